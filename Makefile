@@ -1,0 +1,45 @@
+# Each command sets up what it needs, once: see .ci/setup.
+VENV   := .venv
+READY  := $(VENV)/.ready
+PYTHON := $(VENV)/bin/python
+# Test processes; 0 runs the tests in the process itself, where a debugger can stop.
+JOBS   ?= 2
+# More arguments for pytest: make test ARGS='-k bitonic'
+ARGS   ?=
+
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: demo test check bench docs coverage clean
+
+demo: $(READY)
+	@$(PYTHON) -m gpusort demo
+
+test: $(READY)
+	$(PYTHON) -m pytest -n $(JOBS) --durations=10 --benchmark-disable --cov --cov-report=term $(ARGS)
+
+check: $(READY)
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m mypy
+	$(PYTHON) -m pyright
+
+bench: $(READY)
+	$(PYTHON) -m pytest benchmarks --benchmark-only $(ARGS)
+
+# The code that README.md and docs/ show is run by these tests.
+docs: $(READY)
+	$(PYTHON) -m pytest tests/test_docs.py $(ARGS)
+
+coverage: $(READY)
+	$(PYTHON) -m pytest -n $(JOBS) --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
+	@echo "lines in their place: htmlcov/index.html"
+
+clean:
+	rm -rf build dist *.egg-info src/*.egg-info htmlcov .coverage .coverage.* coverage.xml
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt .ci/setup .ci/packages .ci/vulkan
+	@.ci/setup $(VENV)
+	@.ci/vulkan $(PYTHON)
+	@touch $@

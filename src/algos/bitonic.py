@@ -1,0 +1,222 @@
+"""Bitonic sort: a fixed network of compare-and-swap, once for all targets.
+
+Each stage merges sorted blocks in pairs. Its first pass compares every element of the lower block with its mirror
+image in the upper one, the later passes go straight across half the distance each time. With the mirror, every
+comparison puts the lesser word first, whatever the block; so elements beyond the end of the array behave as the
+greatest word, never move, and need not exist: any length is sorted in place, without a copy to a power of two.
+
+Three kernels do the same comparisons: one pass over global memory; several passes in registers; and all passes
+that stay inside a tile in workgroup memory.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..types.indices import ElementIndex, Pass, Row, SortOrder, Stage, ThreadId
+from ..types.intrinsics import dynamic_range
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey, Word
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.params import BitonicParams, BitonicPolicy
+from ..types.scalars import U32, Bool
+
+E = TypeVar("E")
+W = TypeVar("W", bound=Word)
+
+
+# -- the words of the network -----------------------------------------------------------------------------
+
+
+@attrs.frozen
+class ComparisonDistance:
+    """How far apart the elements lie that a pass compares (of a first pass: half a block). A power of two."""
+
+    value: U32
+
+    @classmethod
+    def of(cls, stage: Stage, pass_: Pass) -> ComparisonDistance:
+        return cls(U32(1) << (stage.value - pass_.value))
+
+    def lower_of(self, thread: ThreadId) -> ElementIndex:
+        """The first element of a thread's pair: threads fill the lower halves of the blocks, so none is idle."""
+        return ElementIndex(thread.value + (thread.value & ~(self.value - 1)))
+
+    def partner_of(self, lower: ElementIndex, pass_: Pass) -> ElementIndex:
+        """The element to compare with: the mirror image in a stage's first pass, else straight across."""
+        mask = self.value * 2 - 1 if pass_.value == 0 else self.value
+        return ElementIndex(lower.value ^ mask)
+
+
+@attrs.frozen
+class ComparisonPair:
+    """Two elements to compare, the lower index first."""
+
+    lower: ElementIndex
+    upper: ElementIndex
+
+    @classmethod
+    def of(cls, thread: ThreadId, stage: Stage, pass_: Pass) -> ComparisonPair:
+        distance = ComparisonDistance.of(stage, pass_)
+        lower = distance.lower_of(thread)
+        return cls(lower, distance.partner_of(lower, pass_))
+
+    def is_within(self, num_elements: U32) -> Bool:
+        return self.upper.value < num_elements
+
+
+def to_ordered(key: SortableKey[E, W], element: E, order: SortOrder) -> W:
+    """An element's word, such that the lesser word comes first in this order."""
+    match order:
+        case SortOrder.ASCENDING:
+            return key.to_word(element)
+        case SortOrder.DESCENDING:
+            return key.mirrored(key.to_word(element))
+
+
+def from_ordered(key: SortableKey[E, W], word: W, order: SortOrder) -> E:
+    """The element behind an ordered word."""
+    match order:
+        case SortOrder.ASCENDING:
+            return key.from_word(word)
+        case SortOrder.DESCENDING:
+            return key.from_word(key.mirrored(word))
+
+
+# -- kernels ----------------------------------------------------------------------------------------------
+
+
+@kernel
+def bitonic_step(cx: Invocation, key: SortableKey[E, W], data: Storage[E], params: BitonicParams) -> None:
+    """One pass over global memory; one launch per (stage, pass)."""
+    row = Row.of(cx.group_id, cx.local_id, cx.group_size, params.groups_per_row, params.num_elements)
+    pair = ComparisonPair.of(row.thread, params.stage, params.pass_of_stage)
+    if pair.is_within(params.num_elements):
+        lower, upper = data[row.at(pair.lower)], data[row.at(pair.upper)]
+        if to_ordered(key, upper, params.order) < to_ordered(key, lower, params.order):
+            data[row.at(pair.lower)] = upper
+            data[row.at(pair.upper)] = lower
+
+
+def compare_and_swap(words: Registers[W] | Workgroup[W], lower: U32, upper: U32) -> None:
+    """Puts the lesser of two words first."""
+    low, high = words[lower], words[upper]
+    swap = high < low
+    words[lower] = high if swap else low
+    words[upper] = low if swap else high
+
+
+@kernel
+def bitonic_registers(
+    cx: Invocation, key: SortableKey[E, W], data: Storage[E], params: BitonicParams, passes: int, mirrored: bool
+) -> None:
+    """Several passes over global memory at once: a thread holds all elements that it compares in them.
+
+    `mirrored` where the first of them is its stage's first.
+    """
+    count = 1 << passes
+    row = Row.of(cx.group_id, cx.local_id, cx.group_size, params.groups_per_row, params.num_elements)
+    stride = ComparisonDistance.of(params.stage, params.pass_of_stage).value >> (passes - 1)
+    below = row.thread.value & (stride - 1)
+    first = below + (row.thread.value - below) * count
+
+    words: Registers[W] = Registers(key.word, count)
+    for i in range(count):
+        element = element_of(first, stride, i, mirrored and i >= count // 2)
+        words[i] = to_ordered(key, data[row.at(element)], params.order) if element.value < params.num_elements else key.greatest
+
+    for step in range(passes):
+        half = count >> (step + 1)
+        mask = count - 1 if mirrored and step == 0 else half
+        for i in range(count):
+            if i & half == 0:
+                compare_and_swap(words, U32(i), U32(i ^ mask))
+
+    for i in range(count):
+        element = element_of(first, stride, i, mirrored and i >= count // 2)
+        if element.value < params.num_elements:
+            data[row.at(element)] = from_ordered(key, words[i], params.order)
+
+
+def element_of(first: U32, stride: U32, position: int, mirrored: bool) -> ElementIndex:
+    """Where a thread's element lies; in the upper half of a mirrored pass it is the mirror image below the stride."""
+    straight = first + stride * position
+    return ElementIndex(straight ^ (stride - 1) if mirrored else straight)
+
+
+@kernel
+def bitonic_tile(
+    cx: Invocation, key: SortableKey[E, W], data: Storage[E], tile: Workgroup[W], params: BitonicParams, last_stage: Stage
+) -> None:
+    """All passes from (stage, pass) to the end of the last stage that compare within a tile, in workgroup memory."""
+    row = Row.of(cx.group_id, cx.local_id, U32(1), params.groups_per_row, params.num_elements)
+    start = (row.thread.value - cx.local_id) * tile.length
+    for i in dynamic_range(cx.local_id, tile.length, cx.group_size):
+        element = ElementIndex(start + i)
+        tile[i] = to_ordered(key, data[row.at(element)], params.order) if element.value < params.num_elements else key.greatest
+    cx.barrier()
+
+    pass_ = Pass(params.pass_of_stage.value)
+    for s in dynamic_range(params.stage.value, last_stage.value + 1):
+        stage = Stage(s)
+        for p in dynamic_range(pass_.value, stage.next_pass().value):
+            for thread in dynamic_range(cx.local_id, tile.length // 2, cx.group_size):
+                pair = ComparisonPair.of(ThreadId(thread), stage, Pass(p))
+                compare_and_swap(tile, pair.lower.value, pair.upper.value)
+            cx.barrier()
+        pass_ = Pass(U32(0))
+
+    for i in dynamic_range(cx.local_id, tile.length, cx.group_size):
+        element = ElementIndex(start + i)
+        if element.value < params.num_elements:
+            data[row.at(element)] = from_ordered(key, tile[i], params.order)
+
+
+# -- schedule ---------------------------------------------------------------------------------------------
+
+
+def _groups(threads: int, group_size: int) -> int:
+    return -(-threads // group_size)
+
+
+def bitonic_sort(
+    key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
+) -> Schedule:
+    """Sorts every row of `data`, a buffer of rows of one length, in place."""
+    data = Buffer("data", key.element, rows * length, Role.INOUT)
+    stages = max(0, (length - 1).bit_length())  # two to the stages holds the length
+    tile = min(policy.tile, 1 << stages)
+    tile_stages = tile.bit_length() - 1
+    group_size = max(1, min(policy.group_size, tile // 2))
+    launches: list[Launch] = []
+
+    def params(stage: int, pass_: int, groups_per_row: int) -> BitonicParams:
+        return BitonicParams(U32(length), U32(groups_per_row), Stage(U32(stage)), Pass(U32(pass_)), order)
+
+    def in_tiles(stage: int, pass_: int, last_stage: int) -> None:
+        groups = _groups(length, tile)
+        launches.append(
+            bitonic_tile.launch(Grid(rows * groups, group_size), key, data, Workgroup(key.word, tile),
+                                params(stage, pass_, groups), Stage(U32(last_stage)))
+        )  # fmt: skip
+
+    def over_global_memory(stage: int, pass_: int, passes: int) -> None:
+        groups = _groups(1 << (stages - passes), group_size)
+        grid = Grid(rows * groups, group_size)
+        if passes == 1:
+            launches.append(bitonic_step.launch(grid, key, data, params(stage, pass_, groups)))
+        else:
+            launches.append(bitonic_registers.launch(grid, key, data, params(stage, pass_, groups), passes, pass_ == 0))
+
+    if stages > 0:
+        in_tiles(0, 0, tile_stages - 1)
+    for stage in range(tile_stages, stages):
+        wide = stage - tile_stages + 1  # passes that reach beyond a tile
+        for pass_ in range(0, wide, policy.fused_passes):
+            over_global_memory(stage, pass_, min(policy.fused_passes, wide - pass_))
+        in_tiles(stage, wide, stage)
+    return Schedule((data,), tuple(launches))

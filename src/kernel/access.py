@@ -1,0 +1,104 @@
+"""Reads and writes elements of arrays: a struct becomes its scalars, a wide field the units it lies in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..types import ops
+from ..types.elements import Leaf, dtype_of, leaves, scalar_of
+from ..types.layout import Type
+from . import ir
+from .builder import Builder, apply, const, convert
+from .span import Span
+from .values import EXPRESSIONS, MemoryValue, Value, from_leaves, parts
+
+_UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}
+
+
+def unit_of(element: object) -> Type:
+    """The scalar that memory for this element is made of: its own, or an unsigned one of the least field's size."""
+    scalar = scalar_of(element)
+    if scalar is not None:
+        return scalar
+    types = {leaf.type for leaf in leaves(element)}
+    return types.pop() if len(types) == 1 else _UNSIGNED[min(type.size for type in types)]
+
+
+def units_in(element: object) -> int:
+    """How many units one element takes."""
+    return dtype_of(element).itemsize // unit_of(element).size
+
+
+def load(builder: Builder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:
+    """The element at an index, as scalars held in fresh variables."""
+    element = array.element
+    unit, stride = unit_of(element), units_in(element)
+    index = builder.hold("index", index, span) if stride > 1 else index
+
+    def read(position: int) -> ir.Expression:
+        variable = builder.variable(array.memory.name + "_at", unit, fixed=True)
+        builder.emit(ir.Load(variable, array.memory, _unit_index(index, stride, position, span), span))
+        return ir.Read(variable, span)
+
+    found: list[ir.Expression] = []
+    for leaf in leaves(element):
+        first = leaf.offset // unit.size
+        units = [read(first + i) for i in range(max(1, leaf.type.size // unit.size))]
+        found.append(builder.hold("field", _joined(units, leaf.type, span), span))
+    return from_leaves(element, iter(found))
+
+
+def store(builder: Builder, array: MemoryValue, index: ir.Expression, value: Value, span: Span) -> None:
+    """Writes an element; its shape has been checked."""
+    element = array.element
+    unit, stride = unit_of(element), units_in(element)
+    index = builder.hold("index", index, span) if stride > 1 else index
+    for leaf, part in zip(leaves(element), parts(value), strict=True):
+        assert isinstance(part, EXPRESSIONS)
+        for i, piece in enumerate(_split(builder, leaf, part, unit, span)):
+            at = _unit_index(index, stride, leaf.offset // unit.size + i, span)
+            builder.emit(ir.Store(array.memory, at, piece, span))
+
+
+def _unit_index(index: ir.Expression, stride: int, position: int, span: Span) -> ir.Expression:
+    if stride == 1:
+        return index
+    scaled = apply(ops.MUL, (index, const(stride, Type.U32, span)), span)
+    return apply(ops.ADD, (scaled, const(position, Type.U32, span)), span)
+
+
+def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expression:
+    """A field's value from the units it lies in, the lowest first."""
+    unit = units[0].type
+    if unit is to:
+        return units[0]
+    if to is Type.BOOL:
+        return apply(ops.NE, (convert(ops.CAST, units[0], Type.U32, span), const(0, Type.U32, span)), span)
+    wide = Type.U64 if to.size == 8 else Type.U32
+    whole = convert(ops.CAST, units[0], wide, span)
+    for i, piece in enumerate(units[1:], 1):
+        shift = const(i * unit.bits, Type.U32, span)
+        moved = apply(ops.SHL, (convert(ops.CAST, piece, wide, span), shift), span)
+        whole = apply(ops.OR, (whole, moved), span)
+    if to in (Type.U8, Type.U16):
+        return convert(ops.CAST, whole, to, span)
+    return convert(ops.BITCAST, whole, to, span) if whole.type is not to else whole
+
+
+def _split(builder: Builder, leaf: Leaf, value: ir.Expression, unit: Type, span: Span) -> list[ir.Expression]:
+    """The units that a field's value is stored in, the lowest first."""
+    if unit is leaf.type:
+        return [value]
+    wide = Type.U64 if leaf.type.size == 8 else Type.U32
+    if leaf.type in (Type.BOOL, Type.U8, Type.U16):
+        whole = convert(ops.CAST, value, wide, span)
+    else:
+        whole = convert(ops.BITCAST, value, wide, span) if value.type is not wide else value
+    whole = builder.hold("whole", whole, span)
+    pieces: list[ir.Expression] = []
+    for i in range(max(1, leaf.type.size // unit.size)):
+        moved = apply(ops.SHR, (whole, const(i * unit.bits, Type.U32, span)), span)
+        if unit in (Type.U8, Type.U16):
+            moved = convert(ops.CAST, moved, Type.U32, span)
+        pieces.append(convert(ops.CAST, moved, unit, span))
+    return pieces

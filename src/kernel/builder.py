@@ -1,0 +1,116 @@
+"""Makes IR: the block under construction, fresh variables, and expressions folded as they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..types import ops
+from ..types.layout import Type
+from ..types.ops import Op
+from . import ir
+from .span import KernelError, Span
+
+# An operand that changes nothing: (operation, which side, value). Floats stay out: -0.0 + 0 is not -0.0.
+_NEUTRAL = {
+    (ops.ADD, 0): 0, (ops.ADD, 1): 0, (ops.SUB, 1): 0, (ops.MUL, 0): 1, (ops.MUL, 1): 1, (ops.OR, 0): 0,
+    (ops.OR, 1): 0, (ops.XOR, 0): 0, (ops.XOR, 1): 0, (ops.SHL, 1): 0, (ops.SHR, 1): 0, (ops.FLOORDIV, 1): 1,
+}  # fmt: skip
+
+
+def const(value: float, type: Type, span: Span) -> ir.Const:
+    return ir.Const(value, type, span)
+
+
+def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Expression:
+    """An operation, checked against its rule and folded where all operands are known."""
+    result = op.rule([operand.type for operand in operands])
+    if result is None:
+        found = " and ".join(str(operand.type) for operand in operands)
+        raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `U32(x)`")
+    if op is ops.SELECT and isinstance(operands[0], ir.Const):
+        return operands[1] if operands[0].value else operands[2]
+    if (constants := _constants(operands)) is not None:
+        return _folded(op, constants, result, span)
+    for side, operand in enumerate(operands):
+        if isinstance(operand, ir.Const) and result.is_integer and _NEUTRAL.get((op, side)) == operand.value:
+            return operands[1 - side]
+    return ir.Apply(op, operands, result, span)
+
+
+def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expression:
+    """CAST or BITCAST to a type."""
+    if operand.type is to:
+        return operand
+    allowed = ops.can_cast if op is ops.CAST else ops.can_bitcast
+    if not allowed(operand.type, to):
+        raise KernelError(span, f"expected a value that converts to {to}, found {operand.type}, e.g. `{to}(U32(1))`")
+    if isinstance(operand, ir.Const):
+        value = ops.apply(op, _array(operand), to=to)
+        return ir.Const(value.item(), to, span)
+    return ir.Apply(op, (operand,), to, span)
+
+
+def _constants(operands: tuple[ir.Expression, ...]) -> list[ir.Const] | None:
+    known = [operand for operand in operands if isinstance(operand, ir.Const)]
+    return known if len(known) == len(operands) else None
+
+
+def _array(constant: ir.Const) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    return np.asarray(constant.value, constant.type.dtype)
+
+
+def _folded(op: Op, constants: list[ir.Const], result: Type, span: Span) -> ir.Const:
+    try:
+        value = ops.apply(op, *map(_array, constants))
+    except ZeroDivisionError:
+        raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`") from None
+    return ir.Const(value.astype(result.dtype).item(), result, span)
+
+
+class Builder:
+    """The statements of the block being read, and all variables made so far."""
+
+    def __init__(self) -> None:
+        self.variables: list[ir.Variable] = []
+        self._block: list[ir.Statement] = []
+        self._fixed: set[ir.Variable] = set()
+        self.depth = 0  # how many run-time branches and loops stand around the current block
+
+    def emit(self, statement: ir.Statement) -> None:
+        self._block.append(statement)
+
+    def variable(self, name: str, type: Type, *, fixed: bool = False) -> ir.Variable:
+        """A fresh variable; `fixed` where it is assigned in one place only."""
+        made = ir.Variable(name, type)
+        self.variables.append(made)
+        if fixed:
+            self._fixed.add(made)
+        return made
+
+    def hold(self, name: str, value: ir.Expression, span: Span) -> ir.Expression:
+        """The value as it is now, however the variables in it may change later; computed once."""
+        if isinstance(value, ir.Const | ir.Argument | ir.Identity | ir.Length):
+            return value
+        if isinstance(value, ir.Read) and value.variable in self._fixed:
+            return value
+        variable = self.variable(name, value.type, fixed=True)
+        self.emit(ir.Assign(variable, value, span))
+        return ir.Read(variable, span)
+
+    @contextmanager
+    def nested(self) -> Iterator[list[ir.Statement]]:
+        """Collects what is emitted inside into a block of its own."""
+        outer, self._block = self._block, []
+        self.depth += 1
+        try:
+            yield self._block
+        finally:
+            self._block = outer
+            self.depth -= 1
+
+    def finish(self) -> ir.Block:
+        """The whole body, once everything has been read."""
+        return tuple(self._block)

@@ -1,0 +1,220 @@
+"""Reads calls: constructors, helpers (inlined), methods, memory and the invocation's own operations."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from enum import Enum
+from types import FunctionType
+from typing import Any
+
+from ..types import ops
+from ..types.elements import class_of, fields_of, scalar_of
+from ..types.intrinsics import OPERATIONS, dynamic_range
+from ..types.layout import Type
+from ..types.memory import Registers
+from ..types.ops import AtomicOp, SubgroupOp
+from ..types.scalars import Scalar
+from . import access, ir
+from .builder import convert
+from .expressions import ExpressionReader
+from .span import Span
+from .values import (
+    EXPRESSIONS, EnumValue, InvocationMethod, MemoryMethod, MemoryValue, Method, Static, StructValue,
+    Value, describe, lift, of_object, rebuild,
+)  # fmt: skip
+
+_SUBGROUP = {
+    "ballot": SubgroupOp.BALLOT, "match": SubgroupOp.MATCH, "shuffle": SubgroupOp.SHUFFLE,
+    "shuffle_xor": SubgroupOp.SHUFFLE_XOR, "shuffle_up": SubgroupOp.SHUFFLE_UP,
+    "shuffle_down": SubgroupOp.SHUFFLE_DOWN, "subgroup_add": SubgroupOp.ADD, "exclusive_add": SubgroupOp.EXCLUSIVE_ADD,
+}  # fmt: skip
+_RESULT = {SubgroupOp.BALLOT: Type.U64, SubgroupOp.MATCH: Type.U64}
+# Plain Python that is fine on compile-time values.
+_FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, abs, range, type, isinstance, issubclass)
+
+
+class CallReader(ExpressionReader):
+    """Calls of one function, as it is inlined at one place."""
+
+    def call(self, node: ast.Call) -> Value:
+        callee = self.read(node.func)
+        match callee:
+            case InvocationMethod():
+                return self.invocation_method(node, callee.name)
+            case MemoryMethod():
+                return self.memory_method(node, callee)
+            case Method():
+                return self.call_function(node, callee.function, [callee.owner])
+            case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
+                return self.scalar_of_class(node, cls, [self.read(argument) for argument in node.args])
+            case Static(value=cls) if cls is Registers or getattr(cls, "__origin__", None) is Registers:
+                return self.registers(node)
+            case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Enum):
+                self.fail(node, f"expected a member of {cls.__name__}, e.g. `{cls.__name__}.{next(iter(cls)).name}`")
+            case Static(value=function) if self.is_operation(function):
+                return self.operation(node, function, self.positional(node))
+            case Static(value=function) if function is dynamic_range:
+                self.fail(node, "expected `dynamic_range` in a for loop, e.g. `for i in dynamic_range(U32(0), n):`")
+            case Static(value=function) if isinstance(function, FunctionType):
+                return self.call_function(node, function, [])
+            case Static(value=cls) if self.is_struct_class(cls) or self.is_struct_class(getattr(cls, "__origin__", None)):
+                return self.struct(node, cls)
+            case Static(value=function) if function in _FOLDABLE:
+                return self.fold_call(node, function)
+            case Static(value=function) if function is print:
+                self.fail(node, "expected no `print` in a kernel; run it under CPython and set a breakpoint instead")
+            case Static(value=function) if callable(function):
+                name = getattr(function, "__name__", repr(function))
+                self.fail(node, f"expected a Python function with source, found {name!r}, e.g. a helper of your own")
+            case _:
+                self.fail(node, f"expected something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
+
+    def is_operation(self, function: object) -> bool:
+        return isinstance(function, FunctionType) and function in OPERATIONS
+
+    def positional(self, node: ast.Call) -> list[Value]:
+        if node.keywords:
+            self.fail(node, "expected positional arguments, e.g. `minimum(a, b)`")
+        return [self.read(argument) for argument in node.args]
+
+    def fold_call(self, node: ast.Call, function: object) -> Value:
+        arguments = self.positional(node)
+        known: list[Any] = []
+        for argument, written in zip(arguments, node.args, strict=True):
+            if not isinstance(argument, Static):
+                self.fail(written, f"expected a compile-time value, found {describe(argument)}, e.g. `minimum(a, b)` for scalars")
+            known.append(argument.value)
+        callable_: Any = function
+        return of_object(callable_(*known), self.source.span(node))
+
+    # -- helpers and structs ---------------------------------------------------------------------------
+
+    def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
+        """A helper or method: its arguments are matched as Python matches them, then it is inlined."""
+        bound = self.matched(node, function, inspect.signature(function), leading)
+        return self.inline(function, list(bound.values()), self.source.span(node))
+
+    def matched(
+        self, node: ast.Call, thing: object, signature: inspect.Signature, leading: Sequence[Value]
+    ) -> dict[str, Value]:
+        given = [*leading, *(self.read(argument) for argument in node.args)]
+        named = {keyword.arg: self.read(keyword.value) for keyword in node.keywords if keyword.arg is not None}
+        if len(named) != len(node.keywords):
+            self.fail(node, "expected each argument by its name instead of `**`")
+        try:
+            bound = signature.bind(*given, **named)
+        except TypeError as error:
+            name = getattr(thing, "__qualname__", repr(thing))
+            self.fail(node, f"expected a call that fits `{name}{signature}`: {error}")
+        found: dict[str, Value] = {}
+        for name, parameter in signature.parameters.items():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                self.fail(node, f"expected a helper with named parameters, found `*{name}`")
+            default = parameter.default
+            found[name] = bound.arguments[name] if name in bound.arguments else of_object(default, self.source.span(node))
+        return found
+
+    def struct(self, node: ast.Call, element: Any) -> Value:
+        """`Pair(low, high)`: its fields, checked against their annotations."""
+        cls = class_of(element)
+        fields = fields_of(element)
+        bound = self.matched(node, cls, inspect.signature(cls), [])
+        made: dict[str, Value] = {}
+        for name, value in zip(fields, bound.values(), strict=True):
+            expected = fields[name]
+            value = lift(value, self.source.span(node)) if isinstance(expected, type) and issubclass(expected, Enum) else value
+            if not self.fits(value, expected):
+                self.fail(node, f"expected {getattr(expected, '__name__', expected)} for `{name}` of {cls.__name__}, "
+                                f"found {describe(value)}")  # fmt: skip
+            made[name] = value
+        return StructValue(element, made)
+
+    def fits(self, value: Value, expected: object) -> bool:
+        if not isinstance(expected, type):
+            return True  # a type variable or alias: mypy has checked it, and operations check scalars again
+        if issubclass(expected, Scalar):
+            return isinstance(value, EXPRESSIONS) and value.type is expected.type
+        if issubclass(expected, Enum):
+            return isinstance(value, EnumValue) and value.cls is expected
+        if isinstance(value, StructValue):
+            return issubclass(class_of(value.element), expected)
+        return isinstance(value, Static)
+
+    def registers(self, node: ast.Call) -> Value:
+        element, length = self.positional(node) if len(node.args) == 2 else (None, None)
+        if not isinstance(element, Static) or not isinstance(length, Static) or not isinstance(length.value, int):
+            self.fail(node, "expected an element class and a compile-time length, e.g. `Registers(U32, 8)`")
+        units = access.units_in(element.value) * length.value
+        memory = ir.Memory("registers", ir.Space.REGISTERS, access.unit_of(element.value), units)
+        return MemoryValue(element.value, self.new_memory(memory))
+
+    def new_memory(self, memory: ir.Memory) -> ir.Memory:
+        raise NotImplementedError
+
+    # -- memory and invocation -------------------------------------------------------------------------
+
+    def memory_method(self, node: ast.Call, callee: MemoryMethod) -> Value:
+        array, span = callee.memory, self.source.span(node)
+        name = callee.name.removeprefix("atomic_")
+        if name == callee.name or name not in {op.value for op in AtomicOp}:
+            self.fail(node, f"expected a method of an array, found `.{callee.name}`, e.g. `counts.atomic_add(i, U32(1))`")
+        if array.memory.type is not Type.U32 or scalar_of(array.element) is None or array.memory.space is ir.Space.REGISTERS:
+            self.fail(node, "expected Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`")
+        op = AtomicOp(name)
+        wanted = 1 if op is AtomicOp.LOAD else 2
+        if len(node.args) != wanted or node.keywords:
+            self.fail(node, "expected an index" + (" and a value" if wanted == 2 else "") + f", e.g. `counts.{callee.name}(i, x)`")
+        index = self.index(node.args[0])
+        value = self.operand(node.args[1], Type.U32) if wanted == 2 else None
+        if op is AtomicOp.STORE:
+            self.builder.emit(ir.Atomic(None, op, array.memory, index, value, span))
+            return Static(None)
+        variable = self.builder.variable("old", Type.U32, fixed=True)
+        self.builder.emit(ir.Atomic(variable, op, array.memory, index, value, span))
+        return ir.Read(variable, span)
+
+    def operand(self, node: ast.expr, type: Type) -> ir.Expression:
+        value = lift(self.read(node), self.source.span(node))
+        if isinstance(value, Static):
+            return self.literal(value.value, type, node)
+        if not isinstance(value, EXPRESSIONS) or value.type is not type:
+            self.fail(node, f"expected {type}, found {describe(value)}, e.g. `{type}(1)`")
+        return value
+
+    def invocation_method(self, node: ast.Call, name: str) -> Value:
+        span = self.source.span(node)
+        if name == "barrier":
+            if node.args or node.keywords:
+                self.fail(node, "expected no argument, e.g. `cx.barrier()`")
+            self.builder.emit(ir.Barrier(span))
+            return Static(None)
+        op = _SUBGROUP.get(name)
+        if op is None:
+            self.fail(node, f"expected something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
+        if len(node.args) != op.operand_count or node.keywords:
+            self.fail(node, f"expected {op.operand_count} argument(s), e.g. `cx.shuffle(value, lane)`")
+        if op.operand_count == 1:
+            operand = self.operand(node.args[0], Type.BOOL if op is SubgroupOp.BALLOT else Type.U32)
+            return self.subgroup(op, (operand,), _RESULT.get(op, Type.U32), span)
+        lane = self.builder.hold("lane", self.operand(node.args[1], Type.U32), span)
+        return rebuild(lift(self.read(node.args[0]), span), lambda leaf: self.shuffle(node, op, leaf, lane, span))
+
+    def subgroup(self, op: SubgroupOp, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Read:
+        variable = self.builder.variable(op.value, type, fixed=True)
+        self.builder.emit(ir.Subgroup(variable, op, operands, span))
+        return ir.Read(variable, span)
+
+    def shuffle(self, node: ast.Call, op: SubgroupOp, leaf: Value, lane: ir.Expression, span: Span) -> Value:
+        if isinstance(leaf, Static):
+            return leaf
+        if not isinstance(leaf, EXPRESSIONS):
+            self.fail(node, f"expected scalars or a struct of them to shuffle, found {describe(leaf)}")
+        if leaf.type in (Type.BOOL, Type.U8, Type.U16):  # these travel as a word
+            moved = self.subgroup(op, (convert(ops.CAST, leaf, Type.U32, span), lane), Type.U32, span)
+            if leaf.type is Type.BOOL:
+                return ir.Apply(ops.NE, (moved, ir.Const(0, Type.U32, span)), Type.BOOL, span)
+            return convert(ops.CAST, moved, leaf.type, span)
+        return self.subgroup(op, (leaf, lane), leaf.type, span)
+

@@ -1,0 +1,1 @@
+"""Rewrites of the IR: each takes a Program and gives one."""

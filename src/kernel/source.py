@@ -1,0 +1,90 @@
+"""The Python source of a function, parsed once, and the names it can see."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from functools import lru_cache
+from types import FunctionType
+
+import attrs
+
+from .span import KernelError, Span
+
+
+@attrs.frozen
+class Source:
+    """A function's syntax tree, with what turns its line numbers into the file's."""
+
+    function: FunctionType = attrs.field(eq=False)
+    tree: ast.FunctionDef = attrs.field(eq=False)
+    file: str
+    first_line: int
+    indent: int
+    stores: dict[str, int] = attrs.field(eq=False)  # how many places assign each name; a parameter counts as one
+
+    def span(self, node: ast.AST) -> Span:
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        return Span(self.file, self.first_line + line - 1, column + self.indent)
+
+    def outer(self, name: str) -> object:
+        """What a name means outside the function: a closure's cell, a global, a builtin. KeyError where nothing."""
+        code = self.function.__code__
+        if name in code.co_freevars and self.function.__closure__ is not None:
+            return self.function.__closure__[code.co_freevars.index(name)].cell_contents
+        if name in self.function.__globals__:
+            return self.function.__globals__[name]
+        return vars(builtins)[name]
+
+
+@lru_cache(maxsize=None)
+def source_of(function: FunctionType) -> Source:
+    """Reads a function's source from its file."""
+    file = inspect.getsourcefile(function) or function.__code__.co_filename
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        span = Span(file, function.__code__.co_firstlineno)
+        raise KernelError(
+            span, f"expected the source of {function.__name__!r} in a file, e.g. a module; an interactive function has none"
+        ) from None
+    text = "".join(lines)
+    dedented = textwrap.dedent(text)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    try:
+        tree = ast.parse(dedented).body[0]
+    except SyntaxError:
+        tree = None
+    if not isinstance(tree, ast.FunctionDef):
+        raise KernelError(Span(file, first), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
+    return Source(function, tree, file, first, indent, _count_stores(tree))
+
+
+def _count_stores(tree: ast.FunctionDef) -> dict[str, int]:
+    counts: dict[str, int] = {}
+
+    def count(name: str) -> None:
+        counts[name] = counts.get(name, 0) + 1
+
+    for argument in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs):
+        count(argument.arg)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            count(node.id)
+    return counts
+
+
+def escapes(statement: ast.stmt) -> bool:
+    """Whether a `return` stands in the statement, or a `continue` of a loop around it."""
+    if isinstance(statement, ast.Return | ast.Continue):
+        return True
+    if isinstance(statement, ast.For | ast.While):
+        return any(isinstance(node, ast.Return) for node in ast.walk(statement))
+    blocks: list[ast.stmt] = []
+    if isinstance(statement, ast.If):
+        blocks = [*statement.body, *statement.orelse]
+    elif isinstance(statement, ast.Match):
+        blocks = [inner for case in statement.cases for inner in case.body]
+    return any(escapes(inner) for inner in blocks)

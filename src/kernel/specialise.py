@@ -1,0 +1,141 @@
+"""From a launch to a Program: arguments are sorted into memory, parameters and compile-time values, then it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from threading import Lock
+from typing import Any
+
+import attrs
+
+from ..types.elements import fields_of
+from ..types.errors import InvalidArgumentError
+from ..types.layout import Type
+from ..types.memory import Workgroup
+from ..types.scalars import Scalar
+from . import access, ir
+from .builder import Builder
+from .launch import Buffer, Launch, Step
+from .reader import Reader
+from .source import source_of
+from .span import Span
+from .values import EnumValue, InvocationValue, MemoryValue, Static, StructValue, Value, has_scalars
+from .verify import verify
+
+_programs: dict[object, ir.Program] = {}
+_lock = Lock()
+
+
+def specialise(launch: Launch) -> Step:
+    """Reads a launch's kernel for its kinds of arguments, or finds it read already."""
+    key = (launch.kernel.function, launch.grid.group_size, *(_kind(argument) for argument in launch.arguments))
+    program = _programs.get(key)
+    if program is None:
+        with _lock:
+            program = _programs.get(key)
+            if program is None:
+                program = _programs[key] = _read(launch)
+    buffers = tuple(argument for argument in launch.arguments if isinstance(argument, Buffer))
+    values = tuple(value for argument in launch.arguments for value in _scalars(argument))
+    return Step(program, buffers, values, launch.grid.groups)
+
+
+def _kind(argument: object) -> object:
+    """What of an argument the program depends on."""
+    if isinstance(argument, Buffer):
+        return (Buffer, argument.element)
+    if isinstance(argument, Workgroup):
+        return (Workgroup, argument.element, len(argument.items))
+    if isinstance(argument, Scalar):
+        return type(argument)
+    if has_scalars(argument):
+        return (type(argument), *(_kind(part) if _is_runtime(part) else part for part in _fields(argument)))
+    return (type(argument), argument)
+
+
+def _is_runtime(part: object) -> bool:
+    return isinstance(part, Scalar | Enum) or has_scalars(part)
+
+
+def _fields(struct: Any) -> Iterator[object]:
+    for field in attrs.fields(type(struct)):
+        yield getattr(struct, field.name)
+
+
+def _scalars(argument: object) -> Iterator[int | float | bool]:
+    """The run-time numbers in an argument, in the order of its fields. An enum of a run-time struct is one of them."""
+    if isinstance(argument, Scalar):
+        yield argument._value
+    elif has_scalars(argument):
+        for part in _fields(argument):
+            if isinstance(part, Enum):
+                yield _member_number(part)
+            else:
+                yield from _scalars(part)
+
+
+def _member_number(member: Enum) -> int:
+    if not isinstance(member.value, int) or not 0 <= member.value < 1 << 32:
+        raise InvalidArgumentError(f"{member} must have a number from 0 to 2**32 - 1 as its value to reach a kernel")
+    return member.value
+
+
+class _Binder:
+    """Makes the values that a kernel's parameters stand for."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        self.memories: list[ir.Memory] = []
+        self.parameters: list[ir.Parameter] = []
+
+    def bind(self, name: str, argument: object) -> Value:
+        if isinstance(argument, Buffer):
+            return self.memory(name, ir.Space.STORAGE, argument.element, None)
+        if isinstance(argument, Workgroup):
+            return self.memory(name, ir.Space.WORKGROUP, argument.element, len(argument.items))
+        if isinstance(argument, Scalar):
+            return self.parameter(name, argument.type)
+        if has_scalars(argument):
+            return StructValue(type(argument), {
+                field: self.part(f"{name}_{field}", getattr(argument, field)) for field in fields_of(type(argument))
+            })  # fmt: skip
+        return Static(argument)
+
+    def part(self, name: str, part: object) -> Value:
+        if isinstance(part, Enum):
+            return EnumValue(type(part), self.parameter(name, Type.U32))
+        return self.bind(name, part)
+
+    def parameter(self, name: str, type: Type) -> ir.Expression:
+        made = ir.Parameter(name, type)
+        self.parameters.append(made)
+        return ir.Argument(made, self.span)
+
+    def memory(self, name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
+        units = None if length is None else length * access.units_in(element)
+        made = ir.Memory(name, space, access.unit_of(element), units)
+        self.memories.append(made)
+        return MemoryValue(element, made)
+
+
+def _read(launch: Launch) -> ir.Program:
+    source = source_of(launch.kernel.function)
+    span = source.span(source.tree)
+    binder = _Binder(span)
+    cx, *names = (argument.arg for argument in source.tree.args.args)
+    values: dict[str, Value] = {cx: InvocationValue()}
+    for name, argument in zip(names, launch.arguments, strict=True):
+        values[name] = binder.bind(name, argument)
+    builder = Builder()
+    memories = sorted(binder.memories, key=lambda memory: memory.space is not ir.Space.STORAGE)
+    reader = Reader(builder, source, {}, memories)
+    for name, value in values.items():
+        reader.bind(name, value, span)
+    reader.function_value()
+    program = ir.Program(
+        launch.kernel.name, launch.grid.group_size, tuple(binder.parameters), tuple(memories),
+        tuple(builder.variables), builder.finish(), span,
+    )  # fmt: skip
+    verify(program)
+    return program

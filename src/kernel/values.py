@@ -1,0 +1,224 @@
+"""What a Python expression can be while a kernel is read.
+
+A value is either known now (`Static`: an int, an enum member, a class, a key, a policy) or a scalar expression of the
+IR; structs, enums and tuples are Python-side groupings of those, so that nothing but scalars ever reaches the IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+from types import FunctionType
+from typing import TypeAlias
+
+import attrs
+
+from ..types.elements import class_of, fields_of, scalar_of
+from ..types.layout import Type
+from ..types.scalars import Scalar
+from . import ir
+from .span import Span
+
+
+@attrs.frozen
+class Static:
+    """A Python object known while the kernel is compiled."""
+
+    value: object
+
+
+@attrs.frozen
+class StructValue:
+    """An attrs class taken apart. `element` is the class, or a generic alias such as `Pair[U32]`."""
+
+    element: object
+    fields: dict[str, Value]
+
+
+@attrs.frozen
+class EnumValue:
+    """A run-time enum: its member's number."""
+
+    cls: type[Enum]
+    code: ir.Expression
+
+
+@attrs.frozen
+class TupleValue:
+    items: tuple[Value, ...]
+
+
+@attrs.frozen
+class MemoryValue:
+    """An array and what lies in it; elements of several fields take several units of the IR's memory."""
+
+    element: object
+    memory: ir.Memory
+
+
+@attrs.frozen
+class Method:
+    """A function found on an object, with what it was found on."""
+
+    function: FunctionType
+    owner: Value
+
+
+@attrs.frozen
+class MemoryMethod:
+    """`data.atomic_add` before it is called."""
+
+    memory: MemoryValue
+    name: str
+
+
+@attrs.frozen
+class InvocationMethod:
+    """`cx.barrier` before it is called."""
+
+    name: str
+
+
+@attrs.frozen
+class InvocationValue:
+    """`cx`."""
+
+
+@attrs.frozen
+class Undecided:
+    """A name whose compile-time value differs between two paths: an error once it is read."""
+
+    reason: str
+
+
+Value: TypeAlias = (
+    Static
+    | ir.Expression
+    | StructValue
+    | EnumValue
+    | TupleValue
+    | MemoryValue
+    | Method
+    | MemoryMethod
+    | InvocationMethod
+    | InvocationValue
+    | Undecided
+)
+
+EXPRESSIONS = (ir.Const, ir.Read, ir.Argument, ir.Identity, ir.Length, ir.Apply)
+
+
+def describe(value: Value) -> str:
+    """A value as an error message names it."""
+    match value:
+        case Static(value=object_):
+            return f"the compile-time value {object_!r}" if not isinstance(object_, type) else f"class {object_.__name__}"
+        case StructValue():
+            return f"a {class_of(value.element).__name__}"
+        case EnumValue():
+            return f"a {value.cls.__name__}"
+        case TupleValue():
+            return "a tuple"
+        case MemoryValue():
+            return "an array"
+        case Method() | MemoryMethod() | InvocationMethod():
+            return "a method"
+        case InvocationValue():
+            return "the invocation"
+        case Undecided():
+            return value.reason
+        case _:
+            return f"a {value.type}"
+
+
+def constant(scalar: Scalar, span: Span) -> ir.Const:
+    return ir.Const(scalar._value, scalar.type, span)
+
+
+def of_object(thing: object, span: Span) -> Value:
+    """A Python object that a kernel mentions: run-time scalars and structs of them become constants."""
+    if isinstance(thing, Scalar):
+        return constant(thing, span)
+    if isinstance(thing, tuple):
+        return TupleValue(tuple(of_object(item, span) for item in thing))
+    if has_scalars(thing):
+        names = fields_of(type(thing))
+        return StructValue(type(thing), {name: of_object(getattr(thing, name), span) for name in names})
+    return Static(thing)
+
+
+def has_scalars(thing: object) -> bool:
+    """Whether an object is a struct with a run-time scalar somewhere inside."""
+    if not attrs.has(type(thing)):
+        return False
+    parts = [getattr(thing, field.name) for field in attrs.fields(type(thing))]
+    return any(isinstance(part, Scalar) or has_scalars(part) for part in parts)
+
+
+def lift(value: Value, span: Span) -> Value:
+    """A compile-time enum or Bool as its run-time form; anything else as it is."""
+    if isinstance(value, Static) and isinstance(value.value, Enum) and isinstance(value.value.value, int):
+        return EnumValue(type(value.value), ir.Const(value.value.value, Type.U32, span))
+    if isinstance(value, Static) and isinstance(value.value, bool):
+        return ir.Const(value.value, Type.BOOL, span)
+    return value
+
+
+def parts(value: Value) -> Iterator[Value]:
+    """The leaves of a value, in order."""
+    match value:
+        case StructValue():
+            for field in value.fields.values():
+                yield from parts(field)
+        case TupleValue():
+            for item in value.items:
+                yield from parts(item)
+        case EnumValue():
+            yield value.code
+        case _:
+            yield value
+
+
+def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The same grouping with every leaf changed."""
+    match value:
+        case StructValue():
+            return StructValue(value.element, {n: rebuild(f, change) for n, f in value.fields.items()})
+        case TupleValue():
+            return TupleValue(tuple(rebuild(item, change) for item in value.items))
+        case EnumValue():
+            code = change(value.code)
+            assert isinstance(code, EXPRESSIONS)
+            return EnumValue(value.cls, code)
+        case _:
+            return change(value)
+
+
+def shape(value: Value) -> object:
+    """What two values must share to be held by the same variables."""
+    match value:
+        case StructValue():
+            return (class_of(value.element), tuple((n, shape(f)) for n, f in value.fields.items()))
+        case TupleValue():
+            return tuple(shape(item) for item in value.items)
+        case EnumValue():
+            return value.cls
+        case Static():
+            return value
+        case MemoryValue():
+            return value
+        case ir.Const() | ir.Read() | ir.Argument() | ir.Identity() | ir.Length() | ir.Apply():
+            return value.type
+        case _:
+            return type(value)
+
+
+def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
+    """An element of an array from its scalars, in the order of its fields."""
+    cls = class_of(element)
+    if issubclass(cls, Enum):
+        return EnumValue(cls, next(leaves))
+    if attrs.has(cls):
+        return StructValue(element, {n: from_leaves(f, leaves) for n, f in fields_of(element).items()})
+    assert scalar_of(element) is not None
+    return next(leaves)

@@ -1,0 +1,144 @@
+"""The rules of the IR, checked after a kernel is read and after every pass.
+
+A failure is a mistake in the reader or the pass, not in the kernel; it names the node, what it is and what it should
+have been.
+"""
+
+from __future__ import annotations
+
+from ..types import ops
+from ..types.layout import Type
+from ..types.ops import AtomicOp, SubgroupOp
+from . import ir
+from .span import Span
+
+
+class VerifyError(AssertionError):
+    """Raised when a Program breaks a rule of the IR."""
+
+
+def verify(program: ir.Program) -> None:
+    """Checks a whole program."""
+    _Verifier(program).block(program.body, in_loop=False)
+
+
+class _Verifier:
+    def __init__(self, program: ir.Program) -> None:
+        self.program = program
+        self.variables = set(program.variables)
+        self.memories = set(program.memories)
+        self.parameters = set(program.parameters)
+        names = [memory.name for memory in program.memories]
+        self.require(len(set(names)) == len(names), program.span, "memories have names of their own", str(names))
+        self.require(program.group_size >= 1, program.span, "a group has an invocation", str(program.group_size))
+
+    def require(self, holds: bool, span: Span, rule: str, found: str) -> None:
+        if not holds:
+            raise VerifyError(f"{span}: in {self.program.name}: {rule}; found {found}\n    {span.text}")
+
+    # -- expressions -----------------------------------------------------------------------------------
+
+    def expression(self, node: ir.Expression, expected: Type | None = None) -> None:
+        match node:
+            case ir.Const():
+                fits = isinstance(node.value, bool) if node.type is Type.BOOL else not isinstance(node.value, bool)
+                self.require(fits, node.span, f"a {node.type} constant holds a {node.type}", repr(node.value))
+            case ir.Read():
+                self.require(node.variable in self.variables, node.span, "a variable is declared", node.variable.name)
+            case ir.Argument():
+                self.require(node.parameter in self.parameters, node.span, "a parameter is declared", node.parameter.name)
+            case ir.Length():
+                declared = node.memory in self.memories and node.memory.space is ir.Space.STORAGE
+                self.require(declared, node.span, "a length is that of a storage buffer", node.memory.name)
+            case ir.Identity():
+                pass
+            case ir.Apply():
+                self.apply(node)
+        if expected is not None:
+            self.require(node.type is expected, node.span, f"the expression is {expected}", str(node.type))
+
+    def apply(self, node: ir.Apply) -> None:
+        for operand in node.operands:
+            self.expression(operand)
+        types = [operand.type for operand in node.operands]
+        if node.op in (ops.CAST, ops.BITCAST):
+            allowed = ops.can_cast if node.op is ops.CAST else ops.can_bitcast
+            self.require(allowed(types[0], node.type), node.span, f"{node.op} reaches {node.type}", str(types[0]))
+            return
+        found = ", ".join(map(str, types))
+        self.require(node.op.rule(types) is node.type, node.span, f"{node.op} of {found} is {node.op.rule(types)}", str(node.type))
+
+    # -- statements ------------------------------------------------------------------------------------
+
+    def block(self, block: ir.Block, in_loop: bool) -> None:
+        for statement in block:
+            self.statement(statement, in_loop)
+
+    def statement(self, node: ir.Statement, in_loop: bool) -> None:
+        match node:
+            case ir.Assign():
+                self.variable(node.variable, node.span)
+                self.expression(node.value, node.variable.type)
+            case ir.Load():
+                self.variable(node.variable, node.span)
+                self.memory(node.memory, node.index, node.span)
+                self.require(node.variable.type is node.memory.type, node.span, "a load keeps the type", str(node.memory.type))
+            case ir.Store():
+                self.memory(node.memory, node.index, node.span)
+                self.expression(node.value, node.memory.type)
+            case ir.Atomic():
+                self.atomic(node)
+            case ir.Subgroup():
+                self.subgroup(node)
+            case ir.Barrier():
+                pass
+            case ir.If():
+                self.expression(node.condition, Type.BOOL)
+                self.block(node.then, in_loop)
+                self.block(node.otherwise, in_loop)
+            case ir.For():
+                self.variable(node.variable, node.span)
+                for bound in (node.start, node.stop, node.step):
+                    self.expression(bound, Type.U32)
+                self.block(node.body, in_loop=True)
+            case ir.While():
+                self.block(node.head, in_loop=True)
+                self.expression(node.condition, Type.BOOL)
+                self.block(node.body, in_loop=True)
+            case ir.Break():
+                self.require(in_loop, node.span, "a break stands in a loop", "none")
+
+    def variable(self, variable: ir.Variable, span: Span) -> None:
+        self.require(variable in self.variables, span, "a variable is declared", variable.name)
+
+    def memory(self, memory: ir.Memory, index: ir.Expression, span: Span) -> None:
+        self.require(memory in self.memories, span, "a memory is declared", memory.name)
+        self.expression(index, Type.U32)
+
+    def atomic(self, node: ir.Atomic) -> None:
+        self.memory(node.memory, node.index, node.span)
+        shared = node.memory.space is not ir.Space.REGISTERS and node.memory.type is Type.U32
+        self.require(shared, node.span, "an atomic works on shared U32", f"{node.memory.type} in {node.memory.space.value}")
+        self.require((node.value is None) == (node.op is AtomicOp.LOAD), node.span, "all atomics but LOAD take a value", str(node.op))
+        if node.value is not None:
+            self.expression(node.value, Type.U32)
+        if node.variable is not None:
+            self.variable(node.variable, node.span)
+            self.require(node.variable.type is Type.U32, node.span, "an atomic gives a U32", str(node.variable.type))
+
+    def subgroup(self, node: ir.Subgroup) -> None:
+        self.variable(node.variable, node.span)
+        count = node.op.operand_count
+        self.require(len(node.operands) == count, node.span, f"{node.op.value} takes {count}", str(len(node.operands)))
+        match node.op:
+            case SubgroupOp.BALLOT:
+                expected, result = Type.BOOL, Type.U64
+            case SubgroupOp.MATCH:
+                expected, result = Type.U32, Type.U64
+            case SubgroupOp.ADD | SubgroupOp.EXCLUSIVE_ADD:
+                expected, result = Type.U32, Type.U32
+            case _:
+                expected = result = node.operands[0].type
+                self.expression(node.operands[1], Type.U32)
+        self.expression(node.operands[0], expected)
+        self.require(node.variable.type is result, node.span, f"{node.op.value} gives {result}", str(node.variable.type))

@@ -1,0 +1,60 @@
+"""What a target is: something that runs schedules, and says what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Protocol
+
+import attrs
+
+from ..kernel.launch import Schedule, Step
+
+
+class Capability(Enum):
+    """What a kernel may need beyond the portable core."""
+
+    FLOAT64 = "64-bit float arithmetic"
+    SUBGROUPS = "subgroup operations"
+    FORWARD_PROGRESS = "forward progress between workgroups"
+
+
+@attrs.frozen
+class Limits:
+    """How far a target goes. A schedule is made within them; a kernel that asks for more is refused."""
+
+    group_size: int  # invocations in a workgroup
+    workgroup_bytes: int  # workgroup memory of one workgroup
+    groups: int  # workgroups in a launch
+    storage_bytes: int  # one storage buffer
+    storage_buffers: int  # storage buffers of one kernel
+    subgroup_size: int  # the smallest a kernel may meet; 1 where there are no subgroups
+
+
+@attrs.frozen
+class TargetInfo:
+    """Who runs the kernels: for `targets()`, and for the choice of a policy."""
+
+    name: str  # "cpu", "wgsl", "cuda", "simulator", "python"
+    adapter: str  # the hardware, by the name it gives itself
+    driver: str  # what stands between: driver, compiler, versions
+    limits: Limits
+    capabilities: frozenset[Capability]
+
+
+class Target(Protocol):
+    """An adapter to one machine. Safe to use from several threads."""
+
+    @property
+    def info(self) -> TargetInfo: ...
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        """Run all launches. `arrays` holds, by buffer name, an array for each buffer that is not SCRATCH: NumPy's
+        (contiguous, one-dimensional, of the element's dtype), or the target's own kind. OUTPUT and INOUT arrays hold
+        the result when this returns (for arrays on a device: when the work on the current stream is done).
+        """
+        ...
+
+    def source(self, step: Step) -> str:
+        """The text generated for a kernel, as `gpusort show` prints it."""
+        ...

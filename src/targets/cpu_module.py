@@ -1,0 +1,68 @@
+"""Generated modules as files in the user's cache, where Numba keeps the compiled code beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import linecache
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..types.errors import TargetUnavailableError
+from .cache import cache_directory, write_atomically
+
+# A compiled kernel takes arrays and NumPy scalars by position; Numba checks them against its signature.
+Kernel: TypeAlias = Callable[..., None]
+
+
+_kernels: dict[Path, Kernel] = {}
+_loading = threading.Lock()
+
+
+def load_kernel(name: str, text: str) -> Kernel:
+    """The function `kernel` of a generated module, compiled; from the cache if a process has compiled it before."""
+    content = text.encode()
+    path = cache_directory() / "cpu" / f"{name}_{hashlib.sha256(content).hexdigest()[:20]}.py"
+    with _loading:
+        kernel = _kernels.get(path)
+        if kernel is None:
+            _ensure(path, content)
+            kernel = _kernels[path] = _import(path)
+        return kernel
+
+
+def _import(path: Path) -> Kernel:
+    if importlib.util.find_spec("numba") is None:
+        raise TargetUnavailableError("the cpu target needs numba, which is not installed: pip install numba")
+    linecache.checkcache(str(path))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python module")
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kernel: Kernel = module.kernel
+    return kernel
+
+
+def _ensure(path: Path, content: bytes) -> None:
+    """The file with this content. It is left as it is when it is right: Numba's cache looks at its time of change."""
+    try:
+        if path.read_bytes() == content:
+            return
+    except OSError:
+        pass
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_atomically(path, content)
+
+
+def _unlock() -> None:
+    """In a forked child the lock may be held by a thread that does not exist there."""
+    global _loading
+    _loading = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)

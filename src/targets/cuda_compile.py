@@ -1,0 +1,189 @@
+"""From a program to PTX and on to machine code: Numba and NVVM, then NVIDIA's assembler. No card is needed for any of it.
+
+Both results are kept in the user's cache directory, named by what they were made of; a second process loads neither
+Numba nor NVVM.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, cast
+from weakref import WeakKeyDictionary
+
+import attrs
+import numpy as np
+
+from ..kernel import ir
+from ..types.errors import TargetUnavailableError
+from .cache import cache_directory, write_atomically
+from .cuda_text import KernelText, kernel_text
+
+if TYPE_CHECKING:
+    from numba.core.typing import Signature
+
+Capability = tuple[int, int]  # the compute capability of a card, e.g. (9, 0)
+DEFAULT_CAPABILITY: Capability = (9, 0)
+INSTALL = 'pip install "gpusort[cuda]"'
+
+_LOWERING = ("cuda_lower.py", "cuda_ops.py", "cuda_lanes.py", "cuda_compile.py")
+_COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
+_ASSEMBLERS = ("nvidia-nvjitlink",)
+
+
+@attrs.frozen
+class Compiled:
+    """A kernel in text or machine code, by the name it is launched by."""
+
+    entry: str
+    text: KernelText
+    code: bytes
+
+
+def compile_ptx(program: ir.Program, capability: Capability = DEFAULT_CAPABILITY) -> str:
+    """The program as PTX for a compute capability."""
+    text = text_of(program)
+    key = _digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), _own_stamp())
+    return _kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
+
+
+def compile_cubin(program: ir.Program, capability: Capability) -> Compiled:
+    """The program as machine code for a compute capability; as PTX where the assembler is not installed."""
+    ptx = compile_ptx(program, capability)
+    if not _has_assembler():
+        return Compiled(entry_name(program), text_of(program), ptx.encode())
+    key = _digest(ptx, repr(capability), _stamp(_ASSEMBLERS))
+    cubin = _kept(f"{key}.cubin", lambda: assemble(ptx, capability)[0])
+    return Compiled(entry_name(program), text_of(program), cubin)
+
+
+def assemble(ptx: str, capability: Capability) -> tuple[bytes, str]:
+    """PTX as machine code, and what the assembler says of it: registers, spills, stack.
+
+    The driver could do it, but only if it is no older than the compiler that wrote the PTX.
+    """
+    from cuda.bindings import nvjitlink
+
+    source = ptx.encode()
+    options = [f"-arch=sm_{capability[0]}{capability[1]}", "-O3", "-verbose"]
+    linker = nvjitlink.create(len(options), options)
+    try:
+        nvjitlink.add_data(linker, nvjitlink.InputType.PTX, source, len(source), "kernel")
+        nvjitlink.complete(linker)
+        cubin = bytearray(nvjitlink.get_linked_cubin_size(linker))
+        nvjitlink.get_linked_cubin(linker, cubin)
+        log = bytearray(nvjitlink.get_info_log_size(linker))
+        nvjitlink.get_info_log(linker, log)
+    finally:
+        nvjitlink.destroy(linker)
+    return bytes(cubin), log.decode(errors="replace").rstrip("\0")
+
+
+_texts: WeakKeyDictionary[ir.Program, KernelText] = WeakKeyDictionary()
+
+
+def text_of(program: ir.Program) -> KernelText:
+    """The program's Numba source, written once."""
+    text = _texts.get(program)
+    if text is None:
+        text = _texts[program] = kernel_text(program)
+    return text
+
+
+def entry_name(program: ir.Program) -> str:
+    """The kernel's name in PTX: one that no instruction has."""
+    return f"gpusort_{program.name}"
+
+
+def _compile(program: ir.Program, text: KernelText, capability: Capability) -> str:
+    numba_cuda = _numba_cuda()
+    namespace: dict[str, object] = {"__name__": f"gpusort.generated.{program.name}"}
+    exec(compile(text.source, f"<{program.name} for CUDA>", "exec"), namespace)
+    ptx, _ = numba_cuda.compile(
+        cast(FunctionType, namespace["kernel"]),
+        cast("Signature", namespace["SIGNATURE"]),
+        device=False,
+        abi="numba",
+        fastmath=False,
+        cc=capability,
+        launch_bounds=program.group_size,
+    )
+    return _tidied(ptx, entry_name(program))
+
+
+def _tidied(ptx: str, entry: str) -> str:
+    """The kernel under a name that people can read, without Numba's unused environment and the compiler's banner."""
+    found = re.search(r"^\.visible \.entry (\S+)\(", ptx, re.MULTILINE)
+    assert found is not None, "a compiled kernel has an entry"
+    without_environment = re.sub(r"^\.common \.global .* _ZN\d+NumbaEnv\S+;\n", "", ptx, flags=re.MULTILINE)
+    return without_environment.replace(found.group(1), entry)
+
+
+def _numba_cuda():
+    """numba.cuda, made to import on any NumPy."""
+    if not hasattr(np, "row_stack"):  # gone from NumPy 2.5; numba-cuda 0.30 looks the name up as it is imported
+        np.row_stack = np.vstack
+    try:
+        from numba import cuda
+    except ImportError as error:
+        raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}") from error
+    return cuda
+
+
+# -- the cache --------------------------------------------------------------------------------------------
+
+
+def _kept(name: str, make: Callable[[], bytes]) -> bytes:
+    """What the cache holds under this name, made first if it is not there."""
+    path = cache_directory() / "cuda" / name
+    try:
+        return path.read_bytes()
+    except OSError:
+        pass
+    content = make()
+    try:
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, content)
+    except OSError:
+        pass  # a full or read-only disk costs time, not the result
+    return content
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=None)
+def _stamp(packages: tuple[str, ...]) -> str:
+    """The versions of what compiles."""
+    return ", ".join(f"{package} {_version(package)}" for package in packages)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"
+
+
+@lru_cache(maxsize=None)
+def _own_stamp() -> str:
+    """This version of the intrinsics: a kernel in the cache has them compiled in."""
+    here = Path(__file__).parent
+    return hashlib.sha256(b"\0".join((here / name).read_bytes() for name in _LOWERING)).hexdigest()
+
+
+@lru_cache(maxsize=None)
+def _has_assembler() -> bool:
+    try:
+        from cuda.bindings import nvjitlink
+
+        nvjitlink.version()
+    except Exception:  # absent package, absent library: each binding raises its own
+        return False
+    return True

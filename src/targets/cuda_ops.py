@@ -1,0 +1,279 @@
+"""What Numba CUDA lacks, as intrinsics of our own: the CUDA target's lowering of operations and atomics.
+
+Each is a few LLVM instructions, so it compiles to PTX on any machine, with a card or without. Numba would do some
+of them itself, but widens to 64 bits on the way, branches around a division by zero, or lets NVVM fuse a product
+into the sum behind it, which rounds differently from the definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+from .cuda_lower import I1, I32, I64, Emit, Lowering, call, constant, plainly
+
+if TYPE_CHECKING:
+    from numba.core.typing import Signature
+    from numba.extending import CodegenContext, TypingContext
+
+__all__ = [
+    "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
+    "atomic_store", "atomic_xor", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "choose",
+    "count_ones", "divide", "leading_zeros", "maximum", "minimum", "multiply_rounded", "remainder", "shift_left",
+    "shift_right", "trailing_zeros",
+]  # fmt: skip
+
+
+# -- integers ---------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def divide(typing: TypingContext, a: types.Type, b: types.Type) -> Lowering:
+    """The quotient of two unsigned integers; nothing is promised for a divisor of zero."""
+    return a(a, a), plainly(lambda builder, args: builder.udiv(args[0], args[1]))
+
+
+@intrinsic
+def remainder(typing: TypingContext, a: types.Type, b: types.Type) -> Lowering:
+    """What division leaves of an unsigned integer."""
+    return a(a, a), plainly(lambda builder, args: builder.urem(args[0], args[1]))
+
+
+def _amount(builder: ir.IRBuilder, a: types.Integer, amount: ir.Value) -> ir.Value:
+    """How far to shift: modulo the width, and as wide as what is shifted."""
+    within = builder.and_(amount, constant(a.bitwidth - 1))
+    return builder.zext(within, I64) if a.bitwidth > 32 else within
+
+
+@intrinsic
+def shift_left(typing: TypingContext, a: types.Integer, amount: types.Type) -> Lowering:
+    """The bits moved up by the amount modulo the width."""
+    return a(a, types.uint32), plainly(lambda builder, args: builder.shl(args[0], _amount(builder, a, args[1])))
+
+
+@intrinsic
+def shift_right(typing: TypingContext, a: types.Integer, amount: types.Type) -> Lowering:
+    """The bits moved down by the amount modulo the width; a signed integer keeps its sign."""
+
+    def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        shift = builder.ashr if a.signed else builder.lshr
+        return shift(args[0], _amount(builder, a, args[1]))
+
+    return a(a, types.uint32), plainly(emit)
+
+
+def _extreme(a: types.Integer, comparison: str) -> Lowering:
+    def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        compare = builder.icmp_signed if a.signed else builder.icmp_unsigned
+        return builder.select(compare(comparison, args[0], args[1]), args[0], args[1])
+
+    return a(a, a), plainly(emit)
+
+
+@intrinsic
+def minimum(typing: TypingContext, a: types.Integer, b: types.Type) -> Lowering:
+    """The lesser of two integers."""
+    return _extreme(a, "<")
+
+
+@intrinsic
+def maximum(typing: TypingContext, a: types.Integer, b: types.Type) -> Lowering:
+    """The greater of two integers."""
+    return _extreme(a, ">")
+
+
+@intrinsic
+def choose(typing: TypingContext, condition: types.Type, a: types.Type, b: types.Type) -> Lowering:
+    """One of two values without a branch."""
+    kind = types.boolean if isinstance(a, types.Boolean) else a
+    return kind(types.boolean, kind, kind), plainly(lambda builder, args: builder.select(args[0], args[1], args[2]))
+
+
+def _counting(name: str, a: types.Integer, *flags: ir.Value) -> Lowering:
+    """A count of bits, as a U32 whatever the width."""
+
+    def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        count = call(builder, f"llvm.{name}.i{a.bitwidth}", ir.IntType(a.bitwidth), (args[0], *flags))
+        return builder.trunc(count, I32) if a.bitwidth > 32 else count
+
+    return types.uint32(a), plainly(emit)
+
+
+_ZERO_HAS_A_COUNT = ir.Constant(I1, 0)
+
+
+@intrinsic
+def count_ones(typing: TypingContext, a: types.Integer) -> Lowering:
+    """How many bits are set."""
+    return _counting("ctpop", a)
+
+
+@intrinsic
+def leading_zeros(typing: TypingContext, a: types.Integer) -> Lowering:
+    """How many zeros stand above the highest set bit; the width for 0."""
+    return _counting("ctlz", a, _ZERO_HAS_A_COUNT)
+
+
+@intrinsic
+def trailing_zeros(typing: TypingContext, a: types.Integer) -> Lowering:
+    """How many zeros stand below the lowest set bit; the width for 0."""
+    return _counting("cttz", a, _ZERO_HAS_A_COUNT)
+
+
+# -- floats -----------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def multiply_rounded(typing: TypingContext, a: types.Float, b: types.Type) -> Lowering:
+    """A product of floats that is rounded before anything is done with it: never part of a fused multiply-add."""
+    name, kind = ("llvm.nvvm.mul.rn.f", ir.FloatType()) if a.bitwidth == 32 else ("llvm.nvvm.mul.rn.d", ir.DoubleType())
+    return a(a, a), plainly(lambda builder, args: call(builder, name, kind, args))
+
+
+def _reinterpretation(to: types.Type, kind: ir.Type, source: types.Type) -> Lowering:
+    return to(source), plainly(lambda builder, args: builder.bitcast(args[0], kind))
+
+
+@intrinsic
+def bits_u4(typing: TypingContext, a: types.Type) -> Lowering:
+    """The same 32 bits as a U32."""
+    return _reinterpretation(types.uint32, I32, a)
+
+
+@intrinsic
+def bits_i4(typing: TypingContext, a: types.Type) -> Lowering:
+    """The same 32 bits as an I32."""
+    return _reinterpretation(types.int32, I32, a)
+
+
+@intrinsic
+def bits_f4(typing: TypingContext, a: types.Type) -> Lowering:
+    """The same 32 bits as an F32."""
+    return _reinterpretation(types.float32, ir.FloatType(), a)
+
+
+@intrinsic
+def bits_u8(typing: TypingContext, a: types.Type) -> Lowering:
+    """The same 64 bits as a U64."""
+    return _reinterpretation(types.uint64, I64, a)
+
+
+@intrinsic
+def bits_i8(typing: TypingContext, a: types.Type) -> Lowering:
+    """The same 64 bits as an I64."""
+    return _reinterpretation(types.int64, I64, a)
+
+
+@intrinsic
+def bits_f8(typing: TypingContext, a: types.Type) -> Lowering:
+    """The same 64 bits as an F64."""
+    return _reinterpretation(types.float64, ir.DoubleType(), a)
+
+
+# -- atomics on U32 elements, relaxed ---------------------------------------------------------------------
+
+
+class _Place:
+    """Where an element lies: in a buffer (a raw pointer) or in workgroup memory (one of Numba's arrays)."""
+
+    def __init__(self, context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> None:
+        memory, index = args[0], builder.zext(args[1], I64)
+        self.is_shared = not isinstance(sig.args[0], types.CPointer)
+        base = context.make_array(sig.args[0])(context, builder, value=memory).data if self.is_shared else memory
+        self.address = builder.gep(base, [index])
+
+    def in_its_space(self, builder: ir.IRBuilder) -> ir.Value:
+        """The address as instructions that name their memory want it."""
+        return builder.addrspacecast(self.address, ir.PointerType(I32, 3 if self.is_shared else 1))
+
+    @property
+    def suffix(self) -> str:
+        """Who shall see the access, and which memory it goes to: a part of the instruction's name."""
+        return "relaxed.cta.shared.u32" if self.is_shared else "relaxed.gpu.global.u32"
+
+
+def _update(operation: str) -> Callable[[types.Type], Lowering]:
+    def lowering(memory: types.Type) -> Lowering:
+        def emit(
+            context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]
+        ) -> ir.Value:
+            return builder.atomic_rmw(operation, _Place(context, builder, sig, args).address, args[2], "monotonic")
+
+        return types.uint32(memory, types.uint32, types.uint32), emit
+
+    return lowering
+
+
+@intrinsic
+def atomic_add(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+    """Adds to an element; returns what it was."""
+    return _update("add")(memory)
+
+
+@intrinsic
+def atomic_min(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+    """Lowers an element to at most the value; returns what it was."""
+    return _update("umin")(memory)
+
+
+@intrinsic
+def atomic_max(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+    """Raises an element to at least the value; returns what it was."""
+    return _update("umax")(memory)
+
+
+@intrinsic
+def atomic_and(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+    """Clears bits of an element; returns what it was."""
+    return _update("and")(memory)
+
+
+@intrinsic
+def atomic_or(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+    """Sets bits of an element; returns what it was."""
+    return _update("or")(memory)
+
+
+@intrinsic
+def atomic_xor(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+    """Flips bits of an element; returns what it was."""
+    return _update("xor")(memory)
+
+
+@intrinsic
+def atomic_exchange(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+    """Replaces an element; returns what it was."""
+    return _update("xchg")(memory)
+
+
+@intrinsic
+def atomic_load(typing: TypingContext, memory: types.Type, index: types.Type) -> Lowering:
+    """Reads an element anew each time: no compiler keeps it over a turn of a loop that waits for it to change."""
+
+    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
+        place = _Place(context, builder, sig, args)
+        address = place.in_its_space(builder)
+        function_type = ir.FunctionType(I32, [address.type])
+        load = ir.InlineAsm(function_type, f"ld.{place.suffix} $0, [$1];", "=r,l,~{memory}", side_effect=True)
+        return builder.call(load, [address])
+
+    return types.uint32(memory, types.uint32), emit
+
+
+@intrinsic
+def atomic_store(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+    """Writes an element whole."""
+
+    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
+        place = _Place(context, builder, sig, args)
+        address = place.in_its_space(builder)
+        function_type = ir.FunctionType(ir.VoidType(), [address.type, I32])
+        store = ir.InlineAsm(function_type, f"st.{place.suffix} [$0], $1;", "l,r,~{memory}", side_effect=True)
+        builder.call(store, [address, args[2]])
+        return context.get_dummy_value()
+
+    return types.void(memory, types.uint32, types.uint32), emit

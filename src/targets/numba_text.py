@@ -1,0 +1,159 @@
+"""How an expression of the IR reads as Numba source: shared by the targets that Numba compiles for.
+
+Numba widens integers as it computes (u4 + u4 is a u8 to it), so each operation is wrapped in a cast to the type
+the IR gives it; LLVM removes what is not needed. Type names are Numba's short ones: u4 is a U32, f8 an F64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import assert_never
+
+import attrs
+
+from ..kernel import ir
+from ..types.layout import Type
+from .render import Row, render_operation
+
+TYPE_NAMES: Mapping[Type, str] = {
+    Type.BOOL: "b1",
+    Type.U8: "u1",
+    Type.U16: "u2",
+    Type.U32: "u4",
+    Type.U64: "u8",
+    Type.I32: "i4",
+    Type.I64: "i8",
+    Type.F32: "f4",
+    Type.F64: "f8",
+}
+
+# Names the generated module defines before the kernel: no variable, memory or parameter may take one.
+RESERVED_NAMES = frozenset(TYPE_NAMES.values()) | {
+    "abs", "bool", "float", "inf", "int", "len", "math", "max", "min", "nan", "np", "numba", "print", "range",
+}  # fmt: skip
+
+
+def literal(value: int | float | bool, type: Type) -> str:
+    """A constant of this type: `u4(7)`, `f4(-0.0)`, `True`."""
+    if type is Type.BOOL:
+        return repr(bool(value))
+    name = TYPE_NAMES[type]
+    if not type.is_float:
+        return f"{name}({int(value)})"
+    number = float(value)
+    if math.isnan(number):
+        return f"{name}(nan)"
+    if math.isinf(number):
+        return f"{name}(inf)" if number > 0 else f"{name}(-inf)"
+    return f"{name}({number!r})"
+
+
+def _wrapped(template: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+    """The template's value as the node's own type has it."""
+
+    def row(node: ir.Apply, operands: Sequence[str]) -> str:
+        return f"{TYPE_NAMES[node.type]}({template.format(*operands)})"
+
+    return row
+
+
+def _logical(integers: str, booleans: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+    """Bit operations, which Numba knows by other names (or promotes to integers) for booleans."""
+
+    def row(node: ir.Apply, operands: Sequence[str]) -> str:
+        if node.type is Type.BOOL:
+            return booleans.format(*operands)
+        return f"{TYPE_NAMES[node.type]}({integers.format(*operands)})"
+
+    return row
+
+
+def _shift(operator: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+    """A shift by the amount modulo the width. A constant amount becomes a plain number."""
+
+    def row(node: ir.Apply, operands: Sequence[str]) -> str:
+        amount = node.operands[1]
+        mask = node.type.bits - 1
+        shown = (
+            str(int(amount.value) & mask) if isinstance(amount, ir.Const) else f"({operands[1]} & u4({mask}))"
+        )
+        return f"{TYPE_NAMES[node.type]}({operands[0]} {operator} {shown})"
+
+    return row
+
+
+def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
+    return f"{TYPE_NAMES[node.type]}({operands[0]})"
+
+
+def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
+    """Between integers a cast keeps the bits; where a float is involved the module's `bits_…` functions do."""
+    name = TYPE_NAMES[node.type]
+    if node.type.is_integer and node.operands[0].type.is_integer:
+        return f"{name}({operands[0]})"
+    return f"bits_{name}({operands[0]})"
+
+
+# The rows both targets write alike. A target adds what they leave open (count_ones, leading_zeros, trailing_zeros),
+# replaces what it has a better form for, and defines `bits_u4`, `bits_f4`, … in the modules it generates.
+OPERATIONS: Mapping[str, Row] = {
+    "add": _wrapped("{0} + {1}"),
+    "sub": _wrapped("{0} - {1}"),
+    "mul": _wrapped("{0} * {1}"),
+    "div": _wrapped("{0} / {1}"),
+    "floordiv": _wrapped("{0} // {1}"),
+    "mod": _wrapped("{0} % {1}"),
+    "neg": _wrapped("-{0}"),
+    "and": _logical("{0} & {1}", "({0} & {1})"),
+    "or": _logical("{0} | {1}", "({0} | {1})"),
+    "xor": _logical("{0} ^ {1}", "({0} != {1})"),
+    "invert": _logical("~{0}", "(not {0})"),
+    "shl": _shift("<<"),
+    "shr": _shift(">>"),
+    "eq": "({0} == {1})",
+    "ne": "({0} != {1})",
+    "lt": "({0} < {1})",
+    "le": "({0} <= {1})",
+    "gt": "({0} > {1})",
+    "ge": "({0} >= {1})",
+    "min": _wrapped("min({0}, {1})"),
+    "max": _wrapped("max({0}, {1})"),
+    "select": "({1} if {0} else {2})",
+    "sqrt": _wrapped("math.sqrt({0})"),
+    "exp": _wrapped("math.exp({0})"),
+    "log": _wrapped("math.log({0})"),
+    "cast": _cast,
+    "bitcast": _bitcast,
+}
+
+
+@attrs.frozen
+class Expressions:
+    """Expressions as one target writes them: the table, and the leaves that differ between targets."""
+
+    target: str
+    operations: Mapping[str, Row]
+    variable: Callable[[ir.Variable], str]
+    parameter: Callable[[ir.Parameter], str]
+    identity: Callable[[ir.Builtin], str]
+    length: Callable[[ir.Memory], str]
+
+    def text(self, node: ir.Expression) -> str:
+        match node:
+            case ir.Const():
+                return literal(node.value, node.type)
+            case ir.Read():
+                return self.variable(node.variable)
+            case ir.Argument():
+                return self.parameter(node.parameter)
+            case ir.Identity():
+                return self.identity(node.builtin)
+            case ir.Length():
+                return self.length(node.memory)
+            case ir.Apply():
+                return render_operation(
+                    self.target, self.operations, node, [self.text(o) for o in node.operands]
+                )
+            case _:
+                assert_never(node)

@@ -1,0 +1,173 @@
+"""Who touched which element since when: what the simulator keeps beside a memory to find data races.
+
+Two accesses race when different invocations touch one element, at least one of them writes, they are not
+both atomic, and nothing orders them. A barrier orders the invocations of one workgroup; nothing in a
+launch orders two workgroups.
+
+An access is stamped with a key of 64 bits: workgroup + 1, the number of barriers that workgroup has
+passed, local id. For each kind of access an element remembers two keys, chosen so that no race is
+missed: two of different workgroups once there are such; else two of different invocations between the
+last two barriers.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeAlias
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+Indices: TypeAlias = npt.NDArray[np.int64]
+Keys: TypeAlias = npt.NDArray[np.uint64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+LOCAL_BITS = 10
+BARRIER_BITS = 28
+_GROUP_SHIFT = np.uint64(LOCAL_BITS + BARRIER_BITS)
+_LOCAL_SHIFT = np.uint64(LOCAL_BITS)
+_LOCAL_MASK = np.uint64((1 << LOCAL_BITS) - 1)
+ONE_BARRIER = np.uint64(1 << LOCAL_BITS)
+
+
+@attrs.frozen
+class Invoker:
+    """An invocation by its ids."""
+
+    group: int
+    local: int
+
+    def __str__(self) -> str:
+        return f"(group {self.group}, local {self.local})"
+
+
+def keys_of(groups: npt.NDArray[np.uint32], locals_: npt.NDArray[np.uint32]) -> Keys:
+    """The keys of invocations that have passed no barrier yet. 0 is no key: it says "nobody"."""
+    return ((groups.astype(np.uint64) + np.uint64(1)) << _GROUP_SHIFT) | locals_.astype(np.uint64)
+
+
+def invoker_of(key: np.uint64) -> Invoker:
+    """Whose key this is."""
+    return Invoker(int(key >> _GROUP_SHIFT) - 1, int(key & _LOCAL_MASK))
+
+
+class Access(Enum):
+    """The kinds of access that race differently."""
+
+    READ = "read"
+    WRITE = "written"
+    ATOMIC_READ = "read atomically"
+    ATOMIC_WRITE = "updated atomically"
+
+
+_RIVALS = {
+    Access.READ: (Access.WRITE, Access.ATOMIC_WRITE),
+    Access.WRITE: (Access.WRITE, Access.READ, Access.ATOMIC_WRITE, Access.ATOMIC_READ),
+    Access.ATOMIC_READ: (Access.WRITE,),
+    Access.ATOMIC_WRITE: (Access.WRITE, Access.READ),
+}
+
+
+@attrs.frozen
+class Race:
+    """Two accesses that nothing orders. `position` is that of the later one among those noted."""
+
+    position: int
+    other: Invoker
+    other_access: Access
+    other_site: int
+
+
+class _Accesses:
+    """All accesses of one kind: for each element two keys, and the site (statement) each comes from."""
+
+    def __init__(self, count: int) -> None:
+        self.first = np.zeros(count, np.uint64)
+        self.first_site = np.zeros(count, np.int32)
+        self.second: Keys | None = None  # made when an element first needs it: most memories never do
+        self.second_site = np.zeros(0, np.int32)
+
+    def find_rival(self, elements: Indices, keys: Keys) -> tuple[int, Keys, npt.NDArray[np.int32]] | None:
+        """The first position at which a remembered access is unordered with the one asked about."""
+        for known, sites in ((self.first, self.first_site), (self.second, self.second_site)):
+            if known is None:
+                continue
+            others = known[elements]
+            unordered = _unordered(others, keys)
+            if unordered.any():
+                position = int(np.argmax(unordered))
+                element = elements[position : position + 1]
+                return position, known[element], sites[element]
+        return None
+
+    def record(self, elements: Indices, keys: Keys, site: int) -> None:
+        """Remember these accesses; no element appears twice."""
+        first = self.first[elements]
+        differing = first ^ keys
+        known = first != 0
+        foreign = known & ((differing >> _GROUP_SHIFT) != 0)
+        same_interval = (differing >> _LOCAL_SHIFT) == 0
+        add = foreign | (same_interval & (differing != 0))
+        replace = ~(foreign | same_interval)
+        if self.second is not None:
+            second = self.second[elements]
+            settled = (second != 0) & (((first ^ second) >> _GROUP_SHIFT) != 0)
+            add &= ~settled
+            replace &= ~settled
+        replaced = elements[replace]
+        self.first[replaced] = keys[replace]
+        self.first_site[replaced] = site
+        if self.second is None and add.any():
+            self.second = np.zeros(len(self.first), np.uint64)
+            self.second_site = np.zeros(len(self.first), np.int32)
+        if self.second is not None:
+            self.second[replaced] = 0
+            self.second[elements[add]] = keys[add]
+            self.second_site[elements[add]] = site
+
+
+def _unordered(others: Keys, keys: Keys) -> Mask:
+    """Where accesses are by two workgroups, or by two invocations between the same barriers."""
+    differing = others ^ keys
+    another_invocation: Mask = (differing - np.uint64(1)) < _LOCAL_MASK  # 0 - 1 wraps and is large
+    another_group: Mask = (differing >> _GROUP_SHIFT) != 0
+    unordered: Mask = (others != 0) & (another_invocation | another_group)
+    return unordered
+
+
+class RaceDetector:
+    """Watches one memory during one launch."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._accesses: dict[Access, _Accesses] = {}
+        self._positions = np.zeros(count, np.int32)
+
+    def access(self, elements: Indices, keys: Keys, kind: Access, site: int) -> Race | None:
+        """Note that invocations, in the order of their ids, touch elements; the first race found, if any."""
+        race = self._find(elements, keys, [rival for rival in _RIVALS[kind] if rival is not kind])
+        if race is not None:
+            return race
+        known = self._accesses.setdefault(kind, _Accesses(self._count))
+        order = np.arange(len(elements), dtype=np.int32)
+        self._positions[elements] = order
+        last = self._positions[elements] == order
+        known.record(elements[last], keys[last], site)
+        if not last.all():
+            # Several invocations meet at one element. The first and the last of them tell all there is to
+            # know: if any two are of different workgroups, those are.
+            self._positions[elements[::-1]] = order[::-1]
+            first = (self._positions[elements] == order) & ~last
+            known.record(elements[first], keys[first], site)
+        # Plain writes race among themselves, also within one statement: hence looked for after recording.
+        return self._find(elements, keys, [Access.WRITE]) if kind is Access.WRITE else None
+
+    def _find(self, elements: Indices, keys: Keys, rivals: list[Access]) -> Race | None:
+        for rival in rivals:
+            known = self._accesses.get(rival)
+            found = None if known is None else known.find_rival(elements, keys)
+            if found is not None:
+                position, key, site = found
+                return Race(position, invoker_of(key[0]), rival, int(site[0]))
+        return None

@@ -1,0 +1,148 @@
+"""A kernel as the WGSL target keeps it: legalised, written, compiled, and how its parameters are laid out."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..kernel import ir
+from ..kernel.launch import Step
+from ..kernel.passes.legalize import Legalized, Origin, legalize
+from ..kernel.verify import verify
+from ..types.errors import CapabilityError, DeviceLostError, GpusortError
+from ..types.layout import Type
+from .base import Capability
+from .wgsl_device import Device, is_loss
+from .wgsl_text import HEADER_WORDS, Use, uses_of, wgsl_of
+
+if TYPE_CHECKING:
+    import wgpu
+
+PARAMETER_STEP = 256  # what every adapter takes as a dynamic offset
+_COMPUTE = 4  # ShaderStage.COMPUTE
+_FORMATS = {Type.BOOL: "<I", Type.U32: "<I", Type.I32: "<i", Type.F32: "<f", Type.U64: "<Q", Type.I64: "<q",
+            Type.F64: "<d", Type.U8: "<I", Type.U16: "<I"}  # fmt: skip
+
+
+@attrs.frozen(eq=False)
+class Kernel:
+    """One compiled program. Its parameters are a uniform struct of 4-byte members, the header first."""
+
+    legalized: Legalized
+    text: str
+    uses: tuple[Use, ...]  # one for each storage memory
+    layout: wgpu.GPUBindGroupLayout
+    pipeline: wgpu.GPUComputePipeline
+
+    @property
+    def parameter_bytes(self) -> int:
+        return 4 * (HEADER_WORDS + len(self.legalized.origins))
+
+    def parameters(self, step: Step, groups_in_row: int) -> bytes:
+        """What the uniform struct holds for one launch."""
+        values = dict(zip(step.program.parameters, step.values, strict=True))
+        counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
+        words = [struct.pack("<II", step.groups, groups_in_row)]
+        words += [_word(origin, values, counts) for origin in self.legalized.origins]
+        return b"".join(words)
+
+
+def _word(
+    origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]
+) -> bytes:
+    if origin.length_of is not None:
+        return struct.pack("<I", sizes[origin.length_of] // origin.length_of.type.size)
+    assert origin.parameter is not None
+    packed = struct.pack(_FORMATS[origin.parameter.type], values[origin.parameter])
+    return packed[4 * origin.word : 4 * origin.word + 4]
+
+
+def written(program: ir.Program, *, enable_line: bool = False) -> tuple[Legalized, str]:
+    """A program legalised, and its WGSL."""
+    legalized = legalize(program)
+    verify(legalized.program)
+    return legalized, wgsl_of(legalized, enable_line=enable_line)
+
+
+def compiled(program: ir.Program, device: Device) -> Kernel:
+    """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is wrong."""
+    legalized, text = written(program)
+    _require_fits(legalized.program, device)
+    uses = uses_of(legalized.program)
+    storage = tuple(uses[memory] for memory in legalized.program.storage)
+    words = HEADER_WORDS + len(legalized.origins)
+    handle = device.handle
+    layout = handle.create_bind_group_layout(
+        entries=[
+            {
+                "binding": 0,
+                "visibility": _COMPUTE,
+                "buffer": {"type": "uniform", "has_dynamic_offset": True, "min_binding_size": 4 * words},
+            },
+            *(
+                {
+                    "binding": binding,
+                    "visibility": _COMPUTE,
+                    "buffer": {"type": "storage" if use.written or use.atomic else "read-only-storage"},
+                }
+                for binding, use in enumerate(storage, 1)
+            ),
+        ]
+    )
+    pipeline = _pipeline(program, text, handle, layout)
+    return Kernel(legalized, text, storage, layout, pipeline)
+
+
+def _pipeline(
+    program: ir.Program, text: str, device: wgpu.GPUDevice, layout: wgpu.GPUBindGroupLayout
+) -> wgpu.GPUComputePipeline:
+    import wgpu
+
+    try:
+        module = device.create_shader_module(label=program.name, code=text)
+        return device.create_compute_pipeline(
+            label=program.name,
+            layout=device.create_pipeline_layout(bind_group_layouts=[layout]),
+            compute={"module": module},
+        )
+    except wgpu.GPUError as error:
+        if is_loss(error):
+            raise DeviceLostError(f"kernel {program.name!r}: the device was lost while it was compiled") from error
+        raise GpusortError(_refusal(program, text, str(error))) from error
+
+
+def _refusal(program: ir.Program, text: str, message: str) -> str:
+    """What wgpu says of generated text, with the line it means."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    found = re.search(r":(\d+):(\d+)", message)
+    place = ""
+    if found and 0 < int(found[1]) <= text.count("\n"):
+        place = f"\n    line {found[1]} of the generated WGSL: {text.splitlines()[int(found[1]) - 1].strip()}"
+    return f"{program.span}: wgpu refuses the WGSL of kernel {program.name!r}: {lines[-1] if lines else message}{place}"
+
+
+def _require_fits(program: ir.Program, device: Device) -> None:
+    limits = device.limits
+    workgroup_bytes = sum(
+        (memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.WORKGROUP
+    )
+    for what, asked, most in (
+        ("invocations in a workgroup", program.group_size, limits.group_size),
+        ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes),
+        ("storage buffers", len(program.storage), limits.storage_buffers),
+    ):
+        if asked > most:
+            raise CapabilityError(
+                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, adapter {device.adapter!r} has {most}"
+            )
+
+
+def require_lanes(program: ir.Program, text: str, device: Device) -> None:
+    """Refuses a kernel with subgroup operations where the device has none that a mask of lanes can hold."""
+    if "subgroup" in text and Capability.SUBGROUPS not in device.capabilities:
+        raise CapabilityError(
+            f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
+        )

@@ -1,0 +1,118 @@
+"""What can lie in an array: scalars, enums, and frozen attrs classes of them; and how they lie there.
+
+A class of one field is a newtype and lies there as its field does. A class of several is laid out as C would, each
+field at a multiple of its size: NumPy's `align=True`, so that the host can look at it as a structured array.
+"""
+
+from __future__ import annotations
+
+import typing
+from enum import Enum
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+import attrs
+import numpy as np
+
+from .layout import Type
+from .scalars import Scalar
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Leaf:
+    """One scalar of an element: the fields that lead to it, its type, its place in memory."""
+
+    path: tuple[str, ...]
+    type: Type
+    offset: int
+
+
+def class_of(element: object) -> type[object]:
+    """The class behind an element type: itself, or `Pair` for `Pair[U32]`."""
+    found = typing.get_origin(element) or element
+    if not isinstance(found, type):
+        raise TypeError(f"expected a scalar, an enum or a frozen attrs class as an element, found {element!r}")
+    return found
+
+
+def is_struct(element: object) -> bool:
+    """Whether this is an attrs class (of one field or of several)."""
+    return attrs.has(class_of(element))
+
+
+@lru_cache(maxsize=None)
+def fields_of(element: object) -> dict[str, object]:
+    """The fields of a struct with their types, type variables filled in."""
+    cls = class_of(element)
+    hints = typing.get_type_hints(cls)
+    parameters = getattr(cls, "__parameters__", ())
+    filled = dict(zip(parameters, typing.get_args(element), strict=False))
+    return {field.name: filled.get(hints[field.name], hints[field.name]) for field in attrs.fields(cast(Any, cls))}
+
+
+def scalar_of(element: object) -> Type | None:
+    """The scalar type that stands for this element: its own, an enum's U32, or a newtype's field's."""
+    cls = class_of(element)
+    if issubclass(cls, Scalar):
+        return cls.type
+    if issubclass(cls, Enum):
+        return Type.U32
+    if attrs.has(cls):
+        fields = fields_of(element)
+        if len(fields) == 1:
+            return scalar_of(next(iter(fields.values())))
+        return None
+    raise TypeError(f"expected a scalar, an enum or a frozen attrs class as an element, found {cls.__name__}")
+
+
+@lru_cache(maxsize=None)
+def dtype_of(element: object) -> np.dtype[np.generic]:
+    """The NumPy dtype of one element in memory."""
+    scalar = scalar_of(element)
+    if scalar is not None:
+        return scalar.dtype
+    fields = [(name, dtype_of(field)) for name, field in fields_of(element).items()]
+    return cast("np.dtype[np.generic]", np.dtype(fields, align=True))
+
+
+def leaves(element: object) -> tuple[Leaf, ...]:
+    """The scalars of an element, in the order of its fields."""
+    cls = class_of(element)
+    if not attrs.has(cls):
+        scalar = scalar_of(element)
+        assert scalar is not None
+        return (Leaf((), scalar, 0),)
+    newtype = scalar_of(element) is not None
+    offsets = {} if newtype else {n: dtype_of(element).fields[n][1] for n in fields_of(element)}  # type: ignore[index]
+    return tuple(
+        Leaf((name, *leaf.path), leaf.type, offsets.get(name, 0) + leaf.offset)
+        for name, field in fields_of(element).items()
+        for leaf in leaves(field)
+    )
+
+
+def encode(value: object) -> Any:
+    """An element as NumPy stores it: a number, or a tuple of them for a structured dtype."""
+    if isinstance(value, Scalar):
+        return value._value
+    if isinstance(value, Enum):
+        return value.value
+    parts = [encode(getattr(value, name)) for name in fields_of(type(value))]
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def decode(element: type[T], item: Any) -> T:
+    """The element behind what NumPy has stored."""
+    cls: Any = class_of(element)
+    if issubclass(cls, Scalar):
+        number = item.item() if isinstance(item, np.generic) else item
+        return cast(T, cls(number))
+    if issubclass(cls, Enum):
+        return cast(T, cls(int(item)))
+    fields = fields_of(element)
+    if len(fields) == 1:
+        name, field = next(iter(fields.items()))
+        return cast(T, cls(decode(cast("type[object]", field), item)))
+    return cast(T, cls(*[decode(cast("type[object]", field), item[name]) for name, field in fields.items()]))

@@ -1,0 +1,103 @@
+"""Operations on scalars that Python has no operator for. Each names its row in the table of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+
+from . import ops
+from .scalars import U32, U64, Bool, Float, Integer, Scalar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+I = TypeVar("I", bound=Integer)
+F = TypeVar("F", bound=Float)
+S = TypeVar("S", bound=Scalar)
+
+OPERATIONS: dict[object, ops.Op] = {}
+
+
+def operation(op: ops.Op) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Says which row of the table a function stands for inside a kernel."""
+
+    def register(function: Callable[P, R]) -> Callable[P, R]:
+        OPERATIONS[function] = op
+        return function
+
+    return register
+
+
+@operation(ops.MIN)
+def minimum(a: I, b: I) -> I:
+    """The lesser of two integers."""
+    return a if a < b else b
+
+
+@operation(ops.MAX)
+def maximum(a: I, b: I) -> I:
+    """The greater of two integers."""
+    return a if a > b else b
+
+
+@operation(ops.SELECT)
+def select(condition: Bool, then: T, otherwise: T) -> T:
+    """One of two values, both of which are computed: never a branch."""
+    return then if condition else otherwise
+
+
+@operation(ops.COUNT_ONES)
+def count_ones(value: U32 | U64) -> U32:
+    """How many bits are set."""
+    return U32(int(value).bit_count())
+
+
+@operation(ops.LEADING_ZEROS)
+def leading_zeros(value: U32 | U64) -> U32:
+    """How many zero bits stand above the highest set one; the width for 0."""
+    return U32(value.type.bits - int(value).bit_length())
+
+
+@operation(ops.TRAILING_ZEROS)
+def trailing_zeros(value: U32 | U64) -> U32:
+    """How many zero bits stand below the lowest set one; the width for 0."""
+    number = int(value)
+    return U32((number & -number).bit_length() - 1 if number else value.type.bits)
+
+
+def _float_operation(op: ops.Op, value: F) -> F:
+    return type(value)(float(ops.apply(op, value.type.dtype.type(float(value)))))
+
+
+@operation(ops.SQRT)
+def sqrt(value: F) -> F:
+    """The square root."""
+    return _float_operation(ops.SQRT, value)
+
+
+@operation(ops.EXP)
+def exp(value: F) -> F:
+    """e to the value; devices differ in the last bits."""
+    return _float_operation(ops.EXP, value)
+
+
+@operation(ops.LOG)
+def log(value: F) -> F:
+    """The natural logarithm; devices differ in the last bits."""
+    return _float_operation(ops.LOG, value)
+
+
+@operation(ops.BITCAST)
+def bitcast(to: type[S], value: Scalar) -> S:
+    """The same bits as another type of the same size: `bitcast(U32, x)` of a float."""
+    if not ops.can_bitcast(value.type, to.type):
+        raise TypeError(f"{value.type} has not the size of {to.type}, or is of that type already")
+    return to(np.asarray(value._value, value.type.dtype).view(to.type.dtype).item())
+
+
+def dynamic_range(start: U32, stop: U32, step: U32 | None = None) -> Iterator[U32]:
+    """A loop at run time. (`range` of Python ints is unrolled when the kernel is compiled.)"""
+    for value in range(int(start), int(stop), int(step) if step is not None else 1):
+        yield U32(value)

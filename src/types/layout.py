@@ -1,0 +1,70 @@
+"""The scalar types of the kernel language, by name, size and NumPy dtype."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+
+
+class Type(Enum):
+    """A scalar as the machine has it. U8 and U16 live in memory only: load, convert, compute, convert, store."""
+
+    BOOL = "bool"
+    U8 = "uint8"
+    U16 = "uint16"
+    U32 = "uint32"
+    U64 = "uint64"
+    I32 = "int32"
+    I64 = "int64"
+    F32 = "float32"
+    F64 = "float64"
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        return np.dtype(self.value)
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element in memory (BOOL takes one)."""
+        return self.dtype.itemsize
+
+    @property
+    def bits(self) -> int:
+        return 8 * self.size
+
+    @property
+    def is_unsigned(self) -> bool:
+        """An unsigned integer one can compute with."""
+        return self in (Type.U32, Type.U64)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.is_unsigned or self in (Type.I32, Type.I64)
+
+    @property
+    def is_float(self) -> bool:
+        return self in (Type.F32, Type.F64)
+
+    @property
+    def is_number(self) -> bool:
+        return self.is_integer or self.is_float
+
+    def __str__(self) -> str:
+        return self.name.capitalize()
+
+
+def wrap(type: Type, value: int) -> int:
+    """`value` as an integer of this type holds it: modulo two to the bits, signed where the type is."""
+    value &= (1 << type.bits) - 1
+    if type in (Type.I32, Type.I64) and value >> (type.bits - 1):
+        value -= 1 << type.bits
+    return value
+
+
+def bounds(type: Type) -> tuple[int, int]:
+    """The least and the greatest integer of this type."""
+    if type in (Type.I32, Type.I64):
+        half = 1 << (type.bits - 1)
+        return -half, half - 1
+    return 0, (1 << type.bits) - 1

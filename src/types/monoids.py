@@ -1,0 +1,317 @@
+"""Monoids: what a reduction combines, and how.
+
+A reduction takes elements in an order that suits the machine, so `combine` must be associative and commutative (for
+floats: as nearly as they are), and `identity` must change nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar
+
+import attrs
+
+from .intrinsics import maximum, minimum
+from .keys import SortableKey
+from .numbers import Numeric
+from .scalars import F32, F64, U32, U64, Bool
+
+E = TypeVar("E")
+S = TypeVar("S")
+N = TypeVar("N", U64, F32, F64)
+W = TypeVar("W", U32, U64)
+
+
+class Monoid(Protocol[E, S]):
+    """The trait of what can be reduced: elements E as they lie in memory, states S that combine.
+
+    A state is a scalar, or a frozen attrs class of scalars.
+    """
+
+    @property
+    def element(self) -> type[E]:
+        """The class of an element in memory."""
+        ...
+
+    @property
+    def state(self) -> type[S]:
+        """The class of a state, `Pair[U32]` for a generic one."""
+        ...
+
+    def identity(self) -> S:
+        """The state of no elements."""
+        ...
+
+    def lift(self, element: E, index: U32, /) -> S:
+        """The state of one element; the index counts within its row."""
+        ...
+
+    def combine(self, a: S, b: S, /) -> S:
+        """The state of the elements of both."""
+        ...
+
+
+@attrs.frozen
+class Sum(Generic[E, N]):
+    """The sum; integers in 64 bits, modulo two to the 64."""
+
+    number: Numeric[E, N]
+
+    @property
+    def element(self) -> type[E]:
+        return self.number.element
+
+    @property
+    def state(self) -> type[N]:
+        return self.number.state
+
+    def identity(self) -> N:
+        return self.number.state(0)
+
+    def lift(self, element: E, index: U32) -> N:
+        return self.number.to_number(element)
+
+    def combine(self, a: N, b: N) -> N:
+        return a + b
+
+
+@attrs.frozen
+class Product(Generic[E, N]):
+    """The product; integers in 64 bits, modulo two to the 64."""
+
+    number: Numeric[E, N]
+
+    @property
+    def element(self) -> type[E]:
+        return self.number.element
+
+    @property
+    def state(self) -> type[N]:
+        return self.number.state
+
+    def identity(self) -> N:
+        return self.number.state(1)
+
+    def lift(self, element: E, index: U32) -> N:
+        return self.number.to_number(element)
+
+    def combine(self, a: N, b: N) -> N:
+        return a * b
+
+
+class RankedKey(SortableKey[E, W], Protocol[E, W]):
+    """A key that also knows which of its words are numbers: what the extrema need."""
+
+    @property
+    def last(self) -> int:
+        """The greatest word of an ordinary element; those above are NaN or NaT."""
+        ...
+
+    @property
+    def zero(self) -> W:
+        """The rank of the element that is false."""
+        ...
+
+
+@attrs.frozen
+class Minimum(Generic[E, W]):
+    """The least element's word, counted from the first NaN: a NaN or NaT anywhere is the result, as in NumPy."""
+
+    key: RankedKey[E, W]
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    @property
+    def state(self) -> type[W]:
+        return self.key.word
+
+    def identity(self) -> W:
+        return self.key.word((1 << self.key.word.type.bits) - 1)
+
+    def lift(self, element: E, index: U32) -> W:
+        return self.key.to_word(element) - self.key.word(self.key.last) - 1
+
+    def combine(self, a: W, b: W) -> W:
+        return minimum(a, b)
+
+
+@attrs.frozen
+class Maximum(Generic[E, W]):
+    """The greatest element's word; NaN and NaT are the greatest."""
+
+    key: RankedKey[E, W]
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    @property
+    def state(self) -> type[W]:
+        return self.key.word
+
+    def identity(self) -> W:
+        return self.key.word(0)
+
+    def lift(self, element: E, index: U32) -> W:
+        return self.key.to_word(element)
+
+    def combine(self, a: W, b: W) -> W:
+        return maximum(a, b)
+
+
+@attrs.frozen
+class Extremes(Generic[W]):
+    """The least and the greatest of some words."""
+
+    low: W
+    high: W
+
+
+@attrs.frozen
+class MinMax(Generic[E, W]):
+    """Both extremes in one reading: `low` counts as Minimum's state does, `high` as Maximum's."""
+
+    key: RankedKey[E, W]
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    @property
+    def state(self) -> type[Extremes[W]]:
+        return Extremes[self.key.word]  # type: ignore[name-defined]  # the alias is made from a class known at run time
+
+    def identity(self) -> Extremes[W]:
+        return Extremes(Minimum(self.key).identity(), Maximum(self.key).identity())
+
+    def lift(self, element: E, index: U32) -> Extremes[W]:
+        return Extremes(Minimum(self.key).lift(element, index), Maximum(self.key).lift(element, index))
+
+    def combine(self, a: Extremes[W], b: Extremes[W]) -> Extremes[W]:
+        return Extremes(minimum(a.low, b.low), maximum(a.high, b.high))
+
+
+@attrs.frozen
+class Ranked(Generic[W]):
+    """A rank and where it stands. Of equal ranks the first counts."""
+
+    rank: W
+    index: U32
+
+    def precedes(self, other: Ranked[W]) -> Bool:
+        return (self.rank < other.rank) | ((self.rank == other.rank) & (self.index < other.index))
+
+
+@attrs.frozen
+class ArgMin(Generic[E, W]):
+    """Where the least element stands; the first of equals, and the first NaN before anything else."""
+
+    key: RankedKey[E, W]
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    @property
+    def state(self) -> type[Ranked[W]]:
+        return Ranked[self.key.word]  # type: ignore[name-defined]  # the alias is made from a class known at run time
+
+    def identity(self) -> Ranked[W]:
+        return Ranked(self.key.word((1 << self.key.word.type.bits) - 1), U32(0xFFFFFFFF))
+
+    def lift(self, element: E, index: U32) -> Ranked[W]:
+        return Ranked(self.key.to_rank(element) - self.key.word(self.key.last) - 1, index)
+
+    def combine(self, a: Ranked[W], b: Ranked[W]) -> Ranked[W]:
+        return a if a.precedes(b) else b
+
+
+@attrs.frozen
+class ArgMax(Generic[E, W]):
+    """Where the greatest element stands; the first of equals, and the first NaN before anything else."""
+
+    key: RankedKey[E, W]
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    @property
+    def state(self) -> type[Ranked[W]]:
+        return Ranked[self.key.word]  # type: ignore[name-defined]  # the alias is made from a class known at run time
+
+    def identity(self) -> Ranked[W]:
+        return Ranked(self.key.word((1 << self.key.word.type.bits) - 1), U32(0xFFFFFFFF))
+
+    def lift(self, element: E, index: U32) -> Ranked[W]:
+        return Ranked(~self.key.to_rank(element), index)
+
+    def combine(self, a: Ranked[W], b: Ranked[W]) -> Ranked[W]:
+        return a if a.precedes(b) else b
+
+
+@attrs.frozen
+class AnyTrue(Generic[E, W]):
+    """1 where an element is not zero, else 0. NaN is not zero."""
+
+    key: RankedKey[E, W]
+    state: type[U32] = U32
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    def identity(self) -> U32:
+        return U32(0)
+
+    def lift(self, element: E, index: U32) -> U32:
+        return U32(self.key.to_rank(element) != self.key.zero)
+
+    def combine(self, a: U32, b: U32) -> U32:
+        return a | b
+
+
+@attrs.frozen
+class AllTrue(Generic[E, W]):
+    """1 where no element is zero, else 0. NaN is not zero."""
+
+    key: RankedKey[E, W]
+    state: type[U32] = U32
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    def identity(self) -> U32:
+        return U32(1)
+
+    def lift(self, element: E, index: U32) -> U32:
+        return U32(self.key.to_rank(element) != self.key.zero)
+
+    def combine(self, a: U32, b: U32) -> U32:
+        return a & b
+
+
+@attrs.frozen
+class Resumed(Generic[E, S]):
+    """The same monoid over states instead of elements: for what is left after a first launch."""
+
+    monoid: Monoid[E, S]
+
+    @property
+    def element(self) -> type[S]:
+        return self.monoid.state
+
+    @property
+    def state(self) -> type[S]:
+        return self.monoid.state
+
+    def identity(self) -> S:
+        return self.monoid.identity()
+
+    def lift(self, element: S, index: U32) -> S:
+        return element
+
+    def combine(self, a: S, b: S) -> S:
+        return self.monoid.combine(a, b)

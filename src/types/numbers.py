@@ -1,0 +1,91 @@
+"""How an element of an array becomes a number to add or multiply."""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar
+
+import attrs
+
+from .intrinsics import bitcast
+from .scalars import F32, F64, U8, U16, U32, U64
+
+E = TypeVar("E")
+S = TypeVar("S", U64, F32, F64)
+Memory = TypeVar("Memory", U8, U16, U32, U64)
+
+
+class Numeric(Protocol[E, S]):
+    """Elements E as they lie in memory, numbers S to compute with."""
+
+    @property
+    def element(self) -> type[E]: ...
+
+    @property
+    def state(self) -> type[S]: ...
+
+    def to_number(self, element: E, /) -> S: ...
+
+
+@attrs.frozen
+class UnsignedNumber(Generic[Memory]):
+    """Unsigned integers, in 64 bits."""
+
+    element: type[Memory]
+    state: type[U64] = U64
+
+    def to_number(self, element: Memory) -> U64:
+        return U64(element)
+
+
+@attrs.frozen
+class SignedNumber(Generic[Memory]):
+    """Two's complement integers of so many bits, in 64: sums and products modulo 2**64 are the same as signed ones."""
+
+    element: type[Memory]
+    bits: int
+    state: type[U64] = U64
+
+    def to_number(self, element: Memory) -> U64:
+        sign = 1 << (self.bits - 1)
+        return (U64(element) ^ sign) - sign
+
+
+@attrs.frozen
+class HalfNumber:
+    """16-bit floats, computed with in 32 bits."""
+
+    element: type[U16] = U16
+    state: type[F32] = F32
+
+    def to_number(self, element: U16) -> F32:
+        bits = U32(element)
+        sign = (bits & 0x8000) << 16
+        rest = bits & 0x7FFF
+        if rest >= 0x7C00:  # infinity and NaN
+            return bitcast(F32, sign | 0x7F800000 | (rest << 13))
+        if rest < 0x0400:  # zero and the subnormals, which 32 bits hold as normal numbers
+            magnitude = bitcast(U32, F32(rest) * 2.0**-24)
+            return bitcast(F32, sign | magnitude)
+        return bitcast(F32, sign | ((rest << 13) + (112 << 23)))
+
+
+@attrs.frozen
+class SingleNumber:
+    """32-bit floats."""
+
+    element: type[F32] = F32
+    state: type[F32] = F32
+
+    def to_number(self, element: F32) -> F32:
+        return element
+
+
+@attrs.frozen
+class DoubleNumber:
+    """64-bit floats."""
+
+    element: type[F64] = F64
+    state: type[F64] = F64
+
+    def to_number(self, element: F64) -> F64:
+        return element

@@ -1,0 +1,196 @@
+"""The table of operations: one row an operation, with its rule of types and its meaning.
+
+A row's `evaluate` is the definition: the scalars under CPython, the constant folder and the simulator all call
+it, with Python integers, NumPy floats or whole NumPy arrays. Targets hold a table of their own that says how each
+row is written there; a test compares the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, TypeAlias
+
+import attrs
+import numpy as np
+
+from .layout import Type
+
+# Python numbers, NumPy scalars or arrays alike: no narrower type covers the operators of all three.
+Operand: TypeAlias = Any
+TypeRule: TypeAlias = Callable[[Sequence[Type]], Type | None]
+
+
+@attrs.frozen(eq=False)
+class Op:
+    """An operation on scalars. `rule` gives the type of the result, or None where the operands do not fit."""
+
+    name: str
+    rule: TypeRule
+    evaluate: Callable[..., Operand]
+    expects: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _alike(accepts: Callable[[Type], bool], result: Type | None = None) -> TypeRule:
+    """All operands of one accepted type; the result is of that type too, unless given."""
+
+    def rule(types: Sequence[Type]) -> Type | None:
+        if len(set(types)) != 1 or not accepts(types[0]):
+            return None
+        return result or types[0]
+
+    return rule
+
+
+def _shift(types: Sequence[Type]) -> Type | None:
+    return types[0] if types[0].is_integer and types[1] is Type.U32 else None
+
+
+def _select(types: Sequence[Type]) -> Type | None:
+    return types[1] if types[0] is Type.BOOL and types[1] is types[2] else None
+
+
+def _is_bits(type: Type) -> bool:
+    return type.is_integer or type is Type.BOOL
+
+
+def _is_signed(type: Type) -> bool:
+    return type.is_number and not type.is_unsigned
+
+
+def _is_comparable(type: Type) -> bool:
+    return type.is_number
+
+
+def _is_equatable(type: Type) -> bool:
+    return type.is_number or type is Type.BOOL
+
+
+def _bit_width(value: Operand) -> int:
+    return 8 * int(value.dtype.itemsize)
+
+
+def _bit_length(value: Operand) -> Operand:
+    """How many bits are needed to write the value: a halving search, so that it works on arrays too."""
+    length = np.zeros_like(value)
+    for step in (32, 16, 8, 4, 2, 1):
+        if step < _bit_width(value):
+            large = (value >> value.dtype.type(step)) != 0
+            length = np.where(large, length + value.dtype.type(step), length)
+            value = np.where(large, value >> value.dtype.type(step), value)
+    return (length + (value != 0)).astype(np.uint32)
+
+
+def _leading_zeros(value: Operand) -> Operand:
+    return np.uint32(_bit_width(value)) - _bit_length(value)
+
+
+def _trailing_zeros(value: Operand) -> Operand:
+    lowest = value & (~value + value.dtype.type(1))
+    return np.where(value == 0, np.uint32(_bit_width(value)), _bit_length(lowest) - (value != 0).astype(np.uint32))
+
+
+def _cast_rule(source: Type, target: Type) -> bool:
+    """Which conversions there are: between integers, of Bool to a number, of integers and floats to floats."""
+    if source is target or target is Type.BOOL:
+        return False
+    if target in (Type.U8, Type.U16):
+        return source in (Type.U32, Type.BOOL)
+    if source in (Type.U8, Type.U16):
+        return target is Type.U32 or target in (Type.U64, Type.I32, Type.I64)
+    return not (source.is_float and target.is_integer)
+
+
+ADD = Op("add", _alike(lambda t: t.is_number), lambda a, b: a + b, "two numbers of one type")
+SUB = Op("sub", _alike(lambda t: t.is_number), lambda a, b: a - b, "two numbers of one type")
+MUL = Op("mul", _alike(lambda t: t.is_number), lambda a, b: a * b, "two numbers of one type")
+DIV = Op("div", _alike(lambda t: t.is_float), lambda a, b: a / b, "two floats of one type")
+FLOORDIV = Op("floordiv", _alike(lambda t: t.is_unsigned), lambda a, b: a // b, "two unsigned integers of one type")
+MOD = Op("mod", _alike(lambda t: t.is_unsigned), lambda a, b: a % b, "two unsigned integers of one type")
+NEG = Op("neg", _alike(_is_signed), lambda a: -a, "a signed number")
+AND = Op("and", _alike(_is_bits), lambda a, b: a & b, "two integers or Bools of one type")
+OR = Op("or", _alike(_is_bits), lambda a, b: a | b, "two integers or Bools of one type")
+XOR = Op("xor", _alike(_is_bits), lambda a, b: a ^ b, "two integers or Bools of one type")
+INVERT = Op("invert", _alike(_is_bits), lambda a: ~a, "an integer or a Bool")
+# A shift counts modulo the width, as WGSL has it; the amount is always a U32.
+SHL = Op("shl", _shift, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
+SHR = Op("shr", _shift, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
+EQ = Op("eq", _alike(_is_equatable, Type.BOOL), lambda a, b: a == b, "two scalars of one type")
+NE = Op("ne", _alike(_is_equatable, Type.BOOL), lambda a, b: a != b, "two scalars of one type")
+LT = Op("lt", _alike(_is_comparable, Type.BOOL), lambda a, b: a < b, "two numbers of one type")
+LE = Op("le", _alike(_is_comparable, Type.BOOL), lambda a, b: a <= b, "two numbers of one type")
+GT = Op("gt", _alike(_is_comparable, Type.BOOL), lambda a, b: a > b, "two numbers of one type")
+GE = Op("ge", _alike(_is_comparable, Type.BOOL), lambda a, b: a >= b, "two numbers of one type")
+MIN = Op("min", _alike(lambda t: t.is_integer), np.minimum, "two integers of one type")
+MAX = Op("max", _alike(lambda t: t.is_integer), np.maximum, "two integers of one type")
+SELECT = Op("select", _select, lambda c, a, b: np.where(c, a, b), "a Bool and two scalars of one type")
+COUNT_ONES = Op("count_ones", _alike(lambda t: t.is_unsigned, Type.U32),
+                lambda a: np.bitwise_count(a).astype(np.uint32), "an unsigned integer")  # fmt: skip
+LEADING_ZEROS = Op("leading_zeros", _alike(lambda t: t.is_unsigned, Type.U32), _leading_zeros, "an unsigned integer")
+TRAILING_ZEROS = Op("trailing_zeros", _alike(lambda t: t.is_unsigned, Type.U32), _trailing_zeros, "an unsigned integer")
+SQRT = Op("sqrt", _alike(lambda t: t.is_float), np.sqrt, "a float")
+EXP = Op("exp", _alike(lambda t: t.is_float), np.exp, "a float")
+LOG = Op("log", _alike(lambda t: t.is_float), np.log, "a float")
+
+# CAST and BITCAST are the two rows whose result type is asked for, not derived: `rule` is never called for them.
+CAST = Op("cast", lambda types: None, lambda a, type: a.astype(type.dtype), "a scalar that converts")
+BITCAST = Op("bitcast", lambda types: None, lambda a, type: a.view(type.dtype), "a scalar of the same size")
+
+OPS = (ADD, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT, SHL, SHR, EQ, NE, LT, LE, GT, GE, MIN, MAX,
+       SELECT, COUNT_ONES, LEADING_ZEROS, TRAILING_ZEROS, SQRT, EXP, LOG, CAST, BITCAST)  # fmt: skip
+
+
+def can_cast(source: Type, target: Type) -> bool:
+    """Whether CAST goes from one type to the other."""
+    return _cast_rule(source, target)
+
+
+def can_bitcast(source: Type, target: Type) -> bool:
+    """Whether BITCAST goes from one type to the other: two different numbers of one size."""
+    return source is not target and source.size == target.size and source.is_number and target.is_number
+
+
+def apply(op: Op, *operands: np.generic | np.ndarray[Any, Any], to: Type | None = None) -> np.ndarray[Any, Any]:
+    """The meaning of an operation on NumPy values: integers wrap, floats follow IEEE 754, nothing warns."""
+    arrays = [np.asarray(operand) for operand in operands]
+    lifted = [a.reshape(1) if a.ndim == 0 else a for a in arrays]  # arrays wrap silently, NumPy scalars warn
+    if op in (FLOORDIV, MOD) and not np.all(lifted[1]):
+        raise ZeroDivisionError(f"{op} by zero")
+    with np.errstate(all="ignore"):
+        result = op.evaluate(*lifted) if to is None else op.evaluate(*lifted, to)
+    array = np.asarray(result)
+    return array.reshape(()) if all(a.ndim == 0 for a in arrays) else array
+
+
+class SubgroupOp(Enum):
+    """What the lanes of a subgroup do together. Lanes are counted from 0; a mask is a U64 with bit i for lane i."""
+
+    BALLOT = "ballot"  # (Bool) -> U64: the lanes where it holds
+    MATCH = "match"  # (U32) -> U64: the lanes with my value
+    SHUFFLE = "shuffle"  # (T, U32 lane) -> T: the value of that lane (taken modulo the subgroup's size)
+    SHUFFLE_XOR = "shuffle_xor"  # (T, U32 mask) -> T: the value of lane ^ mask
+    SHUFFLE_UP = "shuffle_up"  # (T, U32 distance) -> T: the value of lane - distance; my own where there is none
+    SHUFFLE_DOWN = "shuffle_down"  # (T, U32 distance) -> T: the value of lane + distance; my own where there is none
+    ADD = "add"  # (U32) -> U32: the sum over the lanes
+    EXCLUSIVE_ADD = "exclusive_add"  # (U32) -> U32: the sum over the lanes below mine
+
+    @property
+    def operand_count(self) -> int:
+        return 2 if self.value.startswith("shuffle") else 1
+
+
+class AtomicOp(Enum):
+    """Relaxed atomic updates of a U32 in storage or workgroup memory."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    EXCHANGE = "exchange"
+    LOAD = "load"
+    STORE = "store"

@@ -1,0 +1,304 @@
+"""The numbers of the kernel language: typed, immutable, and wrapping as a GPU's do.
+
+They are classes of our own because NumPy's stubs let `np.uint32 - 1` become anything. Two scalars mix only when they
+are of one type; a Python int or float beside a scalar is a compile-time literal of that scalar's type. Conversions
+are written out: `U64(word)`, `U32(count)`. Under CPython these objects are the meaning of a kernel; ops.py states the
+same for whole arrays, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from .layout import Type, bounds, wrap
+from .ops import can_cast
+
+
+class Scalar:
+    """What all scalars share: a value, a type, equality."""
+
+    __slots__ = ("_value",)
+    type: ClassVar[Type]
+    _value: int | float | bool
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"a {self.type} is neither true nor false; compare it, e.g. `x != 0`")
+
+    # A comparison gives the language's Bool, not Python's bool: hence the one override of object's signature.
+    def __eq__(self, other: Self | float) -> Bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Bool(self._value == self._same(other))
+
+    def __ne__(self, other: Self | float) -> Bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Bool(self._value != self._same(other))
+
+    def __hash__(self) -> int:
+        return hash((self.type, self._value))
+
+    def __repr__(self) -> str:
+        return f"{self.type}({self._value})"
+
+    def _same(self, other: object) -> int | float | bool:
+        """The Python value of an operand that must be of this type, or a literal that becomes one."""
+        if type(other) is type(self):
+            return other._value
+        if isinstance(other, Scalar) or not isinstance(other, int | float):
+            raise TypeError(f"expected {self.type} beside {self.type}, found {other!r}; convert it, e.g. {self.type}(x)")
+        return type(self)(other)._value
+
+    @classmethod
+    def _of(cls, value: float) -> Self:
+        """A scalar of a value known to be in range."""
+        made = cls.__new__(cls)
+        made._value = value
+        return made
+
+
+class Bool(Scalar):
+    """True or false, as comparisons give it. `and`, `or` and `not` work; so do `&`, `|`, `^`, `~`."""
+
+    __slots__ = ()
+    type = Type.BOOL
+
+    def __init__(self, value: Bool | bool) -> None:
+        self._value = bool(value)
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __and__(self, other: Bool | bool) -> Bool:
+        return Bool(bool(self) and bool(other))
+
+    def __or__(self, other: Bool | bool) -> Bool:
+        return Bool(bool(self) or bool(other))
+
+    def __xor__(self, other: Bool | bool) -> Bool:
+        return Bool(bool(self) != bool(other))
+
+    def __invert__(self) -> Bool:
+        return Bool(not self._value)
+
+
+class Number(Scalar):
+    """What integers and floats share."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Self | float) -> Self:
+        return self._wrapped(self._value + self._same(other))
+
+    def __radd__(self, other: float) -> Self:
+        return self._wrapped(self._same(other) + self._value)
+
+    def __sub__(self, other: Self | float) -> Self:
+        return self._wrapped(self._value - self._same(other))
+
+    def __rsub__(self, other: float) -> Self:
+        return self._wrapped(self._same(other) - self._value)
+
+    def __mul__(self, other: Self | float) -> Self:
+        return self._wrapped(self._value * self._same(other))
+
+    def __rmul__(self, other: float) -> Self:
+        return self._wrapped(self._same(other) * self._value)
+
+    def __lt__(self, other: Self | float) -> Bool:
+        return Bool(self._value < self._same(other))
+
+    def __le__(self, other: Self | float) -> Bool:
+        return Bool(self._value <= self._same(other))
+
+    def __gt__(self, other: Self | float) -> Bool:
+        return Bool(self._value > self._same(other))
+
+    def __ge__(self, other: Self | float) -> Bool:
+        return Bool(self._value >= self._same(other))
+
+    def _wrapped(self, value: float) -> Self:
+        raise NotImplementedError
+
+
+class Integer(Number):
+    """Integers: modulo two to their width, with bit operations. A shift counts modulo the width."""
+
+    __slots__ = ()
+    _value: int
+
+    def __init__(self, value: Scalar | int) -> None:
+        if isinstance(value, Scalar):
+            if type(value) is not type(self) and not can_cast(value.type, self.type):
+                raise TypeError(f"{value.type} does not convert to {self.type}")
+            self._value = wrap(self.type, int(value._value))
+            return
+        if isinstance(value, float | np.floating):
+            raise TypeError(f"a {self.type} is made of an integer, not of {value!r}")
+        low, high = bounds(self.type)
+        if not low <= value <= high:
+            raise ValueError(f"{value} does not fit {self.type} ({low} to {high})")
+        self._value = int(value)
+
+    def __int__(self) -> int:
+        return self._value
+
+    def __index__(self) -> int:
+        return self._value
+
+    def __and__(self, other: Self | int) -> Self:
+        return self._of(self._value & self._bits(other))
+
+    def __rand__(self, other: int) -> Self:
+        return self._of(self._value & self._bits(other))
+
+    def __or__(self, other: Self | int) -> Self:
+        return self._of(self._value | self._bits(other))
+
+    def __ror__(self, other: int) -> Self:
+        return self._of(self._value | self._bits(other))
+
+    def __xor__(self, other: Self | int) -> Self:
+        return self._of(self._value ^ self._bits(other))
+
+    def __rxor__(self, other: int) -> Self:
+        return self._of(self._value ^ self._bits(other))
+
+    def __invert__(self) -> Self:
+        return self._wrapped(~self._value)
+
+    def __lshift__(self, amount: U32 | int) -> Self:
+        return self._wrapped(self._value << (int(amount) % self.type.bits))
+
+    def __rshift__(self, amount: U32 | int) -> Self:
+        return self._wrapped(self._value >> (int(amount) % self.type.bits))
+
+    def _bits(self, other: Self | int) -> int:
+        return int(self._same(other))
+
+    def _wrapped(self, value: float) -> Self:
+        return self._of(wrap(self.type, int(value)))
+
+
+class Unsigned(Integer):
+    """Unsigned integers: the ones that divide."""
+
+    __slots__ = ()
+
+    def __floordiv__(self, other: Self | int) -> Self:
+        return self._of(self._value // self._bits(other))
+
+    def __mod__(self, other: Self | int) -> Self:
+        return self._of(self._value % self._bits(other))
+
+
+class Signed(Integer):
+    """Signed integers: the ones with a minus sign; `>>` keeps it."""
+
+    __slots__ = ()
+
+    def __neg__(self) -> Self:
+        return self._wrapped(-self._value)
+
+
+class Narrow(Scalar):
+    """An integer that only memory holds: `U32(x)` widens it to compute with, `U8(word)` truncates it to store."""
+
+    __slots__ = ()
+    _value: int
+
+    def __init__(self, value: U32 | Bool | int) -> None:
+        if isinstance(value, Scalar):
+            self._value = wrap(self.type, int(value._value))
+        else:
+            if not 0 <= value < 1 << self.type.bits:
+                raise ValueError(f"{value} does not fit {self.type}")
+            self._value = int(value)
+
+    def __int__(self) -> int:
+        return self._value
+
+
+class U8(Narrow):
+    """An 8-bit unsigned integer in memory."""
+
+    __slots__ = ()
+    type = Type.U8
+
+
+class U16(Narrow):
+    """A 16-bit unsigned integer in memory."""
+
+    __slots__ = ()
+    type = Type.U16
+
+
+class U32(Unsigned):
+    """A 32-bit unsigned integer."""
+
+    __slots__ = ()
+    type = Type.U32
+
+
+class U64(Unsigned):
+    """A 64-bit unsigned integer."""
+
+    __slots__ = ()
+    type = Type.U64
+
+
+class I32(Signed):
+    """A 32-bit signed integer, two's complement."""
+
+    __slots__ = ()
+    type = Type.I32
+
+
+class I64(Signed):
+    """A 64-bit signed integer, two's complement."""
+
+    __slots__ = ()
+    type = Type.I64
+
+
+class Float(Number):
+    """IEEE 754 floats, rounded after every operation."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Scalar | float) -> None:
+        if isinstance(value, Scalar):
+            if type(value) is not type(self) and not can_cast(value.type, self.type):
+                raise TypeError(f"{value.type} does not convert to {self.type}")
+            value = value._value
+        self._value = self._rounded(value)
+
+    def __float__(self) -> float:
+        return float(self._value)
+
+    def __truediv__(self, other: Self | float) -> Self:
+        with np.errstate(all="ignore"):
+            return self._wrapped(float(np.float64(self._value) / np.float64(self._same(other))))
+
+    def __neg__(self) -> Self:
+        return self._of(-self._value)
+
+    def _rounded(self, value: float) -> float:
+        with np.errstate(all="ignore"):
+            return float(self.type.dtype.type(value))
+
+    def _wrapped(self, value: float) -> Self:
+        # One operation in double precision, then rounded, is the single precision result: 53 >= 2 * 24 + 2 bits.
+        return self._of(self._rounded(value))
+
+
+class F32(Float):
+    """A 32-bit float."""
+
+    __slots__ = ()
+    type = Type.F32
+
+
+class F64(Float):
+    """A 64-bit float."""
+
+    __slots__ = ()
+    type = Type.F64

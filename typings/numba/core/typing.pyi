@@ -1,0 +1,7 @@
+from ..types import Type
+
+class Signature:
+    @property
+    def return_type(self) -> Type: ...
+    @property
+    def args(self) -> tuple[Type, ...]: ...

@@ -1,0 +1,1 @@
+from ..extending import intrinsic as intrinsic
