@@ -1,161 +1,43 @@
-"""The CPU target: what it generates means what the IR says, and it keeps its promises about threads and caches."""
+"""The CPU target: workgroups mean what the simulator says, arrays are checked, and it says what it is."""
 
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.kernel import ir
 from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, Step
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
-from gpusort.kernel.span import KernelError, Span
 from gpusort.targets.base import Capability
 from gpusort.targets.cpu import CpuTarget
 from gpusort.targets.cpu_lanes import subgroup_size
-from gpusort.targets.cpu_pool import Pool, thread_count
-from gpusort.targets.cpu_writer import CPU_OPERATIONS
 from gpusort.targets.simulator import Simulator
-from gpusort.types import ops
 from gpusort.types.errors import CapabilityError, InvalidArgumentError
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
-from gpusort.types.layout import Type, bounds
 from gpusort.types.memory import Registers, Storage, Workgroup
-from gpusort.types.ops import Op, SubgroupOp
 from gpusort.types.scalars import U8, U32, U64
 
 Array = npt.NDArray[np.generic]
-HERE = Span(__file__, 1)
+E = TypeVar("E")
 TARGET = CpuTarget()
-_SCALARS: dict[Type, type[object]] = {}
 
 
 def run(*launches: Launch, **arrays: Array) -> None:
     TARGET.run(Schedule((), launches), arrays)
 
 
-def buffer(name: str, element: type[object], count: int, role: Role = Role.INOUT) -> Buffer[object]:
+def buffer(name: str, element: type[E], count: int, role: Role = Role.INOUT) -> Buffer[E]:
     return Buffer(name, element, count, role)
-
-
-# -- every operation ------------------------------------------------------------------------------------------
-
-
-def _values(type: Type, count: int) -> Array:
-    """Edge values of a type, then random bits."""
-    rng = np.random.default_rng(type.bits)
-    if type is Type.BOOL:
-        return rng.integers(0, 2, count).astype(np.bool_)
-    if type.is_float:
-        edges = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e-45, 3e38, 2.0**63]
-        made = rng.standard_normal(count) * 10.0 ** rng.integers(-30, 30, count)
-        made[: len(edges)] = edges
-        with np.errstate(all="ignore"):
-            return made.astype(type.dtype)
-    low, high = bounds(type)
-    made = rng.integers(low, high, count, dtype=type.dtype, endpoint=True)
-    small = rng.integers(0, 70, count).astype(type.dtype)
-    made = np.where(rng.integers(0, 2, count) == 0, made, small)
-    made[:5] = np.array([low, high, 0, 1, high // 2 + 1]).astype(type.dtype)
-    return made
-
-
-_BITCASTS = [(a, b) for a in Type for b in Type if ops.can_bitcast(a, b) and a.size >= 4]
-_CASTS = [(a, b) for a in Type for b in Type if ops.can_cast(a, b)]
-_OPERANDS: dict[tuple[Type, ...], list[tuple[Op, Type]]] = {}
-for _a, _b in _CASTS:
-    _OPERANDS.setdefault((_a,), []).append((ops.CAST, _b))
-for _a, _b in _BITCASTS:
-    _OPERANDS.setdefault((_a,), []).append((ops.BITCAST, _b))
-for _op in ops.OPS:
-    if _op in (ops.CAST, ops.BITCAST):
-        continue
-    for _type in Type:
-        for _shape in ((_type,), (_type, _type), (_type, Type.U32), (Type.BOOL, _type, _type)):
-            try:
-                _result = _op.rule(_shape)
-                _arity = _op.evaluate.__code__.co_argcount if hasattr(_op.evaluate, "__code__") else 2
-            except IndexError:
-                continue
-            if _op.evaluate in (np.sqrt, np.exp, np.log):
-                _arity = 1
-            if _result is not None and _arity == len(_shape) and _type not in (Type.U8, Type.U16):
-                _wanted = (_op, _result)
-                if _wanted not in _OPERANDS.setdefault(_shape, []):
-                    _OPERANDS[_shape].append(_wanted)
-
-
-def _table_program(shape: Sequence[Type], rows: Sequence[tuple[Op, Type]], group_size: int) -> ir.Program:
-    """out_k[i] = op_k(in_0[i], …) for all rows."""
-    inputs = [ir.Memory(f"in_{k}", ir.Space.STORAGE, type) for k, type in enumerate(shape)]
-    outputs = [ir.Memory(f"out_{k}", ir.Space.STORAGE, type) for k, (_, type) in enumerate(rows)]
-    operands = [ir.Variable(f"x_{k}", type) for k, type in enumerate(shape)]
-    i = ir.Variable("i", Type.U32)
-    index = ir.Read(i, HERE)
-    group = ir.Apply(
-        ops.MUL,
-        (ir.Identity(ir.Builtin.GROUP_ID, HERE), ir.Identity(ir.Builtin.GROUP_SIZE, HERE)),
-        Type.U32,
-        HERE,
-    )
-    mine = ir.Apply(ops.ADD, (group, ir.Identity(ir.Builtin.LOCAL_ID, HERE)), Type.U32, HERE)
-    reads = tuple(ir.Read(x, HERE) for x in operands)
-    body: ir.Block = (
-        ir.Assign(i, mine, HERE),
-        *(ir.Load(x, memory, index, HERE) for x, memory in zip(operands, inputs, strict=True)),
-        *(
-            ir.Store(memory, index, ir.Apply(op, reads, result, HERE), HERE)
-            for memory, (op, result) in zip(outputs, rows, strict=True)
-        ),
-    )
-    return ir.Program("table", group_size, (), (*inputs, *outputs), (i, *operands), body, HERE)
-
-
-def _element(type: Type) -> type[object]:
-    """A class of elements of this type, for a Buffer."""
-    from gpusort.types import scalars
-
-    found: type[object] = getattr(scalars, str(type))
-    return found
-
-
-@pytest.mark.parametrize("group_size", [1, 32])
-@pytest.mark.parametrize("shape", _OPERANDS, ids=lambda shape: "-".join(map(str, shape)))
-def test_operations_mean_what_the_table_says(shape: tuple[Type, ...], group_size: int) -> None:
-    rows, count = _OPERANDS[shape], 256
-    operands = [_values(type, count) for type in shape]
-    for k, operand in enumerate(operands):
-        operands[k] = np.roll(operand, k)
-    if any(op in (ops.FLOORDIV, ops.MOD) for op, _ in rows):
-        operands[1] = np.where(operands[1] == 0, operands[1].dtype.type(3), operands[1])
-    found = [np.zeros(count, type.dtype) for _, type in rows]
-    buffers = [buffer(f"in_{k}", _element(type), count, Role.INPUT) for k, type in enumerate(shape)]
-    buffers += [buffer(f"out_{k}", _element(type), count) for k, (_, type) in enumerate(rows)]
-    step = Step(_table_program(shape, rows, group_size), tuple(buffers), (), count // group_size)
-    arrays = {b.name: a for b, a in zip(buffers, [*operands, *found], strict=True)}
-    TARGET.run_steps([step], arrays)
-    for (op, type), result in zip(rows, found, strict=True):
-        expected = ops.apply(op, *operands, to=type if op in (ops.CAST, ops.BITCAST) else None)
-        if op in (ops.EXP, ops.LOG):
-            np.testing.assert_allclose(result, expected, rtol=1e-6)
-        else:
-            np.testing.assert_array_equal(result, expected.astype(type.dtype), err_msg=f"{op} {shape}")
-
-
-def test_every_operation_is_written_and_tested() -> None:
-    names = {op.name for op in ops.OPS}
-    assert set(CPU_OPERATIONS) == names
-    assert {op.name for rows in _OPERANDS.values() for op, _ in rows} == names
 
 
 # -- workgroups -----------------------------------------------------------------------------------------------
@@ -239,7 +121,7 @@ def passes(cx: Invocation, data: Storage[U32], tile: Workgroup[U32], rounds: U32
 def test_control_flow_around_barriers(group_size: int, rounds: int) -> None:
     count = group_size * 3
     data = buffer("data", U32, count)
-    launch = passes.launch(Grid(3, group_size), data, Workgroup(U32, group_size), U32(rounds))  # type: ignore[arg-type]
+    launch = passes.launch(Grid(3, group_size), data, Workgroup(U32, group_size), U32(rounds))
     mine = np.arange(count, dtype=np.uint32) * np.uint32(2654435761)
     theirs = mine.copy()
     run(launch, data=mine)
@@ -256,3 +138,100 @@ def divergent(cx: Invocation, data: Storage[U32]) -> None:
 def test_a_barrier_that_some_lanes_miss_is_refused_before_anything_runs() -> None:
     with pytest.raises(KernelError, match=r"expected a barrier that all invocations"):
         run(divergent.launch(Grid(1, 8), buffer("data", U32, 8)), data=np.zeros(8, np.uint32))
+
+
+# -- arrays -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def widen(cx: Invocation, narrow: Storage[U8], wide: Storage[U32], scratch: Storage[U32], by: U32) -> None:
+    scratch[cx.global_id] = U32(narrow[cx.global_id]) + by
+    wide[cx.global_id] = scratch[cx.global_id] * 2
+
+
+def _widen(narrow: object, wide: object, count: int = 4) -> None:
+    given = {"narrow": narrow, "wide": wide}
+    launch = widen.launch(
+        Grid(count, 1),
+        buffer("narrow", U8, count, Role.INPUT),
+        buffer("wide", U32, count, Role.OUTPUT),
+        buffer("scratch", U32, count, Role.SCRATCH),
+        U32(7),
+    )
+    TARGET.run(Schedule((), (launch,)), given)
+
+
+def test_read_only_input_and_scratch() -> None:
+    narrow, wide = np.arange(4, dtype=np.uint8), np.zeros(4, np.uint32)
+    narrow.flags.writeable = False
+    _widen(narrow, wide)
+    assert wide.tolist() == [14, 16, 18, 20]
+
+
+def test_unaligned_arrays_are_served() -> None:
+    raw = np.zeros(17, np.uint8)
+    wide = raw[1:].view(np.uint32)
+    assert not wide.flags.aligned
+    _widen(np.arange(4, dtype=np.uint8), wide)
+    assert wide.tolist() == [14, 16, 18, 20]
+
+
+def test_no_workgroups_and_no_elements() -> None:
+    _widen(np.zeros(0, np.uint8), np.zeros(0, np.uint32), count=0)
+
+
+_FOUR = np.zeros(4, np.uint32)
+_READ_ONLY = np.zeros(4, np.uint32)
+_READ_ONLY.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "message"),
+    [
+        (None, _FOUR, r"arrays\['narrow'\]: expected a contiguous NumPy array of 4 x uint8, found nothing"),
+        ([1, 2, 3, 4], _FOUR, r"arrays\['narrow'\]: .* found list"),
+        (np.zeros(3, np.uint8), _FOUR, r"arrays\['narrow'\]: .* found shape \(3,\) of uint8"),
+        (np.zeros(8, np.uint8)[::2], _FOUR, r"arrays\['narrow'\]: .* strides \(2,\)"),
+        (
+            np.zeros(4, np.uint8),
+            _READ_ONLY,
+            r"arrays\['wide'\]: .* that can be written, found a read-only one",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(narrow: object, wide: object, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        _widen(narrow, wide)
+
+
+def test_a_group_beyond_the_limit_is_refused() -> None:
+    launch = passes.launch(Grid(1, 2048), buffer("data", U32, 2048), Workgroup(U32, 2048), U32(1))
+    with pytest.raises(
+        CapabilityError, match=r"'passes' asks for 2048 invocations in a workgroup, target 'cpu' has 1024"
+    ):
+        run(launch, data=np.zeros(2048, np.uint32))
+
+
+def test_info_says_who_runs_the_kernels() -> None:
+    info = TARGET.info
+    assert info.name == "cpu"
+    assert info.adapter
+    assert info.driver.startswith("numba 0.")
+    assert info.capabilities == {Capability.FLOAT64, Capability.SUBGROUPS}
+    assert "def kernel(" in TARGET.source(
+        specialise(
+            widen.launch(
+                Grid(1, 1),
+                buffer("narrow", U8, 1, Role.INPUT),
+                buffer("wide", U32, 1),
+                buffer("scratch", U32, 1),
+                U32(0),
+            )
+        )
+    )
+
+
+def test_numba_is_loaded_only_when_a_kernel_runs() -> None:
+    code = "import sys, gpusort.targets.cpu as c; c.CpuTarget().info; assert 'numba' not in sys.modules"
+    package = str(Path(__file__).parent.parent / "typings")
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": package}, check=True)

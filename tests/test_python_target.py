@@ -72,6 +72,13 @@ def share(cx: Invocation, data: Storage[U32], tile: Workgroup[U32]) -> None:
 
 
 @kernel
+def meet_myself(cx: Invocation, data: Storage[U32]) -> None:
+    mine = data[cx.global_id]
+    cx.barrier()
+    data[cx.global_id] = cx.subgroup_add(mine) + cx.shuffle(mine, U32(8)) * 2 + U32(cx.ballot(mine == mine))
+
+
+@kernel
 def pass_pairs_down(cx: Invocation, pairs: Storage[Pair]) -> None:
     mine = pairs[cx.global_id]
     pairs[cx.global_id] = cx.shuffle_down(mine, U32(1))
@@ -161,6 +168,16 @@ def test_invocations_take_turns_in_a_fixed_order() -> None:
     assert order_seen == [
         (group, local, step) for group in range(3) for step in range(2) for local in range(8)
     ]
+
+
+def test_a_workgroup_of_one_waits_for_nobody() -> None:
+    buffer, array = words()
+    order_seen.clear()
+    schedule = plan(meet_myself.launch(Grid(N, 1), buffer))
+    before = threading.active_count()
+    PlainPython().run(schedule, {"data": array})
+    assert threading.active_count() == before
+    np.testing.assert_array_equal(array, np.arange(N) * 3 + 1)
 
 
 def test_structs_are_shuffled_whole() -> None:

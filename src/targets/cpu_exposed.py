@@ -30,7 +30,8 @@ class Flow:
                 if statement.variable is not None:
                     self._assign(statement.variable)
             case ir.If():
-                self.sure |= self._inside(statement.then) & self._inside(statement.otherwise)
+                then, otherwise = self._inside(statement.then), self._inside(statement.otherwise)
+                self.sure |= then & otherwise
             case ir.For():
                 self._inside(statement.body, statement.variable)
             case ir.While():
@@ -45,7 +46,7 @@ class Flow:
 
     def _inside(self, block: ir.Block, *given: ir.Variable) -> set[ir.Variable]:
         """Walks a block that may be skipped; the result is what is sure at its end."""
-        before = set(self.sure)
+        before, self.sure = self.sure, set(self.sure)
         for variable in given:
             self._assign(variable)
         self.block(block)

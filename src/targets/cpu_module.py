@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import linecache
 import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -37,11 +38,27 @@ def load_kernel(name: str, text: str) -> Kernel:
 def _import(path: Path) -> Kernel:
     if importlib.util.find_spec("numba") is None:
         raise TargetUnavailableError("the cpu target needs numba, which is not installed: pip install numba")
+    try:
+        return _execute(path)
+    except Exception:
+        # What Numba keeps may be damaged, or of a version that it cannot read: compile once more without it.
+        kept = list(path.parent.glob(f"__pycache__/{path.stem}.*.nb[ci]"))
+        if not kept:
+            raise
+        for file in kept:
+            file.unlink(missing_ok=True)
+        return _execute(path)
+
+
+def _execute(path: Path) -> Kernel:
+    """Runs the module: that compiles its kernel, or loads it from Numba's cache."""
     linecache.checkcache(str(path))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"_gpusort_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python module")
     module: Any = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # Numba's cache finds the module by its name
     spec.loader.exec_module(module)
     kernel: Kernel = module.kernel
     return kernel

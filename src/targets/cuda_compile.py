@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -25,13 +25,15 @@ from .cache import cache_directory, write_atomically
 from .cuda_text import KernelText, kernel_text
 
 if TYPE_CHECKING:
+    from types import FunctionType
+
     from numba.core.typing import Signature
 
-Capability = tuple[int, int]  # the compute capability of a card, e.g. (9, 0)
-DEFAULT_CAPABILITY: Capability = (9, 0)
+ComputeCapability: TypeAlias = tuple[int, int]  # the compute capability of a card, e.g. (9, 0)
+DEFAULT_CAPABILITY: ComputeCapability = (9, 0)
 INSTALL = 'pip install "gpusort[cuda]"'
 
-_LOWERING = ("cuda_lower.py", "cuda_ops.py", "cuda_lanes.py", "cuda_compile.py")
+_LOWERING = ("cuda_lower.py", "cuda_ops.py", "cuda_atomics.py", "cuda_lanes.py", "cuda_compile.py")
 _COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 
@@ -45,14 +47,14 @@ class Compiled:
     code: bytes
 
 
-def compile_ptx(program: ir.Program, capability: Capability = DEFAULT_CAPABILITY) -> str:
+def compile_ptx(program: ir.Program, capability: ComputeCapability = DEFAULT_CAPABILITY) -> str:
     """The program as PTX for a compute capability."""
     text = text_of(program)
     key = _digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), _own_stamp())
     return _kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
 
 
-def compile_cubin(program: ir.Program, capability: Capability) -> Compiled:
+def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
     """The program as machine code for a compute capability; as PTX where the assembler is not installed."""
     ptx = compile_ptx(program, capability)
     if not _has_assembler():
@@ -62,7 +64,7 @@ def compile_cubin(program: ir.Program, capability: Capability) -> Compiled:
     return Compiled(entry_name(program), text_of(program), cubin)
 
 
-def assemble(ptx: str, capability: Capability) -> tuple[bytes, str]:
+def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
     """PTX as machine code, and what the assembler says of it: registers, spills, stack.
 
     The driver could do it, but only if it is no older than the compiler that wrote the PTX.
@@ -100,12 +102,14 @@ def entry_name(program: ir.Program) -> str:
     return f"gpusort_{program.name}"
 
 
-def _compile(program: ir.Program, text: KernelText, capability: Capability) -> str:
-    numba_cuda = _numba_cuda()
+def _compile(program: ir.Program, text: KernelText, capability: ComputeCapability) -> str:
+    _prepare_for_numba_cuda()
+    from numba import cuda
+
     namespace: dict[str, object] = {"__name__": f"gpusort.generated.{program.name}"}
     exec(compile(text.source, f"<{program.name} for CUDA>", "exec"), namespace)
-    ptx, _ = numba_cuda.compile(
-        cast(FunctionType, namespace["kernel"]),
+    ptx, _ = cuda.compile(
+        cast("FunctionType", namespace["kernel"]),
         cast("Signature", namespace["SIGNATURE"]),
         device=False,
         abi="numba",
@@ -124,15 +128,12 @@ def _tidied(ptx: str, entry: str) -> str:
     return without_environment.replace(found.group(1), entry)
 
 
-def _numba_cuda():
-    """numba.cuda, made to import on any NumPy."""
+def _prepare_for_numba_cuda() -> None:
+    """Makes numba.cuda importable on any NumPy, or says that it is missing."""
     if not hasattr(np, "row_stack"):  # gone from NumPy 2.5; numba-cuda 0.30 looks the name up as it is imported
-        np.row_stack = np.vstack
-    try:
-        from numba import cuda
-    except ImportError as error:
-        raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}") from error
-    return cuda
+        setattr(np, "row_stack", np.vstack)  # noqa: B010  (as an attribute it would be unknown to the checkers)
+    if find_spec("numba_cuda") is None:
+        raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}")
 
 
 # -- the cache --------------------------------------------------------------------------------------------
@@ -161,14 +162,15 @@ def _digest(*parts: str) -> str:
 @lru_cache(maxsize=None)
 def _stamp(packages: tuple[str, ...]) -> str:
     """The versions of what compiles."""
-    return ", ".join(f"{package} {_version(package)}" for package in packages)
+    return ", ".join(f"{package} {version_of(package)}" for package in packages)
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str | None:
+    """The version of an installed package."""
     try:
         return version(package)
     except PackageNotFoundError:
-        return "absent"
+        return None
 
 
 @lru_cache(maxsize=None)

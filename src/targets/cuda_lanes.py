@@ -18,11 +18,6 @@ from .cuda_lower import I1, I32, I64, Lowering, call, constant, plainly
 if TYPE_CHECKING:
     from numba.extending import TypingContext
 
-__all__ = [
-    "ballot", "lanes_add", "lanes_exclusive_add", "match", "match_low_bits", "shuffle", "shuffle_down", "shuffle_up",
-    "shuffle_xor",
-]  # fmt: skip
-
 _WARP = 32
 _INDEXED, _UP, _DOWN, _XOR = (constant(mode) for mode in range(4))
 _FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)

@@ -31,7 +31,7 @@ def constant(value: int) -> ir.Constant:
 def call(builder: ir.IRBuilder, name: str, result: ir.Type, operands: Sequence[ir.Value]) -> ir.Value:
     """A call of a function that the compiler behind us knows by name, declared where it is not yet."""
     function = builder.module.globals.get(name)
-    if function is None:
+    if not isinstance(function, ir.Function):
         function = ir.Function(builder.module, ir.FunctionType(result, [o.type for o in operands]), name)
     return builder.call(function, list(operands))
 

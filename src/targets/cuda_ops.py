@@ -1,4 +1,4 @@
-"""What Numba CUDA lacks, as intrinsics of our own: the CUDA target's lowering of operations and atomics.
+"""What Numba CUDA lacks, as intrinsics of our own: the CUDA target's lowering of operations.
 
 Each is a few LLVM instructions, so it compiles to PTX on any machine, with a card or without. Numba would do some
 of them itself, but widens to 64 bits on the way, branches around a division by zero, or lets NVVM fuse a product
@@ -7,26 +7,16 @@ into the sum behind it, which rounds differently from the definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from llvmlite import ir
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
-from .cuda_lower import I1, I32, I64, Emit, Lowering, call, constant, plainly
+from .cuda_lower import I1, I32, I64, Lowering, call, constant, plainly
 
 if TYPE_CHECKING:
-    from numba.core.typing import Signature
-    from numba.extending import CodegenContext, TypingContext
-
-__all__ = [
-    "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
-    "atomic_store", "atomic_xor", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "choose",
-    "count_ones", "divide", "leading_zeros", "maximum", "minimum", "multiply_rounded", "remainder", "shift_left",
-    "shift_right", "trailing_zeros",
-]  # fmt: skip
-
+    from numba.extending import TypingContext
 
 # -- integers ---------------------------------------------------------------------------------------------
 
@@ -66,7 +56,7 @@ def shift_right(typing: TypingContext, a: types.Integer, amount: types.Type) -> 
     return a(a, types.uint32), plainly(emit)
 
 
-def _extreme(a: types.Integer, comparison: str) -> Lowering:
+def _extreme(a: types.Integer, comparison: Literal["<", ">"]) -> Lowering:
     def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         compare = builder.icmp_signed if a.signed else builder.icmp_unsigned
         return builder.select(compare(comparison, args[0], args[1]), args[0], args[1])
@@ -172,108 +162,3 @@ def bits_i8(typing: TypingContext, a: types.Type) -> Lowering:
 def bits_f8(typing: TypingContext, a: types.Type) -> Lowering:
     """The same 64 bits as an F64."""
     return _reinterpretation(types.float64, ir.DoubleType(), a)
-
-
-# -- atomics on U32 elements, relaxed ---------------------------------------------------------------------
-
-
-class _Place:
-    """Where an element lies: in a buffer (a raw pointer) or in workgroup memory (one of Numba's arrays)."""
-
-    def __init__(self, context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> None:
-        memory, index = args[0], builder.zext(args[1], I64)
-        self.is_shared = not isinstance(sig.args[0], types.CPointer)
-        base = context.make_array(sig.args[0])(context, builder, value=memory).data if self.is_shared else memory
-        self.address = builder.gep(base, [index])
-
-    def in_its_space(self, builder: ir.IRBuilder) -> ir.Value:
-        """The address as instructions that name their memory want it."""
-        return builder.addrspacecast(self.address, ir.PointerType(I32, 3 if self.is_shared else 1))
-
-    @property
-    def suffix(self) -> str:
-        """Who shall see the access, and which memory it goes to: a part of the instruction's name."""
-        return "relaxed.cta.shared.u32" if self.is_shared else "relaxed.gpu.global.u32"
-
-
-def _update(operation: str) -> Callable[[types.Type], Lowering]:
-    def lowering(memory: types.Type) -> Lowering:
-        def emit(
-            context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]
-        ) -> ir.Value:
-            return builder.atomic_rmw(operation, _Place(context, builder, sig, args).address, args[2], "monotonic")
-
-        return types.uint32(memory, types.uint32, types.uint32), emit
-
-    return lowering
-
-
-@intrinsic
-def atomic_add(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Adds to an element; returns what it was."""
-    return _update("add")(memory)
-
-
-@intrinsic
-def atomic_min(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Lowers an element to at most the value; returns what it was."""
-    return _update("umin")(memory)
-
-
-@intrinsic
-def atomic_max(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Raises an element to at least the value; returns what it was."""
-    return _update("umax")(memory)
-
-
-@intrinsic
-def atomic_and(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Clears bits of an element; returns what it was."""
-    return _update("and")(memory)
-
-
-@intrinsic
-def atomic_or(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Sets bits of an element; returns what it was."""
-    return _update("or")(memory)
-
-
-@intrinsic
-def atomic_xor(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Flips bits of an element; returns what it was."""
-    return _update("xor")(memory)
-
-
-@intrinsic
-def atomic_exchange(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Replaces an element; returns what it was."""
-    return _update("xchg")(memory)
-
-
-@intrinsic
-def atomic_load(typing: TypingContext, memory: types.Type, index: types.Type) -> Lowering:
-    """Reads an element anew each time: no compiler keeps it over a turn of a loop that waits for it to change."""
-
-    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
-        place = _Place(context, builder, sig, args)
-        address = place.in_its_space(builder)
-        function_type = ir.FunctionType(I32, [address.type])
-        load = ir.InlineAsm(function_type, f"ld.{place.suffix} $0, [$1];", "=r,l,~{memory}", side_effect=True)
-        return builder.call(load, [address])
-
-    return types.uint32(memory, types.uint32), emit
-
-
-@intrinsic
-def atomic_store(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Writes an element whole."""
-
-    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
-        place = _Place(context, builder, sig, args)
-        address = place.in_its_space(builder)
-        function_type = ir.FunctionType(ir.VoidType(), [address.type, I32])
-        store = ir.InlineAsm(function_type, f"st.{place.suffix} [$0], $1;", "l,r,~{memory}", side_effect=True)
-        builder.call(store, [address, args[2]])
-        return context.get_dummy_value()
-
-    return types.void(memory, types.uint32, types.uint32), emit

@@ -8,76 +8,19 @@ each memory at an offset, and the host asks for the bytes at the launch.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import assert_never
 
 import attrs
 
 from ..kernel import ir
 from ..kernel.passes.uniform import check_uniform
 from ..types.layout import Type
-from ..types.ops import AtomicOp, SubgroupOp
-from .cuda_bits import Widths
-from .numba_text import OPERATIONS, RESERVED_NAMES, TYPE_NAMES, Expressions, literal
-from .render import Lines, Names, Row
+from .cuda_table import INTRINSICS
+from .cuda_writer import WARP, BodyWriter, lane_mask
+from .numba_text import TYPE_NAMES, literal
+from .render import Lines
 
-WARP = 32
-STATIC_BYTES = 48 * 1024  # more than this of workgroup memory has to be asked for at the launch
-MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the hardware's match
-
-OPERATION_INTRINSICS = (
-    "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
-    "atomic_store", "atomic_xor", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "choose",
-    "count_ones", "divide", "leading_zeros", "maximum", "minimum", "multiply_rounded", "remainder", "shift_left",
-    "shift_right", "trailing_zeros",
-)  # fmt: skip
-LANE_INTRINSICS = (
-    "ballot", "lanes_add", "lanes_exclusive_add", "match", "match_low_bits", "shuffle", "shuffle_down", "shuffle_up",
-    "shuffle_xor",
-)  # fmt: skip
-_SCAFFOLDING = frozenset(
-    {"SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"}
-)
-
-
-def _product(node: ir.Apply, operands: Sequence[str]) -> str:
-    """NVVM may fuse a product of floats with the sum behind it, so those have a form of their own."""
-    if node.type.is_float:
-        return f"multiply_rounded({operands[0]}, {operands[1]})"
-    return f"{TYPE_NAMES[node.type]}({operands[0]} * {operands[1]})"
-
-
-def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
-    """Numba goes from a Bool to a float by way of an integer."""
-    value = f"u4({operands[0]})" if node.operands[0].type is Type.BOOL else operands[0]
-    return f"{TYPE_NAMES[node.type]}({value})"
-
-
-_OPERATIONS: Mapping[str, Row] = {
-    **OPERATIONS,
-    "mul": _product,
-    "floordiv": "divide({0}, {1})",
-    "mod": "remainder({0}, {1})",
-    "shl": "shift_left({0}, {1})",
-    "shr": "shift_right({0}, {1})",
-    "min": "minimum({0}, {1})",
-    "max": "maximum({0}, {1})",
-    "select": "choose({0}, {1}, {2})",
-    "leading_zeros": "leading_zeros({0})",
-    "trailing_zeros": "trailing_zeros({0})",
-    "cast": _cast,
-}
-
-_SUBGROUP: Mapping[SubgroupOp, str] = {
-    SubgroupOp.BALLOT: "ballot",
-    SubgroupOp.MATCH: "match",
-    SubgroupOp.SHUFFLE: "shuffle",
-    SubgroupOp.SHUFFLE_XOR: "shuffle_xor",
-    SubgroupOp.SHUFFLE_UP: "shuffle_up",
-    SubgroupOp.SHUFFLE_DOWN: "shuffle_down",
-    SubgroupOp.ADD: "lanes_add",
-    SubgroupOp.EXCLUSIVE_ADD: "lanes_exclusive_add",
-}
+_STATIC_BYTES = 48 * 1024  # more than this of workgroup memory has to be asked for at the launch
+_ALIGNMENT = 16
 
 
 @attrs.frozen
@@ -120,9 +63,10 @@ class _Writer:
         self._program = program
         self._lines = Lines()
         self._widths = Widths(program, WARP)
-        self._names = Names(RESERVED_NAMES | _SCAFFOLDING | {*OPERATION_INTRINSICS, *LANE_INTRINSICS})
+        self._names = Names(RESERVED_NAMES | _SCAFFOLDING | frozenset().union(*INTRINSICS.values()))
         # by value: statements may hold equal copies of the program's own memories and parameters
-        self._outer = {thing: self._names.of(thing, thing.name) for thing in (*program.memories, *program.parameters)}
+        outer: tuple[ir.Memory | ir.Parameter, ...] = (*program.memories, *program.parameters)
+        self._outer = {thing: self._names.of(thing, thing.name) for thing in outer}
         self._lengths: dict[ir.Memory, str] = {}
         self._identities: set[ir.Builtin] = set()
         self._lanes_vary = False
@@ -163,7 +107,7 @@ class _Writer:
         prologue = Lines()
         with prologue.indented():
             self._prologue(prologue)
-        for module, offered in (("cuda_ops", OPERATION_INTRINSICS), ("cuda_lanes", LANE_INTRINSICS)):
+        for module, offered in INTRINSICS.items():
             used = [name for name in offered if re.search(rf"\b{name}\(", prologue.text() + body)]
             if used:
                 add(f"from {package}.{module} import {', '.join(used)}")
@@ -228,175 +172,3 @@ class _Writer:
                 at += -(-_bytes(memory) // 16) * 16
         return offsets
 
-    # -- names --------------------------------------------------------------------------------------------
-
-    def _variable(self, variable: ir.Variable) -> str:
-        return self._names.of(variable, variable.name)
-
-    def _memory(self, memory: ir.Memory) -> str:
-        return self._outer[memory]
-
-    def _parameter(self, parameter: ir.Parameter) -> str:
-        return self._outer[parameter]
-
-    def _length(self, memory: ir.Memory) -> str:
-        if memory not in self._lengths:
-            self._lengths[memory] = self._names.of(("length", memory), f"length_of_{memory.name}")
-        return self._lengths[memory]
-
-    def _identity(self, builtin: ir.Builtin) -> str:
-        if builtin is ir.Builtin.GROUP_SIZE:
-            return f"u4({self._program.group_size})"
-        if builtin is ir.Builtin.SUBGROUP_SIZE:
-            return f"u4({WARP})"
-        self._identities.add(builtin)
-        return builtin.value
-
-    def _lanes(self) -> str:
-        """The mask of the lanes there are."""
-        size = self._program.group_size
-        if size % WARP and size > WARP:
-            self._lanes_vary = True
-            return "lanes"
-        return _lane_mask(min(size, WARP))
-
-    def _count_ones(self, node: ir.Apply, operands: Sequence[str]) -> str:
-        """Masks of lanes are 64 bits wide to the kernel; their upper half is empty here and not worth counting."""
-        narrow = node.operands[0].type is Type.U64 and self._widths.of(node.operands[0]) <= 32
-        return f"count_ones(u4({operands[0]}))" if narrow else f"count_ones({operands[0]})"
-
-    # -- statements ---------------------------------------------------------------------------------------
-
-    def _text(self, expression: ir.Expression) -> str:
-        return self._expressions.text(expression)
-
-    def _index(self, memory: ir.Memory, index: ir.Expression) -> str:
-        offset = self._offsets.get(memory, 0)
-        return f"u4({self._text(index)} + u4({offset}))" if offset else self._text(index)
-
-    def _block(self, block: ir.Block) -> None:
-        if not block:
-            self._lines.add("pass")
-        for statement in block:
-            self._statement(statement)
-
-    def _statement(self, statement: ir.Statement) -> None:
-        add = self._lines.add
-        match statement:
-            case ir.Assign():
-                add(f"{self._variable(statement.variable)} = {self._text(statement.value)}")
-            case ir.Load():
-                place = f"{self._memory(statement.memory)}[{self._index(statement.memory, statement.index)}]"
-                value = f"{place} != u1(0)" if statement.memory.type is Type.BOOL else place
-                add(f"{self._variable(statement.variable)} = {value}")
-            case ir.Store():
-                place = f"{self._memory(statement.memory)}[{self._index(statement.memory, statement.index)}]"
-                value = self._text(statement.value)
-                add(f"{place} = u1({value})" if statement.memory.type is Type.BOOL else f"{place} = {value}")
-            case ir.Atomic():
-                self._atomic(statement)
-            case ir.Subgroup():
-                self._subgroup(statement)
-            case ir.Barrier():
-                add("cuda.syncthreads()")
-            case ir.If():
-                add(f"if {self._text(statement.condition)}:")
-                self._inside(statement.then)
-                if statement.otherwise:
-                    add("else:")
-                    self._inside(statement.otherwise)
-            case ir.For():
-                self._for(statement)
-            case ir.While():
-                self._while(statement)
-            case ir.Break():
-                add("break")
-            case _:
-                assert_never(statement)
-
-    def _inside(self, block: ir.Block) -> None:
-        with self._lines.indented():
-            self._block(block)
-
-    def _for(self, statement: ir.For) -> None:
-        """A counter beside the variable, since the body may assign to that.
-
-        Where the counter might wrap before it passes the end, the turns are counted instead; NVVM then knows how
-        many there are, and has several loads under way at once.
-        """
-        name, add = statement.variable.name, self._lines.add
-        counter = self._names.of(statement, f"{name}_at")
-        add(f"{counter} = {self._text(statement.start)}")
-        stop = self._bound_once(statement.stop, f"{name}_end")
-        step = self._bound_once(statement.step, f"{name}_step")
-        counting = not _ends_before_it_wraps(statement)
-        if counting:
-            turn, turns = self._names.of(object(), f"{name}_turn"), self._names.of(object(), f"{name}_turns")
-            add(f"{turns} = u4(0)")
-            add(f"if {counter} < {stop}:")
-            with self._lines.indented():
-                add(f"{turns} = u4(divide(u4(u4({stop} - {counter}) - u4(1)), {step}) + u4(1))")
-            add(f"{turn} = u4(0)")
-            add(f"while {turn} < {turns}:")
-        else:
-            turn = ""
-            add(f"while {counter} < {stop}:")
-        with self._lines.indented():
-            add(f"{self._variable(statement.variable)} = {counter}")
-            self._block(statement.body)
-            add(f"{counter} = u4({counter} + {step})")
-            if counting:
-                add(f"{turn} = u4({turn} + u4(1))")
-
-    def _bound_once(self, bound: ir.Expression, wanted: str) -> str:
-        """A bound as it is before the first turn, whatever the body does to what it was computed from."""
-        text = self._text(bound)
-        if isinstance(bound, ir.Const):
-            return text
-        name = self._names.of(object(), wanted)
-        self._lines.add(f"{name} = {text}")
-        return name
-
-    def _while(self, statement: ir.While) -> None:
-        condition = self._text(statement.condition)
-        if not statement.head:
-            self._lines.add(f"while {condition}:")
-            self._inside(statement.body)
-            return
-        self._lines.add("while True:")
-        with self._lines.indented():
-            self._block(statement.head)
-            self._lines.add(f"if not {condition}:")
-            with self._lines.indented():
-                self._lines.add("break")
-            self._block(statement.body)
-
-    def _atomic(self, statement: ir.Atomic) -> None:
-        operands = [self._memory(statement.memory), self._index(statement.memory, statement.index)]
-        if statement.value is not None and statement.op is not AtomicOp.LOAD:
-            operands.append(self._text(statement.value))
-        call = f"atomic_{statement.op.value}({', '.join(operands)})"
-        self._lines.add(call if statement.variable is None else f"{self._variable(statement.variable)} = {call}")
-
-    def _subgroup(self, statement: ir.Subgroup) -> None:
-        operands = [self._lanes(), *map(self._text, statement.operands)]
-        function = _SUBGROUP[statement.op]
-        if statement.op is SubgroupOp.MATCH:
-            bits = self._widths.of(statement.operands[0])
-            if bits <= MATCH_BY_BALLOTS:
-                function = "match_low_bits"
-                operands.append(str(bits))
-        self._lines.add(f"{self._variable(statement.variable)} = {function}({', '.join(operands)})")
-
-
-def _lane_mask(lanes: int) -> str:
-    return f"u4({(1 << lanes) - 1})"
-
-
-def _ends_before_it_wraps(loop: ir.For) -> bool:
-    """Whether the counter is known to pass the end within 32 bits."""
-    if not isinstance(loop.step, ir.Const):
-        return False
-    if loop.step.value == 1:
-        return True
-    return isinstance(loop.stop, ir.Const) and int(loop.stop.value) + int(loop.step.value) <= 1 << 32

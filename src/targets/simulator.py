@@ -7,13 +7,14 @@ and the invocations concerned. What it runs without complaint means the same on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 import numpy as np
 
 from ..kernel import ir
 from ..kernel.launch import Buffer, Role, Schedule, Step
+from ..kernel.listing import listing
 from ..kernel.specialise import specialise
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.ops import AtomicOp
@@ -67,15 +68,15 @@ class Simulator:
 
     def source(self, step: Step) -> str:
         """The simulator generates no text: it runs the IR, which this prints."""
-        return "\n".join(map(str, step.program.body))
+        return listing(step.program)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         bound = {buffer.name: _bind(buffer, arrays) for buffer in schedule.buffers}
         for launch in schedule.launches:
             self._run_step(specialise(launch), bound)
 
-    def run_steps(self, steps: tuple[Step, ...], arrays: Mapping[str, object]) -> None:
-        """Run kernels that are read already, in order."""
+    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
+        """Run programs as they are, in order: to see that a pass has not changed what they mean."""
         buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
         bound = {name: _bind(buffer, arrays) for name, buffer in buffers.items()}
         for step in steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import attrs
 import numpy as np
@@ -145,7 +145,8 @@ class Checks:
         yield
         self._forks.pop()
 
-    def fail(self, error: type[Exception], span: Span, message: str) -> None:
+    def fail(self, error: type[Exception], span: Span, message: str) -> NoReturn:
+        """End the run with an error at a line."""
         raise error(report.located(span, message))
 
     def name(self, lanes: Lanes) -> str:

@@ -149,7 +149,9 @@ class RaceDetector:
         race = self._find(elements, keys, [rival for rival in _RIVALS[kind] if rival is not kind])
         if race is not None:
             return race
-        known = self._accesses.setdefault(kind, _Accesses(self._count))
+        if kind not in self._accesses:
+            self._accesses[kind] = _Accesses(self._count)
+        known = self._accesses[kind]
         order = np.arange(len(elements), dtype=np.int32)
         self._positions[elements] = order
         last = self._positions[elements] == order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -16,7 +16,7 @@ from ..types.errors import CapabilityError, DeviceLostError, GpusortError
 from ..types.layout import Type
 from .base import Capability
 from .wgsl_device import Device, is_loss
-from .wgsl_text import HEADER_WORDS, Use, uses_of, wgsl_of
+from .wgsl_text import HEADER_WORDS, Shader, Use, uses_of, wgsl_of
 
 if TYPE_CHECKING:
     import wgpu
@@ -60,40 +60,39 @@ def _word(
     return packed[4 * origin.word : 4 * origin.word + 4]
 
 
-def written(program: ir.Program, *, enable_line: bool = False) -> tuple[Legalized, str]:
+def written(program: ir.Program, *, enable_line: bool = False) -> tuple[Legalized, Shader]:
     """A program legalised, and its WGSL."""
     legalized = legalize(program)
     verify(legalized.program)
-    return legalized, wgsl_of(legalized, enable_line=enable_line)
+    return legalized, wgsl_of(legalized.program, enable_line=enable_line)
 
 
-def compiled(program: ir.Program, device: Device) -> Kernel:
-    """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is wrong."""
-    legalized, text = written(program)
+def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
+    """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is wrong.
+    `probing` is for the kernel that finds out about subgroups."""
+    legalized, shader = written(program)
     _require_fits(legalized.program, device)
+    if shader.uses_subgroups and not (probing or Capability.SUBGROUPS in device.capabilities):
+        raise CapabilityError(
+            f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
+        )
     uses = uses_of(legalized.program)
     storage = tuple(uses[memory] for memory in legalized.program.storage)
-    words = HEADER_WORDS + len(legalized.origins)
     handle = device.handle
+    kinds: list[Literal["uniform", "storage", "read-only-storage"]] = ["uniform"]
+    kinds += ["storage" if use.written or use.atomic else "read-only-storage" for use in storage]
     layout = handle.create_bind_group_layout(
         entries=[
             {
-                "binding": 0,
+                "binding": binding,
                 "visibility": _COMPUTE,
-                "buffer": {"type": "uniform", "has_dynamic_offset": True, "min_binding_size": 4 * words},
-            },
-            *(
-                {
-                    "binding": binding,
-                    "visibility": _COMPUTE,
-                    "buffer": {"type": "storage" if use.written or use.atomic else "read-only-storage"},
-                }
-                for binding, use in enumerate(storage, 1)
-            ),
+                "buffer": {"type": kind, "has_dynamic_offset": kind == "uniform"},
+            }
+            for binding, kind in enumerate(kinds)
         ]
     )
-    pipeline = _pipeline(program, text, handle, layout)
-    return Kernel(legalized, text, storage, layout, pipeline)
+    pipeline = _pipeline(program, shader.text, handle, layout)
+    return Kernel(legalized, shader.text, storage, layout, pipeline)
 
 
 def _pipeline(
@@ -138,11 +137,3 @@ def _require_fits(program: ir.Program, device: Device) -> None:
             raise CapabilityError(
                 f"{program.span}: kernel {program.name!r} asks for {asked} {what}, adapter {device.adapter!r} has {most}"
             )
-
-
-def require_lanes(program: ir.Program, text: str, device: Device) -> None:
-    """Refuses a kernel with subgroup operations where the device has none that a mask of lanes can hold."""
-    if "subgroup" in text and Capability.SUBGROUPS not in device.capabilities:
-        raise CapabilityError(
-            f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
-        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
+
 _KEYWORDS = """
 alias break case const const_assert continue continuing default diagnostic discard else enable false fn for if let
 loop override requires return struct switch true var while
@@ -35,7 +37,6 @@ RESERVED_NAMES = frozenset((_KEYWORDS + _RESERVED + _PREDECLARED).split())
 
 
 def spelled(wanted: str) -> str:
-    """The nearest spelling that WGSL takes: plain ASCII, and no underscore in front or at the end, where translators
-    keep names of their own."""
-    plain = "".join(c if c.isascii() and c.isidentifier() or c in "0123456789" else "_" for c in wanted).strip("_")
-    return plain if plain and not plain[0].isdigit() else f"v{plain}"
+    """The nearest spelling that WGSL takes: plain ASCII, no underscore in front."""
+    plain = "".join(c if c.isascii() and c.isidentifier() or c in "0123456789" else "_" for c in wanted).lstrip("_")
+    return plain if plain.isidentifier() and not iskeyword(plain) else f"v_{plain}"

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import attrs
 
 from ..kernel import ir
-from ..kernel.passes.legalize import Legalized
 from ..kernel.passes.uniform import check_uniform
 from ..types.errors import CapabilityError
 from ..types.layout import Type
@@ -64,10 +63,19 @@ def uses_of(program: ir.Program) -> dict[ir.Memory, Use]:
     return uses
 
 
-def wgsl_of(legalized: Legalized, *, enable_line: bool = False) -> str:
-    """The text. `enable_line` writes `enable subgroups;`, which browsers ask for and naga refuses."""
-    check_uniform(legalized.program)
-    return _Writer(legalized.program).text(enable_line)
+@attrs.frozen
+class Shader:
+    """The text of a kernel, and what it asks of a device beyond the core of WebGPU."""
+
+    text: str
+    uses_subgroups: bool
+
+
+def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
+    """Writes a legalised program. `enable_line` adds `enable subgroups;`, which browsers ask for and naga refuses."""
+    check_uniform(program)
+    writer = _Writer(program)
+    return Shader(writer.text(enable_line), writer.subgroups)
 
 
 class _Writer:
@@ -318,8 +326,3 @@ def _every(block: ir.Block) -> Iterator[ir.Statement]:
                 yield from _every(statement.body)
             case _:
                 pass
-
-
-def parameter_offset(position: int) -> int:
-    """Where a legalised parameter lies in the uniform struct, in bytes: each is of 4, behind the header."""
-    return 4 * (HEADER_WORDS + position)

@@ -19,6 +19,13 @@ class SortOrder(Enum):
     DESCENDING = 1
 
 
+class ScanKind(Enum):
+    """Whether an element's own value is part of its prefix."""
+
+    INCLUSIVE = 0
+    EXCLUSIVE = 1
+
+
 @attrs.frozen
 class ThreadId:
     """Which of the threads that share a row's work this is."""

@@ -294,6 +294,23 @@ class AllTrue(Generic[E, W]):
 
 
 @attrs.frozen
+class Count:
+    """The sum of 32-bit counts, which the caller knows to stay below 2**32."""
+
+    element: type[U32] = U32
+    state: type[U32] = U32
+
+    def identity(self) -> U32:
+        return U32(0)
+
+    def lift(self, element: U32, index: U32) -> U32:
+        return element
+
+    def combine(self, a: U32, b: U32) -> U32:
+        return a + b
+
+
+@attrs.frozen
 class Resumed(Generic[E, S]):
     """The same monoid over states instead of elements: for what is left after a first launch."""
 

@@ -57,3 +57,58 @@ class ReducePolicy:
             widths.append(width)
             width = (width + 1) // 2
         return tuple(widths)
+
+
+@attrs.frozen
+class ScanParams:
+    """One launch of a scan."""
+
+    num_elements: U32
+
+
+@attrs.frozen
+class ScanPolicy:
+    """How a scan is cut up: a tile is `group_size * items` elements, each invocation's lying together."""
+
+    group_size: int = 256
+    items: int = 8
+
+
+@attrs.frozen
+class RadixParams:
+    """One pass of a radix sort."""
+
+    num_elements: U32
+
+
+@attrs.frozen
+class RadixPolicy:
+    """How a radix sort is cut up. A workgroup's tile falls into strands, one a subgroup, which rank their elements.
+
+    A workgroup has at least as many invocations as there are digits.
+    """
+
+    digit_bits: int = 8
+    group_size: int = 256
+    items: int = 16  # elements an invocation holds
+    strand: int = 32  # lanes in the smallest subgroup the kernel may meet; without subgroups, those that rank together
+    subgroups: bool = True
+
+    @property
+    def tile(self) -> int:
+        """Elements of one workgroup."""
+        return self.group_size * self.items
+
+    @property
+    def radix(self) -> int:
+        return 1 << self.digit_bits
+
+    @property
+    def strands(self) -> int:
+        """Strands of one tile, at most."""
+        return -(-self.group_size // self.strand)
+
+    @property
+    def counters(self) -> int:
+        """Workgroup words for counting: a counter for every strand and digit; without subgroups, a mask too."""
+        return self.strands * self.radix * (1 if self.subgroups else 2)

@@ -21,13 +21,13 @@ class Integer(Number):
     @property
     def signed(self) -> bool: ...
 
-class Float(Number):
-    @property
-    def bitwidth(self) -> int: ...
-
 class IntegerLiteral(Integer):
     @property
     def literal_value(self) -> int: ...
+
+class Float(Number):
+    @property
+    def bitwidth(self) -> int: ...
 
 # The type of a type: what `u4` is inside compiled code.
 class NumberClass(Type):

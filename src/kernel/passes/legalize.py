@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from ...types import ops
 from ...types.layout import Type
 from .. import ir
 from .legalize_build import Builder, reads
@@ -181,15 +182,13 @@ class _Legalizer:
 
     def _assign(self, variable: ir.Variable, value: Value) -> None:
         halves = self._halves(variable)
-        if not isinstance(value, Pair):
-            if not self.build.filled(halves[0], value):
-                self.build.assign(halves[0], value)
+        values = (value.low, value.high) if isinstance(value, Pair) else (value,)
+        if self.build.filled(halves, values):
             return
-        low, high = halves
-        if reads(value.high, low):
-            value = Pair(value.low, self.build.held(value.high, "high"))
-        self.build.assign(low, value.low)
-        self.build.assign(high, value.high)
+        if len(values) == 2 and reads(values[1], halves[0]):
+            values = (values[0], self.build.held(values[1], "high"))
+        for half, word in zip(halves, values, strict=True):
+            self.build.assign(half, word)
 
 
 def _all_statements(block: ir.Block) -> Iterator[ir.Statement]:

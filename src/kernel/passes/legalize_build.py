@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import attrs
@@ -64,17 +64,24 @@ class Builder:
         self.assign(variable, expression)
         return self.read(variable)
 
-    def filled(self, variable: ir.Variable, value: ir.Expression) -> bool:
-        """Where the value is the temporary that the statement just emitted fills, lets that statement fill `variable`
-        instead, and says so. The temporary must not be mentioned again."""
-        block = self._blocks[-1]
-        last = block[-1] if block else None
-        if not isinstance(value, ir.Read) or not isinstance(last, ir.Assign | ir.Load | ir.Atomic | ir.Subgroup):
+    def filled(self, variables: Sequence[ir.Variable], values: Sequence[ir.Expression]) -> bool:
+        """Where the values are temporaries that the statements just emitted fill, lets those statements fill `variables`
+        instead, and says so. The temporaries must not be mentioned again."""
+        block, count = self._blocks[-1], len(values)
+        last, newest = block[-count:], self.variables[-count:]
+        if len(last) < count or len(newest) < count:
             return False
-        if last.variable is not value.variable or not self.variables or value.variable is not self.variables[-1]:
-            return False
-        self.variables.pop()
-        block[-1] = attrs.evolve(last, variable=variable)
+        made: list[ir.Statement] = []
+        for statement, value, temporary, variable in zip(last, values, newest, variables, strict=True):
+            if not isinstance(value, ir.Read) or not isinstance(statement, ir.Load | ir.Atomic | ir.Subgroup | ir.Assign):
+                return False
+            if value.variable is not temporary or statement.variable is not temporary:
+                return False
+            made.append(attrs.evolve(statement, variable=variable))
+        if any(reads(e, v) for s in last[1:] for e in operands(s) for v in (*variables, *newest)):
+            return False  # a later statement would see what an earlier one had set
+        block[-count:] = made
+        del self.variables[-count:]
         return True
 
     # -- expressions --------------------------------------------------------------------------------------
@@ -132,6 +139,23 @@ class Builder:
         if neutral == constant:
             return value
         return self.word(0) if op in (ops.AND, ops.MUL) and constant == 0 else None
+
+
+def operands(statement: ir.Statement) -> tuple[ir.Expression, ...]:
+    """The expressions of a statement that holds no blocks."""
+    match statement:
+        case ir.Assign():
+            return (statement.value,)
+        case ir.Load():
+            return (statement.index,)
+        case ir.Store():
+            return statement.index, statement.value
+        case ir.Atomic():
+            return (statement.index,) if statement.value is None else (statement.index, statement.value)
+        case ir.Subgroup():
+            return statement.operands
+        case _:
+            return ()
 
 
 def reads(expression: ir.Expression, variable: ir.Variable) -> bool:

@@ -240,7 +240,7 @@ class Words:
         """The nearest F32, ties to even, made bit by bit: adapters differ in how they round an integer."""
         build = self.build
         a = self.bound(a)
-        sign = build.word(0)
+        sign: ir.Expression = build.word(0)
         if signed:
             sign = build.bound(self._and(a.high, build.word(1 << 31)), "sign")
             negative = self._is(ops.NE, sign, build.word(0))

@@ -1,6 +1,7 @@
 from types import TracebackType
 from typing import Self
 
+from . import driver as driver
 from . import function as function
 from . import runtime as runtime
 
@@ -46,6 +47,10 @@ class Stream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
+
+# A stream of another library, by its handle.
+class ExternalStream(Stream):
+    def __init__(self, ptr: int, device_id: int = -1) -> None: ...
 
 class Device:
     @property

@@ -7,6 +7,7 @@ from typing_extensions import Unpack
 
 from ..core.typing import Signature
 from ..types import Type
+from . import types as types
 from .cudadrv.driver import Device
 from .cudadrv.error import CudaSupportError as CudaSupportError
 

@@ -1,0 +1,1 @@
+"""Sorting and reducing on every machine from one typed Python kernel."""

@@ -1,0 +1,109 @@
+"""A Program as text to read: one statement a line, each with the source line it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import ir
+
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
+    "xor": "^", "shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<",
+    "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+
+
+def listing(program: ir.Program) -> str:
+    """The program, line by line; the numbers at the left are those of the kernel's source."""
+    return "\n".join(_Listing(program).lines()) + "\n"
+
+
+class _Listing:
+    def __init__(self, program: ir.Program) -> None:
+        self._program = program
+        self._names: dict[ir.Variable, str] = {}
+        taken: set[str] = set()
+        for variable in program.variables:
+            name, count = variable.name, 1
+            while name in taken:
+                count += 1
+                name = f"{variable.name}_{count}"
+            taken.add(name)
+            self._names[variable] = name
+
+    def lines(self) -> Iterator[str]:
+        program = self._program
+        yield f"kernel {program.name}, {program.group_size} invocations a workgroup"
+        for memory in program.memories:
+            length = "" if memory.length is None else str(memory.length)
+            yield f"       {memory.space.value} {memory.name}: {memory.type}[{length}]"
+        for parameter in program.parameters:
+            yield f"       parameter {parameter.name}: {parameter.type}"
+        for variable in program.variables:
+            yield f"       variable {self._names[variable]}: {variable.type}"
+        yield from self._block(program.body, 0)
+
+    def _block(self, block: ir.Block, depth: int) -> Iterator[str]:
+        for statement in block:
+            line = f"{statement.span.line:5}  " + "    " * depth
+            match statement:
+                case ir.If(condition, then, otherwise):
+                    yield f"{line}if {self._text(condition)}:"
+                    yield from self._block(then, depth + 1)
+                    if otherwise:
+                        yield f"{line}else:"
+                        yield from self._block(otherwise, depth + 1)
+                case ir.For(variable, start, stop, step, body):
+                    bounds = ", ".join(map(self._text, (start, stop, step)))
+                    yield f"{line}for {self._names[variable]} in range({bounds}):"
+                    yield from self._block(body, depth + 1)
+                case ir.While(head, condition, body):
+                    yield f"{line}while:"
+                    yield from self._block(head, depth + 1)
+                    yield f"{line}holds {self._text(condition)}, do:"
+                    yield from self._block(body, depth + 1)
+                case _:
+                    yield line + self._simple(statement)
+
+    def _simple(
+        self, statement: ir.Assign | ir.Load | ir.Store | ir.Atomic | ir.Subgroup | ir.Barrier | ir.Break
+    ) -> str:
+        match statement:
+            case ir.Assign(variable, value):
+                return f"{self._names[variable]} = {self._text(value)}"
+            case ir.Load(variable, memory, index):
+                return f"{self._names[variable]} = {memory.name}[{self._text(index)}]"
+            case ir.Store(memory, index, value):
+                return f"{memory.name}[{self._text(index)}] = {self._text(value)}"
+            case ir.Atomic(variable, op, memory, index, value):
+                operands = self._text(index) if value is None else f"{self._text(index)}, {self._text(value)}"
+                result = "" if variable is None else f"{self._names[variable]} = "
+                return f"{result}{memory.name}.atomic_{op.value}({operands})"
+            case ir.Subgroup(variable, op, operands):
+                return (
+                    f"{self._names[variable]} = subgroup_{op.value}({', '.join(map(self._text, operands))})"
+                )
+            case ir.Barrier():
+                return "barrier"
+            case ir.Break():
+                return "break"
+
+    def _text(self, expression: ir.Expression) -> str:
+        match expression:
+            case ir.Const(value):
+                return str(value)
+            case ir.Read(variable):
+                return self._names[variable]
+            case ir.Argument(parameter):
+                return parameter.name
+            case ir.Identity(builtin):
+                return builtin.value
+            case ir.Length(memory):
+                return f"{memory.name}.length"
+            case ir.Apply(op, operands, type):
+                texts = [self._text(operand) for operand in operands]
+                if op.name in _SIGNS:
+                    return f"({texts[0]} {_SIGNS[op.name]} {texts[1]})"
+                if op.name in ("cast", "bitcast"):
+                    return f"{op.name}({type}, {texts[0]})"
+                return f"{op.name}({', '.join(texts)})"

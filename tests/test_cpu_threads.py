@@ -1,0 +1,193 @@
+"""The CPU target's promises about threads, forks and the cache of compiled kernels."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.targets.cpu import CpuTarget
+from gpusort.targets.cpu_pool import Pool, thread_count
+from gpusort.types.errors import InvalidArgumentError
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage, Workgroup
+from gpusort.types.scalars import U32
+
+Array = npt.NDArray[np.generic]
+E = TypeVar("E")
+TARGET = CpuTarget()
+
+
+def run(*launches: Launch, **arrays: Array) -> None:
+    TARGET.run(Schedule((), launches), arrays)
+
+
+def buffer(name: str, element: type[E], count: int, role: Role = Role.INOUT) -> Buffer[E]:
+    return Buffer(name, element, count, role)
+
+
+COUNT, GROUP = 1 << 18, 64
+
+
+@kernel
+def histogram(cx: Invocation, data: Storage[U32], counts: Storage[U32], tile: Workgroup[U32]) -> None:
+    """Atomics of both kinds: workgroups count in their own memory, then add up in storage."""
+    me = cx.local_id
+    if me < 16:
+        tile[me] = U32(0)
+    cx.barrier()
+    tile.atomic_add(data[cx.global_id] & 15, U32(1))
+    cx.barrier()
+    if me < 16:
+        counts.atomic_add(me, tile[me])
+        counts.atomic_max(U32(16), data[cx.global_id])
+        counts.atomic_min(U32(17), data[cx.global_id])
+        counts.atomic_xor(U32(18), me + cx.group_id)
+
+
+def _count(values: Array) -> Array:
+    counts = np.zeros(19, np.uint32)
+    counts[17] = 0xFFFFFFFF
+    data, found = buffer("data", U32, COUNT, Role.INPUT), buffer("counts", U32, 19)
+    run(
+        histogram.launch(Grid(COUNT // GROUP, GROUP), data, found, Workgroup(U32, 16)),
+        data=values,
+        counts=counts,
+    )
+    return counts
+
+
+def _expected(values: npt.NDArray[np.uint32]) -> Array:
+    seen = values.reshape(-1, GROUP)[:, :16]
+    mixed = np.bitwise_xor.reduce((np.arange(16) + np.arange(len(seen))[:, None]).ravel())
+    tail = np.array([seen.max(), seen.min(), mixed], np.uint32)
+    return np.concatenate([np.bincount(values & 15, minlength=16).astype(np.uint32), tail])
+
+
+VALUES = np.random.default_rng(5).integers(0, 1 << 32, COUNT, dtype=np.uint32)
+
+
+@pytest.fixture
+def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_THREADS", "4")
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_atomics_add_up_over_threads() -> None:
+    for _ in range(20):
+        np.testing.assert_array_equal(_count(VALUES), _expected(VALUES))
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_several_python_threads_may_run_at_once() -> None:
+    wrong: list[object] = []
+
+    def work(seed: int) -> None:
+        values = np.random.default_rng(seed).integers(0, 1 << 32, COUNT, dtype=np.uint32)
+        for _ in range(5):
+            try:
+                np.testing.assert_array_equal(_count(values), _expected(values))
+            except BaseException as failure:
+                wrong.append(failure)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.usefixtures("four_threads")
+def test_a_forked_child_runs_in_parallel_too() -> None:
+    expected = _expected(VALUES)
+    np.testing.assert_array_equal(_count(VALUES), expected)  # the pool is at work here
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(_count(VALUES), expected) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    np.testing.assert_array_equal(_count(VALUES), expected)
+
+
+def test_what_a_helper_raises_reaches_the_caller_and_ends_the_job() -> None:
+    started: list[int] = []
+
+    def work(piece: int) -> None:
+        started.append(piece)
+        if piece == 3:
+            raise ArithmeticError("piece 3")
+
+    pool = Pool(3)
+    with pytest.raises(ArithmeticError, match="piece 3"):
+        pool.run(work, 10_000)
+    assert len(started) < 10_000
+    done: list[int] = []
+    pool.run(done.append, 100)
+    assert sorted(done) == list(range(100))
+
+
+@pytest.mark.parametrize("asked", ["0", "-2", "many", ""])
+def test_a_senseless_number_of_threads_is_refused(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_THREADS", asked)
+    with pytest.raises(InvalidArgumentError, match="GPUSORT_THREADS: expected a number of threads, e.g. 4"):
+        thread_count()
+
+
+# -- the cache ----------------------------------------------------------------------------------------------------
+
+_CACHED = """
+import numpy as np
+from gpusort.targets import cpu_module
+from {module} import COUNT, TARGET, _count, VALUES, _expected
+assert (_count(VALUES) == _expected(VALUES)).all()
+[loaded] = cpu_module._kernels.values()
+print(sum(loaded.stats.cache_hits.values()), loaded.__code__.co_filename)
+"""
+
+
+def _in_a_new_process(**environment: str) -> list[str]:
+    code = _CACHED.format(module=Path(__file__).stem)
+    package = str(Path(__file__).parent.parent / "typings")
+    path = os.pathsep.join([str(Path(__file__).parent), package])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.split()
+
+
+def test_a_second_process_finds_the_kernel_compiled(tmp_path: Path) -> None:
+    where = str(tmp_path / "kernels")
+    assert _in_a_new_process(GPUSORT_CACHE_DIR=where)[0] == "0"
+    hits, file = _in_a_new_process(GPUSORT_CACHE_DIR=where)
+    assert hits == "1"
+    assert file.startswith(where)
+    for kept in Path(where).glob("cpu/__pycache__/*.nbc"):
+        kept.write_bytes(b"damaged")
+    assert _in_a_new_process(GPUSORT_CACHE_DIR=where)[0] == "0"
+    assert _in_a_new_process(GPUSORT_CACHE_DIR=where)[0] == "1"
+
+
+def test_a_cache_that_cannot_be_written_is_done_without() -> None:
+    hits, file = _in_a_new_process(GPUSORT_CACHE_DIR="/dev/null/kernels")
+    assert hits == "0"
+    assert not file.startswith("/dev")
+
+
+def test_without_a_directory_of_its_own_the_cache_follows_xdg(tmp_path: Path) -> None:
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "GPUSORT_CACHE_DIR": ""}
+    assert _in_a_new_process(**environment)[1].startswith(str(tmp_path / "gpusort"))
