@@ -1,1 +1,82 @@
 """Sorting and reducing on every machine from one typed Python kernel."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .algos.choice import Bitonic as Bitonic
+    from .algos.choice import SortAlgorithm as SortAlgorithm
+    from .api import sort as sort
+    from .api import sort_inplace as sort_inplace
+    from .api_reduce import all as all
+    from .api_reduce import any as any
+    from .api_reduce import argmax as argmax
+    from .api_reduce import argmin as argmin
+    from .api_reduce import max as max
+    from .api_reduce import min as min
+    from .api_reduce import prod as prod
+    from .api_reduce import reduce as reduce
+    from .api_reduce import sum as sum
+    from .sorter import Sorter as Sorter
+    from .sorter import make_sort as make_sort
+    from .targets.base import Capability as Capability
+    from .targets.base import Limits as Limits
+    from .targets.base import Target as Target
+    from .targets.base import TargetInfo as TargetInfo
+    from .targets.registry import Unavailable as Unavailable
+    from .targets.registry import target as target
+    from .targets.registry import targets as targets
+    from .types.dtypes import key_for as key_for
+    from .types.dtypes import number_for as number_for
+    from .types.errors import CapabilityError as CapabilityError
+    from .types.errors import DeviceLostError as DeviceLostError
+    from .types.errors import GpusortError as GpusortError
+    from .types.errors import InvalidArgumentError as InvalidArgumentError
+    from .types.errors import TargetUnavailableError as TargetUnavailableError
+    from .types.errors import UnsupportedTypeError as UnsupportedTypeError
+    from .types.indices import SortOrder as SortOrder
+    from .types.params import BitonicPolicy as BitonicPolicy
+    from .types.params import ReducePolicy as ReducePolicy
+
+__version__ = "0.1.0"
+
+# Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "algos.choice": ("Bitonic", "SortAlgorithm"),
+    "api": ("sort", "sort_inplace"),
+    "api_reduce": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
+    "sorter": ("Sorter", "make_sort"),
+    "targets.base": ("Capability", "Limits", "Target", "TargetInfo"),
+    "targets.registry": ("Unavailable", "target"),
+    "types.dtypes": ("key_for", "number_for"),
+    "types.errors": (
+        "CapabilityError",
+        "DeviceLostError",
+        "GpusortError",
+        "InvalidArgumentError",
+        "TargetUnavailableError",
+        "UnsupportedTypeError",
+    ),
+    "types.indices": ("SortOrder",),
+    "types.params": ("BitonicPolicy", "ReducePolicy"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+# `targets` is the package of that name, which can be called.
+__all__ = sorted([*_HOME_OF, "targets"])  # pyright: ignore[reportUnsupportedDunderAll]  # a test compares it with the imports above
+
+
+def __getattr__(name: str) -> object:
+    if name == "targets":
+        return import_module(".targets", __name__)
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

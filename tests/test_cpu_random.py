@@ -1,7 +1,7 @@
 """Random race-free programs: what the CPU target makes of them, held against the simulator.
 
-They mix uniform and divergent control, barriers, subgroup operations, registers and variables that live across them:
-all that fissioning a kernel can get wrong.
+They mix uniform and divergent control, barriers, subgroup operations, registers and variables that live
+across them: all that cutting a kernel into loops over its lanes can get wrong.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def buffer(name: str, element: type[E], count: int, role: Role = Role.INOUT) -> 
     return Buffer(name, element, count, role)
 
 
-# -- workgroups -----------------------------------------------------------------------------------------------
+# -- workgroups -------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -140,7 +140,7 @@ def test_a_barrier_that_some_lanes_miss_is_refused_before_anything_runs() -> Non
         run(divergent.launch(Grid(1, 8), buffer("data", U32, 8)), data=np.zeros(8, np.uint32))
 
 
-# -- arrays -------------------------------------------------------------------------------------------------------
+# -- arrays -----------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -3,19 +3,15 @@
 Each pass sorts stably by one digit: count the digits of every tile, scan the counts of all tiles in the order of
 (digit, tile), and move every element to its digit's place. The key's transform happens in the first pass's reading
 and the last pass's writing; the passes between move words. No workgroup waits for another, so this runs anywhere.
-
-Within a tile, a strand of lanes ranks its elements together, row by row, so that ranks follow the memory's order.
 """
 
 from __future__ import annotations
 
 from typing import TypeVar
 
-import attrs
-
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from ..types.digits import Digit, DigitPlace, Lanes
+from ..types.digits import DigitPlace
 from ..types.indices import ScanKind, SortOrder
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
@@ -24,35 +20,13 @@ from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Count
 from ..types.params import RadixParams, RadixPolicy, ScanPolicy
 from ..types.scalars import U32, U64
-from .bitonic import from_ordered, to_ordered
-from .scan import exclusive_scan_workgroup, scan_launches, scan_tiles_of
+from .bitonic import to_ordered
+from .radix_tile import Strand, clear_counters, count_strands, load_tile, place_strands, sort_tile, store_tile, total_of_digit
+from .scan import scan_launches, scan_tiles_of
 
 A = TypeVar("A")
 B = TypeVar("B")
-V = TypeVar("V")
 W = TypeVar("W", U32, U64)
-
-
-@attrs.frozen
-class Strand:
-    """The lanes that rank together, and my place among them."""
-
-    index: U32
-    lane: U32
-    width: U32
-
-    @classmethod
-    def of(cls, cx: Invocation, policy: RadixPolicy) -> Strand:
-        if policy.subgroups:
-            return cls(cx.subgroup_id, cx.lane, cx.subgroup_size)
-        return cls(cx.local_id // policy.strand, cx.local_id % policy.strand, U32(policy.strand))
-
-    def element(self, cx: Invocation, row: U32, policy: RadixPolicy) -> U32:
-        """Where in the array my element of a row lies: strands lie one behind the other, rows within them too."""
-        return cx.group_id * policy.tile + (self.index * policy.items + row) * self.width + self.lane
-
-    def counter(self, digit: Digit, policy: RadixPolicy) -> U32:
-        return self.index * policy.radix + digit.value
 
 
 # -- kernels ----------------------------------------------------------------------------------------------
@@ -77,81 +51,6 @@ def radix_count(
         counts[cx.local_id * cx.num_groups + cx.group_id] = counters[cx.local_id]
 
 
-def lanes_with(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> Lanes:
-    """The lanes of the strand that hold my digit: by a subgroup match, or through masks in workgroup memory."""
-    if policy.subgroups:
-        return Lanes(cx.match(digit.value), strand.lane)
-    mask = policy.strands * policy.radix + strand.counter(digit, policy)
-    counters.atomic_or(mask, U32(1) << strand.lane)
-    cx.barrier()
-    found = Lanes(U64(counters[mask]), strand.lane)
-    cx.barrier()
-    if found.is_led_by_me():
-        counters[mask] = U32(0)
-    cx.barrier()
-    return found
-
-
-def rank_in_strand(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> U32:
-    """How many elements of the strand with my digit come before mine; counts mine and its row's."""
-    lanes = lanes_with(cx, digit, strand, counters, policy)
-    counter = strand.counter(digit, policy)
-    seen = U32(0)
-    if policy.subgroups:
-        if lanes.is_led_by_me():
-            seen = counters.atomic_add(counter, lanes.count())
-        seen = cx.shuffle(seen, lanes.leader())
-    else:
-        seen = counters[counter]
-        cx.barrier()
-        if lanes.is_led_by_me():
-            counters[counter] = seen + lanes.count()
-        cx.barrier()
-    return seen + lanes.before_me()
-
-
-def place_digits(
-    cx: Invocation, counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32], offsets: Storage[U32],
-    policy: RadixPolicy,
-) -> None:  # fmt: skip
-    """Turns the strands' counts into places in the tile; `bases` gets what leads from there to places in the result."""
-    total = U32(0)
-    if cx.local_id < policy.radix:
-        for strand in dynamic_range(U32(0), U32(policy.strands)):
-            count = counters[strand * policy.radix + cx.local_id]
-            counters[strand * policy.radix + cx.local_id] = total
-            total += count
-    start = exclusive_scan_workgroup(cx, Count(), shared, total)
-    if cx.local_id < policy.radix:
-        for strand in dynamic_range(U32(0), U32(policy.strands)):
-            counters[strand * policy.radix + cx.local_id] = counters[strand * policy.radix + cx.local_id] + start
-        bases[cx.local_id] = offsets[cx.local_id * cx.num_groups + cx.group_id] - start
-    cx.barrier()
-
-
-def rank_tile(
-    cx: Invocation, source: SortableKey[A, W], data: Storage[A], order: SortOrder, words: Registers[W],
-    places: Registers[U32], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
-    offsets: Storage[U32], params: RadixParams, place: DigitPlace, policy: RadixPolicy,
-) -> None:  # fmt: skip
-    """Reads the tile's words, and finds each one's place in the tile once it is sorted by the digit.
-
-    Beyond the end stand greatest words: they rank last, so what is there keeps the first places.
-    """
-    strand = Strand.of(cx, policy)
-    for i in dynamic_range(cx.local_id, U32(policy.counters), cx.group_size):
-        counters[i] = U32(0)
-    cx.barrier()
-    for row in dynamic_range(U32(0), U32(policy.items)):
-        element = strand.element(cx, row, policy)
-        words[row] = to_ordered(source, data[element], order) if element < params.num_elements else source.greatest
-        places[row] = rank_in_strand(cx, place.digit_of(words[row]), strand, counters, policy)
-    cx.barrier()
-    place_digits(cx, counters, shared, bases, offsets, policy)
-    for row in dynamic_range(U32(0), U32(policy.items)):
-        places[row] = places[row] + counters[strand.counter(place.digit_of(words[row]), policy)]
-
-
 @kernel
 def radix_scatter(
     cx: Invocation, source: SortableKey[A, W], data: Storage[A], target: SortableKey[B, W], results: Storage[B],
@@ -160,17 +59,17 @@ def radix_scatter(
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Moves every element to its digit's place, by way of a tile sorted in workgroup memory so that writes are long."""
+    strand = Strand.of(cx, policy)
     words: Registers[W] = Registers(source.word, policy.items)
-    places: Registers[U32] = Registers(U32, policy.items)
-    rank_tile(cx, source, data, orders[0], words, places, counters, shared, bases, offsets, params, place, policy)
-    for row in dynamic_range(U32(0), U32(policy.items)):
-        tile[places[row]] = words[row]
+    clear_counters(cx, counters, policy)
+    load_tile(source, data, orders[0], cx.group_id, strand, words, params, policy)
+    count_strands(cx, words, strand, counters, place, policy)
+    first = place_strands(cx, counters, shared, total_of_digit(cx, counters, policy), policy)
+    if cx.local_id < policy.radix:
+        bases[cx.local_id] = offsets[cx.local_id * cx.num_groups + cx.group_id] - first
     cx.barrier()
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        position = i * cx.group_size + cx.local_id
-        if cx.group_id * policy.tile + position < params.num_elements:
-            word = tile[position]
-            results[bases[place.digit_of(word).value] + position] = from_ordered(target, word, orders[1])
+    sort_tile(cx, words, strand, tile, counters, place, policy)
+    store_tile(cx, tile, target, results, orders[1], cx.group_id, bases, params, place, policy)
 
 
 # -- schedule ---------------------------------------------------------------------------------------------

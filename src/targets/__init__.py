@@ -1,0 +1,24 @@
+"""One adapter a machine, and the registry of them all.
+
+The package can be called: `gpusort.targets()` lists the targets, also once this package is imported, which binds the
+name to it.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .registry import TargetState
+
+
+class _Targets(ModuleType):
+    def __call__(self) -> list[TargetState]:
+        from .registry import targets
+
+        return targets()
+
+
+sys.modules[__name__].__class__ = _Targets

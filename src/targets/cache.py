@@ -9,8 +9,11 @@ from pathlib import Path
 
 
 def cache_directory() -> Path:
-    """$GPUSORT_CACHE_DIR, else gpusort in $XDG_CACHE_HOME, else in ~/.cache; where none can be written, a directory
-    of this process alone (never a shared one: what lies in the cache is run)."""
+    """$GPUSORT_CACHE_DIR, else gpusort in $XDG_CACHE_HOME, else in ~/.cache.
+
+    Where that cannot be written, a directory of this process alone: what lies in it is run, so never a
+    shared one.
+    """
     wanted = os.environ.get("GPUSORT_CACHE_DIR")
     if wanted:
         return _usable(wanted)

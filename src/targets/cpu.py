@@ -108,10 +108,18 @@ def _check_limits(step: Step) -> None:
     shared = [m for m in program.memories if m.space is ir.Space.WORKGROUP]
     for what, asked, most in (
         ("invocations in a workgroup", program.group_size, _LIMITS.group_size),
-        ("bytes of workgroup memory", sum(m.type.size * (m.length or 0) for m in shared), _LIMITS.workgroup_bytes),
+        (
+            "bytes of workgroup memory",
+            sum(m.type.size * (m.length or 0) for m in shared),
+            _LIMITS.workgroup_bytes,
+        ),
         ("workgroups", step.groups, _LIMITS.groups),
         ("storage buffers", len(step.buffers), _LIMITS.storage_buffers),
-        ("bytes in a storage buffer", max((b.nbytes for b in step.buffers), default=0), _LIMITS.storage_bytes),
+        (
+            "bytes in a storage buffer",
+            max((b.nbytes for b in step.buffers), default=0),
+            _LIMITS.storage_bytes,
+        ),
         ("elements in a storage buffer", max((b.count for b in step.buffers), default=0), _LARGEST_U32),
     ):
         if asked > most:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ..kernel.launch import Buffer, Role, Step
 from ..types.errors import InvalidArgumentError
@@ -17,7 +18,7 @@ Array: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
 @attrs.frozen
 class Binding:
-    """Arrays by buffer name. Most are the caller's own; one that lies unaligned is a copy, to be handed back."""
+    """Arrays by buffer name: the caller's own, but for one that lies unaligned: its copy is handed back."""
 
     arrays: Mapping[str, Array]
     copies: tuple[tuple[Array, Array], ...]  # the caller's array, ours
@@ -58,12 +59,18 @@ def _checked(buffer: Buffer[object], array: object) -> Array:
     wanted = f"arrays[{buffer.name!r}]: expected a contiguous NumPy array of {buffer.count} x {buffer.dtype}"
     if not isinstance(array, np.ndarray):
         raise InvalidArgumentError(f"{wanted}, found {'nothing' if array is None else type(array).__name__}")
-    if array.ndim != 1 or array.nbytes != buffer.nbytes or not array.flags.c_contiguous or array.dtype.hasobject:
+    array = cast("npt.NDArray[np.generic]", array)
+    if (
+        array.ndim != 1
+        or array.nbytes != buffer.nbytes
+        or not array.flags.c_contiguous
+        or array.dtype.hasobject
+    ):
         found = f"shape {array.shape} of {array.dtype}, strides {array.strides}"
         raise InvalidArgumentError(f"{wanted}, found {found}")
     if buffer.role is not Role.INPUT and not array.flags.writeable:
         raise InvalidArgumentError(f"{wanted} that can be written, found a read-only one")
-    return array
+    return cast(Array, array)
 
 
 class _Window:
@@ -76,5 +83,5 @@ class _Window:
 
 
 def _writeable(array: Array) -> Array:
-    """The same memory without the read-only mark: compiled kernels take one kind of array, and never write an INPUT."""
+    """The same memory without the read-only mark: kernels take one kind, and never write an INPUT."""
     return np.asarray(_Window(array)).view(array.dtype)

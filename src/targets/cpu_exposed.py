@@ -1,4 +1,4 @@
-"""Which variables a run of statements reads before it has surely given them a value: what must come from outside."""
+"""Which variables a run of statements reads before it has surely given them a value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..kernel.passes.uniform import expressions_of, variables_in
 
 @attrs.define
 class Flow:
-    """What one walk over a block sees. Loops may run zero times, so what they assign is not sure afterwards."""
+    """What one walk over a block sees. A loop may run zero times: what it assigns is not sure afterwards."""
 
     exposed: set[ir.Variable] = attrs.field(factory=set[ir.Variable])
     assigned: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on some path

@@ -1,16 +1,17 @@
 """Cuts a kernel at its barriers and subgroup operations into pieces that a CPU runs one after the other.
 
-A region is a run of statements that every invocation goes through without waiting: it becomes one loop over the
-lanes of the workgroup. Control flow around a barrier is uniform (the uniformity check has seen to that), so it stays
-outside of those loops, run once for the whole group. Three kinds of variables come out of it:
+A region is a run of statements that every invocation goes through without waiting: it becomes one loop over
+the lanes of the workgroup. Control flow around a barrier is uniform (the uniformity check has seen to that),
+so it stays outside of those loops, run once for the whole group. Three kinds of variables come out of it:
 
-- group variables: uniform ones that steer such control flow, or that several regions read; one scalar a group;
+- group variables: uniform ones that steer such control flow, or that several regions read; a scalar a group;
 - kept variables: those whose value passes from one region to the next; one element a lane;
 - all others: a scalar inside one region's loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import attrs
@@ -19,6 +20,7 @@ from ..kernel import ir
 from ..kernel.passes.uniform import Uniformity, expressions_of, variables_in
 from ..types.ops import SubgroupOp
 from .cpu_exposed import exposed_reads
+from .cpu_interchange import Interchange, interchanges
 
 SHUFFLES = frozenset(
     {SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN}
@@ -27,7 +29,7 @@ SHUFFLES = frozenset(
 
 @attrs.frozen(eq=False)
 class Exchange:
-    """A subgroup operation. Consecutive ones use slots in turn: one is still read while the next is filled."""
+    """A subgroup operation. Consecutive ones take slots in turn: one is read while the next is filled."""
 
     statement: ir.Subgroup
     slot: int
@@ -35,7 +37,7 @@ class Exchange:
 
 @attrs.frozen
 class Region:
-    """A loop over the lanes: fetch what the exchange before it gave, run the statements, hand in to the one after."""
+    """A loop over the lanes: fetch from the exchange before, run the statements, hand in to the one after."""
 
     fetch: Exchange | None
     statements: ir.Block
@@ -47,6 +49,14 @@ class Combine:
     """Between two regions: the subgroup operation over what all lanes handed in."""
 
     exchange: Exchange
+
+
+@attrs.frozen
+class Widest:
+    """Between two regions: the greatest value a variable has in any lane."""
+
+    of: ir.Variable
+    into: ir.Variable
 
 
 @attrs.frozen
@@ -79,7 +89,7 @@ class GroupBreak:
     statement: ir.Break
 
 
-Piece: TypeAlias = Region | Combine | GroupAssign | GroupIf | GroupFor | GroupWhile | GroupBreak
+Piece: TypeAlias = Region | Combine | Widest | GroupAssign | GroupIf | GroupFor | GroupWhile | GroupBreak
 Pieces: TypeAlias = tuple[Piece, ...]
 
 
@@ -89,30 +99,33 @@ class Fission:
 
     pieces: Pieces
     regions: tuple[Region, ...]
+    variables: tuple[ir.Variable, ...]  # the program's, and those of its turned loops
     group: frozenset[ir.Variable]
     kept: frozenset[ir.Variable]
 
 
 def fission(program: ir.Program, uniformity: Uniformity) -> Fission:
-    """Cut until it is settled: a variable found to belong to the group may move more of the program out of the lanes."""
+    """Cuts until nothing moves: a variable found to be the group's may take more out of the lanes."""
+    turned = interchanges(program, uniformity)
+    variables = (*program.variables, *(v for turn in turned.values() for v in turn.variables))
+    rounds = [turn.rounds for turn in turned.values() if turn.rounds is not None]
+    varying = uniformity.varying | {v for found in rounds for v in found.own}
     group: frozenset[ir.Variable] = frozenset()
     while True:
-        cutter = _Cutter(group)
+        cutter = _Cutter(group, turned)
         pieces = cutter.block(program.body, in_group_loop=False)
         exposed = frozenset(v for region in cutter.regions for v in exposed_reads(region_statements(region)))
         movable = frozenset(
-            v
-            for v in exposed - group
-            if v not in uniformity.varying and v not in cutter.assigned_under_lane_control
+            v for v in exposed - group if v not in varying and v not in cutter.assigned_under_lane_control
         )
         wanted = group | cutter.steering | movable
         if wanted == group:
-            return Fission(pieces, tuple(cutter.regions), group, exposed - group)
+            return Fission(pieces, tuple(cutter.regions), variables, group, exposed - group)
         group = wanted
 
 
 def region_statements(region: Region) -> ir.Block:
-    """A region as plain statements: the fetch is an assignment that reads the lane number, handing in only reads."""
+    """A region as plain statements, for what it reads and assigns: handing in is an assignment to nothing."""
     before: ir.Block = ()
     after: ir.Block = ()
     if region.fetch is not None:
@@ -129,8 +142,9 @@ def region_statements(region: Region) -> ir.Block:
 class _Cutter:
     """One attempt, with the group variables known so far."""
 
-    def __init__(self, group: frozenset[ir.Variable]) -> None:
+    def __init__(self, group: frozenset[ir.Variable], turned: Mapping[int, Interchange]) -> None:
         self.group = group
+        self.turned = turned
         self.regions: list[Region] = []
         self.steering: set[ir.Variable] = set()  # variables that control flow outside of the lanes reads
         self.assigned_under_lane_control: set[ir.Variable] = set()
@@ -150,7 +164,7 @@ class _Cutter:
                 pending.clear()
                 fetch = None
 
-        for statement in block:
+        for statement in self._with_prologues(block):
             if not self._is_lifted(statement, in_group_loop):
                 self._note_lane_control(statement)
                 pending.append(statement)
@@ -165,11 +179,17 @@ class _Cutter:
                     pieces.append(Combine(exchange))
                     fetch = exchange
                 case ir.Assign():
-                    # It can run before the region under construction, unless that reads the variable's old value.
+                    # It can run before the region being made, unless that reads the variable's old value.
                     if statement.variable in _reads(Region(fetch, tuple(pending), None)):
                         close()
                     self.steering.update(variables_in(statement.value))
                     pieces.append(GroupAssign(statement))
+                case ir.For() if id(statement) in self.turned:
+                    close()
+                    turned = self.turned[id(statement)]
+                    if turned.rounds is not None:
+                        pieces.append(Widest(turned.rounds.own[1], turned.rounds.most))
+                    pieces.append(self._control(turned.loop, in_group_loop))
                 case ir.If() | ir.For() | ir.While() | ir.Break():
                     close()
                     pieces.append(self._control(statement, in_group_loop))
@@ -177,6 +197,14 @@ class _Cutter:
                     raise AssertionError(f"{statement.span}: memory is touched by lanes only")
         close()
         return tuple(pieces)
+
+    def _with_prologues(self, block: ir.Block) -> Iterator[ir.Statement]:
+        """The block, and before each turned loop what its lanes compute first."""
+        for statement in block:
+            turned = self.turned.get(id(statement))
+            if turned is not None and turned.rounds is not None:
+                yield from turned.rounds.prologue
+            yield statement
 
     def _control(self, statement: ir.If | ir.For | ir.While | ir.Break, in_group_loop: bool) -> Piece:
         for expression in expressions_of(statement):
@@ -206,21 +234,25 @@ class _Cutter:
             case ir.If():
                 return any(self._is_lifted(s, in_group_loop) for s in statement.then + statement.otherwise)
             case ir.For():
-                return statement.variable in self.group or any(
-                    self._is_lifted(s, False) for s in statement.body
-                )
+                if id(statement) in self.turned or statement.variable in self.group:
+                    return True
+                return any(self._is_lifted(s, False) for s in statement.body)
             case ir.While():
                 return any(self._is_lifted(s, False) for s in statement.head + statement.body)
             case ir.Load() | ir.Store() | ir.Atomic():
                 return False
 
     def _note_lane_control(self, statement: ir.Statement) -> None:
-        """Variables that are assigned inside control flow of the lanes are not worth lifting for a reader's sake."""
+        """A variable assigned inside control flow of the lanes is not worth lifting for a reader's sake."""
         match statement:
             case ir.If() | ir.For() | ir.While():
                 self.assigned_under_lane_control.update(_assigned(statement))
             case _:
                 pass
+
+
+def _all_assigned(block: ir.Block) -> set[ir.Variable]:
+    return {variable for statement in block for variable in _assigned(statement)}
 
 
 def _assigned(statement: ir.Statement) -> set[ir.Variable]:
@@ -231,11 +263,11 @@ def _assigned(statement: ir.Statement) -> set[ir.Variable]:
         case ir.Atomic():
             return set() if statement.variable is None else {statement.variable}
         case ir.If():
-            return set().union(*(_assigned(s) for s in statement.then + statement.otherwise))
+            return _all_assigned(statement.then + statement.otherwise)
         case ir.For():
-            return {statement.variable}.union(*(_assigned(s) for s in statement.body))
+            return {statement.variable} | _all_assigned(statement.body)
         case ir.While():
-            return set().union(*(_assigned(s) for s in statement.head + statement.body))
+            return _all_assigned(statement.head + statement.body)
         case ir.Store() | ir.Barrier() | ir.Break():
             return set()
 

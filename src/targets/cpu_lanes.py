@@ -1,4 +1,4 @@
-"""A fissioned program as Numba source: a loop over the lanes for each region, group control flow around them."""
+"""A fissioned program as Numba source: a loop over the lanes for each region, group control around them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from .cpu_fission import (
     GroupWhile,
     Pieces,
     Region,
+    Widest,
     region_statements,
 )
 from .cpu_writer import Writer
@@ -65,7 +66,7 @@ class LaneWriter(Writer):
                 return super().identity(builtin)
 
     def place(self, memory: ir.Memory, index: ir.Expression) -> str:
-        """Registers that outlive a region hold element i of all lanes side by side, so that lanes vectorise."""
+        """Registers that outlive a region hold element i of all lanes side by side: so lanes vectorise."""
         if memory.space is ir.Space.REGISTERS and memory not in self._private:
             return f"{self.memory(memory)}[u8({self.text(index)}) * u8({self.size}) + u8(local)]"
         return super().place(memory, index)
@@ -87,14 +88,14 @@ class LaneWriter(Writer):
 
     def group(self) -> None:
         """The work of one workgroup."""
-        for variable in self.program.variables:
+        for variable in self.fission.variables:
             if variable in self.fission.group:
                 self.zero(variable)
         self.pieces(self.fission.pieces)
 
     def _kept(self) -> list[ir.Variable]:
         """In the order of the program, so that the text is the same every time."""
-        return [v for v in self.program.variables if v in self.fission.kept]
+        return [v for v in self.fission.variables if v in self.fission.kept]
 
     def _slot(self, kind: str, type: Type, exchange: Exchange) -> str:
         return self._slots[kind, type, exchange.slot]
@@ -110,6 +111,8 @@ class LaneWriter(Writer):
                     self._region(piece)
                 case Combine():
                     self._combine(piece.exchange)
+                case Widest():
+                    self._widest(piece)
                 case GroupAssign() | GroupBreak():
                     self.statement(piece.statement)
                 case GroupIf():
@@ -132,6 +135,13 @@ class LaneWriter(Writer):
                             self.pieces(piece.head)
                         self.leave_unless(piece.statement.condition)
                         self.pieces(piece.body)
+
+    def _widest(self, piece: Widest) -> None:
+        most = self.variable(piece.into)
+        self.lines.add(f"{most} = u4(0)")
+        self.lines.add(f"for lane in range({self.size}):")
+        with self.lines.indented():
+            self.lines.add(f"{most} = u4(max({most}, {self._lane_arrays[piece.of]}[lane]))")
 
     def _region(self, region: Region) -> None:
         flow = flow_of(region_statements(region))
@@ -170,7 +180,7 @@ class LaneWriter(Writer):
         self._assign(statement.variable, f"({place} != 0)" if type is Type.BOOL else place)
 
     def _source(self, statement: ir.Subgroup) -> str:
-        """The lane of the workgroup that a shuffle reads. What names no lane gives some lane's value, never a fault."""
+        """The lane that a shuffle reads. What names no lane gives some lane's value, never a fault."""
         operand = f"u8({self.text(statement.operands[1])})"
         size, count = f"u8({self.subgroup})", self.size
         here, lead = (
@@ -243,7 +253,7 @@ class _Own:
 
 
 def _slots_of(fission: Fission) -> list[tuple[str, Type, int]]:
-    """The arrays that subgroup operations need: what lanes hand in, what is found for them; in order of first use."""
+    """The arrays that subgroup operations need: what lanes hand in, what is found; in order of first use."""
     found: dict[tuple[str, Type, int], None] = {}
     for region in fission.regions:
         if region.hand_in is not None:
@@ -259,7 +269,7 @@ def _held(type: Type, value: str) -> str:
 
 
 def _private_registers(fission: Fission) -> frozenset[ir.Memory]:
-    """Register arrays that one region uses alone, where nothing comes back to it: one array does for all lanes."""
+    """Register arrays that one region alone uses, outside of group loops: one array does for all lanes."""
     users: dict[ir.Memory, int] = {}
 
     def visit(pieces: Pieces, weight: int) -> None:
@@ -276,7 +286,7 @@ def _private_registers(fission: Fission) -> frozenset[ir.Memory]:
                 case GroupWhile():
                     visit(piece.head, 2)
                     visit(piece.body, 2)
-                case Combine() | GroupAssign() | GroupBreak():
+                case Combine() | Widest() | GroupAssign() | GroupBreak():
                     pass
 
     visit(fission.pieces, 1)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import attrs
+
 from ..types.errors import TargetUnavailableError
 from .cache import cache_directory, write_atomically
 
@@ -19,19 +21,32 @@ from .cache import cache_directory, write_atomically
 Kernel: TypeAlias = Callable[..., None]
 
 
-_kernels: dict[Path, Kernel] = {}
-_loading = threading.Lock()
+@attrs.define
+class _Loaded:
+    """The kernels of this process, by file."""
+
+    kernels: dict[Path, Kernel] = attrs.field(factory=dict[Path, Kernel])
+    loading: threading.Lock = attrs.field(factory=threading.Lock)
+
+    def unlock(self) -> None:
+        """In a forked child the lock may be held by a thread that does not exist there."""
+        self.loading = threading.Lock()
+
+
+_loaded = _Loaded()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_loaded.unlock)
 
 
 def load_kernel(name: str, text: str) -> Kernel:
-    """The function `kernel` of a generated module, compiled; from the cache if a process has compiled it before."""
+    """The function `kernel` of a generated module, compiled; or found compiled by an earlier process."""
     content = text.encode()
     path = cache_directory() / "cpu" / f"{name}_{hashlib.sha256(content).hexdigest()[:20]}.py"
-    with _loading:
-        kernel = _kernels.get(path)
+    with _loaded.loading:
+        kernel = _loaded.kernels.get(path)
         if kernel is None:
             _ensure(path, content)
-            kernel = _kernels[path] = _import(path)
+            kernel = _loaded.kernels[path] = _import(path)
         return kernel
 
 
@@ -65,7 +80,7 @@ def _execute(path: Path) -> Kernel:
 
 
 def _ensure(path: Path, content: bytes) -> None:
-    """The file with this content. It is left as it is when it is right: Numba's cache looks at its time of change."""
+    """The file with this content. A right one is left alone: Numba's cache looks at its time of change."""
     try:
         if path.read_bytes() == content:
             return
@@ -73,13 +88,3 @@ def _ensure(path: Path, content: bytes) -> None:
         pass
     path.parent.mkdir(mode=0o700, exist_ok=True)
     write_atomically(path, content)
-
-
-def _unlock() -> None:
-    """In a forked child the lock may be held by a thread that does not exist there."""
-    global _loading
-    _loading = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)

@@ -1,7 +1,7 @@
 """Threads that run pieces of a kernel side by side. Kernels release the GIL, so Python's own threads do.
 
-No OpenMP and no Numba threading layer: those abort or collapse in forked children, under several callers, or where
-other processes share the cores. Here a caller always works itself, so a job finishes even if no thread comes to help.
+No OpenMP and no Numba threading layer: those abort or collapse in forked children, under several callers, or
+where other processes share the cores. Here a caller always works too, so a job ends even if no thread helps.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+
+import attrs
 
 from ..types.errors import InvalidArgumentError
 
@@ -38,7 +40,7 @@ class _Job:
     def finish(self) -> None:
         """The caller's part: work, wait for the helpers, raise what went wrong in any piece.
 
-        Ctrl-C may strike anywhere here. The helpers still write to the caller's arrays then, so it waits for them.
+        Ctrl-C may strike anywhere here. The helpers still write to the caller's arrays: it waits for them.
         """
         try:
             while (piece := self._take(helping=0)) is not None:
@@ -87,7 +89,7 @@ class Pool:
         self._starting = threading.Lock()
 
     def run(self, work: Callable[[int], None], count: int) -> None:
-        """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; back when all are done."""
+        """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all."""
         job = _Job(work, count)
         helpers = min(self.threads, count) - 1
         self._start(helpers)
@@ -118,26 +120,28 @@ def thread_count() -> int:
     return int(asked)
 
 
-_pool: Pool | None = None
-_making = threading.Lock()
+@attrs.define
+class _Shared:
+    """The process's pool."""
+
+    pool: Pool | None = None
+    making: threading.Lock = attrs.field(factory=threading.Lock)
+
+    def forget(self) -> None:
+        """In a forked child the helpers do not exist, nor does a thread that may hold the lock."""
+        self.pool = None
+        self.making = threading.Lock()
+
+
+_shared = _Shared()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.forget)
 
 
 def shared_pool() -> Pool:
     """The process's pool; a new one when the number of threads asked for has changed."""
-    global _pool
     wanted = thread_count()
-    with _making:
-        if _pool is None or _pool.threads != wanted:
-            _pool = Pool(wanted)
-        return _pool
-
-
-def _forget() -> None:
-    """In a forked child the helpers do not exist, and a lock may be held by a thread that does not either."""
-    global _pool, _making
-    _pool = None
-    _making = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    with _shared.making:
+        if _shared.pool is None or _shared.pool.threads != wanted:
+            _shared.pool = Pool(wanted)
+        return _shared.pool

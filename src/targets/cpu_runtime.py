@@ -1,7 +1,7 @@
-"""What generated CPU code calls beyond plain Numba: memory on the stack, bit counts, bit casts and real atomics.
+"""What generated CPU code calls beyond plain Numba: memory on the stack, bit counts, bit casts, real atomics.
 
-Each is a Numba intrinsic: a function that, from the types of its operands, gives its signature and an emitter of a few
-LLVM instructions. Only generated modules import this file: it loads Numba.
+Each is a Numba intrinsic: a function that, from the types of its operands, gives its signature and an emitter
+of a few LLVM instructions. Only generated modules import this file: it loads Numba.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Typed: TypeAlias = "tuple[Signature, Emitter]"
 
 @intrinsic(prefer_literal=True)
 def stack(typing: TypingContext, element: types.Type, count: types.Type) -> Typed | None:
-    """`stack(u4, 256)`: an uninitialised array on the stack, made once a call. LLVM knows that nothing aliases it."""
+    """`stack(u4, 256)`: an uninitialised array on the stack, made once a call. Nothing aliases it."""
     if not isinstance(count, types.IntegerLiteral) or not isinstance(element, types.NumberClass):
         return None
     length, pointer = count.literal_value, types.CPointer(element.instance_type)

@@ -1,4 +1,4 @@
-"""A program as Numba source for the CPU: a module with one function that runs the workgroups [first, last)."""
+"""A program as Numba source for the CPU: a module with one function, for the workgroups [first, last)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements as Numba source for one lane: what a serial kernel and the body of a lane loop have in common."""
+"""Statements as Numba source for one lane: what a serial kernel and a loop over lanes have in common."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .render import Lines, Names, Row
 
 HELPERS = (
     "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
-    "atomic_store", "atomic_xor", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "count_ones",
-    "leading_zeros", "select", "stack", "trailing_zeros",
+    "atomic_store", "atomic_xor", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8",
+    "count_ones", "leading_zeros", "select", "stack", "trailing_zeros",
 )  # fmt: skip
 SCAFFOLDING = frozenset(
-    {"first", "last", "num_groups", "group", "group_at", "lane", "local", "lead", "other", "mask", "total", "mine",
-     "count", "position", "old", "kernel", "njit"}
+    {"first", "last", "num_groups", "group", "group_at", "lane", "local", "lead", "other", "mask", "total",
+     "mine", "count", "position", "old", "kernel", "njit"}
 )  # fmt: skip
 
 CPU_OPERATIONS: Mapping[str, Row] = {
@@ -45,7 +45,7 @@ _STACK_BYTES = 64 * 1024
 
 
 def memory_type(type: Type) -> Type:
-    """How an array holds elements of this type: Bools are bytes, so that one kind of array serves everywhere."""
+    """How an array holds elements of this type: Bools are bytes, so that one kind of array serves all."""
     return Type.U8 if type is Type.BOOL else type
 
 
@@ -97,7 +97,7 @@ class Writer:
     # -- declarations -------------------------------------------------------------------------------------
 
     def array(self, name: str, type: Type, length: int) -> None:
-        """An uninitialised array of the function: on the stack, where LLVM sees that nothing else points to it."""
+        """An uninitialised array of the function: on the stack, where LLVM sees that nothing aliases it."""
         held = memory_type(type)
         size = max(length, 1)
         if size * held.size <= self._stack_left:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import attrs
 import numpy as np
@@ -19,15 +19,18 @@ from ..types.layout import Type
 from .base import Capability, Limits, TargetInfo
 from .cuda_arrays import Binding, common_device, given
 from .cuda_compile import INSTALL, ComputeCapability, compile_machine_code, text_of, version_of
-from .cuda_text import WARP, workgroup_bytes
+from .cuda_text import workgroup_bytes
+from .cuda_writer import WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from cupy.cuda.function import Function
 
 _LARGEST_U32 = (1 << 32) - 1
-_MAX_DYNAMIC_BYTES = 8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
+_MAX_DYNAMIC_BYTES = (
+    8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
+)
 _PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel's parameters take up to 4 KB
 # What the driver reports when a context cannot be used any more.
 _LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
@@ -63,7 +66,9 @@ class CudaTarget:
     def __init__(self) -> None:
         _require_card()
         self._lock = RLock()
-        self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
+        self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = (
+            weakref.WeakKeyDictionary()
+        )
         self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], _Plan]] = {}
         self._infos: dict[int, TargetInfo] = {}
 
@@ -78,7 +83,11 @@ class CudaTarget:
         """Launches everything on cupy's current stream; waits for it only where results go to the host."""
         import cupy
 
-        found = {b.name: given(b, arrays.get(b.name)) for b in schedule.buffers if b.role is not Role.SCRATCH or b.name in arrays}
+        found = {
+            b.name: given(b, arrays.get(b.name))
+            for b in schedule.buffers
+            if b.role is not Role.SCRATCH or b.name in arrays
+        }
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), _device_errors():
             plan = self._plan(schedule, device)
@@ -94,7 +103,7 @@ class CudaTarget:
     # -- making ready -------------------------------------------------------------------------------------
 
     def _plan(self, schedule: Schedule, device: int) -> _Plan:
-        """The schedule's plan. It is kept as long as the schedule lives: schedules are told apart by identity."""
+        """The schedule's plan, kept as long as the schedule lives. Schedules are told apart by identity."""
         key = (id(schedule), device)
         known = self._plans.get(key)
         if known is not None and known[0]() is schedule:
@@ -137,7 +146,9 @@ class CudaTarget:
                 module.load(compiled.code)
                 function = module.get_function(compiled.entry)
                 if compiled.text.dynamic_bytes:
-                    cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_BYTES, compiled.text.dynamic_bytes)
+                    cupy.cuda.driver.funcSetAttribute(
+                        function.ptr, _MAX_DYNAMIC_BYTES, compiled.text.dynamic_bytes
+                    )
                 loaded[device] = function
             return loaded[device]
 
@@ -152,8 +163,7 @@ class CudaTarget:
 
 def _scalar(type: Type, value: int | float | bool) -> np.generic:
     """A parameter in its exact type: cupy hands over as many bytes as it has."""
-    scalar: np.generic = np.asarray(value, type.dtype)[()]
-    return scalar
+    return cast("np.generic", np.asarray(value, type.dtype)[()])
 
 
 def _require_card() -> None:
@@ -161,13 +171,17 @@ def _require_card() -> None:
     try:
         import cupy
     except ImportError as error:
-        raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
+        raise TargetUnavailableError(
+            f"target 'cuda': cupy is not installed or does not load: {INSTALL}"
+        ) from error
     if version_of("numba-cuda") is None:
         raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}")
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
+        raise TargetUnavailableError(
+            f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})"
+        ) from error
     if count == 0:
         raise TargetUnavailableError("target 'cuda': no NVIDIA card was found")
 
@@ -184,7 +198,8 @@ def _describe(device: int) -> TargetInfo:
         name="cuda",
         adapter=name.decode() if isinstance(name, bytes) else str(name),
         driver=(
-            f"CUDA driver {_dotted(runtime.driverGetVersion())}, runtime {_dotted(runtime.runtimeGetVersion())}, "
+            f"CUDA driver {_dotted(runtime.driverGetVersion())}, "
+            f"runtime {_dotted(runtime.runtimeGetVersion())}, "
             f"compute capability {major}.{minor}, {compilers}"
         ),
         limits=Limits(
@@ -200,7 +215,7 @@ def _describe(device: int) -> TargetInfo:
 
 
 def _capability_of(device: int) -> ComputeCapability:
-    """"90" is 9.0, "120" is 12.0."""
+    """What a card can compute, as cupy writes it: "90" is 9.0, "120" is 12.0."""
     import cupy
 
     digits = cupy.cuda.Device(device).compute_capability
@@ -231,7 +246,7 @@ def _check_limits(step: Step, limits: Limits) -> None:
 
 
 @contextmanager
-def _device_errors() -> Iterator[None]:
+def _device_errors() -> Generator[None]:
     """A card that stopped working is reported as such, whatever call noticed it."""
     import cupy
 
@@ -239,5 +254,7 @@ def _device_errors() -> Iterator[None]:
         yield
     except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
         if error.status in _LOST:
-            raise DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})") from error
+            raise DeviceLostError(
+                f"target 'cuda': the card stopped working in this process ({error})"
+            ) from error
         raise

@@ -1,4 +1,4 @@
-"""The memory behind a schedule's buffers on a card: arrays that are there already, and those that have to travel."""
+"""The memory behind a schedule's buffers on a card: arrays that lie there, and those that have to travel."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def given(buffer: Buffer[object], array: object) -> Given:
         kind = "nothing" if array is None else type(array).__name__
         raise InvalidArgumentError(f"{wanted}, of NumPy, cupy or with __cuda_array_interface__, found {kind}")
     if nbytes != buffer.nbytes or not contiguous:
-        raise InvalidArgumentError(f"{wanted}, found {nbytes} bytes{'' if contiguous else ', not contiguous'}")
+        raise InvalidArgumentError(
+            f"{wanted}, found {nbytes} bytes{'' if contiguous else ', not contiguous'}"
+        )
     if buffer.role is not Role.INPUT and not writable:
         raise InvalidArgumentError(f"{wanted} that can be written, found a read-only one")
     return found
@@ -99,15 +101,20 @@ def common_device(arrays: Sequence[Given]) -> int:
 class Binding:
     """Addresses for all buffers of a schedule, in their order, on the current device and stream.
 
-    Arrays on the card are used where they are. NumPy's are copied there and, at the end, back; scratch comes from
-    cupy's pool, which reuses it in the order of the stream, so it may be let go while kernels still run.
+    Arrays on the card are used where they are. NumPy's are copied there and, at the end, back; scratch
+    comes from cupy's pool, which reuses it in the order of the stream, so it may be let go while kernels
+    still run.
     """
 
-    def __init__(self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, Given], stream: Stream) -> None:
+    def __init__(
+        self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, Given], stream: Stream
+    ) -> None:
         self._stream = stream
         self._held: list[MemoryPointer] = []
         self._on_host: list[tuple[Given, int]] = []
-        self._foreign = [_external(s) for s in {_normal(a.stream) for a in arrays.values()} - {None, _normal(stream.ptr)}]
+        self._foreign = [
+            _external(s) for s in {_normal(a.stream) for a in arrays.values()} - {None, _normal(stream.ptr)}
+        ]
         self._wait_for_owners()
         self.pointers = [self._address(buffer, arrays.get(buffer.name)) for buffer in buffers]
 
@@ -119,7 +126,9 @@ class Binding:
         for array, pointer in self._on_host:
             if array.buffer.role in (Role.OUTPUT, Role.INOUT) and array.host is not None:
                 target = array.host.ctypes.data
-                runtime.memcpyAsync(target, pointer, array.buffer.nbytes, runtime.memcpyDeviceToHost, self._stream.ptr)
+                runtime.memcpyAsync(
+                    target, pointer, array.buffer.nbytes, runtime.memcpyDeviceToHost, self._stream.ptr
+                )
         if self._foreign:
             done = self._stream.record()
             for stream in self._foreign:
@@ -142,7 +151,9 @@ class Binding:
             self._on_host.append((array, memory.ptr))
             if buffer.role in (Role.INPUT, Role.INOUT):
                 source, runtime = array.host.ctypes.data, cupy.cuda.runtime
-                runtime.memcpyAsync(memory.ptr, source, buffer.nbytes, runtime.memcpyHostToDevice, self._stream.ptr)
+                runtime.memcpyAsync(
+                    memory.ptr, source, buffer.nbytes, runtime.memcpyHostToDevice, self._stream.ptr
+                )
         return memory.ptr
 
 

@@ -1,4 +1,4 @@
-"""Atomics on U32 elements for Numba CUDA, relaxed, on raw pointers (storage) and on its own arrays (workgroup memory)."""
+"""Relaxed atomics on U32 elements for Numba CUDA: in storage (raw pointers) and workgroup memory (arrays)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def _address(
     return builder.gep(base, [builder.zext(args[1], I64)])
 
 
-def _update(operation: Literal["add", "umin", "umax", "and", "or", "xor", "xchg"], memory: types.Type) -> Lowering:
+def _update(
+    operation: Literal["add", "umin", "umax", "and", "or", "xor", "xchg"], memory: types.Type
+) -> Lowering:
     def emit(
         context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]
     ) -> ir.Value:
@@ -73,13 +75,15 @@ def atomic_xor(typing: TypingContext, memory: types.Type, index: types.Type, val
 
 
 @intrinsic
-def atomic_exchange(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_exchange(
+    typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Replaces an element; returns what it was."""
     return _update("xchg", memory)
 
 
-# A plain load may be kept over the turns of a loop that waits for it to change, and LLVM's atomic loads are not for
-# NVVM: hence the two instructions by name.
+# A plain load may be kept over the turns of a loop that waits for it to change, and LLVM's atomic loads are
+# not for NVVM: hence the two instructions by name.
 
 
 def _suffix(memory: types.Type) -> str:
@@ -102,7 +106,9 @@ def atomic_load(typing: TypingContext, memory: types.Type, index: types.Type) ->
     ) -> ir.Value:
         address = _in_its_space(builder, memory, _address(context, builder, memory, args))
         instruction = f"ld.{_suffix(memory)} $0, [$1];"
-        load = ir.InlineAsm(ir.FunctionType(I32, [address.type]), instruction, "=r,l,~{memory}", side_effect=True)
+        load = ir.InlineAsm(
+            ir.FunctionType(I32, [address.type]), instruction, "=r,l,~{memory}", side_effect=True
+        )
         return builder.call(load, [address])
 
     return types.uint32(memory, types.uint32), emit

@@ -1,4 +1,4 @@
-"""How many bits the integers of a program may need: a digit of eight bits is matched by eight ballots, not by 32."""
+"""How many bits the integers of a program may need: lanes match digits of eight bits by eight ballots."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class Widths:
 
     def _width(self, expression: ir.Expression, within: frozenset[ir.Variable], depth: int) -> int:
         whole = expression.type.bits
-        if depth > _DEEPEST or not (expression.type.is_unsigned or expression.type in (Type.U8, Type.U16, Type.BOOL)):
+        if depth > _DEEPEST or not (
+            expression.type.is_unsigned or expression.type in (Type.U8, Type.U16, Type.BOOL)
+        ):
             return whole
         match expression:
             case ir.Const():
@@ -71,12 +73,14 @@ class Widths:
                 return whole
 
     def _variable(self, variable: ir.Variable, within: frozenset[ir.Variable], depth: int) -> int:
-        """The widest of all that is assigned. A value that comes back around a loop to itself adds no width."""
+        """The widest of all that is assigned. A value that comes back around a loop adds nothing."""
         if variable in within:
             return 0
         inside = within | {variable}
         sources = self._assigned.get(variable, [])
-        return max((s if isinstance(s, int) else self._width(s, inside, depth + 1) for s in sources), default=0)
+        return max(
+            (s if isinstance(s, int) else self._width(s, inside, depth + 1) for s in sources), default=0
+        )
 
 
 def _result(node: ir.Apply, widths: Sequence[int]) -> int:

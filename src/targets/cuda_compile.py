@@ -1,7 +1,7 @@
-"""From a program to PTX and on to machine code: Numba and NVVM, then NVIDIA's assembler. No card is needed for any of it.
+"""From a program to PTX and on to machine code: Numba and NVVM, then NVIDIA's assembler. No card is needed.
 
-Both results are kept in the user's cache directory, named by what they were made of; a second process loads neither
-Numba nor NVVM.
+Both results are kept in the user's cache directory, named by what they were made of; a second process loads
+neither Numba nor NVVM.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,7 +50,9 @@ class Compiled:
 def compile_ptx(program: ir.Program, capability: ComputeCapability = DEFAULT_CAPABILITY) -> str:
     """The program as PTX for a compute capability."""
     text = text_of(program)
-    key = _digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), _own_stamp())
+    key = _digest(
+        text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), _own_stamp()
+    )
     return _kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
 
 
@@ -121,7 +123,7 @@ def _compile(program: ir.Program, text: KernelText, capability: ComputeCapabilit
 
 
 def _tidied(ptx: str, entry: str) -> str:
-    """The kernel under a name that people can read, without Numba's unused environment and the compiler's banner."""
+    """The kernel under a name that people can read, without Numba's environment, which it does not use."""
     found = re.search(r"^\.visible \.entry (\S+)\(", ptx, re.MULTILINE)
     assert found is not None, "a compiled kernel has an entry"
     without_environment = re.sub(r"^\.common \.global .* _ZN\d+NumbaEnv\S+;\n", "", ptx, flags=re.MULTILINE)
@@ -130,8 +132,9 @@ def _tidied(ptx: str, entry: str) -> str:
 
 def _prepare_for_numba_cuda() -> None:
     """Makes numba.cuda importable on any NumPy, or says that it is missing."""
-    if not hasattr(np, "row_stack"):  # gone from NumPy 2.5; numba-cuda 0.30 looks the name up as it is imported
-        setattr(np, "row_stack", np.vstack)  # noqa: B010  (as an attribute it would be unknown to the checkers)
+    # NumPy 2.5 dropped the name; numba-cuda up to 0.30 looks it up as it is imported.
+    if not hasattr(np, "row_stack"):
+        setattr(np, "row_stack", np.vstack)  # noqa: B010  (checkers do not know it as an attribute)
     if find_spec("numba_cuda") is None:
         raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}")
 
@@ -159,7 +162,7 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _stamp(packages: tuple[str, ...]) -> str:
     """The versions of what compiles."""
     return ", ".join(f"{package} {version_of(package)}" for package in packages)
@@ -173,14 +176,14 @@ def version_of(package: str) -> str | None:
         return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _own_stamp() -> str:
     """This version of the intrinsics: a kernel in the cache has them compiled in."""
     here = Path(__file__).parent
     return hashlib.sha256(b"\0".join((here / name).read_bytes() for name in _LOWERING)).hexdigest()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _has_assembler() -> bool:
     try:
         from cuda.bindings import nvjitlink

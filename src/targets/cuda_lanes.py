@@ -1,7 +1,7 @@
 """Subgroup operations for Numba CUDA: the lanes of a warp, asked for with NVVM's own intrinsics.
 
-Every operation takes the mask of the lanes that exist: bit i for lane i. The last warp of a workgroup may lack some,
-and naming a lane that is not there would wait for it forever.
+Every operation takes the mask of the lanes that exist: bit i for lane i. The last warp of a workgroup may
+lack some, and naming a lane that is not there would wait for it forever.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)
 def _vote(builder: ir.IRBuilder, mask: ir.Value, predicate: ir.Value) -> ir.Value:
     ballot_mode = constant(3)
     result = ir.LiteralStructType((I32, I1))
-    return builder.extract_value(call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate)), 0)
+    return builder.extract_value(
+        call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate)), 0
+    )
 
 
 @intrinsic
@@ -44,7 +46,7 @@ def ballot(typing: TypingContext, mask: types.Type, predicate: types.Type) -> Lo
 
 @intrinsic
 def match(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowering:
-    """The lanes with my value, as a U64, by the hardware's own match: its time grows with the distinct values."""
+    """The lanes with my value, as a U64, by the hardware's own match: slower the more values there are."""
 
     def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         return builder.zext(call(builder, "llvm.nvvm.match.any.sync.i32", I32, args), I64)
@@ -53,7 +55,9 @@ def match(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowerin
 
 
 @intrinsic
-def match_low_bits(typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type) -> Lowering | None:
+def match_low_bits(
+    typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type
+) -> Lowering | None:
     """The lanes with my value, as a U64, for values known to fit so many bits: one ballot a bit."""
     if not isinstance(bits, types.IntegerLiteral):
         return None
@@ -115,7 +119,7 @@ def _exchanged(
 
 
 def _short(builder: ir.IRBuilder, distance: ir.Value) -> ir.Value:
-    """A distance as the hardware takes it: it looks at five bits only, and from beyond 31 there is only my own."""
+    """A distance as the hardware takes it, five bits of it: from further away there is only my own value."""
     within = builder.icmp_unsigned("<", distance, constant(_WARP))
     return builder.select(within, distance, constant(0))
 
@@ -156,7 +160,9 @@ def shuffle_up(typing: TypingContext, mask: types.Type, value: types.Type, dista
 
 
 @intrinsic
-def shuffle_down(typing: TypingContext, mask: types.Type, value: types.Type, distance: types.Type) -> Lowering:
+def shuffle_down(
+    typing: TypingContext, mask: types.Type, value: types.Type, distance: types.Type
+) -> Lowering:
     """The value of the lane that far above; my own where there is none, as in a warp that lacks lanes."""
 
     def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
@@ -195,6 +201,8 @@ def lanes_add(typing: TypingContext, mask: types.Type, value: types.Type) -> Low
     def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         mask, value = args
         total = _inclusive_add(builder, mask, value)
-        return builder.extract_value(_shuffled(builder, mask, _INDEXED, total, _last_lane(builder, mask), _LAST_LANE), 0)
+        return builder.extract_value(
+            _shuffled(builder, mask, _INDEXED, total, _last_lane(builder, mask), _LAST_LANE), 0
+        )
 
     return types.uint32(types.uint32, types.uint32), plainly(body)

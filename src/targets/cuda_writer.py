@@ -16,7 +16,18 @@ from .render import Lines, Names
 WARP = 32
 _MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the hardware's match
 _SCAFFOLDING = frozenset(
-    {"SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"}
+    {
+        "SIGNATURE",
+        "cuda",
+        "group_id",
+        "kernel",
+        "lane",
+        "lanes",
+        "local_id",
+        "num_groups",
+        "subgroup_id",
+        "types",
+    }
 )
 _RESERVED = RESERVED_NAMES | _SCAFFOLDING | {name for names in INTRINSICS.values() for name in names}
 
@@ -24,8 +35,8 @@ _RESERVED = RESERVED_NAMES | _SCAFFOLDING | {name for names in INTRINSICS.values
 class BodyWriter:
     """Writes a program's body, and notes what it turns out to use, which is declared above it afterwards.
 
-    `offsets` says where workgroup memories begin behind their common base, in elements; it is empty where each is an
-    array of its own.
+    `offsets` says where workgroup memories begin behind their common base, in elements; it is empty where
+    each is an array of its own.
     """
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
@@ -89,7 +100,7 @@ class BodyWriter:
         return lane_mask(min(size, WARP))
 
     def _count_ones(self, node: ir.Apply, operands: Sequence[str]) -> str:
-        """Masks of lanes are 64 bits wide to the kernel; their upper half is empty here and not worth counting."""
+        """Masks of lanes are 64 bits wide to the kernel; their upper half is empty here, and not counted."""
         narrow = node.operands[0].type is Type.U64 and self._widths.of(node.operands[0]) <= 32
         return f"count_ones(u4({operands[0]}))" if narrow else f"count_ones({operands[0]})"
 
@@ -149,8 +160,8 @@ class BodyWriter:
     def _for(self, statement: ir.For) -> None:
         """A counter beside the variable, since the body may assign to that.
 
-        Where the counter might wrap before it passes the end, the turns are counted down instead; in that form NVVM
-        sees how many there are, and has the loads of several under way at once.
+        Where the counter might wrap before it passes the end, the turns are counted down instead; in that
+        form NVVM sees how many there are, and has the loads of several under way at once.
         """
         name, add = statement.variable.name, self._lines.add
         counter = self._names.of(statement, f"{name}_at")
@@ -203,7 +214,9 @@ class BodyWriter:
         if statement.value is not None and statement.op is not AtomicOp.LOAD:
             operands.append(self._text(statement.value))
         call = f"atomic_{statement.op.value}({', '.join(operands)})"
-        self._lines.add(call if statement.variable is None else f"{self.variable(statement.variable)} = {call}")
+        self._lines.add(
+            call if statement.variable is None else f"{self.variable(statement.variable)} = {call}"
+        )
 
     def _subgroup(self, statement: ir.Subgroup) -> None:
         operands = [self._lanes(), *map(self._text, statement.operands)]
@@ -228,3 +241,8 @@ def _ends_before_it_wraps(loop: ir.For) -> bool:
     if loop.step.value == 1:
         return True
     return isinstance(loop.stop, ir.Const) and int(loop.stop.value) + int(loop.step.value) <= 1 << 32
+
+
+def held_type(type: Type) -> Type:
+    """How memory and parameters hold this type: a Bool is a byte."""
+    return Type.U8 if type is Type.BOOL else type

@@ -1,7 +1,7 @@
 """How an expression of the IR reads as Numba source: shared by the targets that Numba compiles for.
 
-Numba widens integers as it computes (u4 + u4 is a u8 to it), so each operation is wrapped in a cast to the type
-the IR gives it; LLVM removes what is not needed. Type names are Numba's short ones: u4 is a U32, f8 an F64.
+Numba widens integers as it computes (u4 + u4 is a u8 to it), so each operation is wrapped in a cast to the
+type the IR gives it; LLVM removes what is not needed. Type names are Numba's short ones: u4 is a U32.
 """
 
 from __future__ import annotations
@@ -88,15 +88,15 @@ def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
 
 
 def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
-    """Between integers a cast keeps the bits; where a float is involved the module's `bits_…` functions do."""
+    """Between integers a cast keeps the bits; beside a float the module's `bits_…` functions do."""
     name = TYPE_NAMES[node.type]
     if node.type.is_integer and node.operands[0].type.is_integer:
         return f"{name}({operands[0]})"
     return f"bits_{name}({operands[0]})"
 
 
-# The rows both targets write alike. A target adds what they leave open (count_ones, leading_zeros, trailing_zeros),
-# replaces what it has a better form for, and defines `bits_u4`, `bits_f4`, … in the modules it generates.
+# The rows both targets write alike. A target adds what they leave open (count_ones, leading_zeros and
+# trailing_zeros), replaces what it has a better form for, and defines `bits_u4`, … in its modules.
 OPERATIONS: Mapping[str, Row] = {
     "add": _wrapped("{0} + {1}"),
     "sub": _wrapped("{0} - {1}"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -22,12 +23,12 @@ NAME = "wgsl"
 
 
 class WgslTarget:
-    """Runs schedules on one adapter. Opens it at once, so that a target that exists is one that works; opens it anew
-    when the device was lost. Threads take turns."""
+    """Runs schedules on one adapter. Opens it at once, so that a target that exists is one that works; opens
+    it anew when the device was lost. Threads take turns."""
 
     def __init__(self) -> None:
         try:
-            import wgpu as _
+            importlib.import_module("wgpu")
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
         self._lock = threading.Lock()
@@ -69,8 +70,8 @@ class WgslTarget:
     def _require_own_process(self) -> None:
         if os.getpid() != self._process:
             raise TargetUnavailableError(
-                "target 'wgsl' was opened before this process was forked, and a device does not survive that: start "
-                "workers with multiprocessing.get_context('spawn'), or first use the target in the child"
+                "target 'wgsl' was opened before this process was forked, and a device does not survive that: "
+                "start workers with multiprocessing.get_context('spawn'), or use the target in the child first"
             )
 
 
@@ -83,12 +84,14 @@ def _bytes_of(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:
     """The memory of the array that is given for a buffer."""
     array = arrays.get(buffer.name)
     if not isinstance(array, np.ndarray):
-        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}")
+        raise InvalidArgumentError(
+            f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}"
+        )
     data: npt.NDArray[np.generic] = array
     if data.ndim != 1 or not data.flags.c_contiguous or data.nbytes != buffer.nbytes:
         raise InvalidArgumentError(
-            f"arrays[{buffer.name!r}]: expected a contiguous array of one dimension and {buffer.nbytes} bytes, "
-            f"found shape {data.shape} of {data.dtype}"
+            f"arrays[{buffer.name!r}]: expected a contiguous array of one dimension and {buffer.nbytes} "
+            f"bytes, found shape {data.shape} of {data.dtype}"
         )
     if buffer.role is not Role.INPUT and not data.flags.writeable:
         raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a writable array, as {buffer.role} is")

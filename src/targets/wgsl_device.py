@@ -19,7 +19,8 @@ ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
 MAX_LANES = 64  # what a mask of lanes holds
 
 _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
-# The smallest subgroup of a maker that compiles to several sizes. (wgpu-py hands out placeholders for both bounds.)
+# The smallest subgroup of a maker that compiles to several sizes. (wgpu-py hands out placeholders for both
+# bounds.)
 _SMALLEST = {_AMD: 32, _INTEL: 8}
 _BY_POWER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
 _BY_BACKEND = ("Metal", "D3D12", "Vulkan")  # OpenGL has no storage buffers to speak of, and comes last
@@ -39,7 +40,8 @@ _NO_LAYER = "NODEVICE_SELECT"
 
 @attrs.frozen
 class Device:
-    """An open device. `process` is the one that opened it: a forked child has its memory, and not its threads."""
+    """An open device. `process` is the one that opened it: a forked child has its memory, and not its
+    threads."""
 
     handle: wgpu.GPUDevice
     adapter: str
@@ -71,8 +73,8 @@ def choose_adapter() -> wgpu.GPUAdapter:
         found = wgpu.gpu.enumerate_adapters_sync()
     if not found:
         raise TargetUnavailableError(
-            "target 'wgsl' finds no adapter: it needs a Vulkan, Metal or Direct3D 12 driver; Mesa's software one will do "
-            "(on Debian: apt install mesa-vulkan-drivers)"
+            "target 'wgsl' finds no adapter: it needs a Vulkan, Metal or Direct3D 12 driver; "
+            "Mesa's software one will do (on Debian: apt install mesa-vulkan-drivers)"
         )
     wanted = os.environ.get(ADAPTER_VARIABLE, "")
     fitting = [adapter for adapter in found if wanted.lower() in _described(adapter).lower()]
@@ -121,7 +123,9 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except wgpu.GPUOutOfMemoryError as error:
-        raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
+        raise CapabilityError(
+            f"{what}: the adapter has not the memory for it ({_first_line(error)})"
+        ) from error
     except (wgpu.GPUError, RuntimeError) as error:
         if isinstance(error, wgpu.GPUError) or "map buffer" in str(error):
             if is_loss(error):
@@ -142,7 +146,8 @@ def _first_line(error: BaseException) -> str:
 
 def _described(adapter: wgpu.GPUAdapter) -> str:
     info = adapter.info
-    return f"{info.device} ({info.get('backend_type', '?')}, {info.get('adapter_type', '?')}, {info.description})"
+    kinds = (str(info.get(key, "?")) for key in ("backend_type", "adapter_type", "description"))
+    return f"{info.device} ({', '.join(kinds)})"
 
 
 def _rank(adapter: wgpu.GPUAdapter) -> tuple[int, int]:
@@ -155,8 +160,9 @@ def _rank(adapter: wgpu.GPUAdapter) -> tuple[int, int]:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without Mesa's layer that orders devices by the display they drive: on a machine with no display it can only
-    complain on stderr, and we order them ourselves. The Vulkan loader reads this when wgpu first wakes it."""
+    """Without Mesa's layer that orders devices by the display they drive: on a machine with no display it can
+    only complain on stderr, and we order them ourselves. The Vulkan loader reads this when wgpu first wakes
+    it."""
     if _NO_LAYER in os.environ or os.environ.get("XDG_RUNTIME_DIR"):
         yield
         return

@@ -68,13 +68,14 @@ def written(program: ir.Program, *, enable_line: bool = False) -> tuple[Legalize
 
 
 def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
-    """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is wrong.
-    `probing` is for the kernel that finds out about subgroups."""
+    """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is
+    wrong. `probing` is for the kernel that finds out about subgroups."""
     legalized, shader = written(program)
     _require_fits(legalized.program, device)
     if shader.uses_subgroups and not (probing or Capability.SUBGROUPS in device.capabilities):
         raise CapabilityError(
-            f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
+            f"{program.span}: kernel {program.name!r} uses subgroup operations, "
+            f"which adapter {device.adapter!r} lacks"
         )
     uses = uses_of(legalized.program)
     storage = tuple(uses[memory] for memory in legalized.program.storage)
@@ -109,7 +110,9 @@ def _pipeline(
         )
     except wgpu.GPUError as error:
         if is_loss(error):
-            raise DeviceLostError(f"kernel {program.name!r}: the device was lost while it was compiled") from error
+            raise DeviceLostError(
+                f"kernel {program.name!r}: the device was lost while it was compiled"
+            ) from error
         raise GpusortError(_refusal(program, text, str(error))) from error
 
 
@@ -120,7 +123,8 @@ def _refusal(program: ir.Program, text: str, message: str) -> str:
     place = ""
     if found and 0 < int(found[1]) <= text.count("\n"):
         place = f"\n    line {found[1]} of the generated WGSL: {text.splitlines()[int(found[1]) - 1].strip()}"
-    return f"{program.span}: wgpu refuses the WGSL of kernel {program.name!r}: {lines[-1] if lines else message}{place}"
+    reason = lines[-1] if lines else message
+    return f"{program.span}: wgpu refuses the WGSL of kernel {program.name!r}: {reason}{place}"
 
 
 def _require_fits(program: ir.Program, device: Device) -> None:
@@ -135,5 +139,6 @@ def _require_fits(program: ir.Program, device: Device) -> None:
     ):
         if asked > most:
             raise CapabilityError(
-                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, adapter {device.adapter!r} has {most}"
+                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, "
+                f"adapter {device.adapter!r} has {most}"
             )

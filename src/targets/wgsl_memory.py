@@ -23,7 +23,8 @@ _KEPT = 1 << 30  # bytes of idle buffers that are worth keeping
 
 
 def size_class(size: int, most: int) -> int:
-    """The size a buffer gets that must hold `size` bytes: one of four in each octave, so that it fits others too."""
+    """The size a buffer gets that must hold `size` bytes: one of four in each octave, so that it fits others
+    too."""
     if size <= _LEAST:
         return _LEAST
     step = 1 << ((size - 1).bit_length() - 3)
@@ -31,7 +32,8 @@ def size_class(size: int, most: int) -> int:
 
 
 class Pool:
-    """Buffers of a device. Those not in use wait for the next one who wants their size; the oldest go first."""
+    """Buffers of a device. Those not in use wait for the next one who wants their size; the oldest go
+    first."""
 
     def __init__(self, device: wgpu.GPUDevice, most: int) -> None:
         self._device = device
@@ -112,8 +114,8 @@ def upload(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, data: Bytes) -> None:
 
 
 class Staging:
-    """The way back: one buffer that the host can map. It grows to what is asked of it, up to a chunk; larger arrays
-    come in chunks."""
+    """The way back: one buffer that the host can map. It grows to what is asked of it, up to a chunk; larger
+    arrays come in chunks."""
 
     def __init__(self, device: wgpu.GPUDevice) -> None:
         self._device = device
@@ -146,7 +148,11 @@ class Staging:
         self._fetch(encoder, staging, batch, used)
 
     def _fetch(
-        self, encoder: wgpu.GPUCommandEncoder, staging: wgpu.GPUBuffer, batch: list[tuple[int, Bytes]], used: int
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        staging: wgpu.GPUBuffer,
+        batch: list[tuple[int, Bytes]],
+        used: int,
     ) -> None:
         self._device.queue.submit([encoder.finish()])
         # Mapping waits for the device even where nothing is fetched: an error of the run must not come later.

@@ -31,14 +31,19 @@ def literal(constant: ir.Const) -> str:
             return f"bitcast<f32>({float_bits(constant):#010x}u)"
         return f"{np.float32(value)}f"
     if constant.type is Type.I32:
-        return f"{value}i" if value != -(2**31) else "i32(-2147483648)"  # -2147483648i would negate what is no i32
+        return (
+            f"{value}i" if value != -(2**31) else "i32(-2147483648)"
+        )  # -2147483648i would negate what is no i32
     return f"{value}u"
 
 
 def needs_bits(constant: ir.Const) -> bool:
-    """An F32 whose decimal form a translator may lose: a zero with a sign, or a number below the normal ones."""
+    """An F32 whose decimal form a translator may lose: a zero with a sign, or a number below the normal
+    ones."""
     value = float(constant.value)
-    return constant.type is Type.F32 and abs(value) < 2.0**-126 and (value != 0 or math.copysign(1, value) < 0)
+    return (
+        constant.type is Type.F32 and abs(value) < 2.0**-126 and (value != 0 or math.copysign(1, value) < 0)
+    )
 
 
 def is_unwritable(constant: ir.Const) -> bool:
@@ -51,7 +56,8 @@ def float_bits(constant: ir.Const) -> int:
 
 
 def _shift(sign: str) -> Row:
-    """The amount counts modulo 32; WGSL refuses a constant one that is too large, and leaves others to the device."""
+    """The amount counts modulo 32; WGSL refuses a constant one that is too large, and leaves others to the
+    device."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         amount = node.operands[1]

@@ -15,8 +15,8 @@ _Place: TypeAlias = tuple[tuple[int, int], ...]
 
 @attrs.frozen
 class Scopes:
-    """`settled`: a `let` where they are set; `counters`: loop variables known to their loop alone; `unread`: nobody
-    wants them."""
+    """`settled`: a `let` where they are set; `counters`: loop variables known to their loop alone; `unread`:
+    nobody wants them."""
 
     settled: frozenset[ir.Variable]
     counters: frozenset[ir.Variable]
@@ -102,7 +102,9 @@ class _Survey:
             self.read_at.setdefault(variable, []).append(place)
 
 
-def operands_of(statement: ir.Assign | ir.Load | ir.Store | ir.Atomic | ir.Subgroup) -> tuple[ir.Expression, ...]:
+def operands_of(
+    statement: ir.Assign | ir.Load | ir.Store | ir.Atomic | ir.Subgroup,
+) -> tuple[ir.Expression, ...]:
     """The expressions of a statement that holds no others."""
     match statement:
         case ir.Assign():

@@ -79,7 +79,11 @@ class Session:
             self._staging.finish(encoder, back)
 
     def _dispatches(
-        self, taken: Taken, steps: Sequence[Step], kernels: Sequence[Kernel], memory: Mapping[str, wgpu.GPUBuffer]
+        self,
+        taken: Taken,
+        steps: Sequence[Step],
+        kernels: Sequence[Kernel],
+        memory: Mapping[str, wgpu.GPUBuffer],
     ) -> list[_Dispatch]:
         """Binds every launch, its parameters in one uniform buffer for all of them."""
         blocks: list[bytes] = []
@@ -141,8 +145,8 @@ class Session:
         most = self.device.limits.storage_bytes
         if padded(buffer.nbytes) > most:
             raise CapabilityError(
-                f"array {buffer.name!r} has {buffer.nbytes} bytes; one binding of adapter {self.device.adapter!r} holds "
-                f"at most {most}"
+                f"array {buffer.name!r} has {buffer.nbytes} bytes; one binding of adapter "
+                f"{self.device.adapter!r} holds at most {most}"
             )
 
     def _require_legal(self, step: Step, kernel: Kernel) -> None:
@@ -158,19 +162,20 @@ class Session:
                 continue
             if buffer.role is Role.INPUT:
                 raise InvalidArgumentError(
-                    f"{program.span}: kernel {program.name!r} writes to {memory.name!r}, to which the INPUT buffer "
-                    f"{buffer.name!r} is bound"
+                    f"{program.span}: kernel {program.name!r} writes to {memory.name!r}, to which the INPUT "
+                    f"buffer {buffer.name!r} is bound"
                 )
             if sum(other.name == buffer.name for other, _, _ in bound) > 1:
                 raise InvalidArgumentError(
-                    f"{program.span}: kernel {program.name!r} gets buffer {buffer.name!r} twice and writes to it as "
-                    f"{memory.name!r}; WebGPU allows that only of buffers that are read"
+                    f"{program.span}: kernel {program.name!r} gets buffer {buffer.name!r} twice and writes "
+                    f"to it as {memory.name!r}; WebGPU allows that only of buffers that are read"
                 )
 
     # -- subgroups ----------------------------------------------------------------------------------------
 
     def _measured_lanes(self) -> int:
-        """How many lanes a subgroup has when a kernel asks; 0 where they do not follow the invocations in order."""
+        """How many lanes a subgroup has when a kernel asks; 0 where they do not follow the invocations in
+        order."""
         program = _lane_probe()
         buffer: Buffer[object] = Buffer(_PROBE_MEMORY, _probe_element(), _PROBES, Role.OUTPUT)
         seen = np.zeros(_PROBES, np.uint32)

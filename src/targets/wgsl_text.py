@@ -1,7 +1,8 @@
 """WGSL from a legalised program.
 
-What naga and Tint both take, and no more: no pointer parameters, no constant that overflows, every name a plain one.
-Barriers and subgroup operations stand where control flow is uniform, which is checked before any text is made.
+What naga and Tint both take, and no more: no pointer parameters, no constant that overflows, every name a
+plain one. Barriers and subgroup operations stand where control flow is uniform, which is checked before any
+text is made.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import attrs
 from ..kernel import ir
 from ..kernel.passes.uniform import check_uniform
 from ..types.errors import CapabilityError
-from ..types.layout import Type
 from ..types.ops import AtomicOp, SubgroupOp
 from .render import Lines, Names, render_operation
 from .wgsl_names import RESERVED_NAMES, spelled
 from .wgsl_operations import OPERATIONS, TYPE_NAMES, float_bits, is_unwritable, literal
 from .wgsl_scopes import Scopes, scopes_of
 
-HEADER_WORDS = 2  # what the parameters begin with: the number of groups, and of groups in a row of the dispatch
+HEADER_WORDS = (
+    2  # what the parameters begin with: the number of groups, and of groups in a row of the dispatch
+)
 
 _INPUTS = {
     ir.Builtin.LOCAL_ID: ("local_id", "@builtin(local_invocation_index) local_id: u32"),
@@ -28,12 +30,27 @@ _INPUTS = {
     ir.Builtin.SUBGROUP_SIZE: ("subgroup_size", "@builtin(subgroup_size) subgroup_size: u32"),
 }
 _GROUP = "@builtin(workgroup_id) group: vec3<u32>"
-_OWN_NAMES = ("parameters", "Parameters", "group", "group_id", "group_count", "groups_in_row", "local_id", "lane",
-              "subgroup_id", "subgroup_size")  # fmt: skip
-_ATOMICS = {AtomicOp.ADD: "Add", AtomicOp.MIN: "Min", AtomicOp.MAX: "Max", AtomicOp.AND: "And", AtomicOp.OR: "Or",
-            AtomicOp.XOR: "Xor", AtomicOp.EXCHANGE: "Exchange"}  # fmt: skip
-_SUBGROUPS = {SubgroupOp.SHUFFLE: "subgroupShuffle({0}, {1})", SubgroupOp.ADD: "subgroupAdd({0})",
-              SubgroupOp.EXCLUSIVE_ADD: "subgroupExclusiveAdd({0})", SubgroupOp.BALLOT: "subgroupBallot({0}).xy"}  # fmt: skip
+_OWN_NAMES = frozenset(
+    ("parameters", "Parameters", "group", "group_id", "group_count", "groups_in_row")
+    + ("local_id", "lane", "subgroup_id", "subgroup_size")
+)
+_ATOMICS = {
+    AtomicOp.ADD: "atomicAdd",
+    AtomicOp.MIN: "atomicMin",
+    AtomicOp.MAX: "atomicMax",
+    AtomicOp.AND: "atomicAnd",
+    AtomicOp.OR: "atomicOr",
+    AtomicOp.XOR: "atomicXor",
+    AtomicOp.EXCHANGE: "atomicExchange",
+    AtomicOp.LOAD: "atomicLoad",
+    AtomicOp.STORE: "atomicStore",
+}
+_SUBGROUPS = {
+    SubgroupOp.SHUFFLE: "subgroupShuffle({0}, {1})",
+    SubgroupOp.ADD: "subgroupAdd({0})",
+    SubgroupOp.EXCLUSIVE_ADD: "subgroupExclusiveAdd({0})",
+    SubgroupOp.BALLOT: "subgroupBallot({0}).xy",
+}
 
 
 @attrs.define
@@ -72,7 +89,8 @@ class Shader:
 
 
 def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
-    """Writes a legalised program. `enable_line` adds `enable subgroups;`, which browsers ask for and naga refuses."""
+    """Writes a legalised program. `enable_line` adds `enable subgroups;`, which browsers ask for and naga
+    refuses."""
     check_uniform(program)
     writer = _Writer(program)
     return Shader(writer.text(enable_line), writer.subgroups)
@@ -84,8 +102,8 @@ class _Writer:
         self.lines = Lines()
         self.scopes: Scopes = scopes_of(program)
         self.uses = uses_of(program)
-        self.names = Names(RESERVED_NAMES | set(_OWN_NAMES))
-        fields = Names(RESERVED_NAMES | set(_OWN_NAMES))
+        self.names = Names(RESERVED_NAMES | _OWN_NAMES)
+        fields = Names(RESERVED_NAMES | _OWN_NAMES)
         self.entry = self.names.of(program, spelled(program.name))
         self.memories = {m: self.names.of(m, spelled(m.name)) for m in program.memories}
         self.fields = {p: fields.of(p, spelled(p.name)) for p in program.parameters}
@@ -246,15 +264,11 @@ class _Writer:
         return f"{self.memories[memory]}[{self.expression(index)}]"
 
     def atomic(self, node: ir.Atomic) -> None:
-        place = f"&{self.element(node.memory, node.index)}"
         value = "" if node.value is None else f", {self.expression(node.value)}"
-        if node.op is AtomicOp.STORE:
-            self.lines.add(f"atomicStore({place}{value});")
-            return
-        call = f"atomicLoad({place})" if node.op is AtomicOp.LOAD else f"atomic{_ATOMICS[node.op]}({place}{value})"
+        call = f"{_ATOMICS[node.op]}(&{self.element(node.memory, node.index)}{value})"
         if node.variable is not None and node.variable not in self.scopes.unread:
             self.set(node.variable, call)
-        elif node.op is not AtomicOp.LOAD:
+        elif node.op is not AtomicOp.LOAD:  # WGSL wants the value of a load to be used
             self.lines.add(f"{call};")
 
     def subgroup(self, node: ir.Subgroup) -> None:

@@ -1,10 +1,11 @@
 """Legalisation: a program for machines that have 32-bit words and nothing else.
 
-What comes out is IR as any other, and means the same. It has U32, I32, F32 and Bool variables; U32, I32 and F32 in
-storage and parameters (elements that were of another size lie there as `legalize_memory.Place` says); no Length, which
-has become a parameter, as it can no longer be told from a buffer's size. One thing is left to the target: BALLOT gives
-its U64 mask to a variable that is read in just two forms, `cast(U32, mask)` and `cast(U32, shr(mask, 32))`, which are
-its words. MATCH is ballots by then, and shuffles name a lane that there is.
+What comes out is IR as any other, and means the same. It has U32, I32, F32 and Bool variables; U32, I32 and
+F32 in storage and parameters (elements that were of another size lie there as `legalize_memory.Place` says);
+no Length, which has become a parameter, as it can no longer be told from a buffer's size. One thing is left
+to the target: BALLOT gives its U64 mask to a variable that is read in just two forms, `cast(U32, mask)` and
+`cast(U32, shr(mask, 32))`, which are its words. MATCH is ballots by then, and shuffles name a lane that there
+is.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class _Legalizer:
         for memory in self.program.memories:
             self.places[memory] = Place.of(memory, memory in stored)
         made = [self._parameter(parameter) for parameter in self.program.parameters]
-        parameters, origins = [p for p, _ in sum(made, [])], [o for _, o in sum(made, [])]
+        parameters = [parameter for own in made for parameter, _ in own]
+        origins = [origin for own in made for _, origin in own]
         self._statements(self.program.body)
         for memory, parameter in self.lengths.items():
             parameters.append(parameter)
@@ -175,7 +177,9 @@ class _Legalizer:
                 with build.block() as head:
                     self._statements(statement.head)
                     build.span = statement.span
-                    condition = self._word(statement.condition)  # what it needs is computed at the end of the head
+                    condition = self._word(
+                        statement.condition
+                    )  # what it needs is computed at the end of the head
                 build.emit(ir.While(tuple(head), condition, self._block(statement.body), statement.span))
             case ir.Barrier() | ir.Break():
                 build.emit(statement)

@@ -54,8 +54,8 @@ class Builder:
         self.emit(ir.Assign(variable, value, self.span))
 
     def bound(self, expression: ir.Expression, name: str = "word") -> ir.Expression:
-        """The same value, cheap to mention more than once. Expressions never load, so this may stand anywhere before
-        the statement that uses it."""
+        """The same value, cheap to mention more than once. Expressions never load, so this may stand anywhere
+        before the statement that uses it."""
         return self.held(expression, name) if isinstance(expression, ir.Apply) else expression
 
     def held(self, expression: ir.Expression, name: str = "word") -> ir.Expression:
@@ -65,15 +65,17 @@ class Builder:
         return self.read(variable)
 
     def filled(self, variables: Sequence[ir.Variable], values: Sequence[ir.Expression]) -> bool:
-        """Where the values are temporaries that the statements just emitted fill, lets those statements fill `variables`
-        instead, and says so. The temporaries must not be mentioned again."""
+        """Where the values are temporaries that the statements just emitted fill, lets those statements fill
+        `variables` instead, and says so. The temporaries must not be mentioned again."""
         block, count = self._blocks[-1], len(values)
         last, newest = block[-count:], self.variables[-count:]
         if len(last) < count or len(newest) < count:
             return False
         made: list[ir.Statement] = []
         for statement, value, temporary, variable in zip(last, values, newest, variables, strict=True):
-            if not isinstance(value, ir.Read) or not isinstance(statement, ir.Load | ir.Atomic | ir.Subgroup | ir.Assign):
+            if not isinstance(value, ir.Read) or not isinstance(
+                statement, ir.Load | ir.Atomic | ir.Subgroup | ir.Assign
+            ):
                 return False
             if value.variable is not temporary or statement.variable is not temporary:
                 return False
@@ -106,7 +108,9 @@ class Builder:
         known = self._folded(op, operands, to, type) or self._simpler(op, operands, type)
         return known or ir.Apply(op, operands, type, self.span)
 
-    def _folded(self, op: Op, operands: tuple[ir.Expression, ...], to: Type | None, type: Type) -> ir.Const | None:
+    def _folded(
+        self, op: Op, operands: tuple[ir.Expression, ...], to: Type | None, type: Type
+    ) -> ir.Const | None:
         constants = [operand for operand in operands if isinstance(operand, ir.Const)]
         if len(constants) < len(operands):
             return None
@@ -162,4 +166,6 @@ def reads(expression: ir.Expression, variable: ir.Variable) -> bool:
     """Whether the value of an expression depends on a variable."""
     if isinstance(expression, ir.Read):
         return expression.variable is variable
-    return isinstance(expression, ir.Apply) and any(reads(operand, variable) for operand in expression.operands)
+    return isinstance(expression, ir.Apply) and any(
+        reads(operand, variable) for operand in expression.operands
+    )

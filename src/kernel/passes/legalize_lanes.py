@@ -1,4 +1,5 @@
-"""Subgroup operations in terms of the few that every machine has: ballot, a shuffle from a lane that is there, sums."""
+"""Subgroup operations in terms of the few that every machine has: ballot, a shuffle from a lane that is
+there, sums."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from ...types import ops
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from .. import ir
-from .legalize_build import ALL_ONES, Builder
+from .legalize_build import Builder
 from .legalize_words import Pair, Value
 
 _SHUFFLES = (SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN)
@@ -91,8 +92,8 @@ class Lanes:
         if op is SubgroupOp.SHUFFLE_UP:
             other = build.apply(ops.SUB, lane, operand)
             return build.apply(ops.SELECT, build.apply(ops.LE, operand, lane), other, lane)
-        # Below the subgroup's size and, as a last subgroup may be short, below the workgroup's. Written as what is
-        # left above me, so that no sum wraps.
+        # Below the subgroup's size and, as a last subgroup may be short, below the workgroup's. Written as
+        # what is left above me, so that no sum wraps.
         left = build.apply(ops.SUB, build.apply(ops.SUB, size, build.word(1)), lane)
         local = self._identity(ir.Builtin.LOCAL_ID)
         beyond = build.apply(ops.SUB, build.word(self.group_size - 1), local)

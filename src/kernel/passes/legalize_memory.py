@@ -19,10 +19,10 @@ NARROW = frozenset({Type.BOOL, Type.U8, Type.U16})
 class Place:
     """A memory as it was, the one that takes its place, and how to get at an element there.
 
-    - 64-bit elements: two words, low first; in workgroup memory all low words lie before all high ones, so that
-      neighbours keep to different banks.
-    - Bool, U8 and U16 in storage: four, four and two to a word. Where the kernel stores to the memory, all its
-      accesses are atomic, as invocations that own different bytes of one word meet there.
+    - 64-bit elements: two words, low first; in workgroup memory all low words lie before all high ones, so
+      that neighbours keep to different banks.
+    - Bool, U8 and U16 in storage: four, four and two to a word. Where the kernel stores to the memory, all
+      its accesses are atomic, as invocations that own different bytes of one word meet there.
     - U8 and U16 of a workgroup or of registers: a word each (Bool stays Bool: no host looks there).
     """
 
@@ -97,11 +97,13 @@ class Place:
         return build.apply(ops.AND, build.apply(ops.SHR, word, shift), mask)
 
     def _replace(self, build: Builder, index: ir.Expression, value: ir.Expression) -> None:
-        """Flips the bits in which the element differs from its new value: what others do to the rest of the word
-        meanwhile is not lost. (Two invocations that store to one element race, here as anywhere.)"""
+        """Flips the bits in which the element differs from its new value: what others do to the rest of the
+        word meanwhile is not lost. (Two invocations that store to one element race, here as anywhere.)"""
         where, shift = self._where(build, index)
         where, shift = build.bound(where, "where"), build.bound(shift, "shift")
         old = self._word(build, where, "packed")
-        change = self._field(build, build.apply(ops.XOR, build.apply(ops.SHR, old, shift), value), build.word(0))
+        change = self._field(
+            build, build.apply(ops.XOR, build.apply(ops.SHR, old, shift), value), build.word(0)
+        )
         shifted = build.apply(ops.SHL, change, shift)
         build.emit(ir.Atomic(None, AtomicOp.XOR, self.after, where, shifted, build.span))

@@ -25,8 +25,8 @@ Value: TypeAlias = ir.Expression | Pair
 
 
 class Words:
-    """Each method states one operation on pairs. An operand that is mentioned twice is bound first, so that the
-    size of what is made grows with the number of operations, not with their nesting."""
+    """Each method states one operation on pairs. An operand that is mentioned twice is bound first, so that
+    the size of what is made grows with the number of operations, not with their nesting."""
 
     def __init__(self, build: Builder) -> None:
         self.build = build
@@ -60,7 +60,9 @@ class Words:
     def _is(self, op: Op, a: ir.Expression, b: ir.Expression) -> ir.Expression:
         return self.build.apply(op, a, b)
 
-    def _select(self, condition: ir.Expression, then: ir.Expression, otherwise: ir.Expression) -> ir.Expression:
+    def _select(
+        self, condition: ir.Expression, then: ir.Expression, otherwise: ir.Expression
+    ) -> ir.Expression:
         return self.build.apply(ops.SELECT, condition, then, otherwise)
 
     def _count(self, condition: ir.Expression) -> ir.Expression:
@@ -95,7 +97,8 @@ class Words:
         return self.sub(self.constant(0), a)
 
     def mul(self, a: Pair, b: Pair) -> Pair:
-        """Schoolbook on halves of 16 bits: a product of two of them, plus two more, never overflows a word."""
+        """Schoolbook on halves of 16 bits: a product of two of them, plus two more, never overflows a
+        word."""
         a, b = self.bound(a), self.bound(b)
         half = self.build.word(0xFFFF)
         a0, a1 = self.build.bound(self._and(a.low, half)), self.build.bound(self._shr(a.low, 16))
@@ -114,7 +117,8 @@ class Words:
         return Pair(self._invert(a.low), self._invert(a.high))
 
     def divide(self, a: Pair, b: Pair) -> tuple[Pair, Pair]:
-        """Quotient and remainder, bit by bit. By zero: a quotient of ones and the dividend back, but no trap."""
+        """Quotient and remainder, bit by bit. By zero: a quotient of ones and the dividend back, but no
+        trap."""
         build = self.build
         b = self.bound(b)
         names = ("quotient_low", "quotient_high", "rest_low", "rest_high")
@@ -126,8 +130,12 @@ class Words:
             # The dividend leaves the quotient's top bit by bit, as the quotient enters at the bottom.
             top = build.held(self._shr(quotient.high, 31))
             lost = build.held(self._shr(rest.high, 31))
-            grown = self.bound(Pair(self._or(self._shl(rest.low, 1), top), self.shl(rest, build.word(1)).high))
-            fits = build.apply(ops.OR, build.apply(ops.NE, lost, build.word(0)), self.compare(ops.GE, grown, b, False))
+            grown = self.bound(
+                Pair(self._or(self._shl(rest.low, 1), top), self.shl(rest, build.word(1)).high)
+            )
+            fits = build.apply(
+                ops.OR, build.apply(ops.NE, lost, build.word(0)), self.compare(ops.GE, grown, b, False)
+            )
             fits = build.bound(fits, "fits")
             smaller = self.bound(self.sub(grown, b))
             shifted = self.shl(quotient, build.word(1))
@@ -150,11 +158,14 @@ class Words:
                 return a
             low = self.build.bound(a.low)
             return Pair(self._shl(low, count), self._or(self._shl(a.high, count), self._shr(low, 32 - count)))
-        # A shift of a word counts modulo 32: by `amount` is right for both sides of 32, and `~amount` is 31 less it.
+        # A shift of a word counts modulo 32: by `amount` is right for both sides of 32, and `~amount` is 31
+        # less it.
         low, amount = self.build.bound(a.low), self.build.bound(amount, "amount")
         shifted = self.build.bound(self._shl(low, amount))
         spilled = self._shr(self._shr(low, 1), self._invert(amount))
-        far = self.build.bound(self._is(ops.NE, self._and(amount, self.build.word(32)), self.build.word(0)), "far")
+        far = self.build.bound(
+            self._is(ops.NE, self._and(amount, self.build.word(32)), self.build.word(0)), "far"
+        )
         high = self._select(far, shifted, self._or(self._shl(a.high, amount), spilled))
         return Pair(self._select(far, self.build.word(0), shifted), high)
 
@@ -172,7 +183,9 @@ class Words:
         amount = self.build.bound(amount, "amount")
         shifted = self.build.bound(self._word_shr(high, amount, signed))
         spilled = self._shl(self._shl(high, 1), self._invert(amount))
-        far = self.build.bound(self._is(ops.NE, self._and(amount, self.build.word(32)), self.build.word(0)), "far")
+        far = self.build.bound(
+            self._is(ops.NE, self._and(amount, self.build.word(32)), self.build.word(0)), "far"
+        )
         low = self._select(far, shifted, self._or(self._shr(a.low, amount), spilled))
         return Pair(low, self._select(far, fill, shifted))
 
@@ -251,8 +264,14 @@ class Words:
         sticky = self._count(self._is(ops.NE, normal.low, build.word(0)))
         top = build.bound(self._or(normal.high, sticky))
         kept = build.bound(self._shr(top, 8))
-        up = self._is(ops.GT, self._add(self._and(top, build.word(0xFF)), self._and(kept, build.word(1))), build.word(0x80))
-        exponent = self._shl(self._sub(build.word(189), zeros), 23)  # 127 + 63 - 1: `kept` brings the leading one
+        up = self._is(
+            ops.GT,
+            self._add(self._and(top, build.word(0xFF)), self._and(kept, build.word(1))),
+            build.word(0x80),
+        )
+        exponent = self._shl(
+            self._sub(build.word(189), zeros), 23
+        )  # 127 + 63 - 1: `kept` brings the leading one
         bits = self._add(self._add(exponent, kept), self._count(up))
         none = self._is(ops.EQ, self._or(a.low, a.high), build.word(0))
         return build.bits_as(Type.F32, self._or(sign, self._select(none, build.word(0), bits)))

@@ -1,9 +1,9 @@
 """Which values and which control flow are the same for all invocations of a workgroup.
 
-A barrier or a subgroup operation must be reached by all invocations or by none. Whether it is can be seen in the
-source when every condition around it is uniform: made of constants, arguments, lengths and the numbers of the
-workgroup. What is loaded, and what differs by lane or local id, is not (nor is what depends on it). A target that
-runs a workgroup as loops over its invocations needs to know; WGSL demands it.
+A barrier or a subgroup operation must be reached by all invocations or by none. Whether it is can be seen in
+the source when every condition around it is uniform: made of constants, arguments, lengths and the numbers of
+the workgroup. What is loaded, and what differs by lane or local id, is not (nor is what depends on it). A
+target that runs a workgroup as loops over its invocations needs to know; WGSL demands it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Uniformity:
 
 
 def check_uniform(program: ir.Program) -> Uniformity:
-    """The program's uniformity; raises KernelError where a barrier or subgroup operation may be reached by some only."""
+    """The program's uniformity. Raises KernelError where some may miss a barrier or a subgroup operation."""
     analysis = _Analysis()
     while analysis.run(program.body):
         pass  # what one round found to vary may make more vary, above it in a loop
@@ -162,6 +162,7 @@ def _complaint(statement: ir.Barrier | ir.Subgroup, cause: Span) -> str:
     what = "barrier" if isinstance(statement, ir.Barrier) else f"subgroup operation ({statement.op.value})"
     where = f"line {cause.line}" if cause.file == statement.span.file else str(cause)
     return (
-        f"expected a {what} that all invocations of the workgroup reach, but the condition in {where} may differ "
-        f"between them (`{cause.text}`), e.g. take the {what} out of it and leave only the guarded work inside"
+        f"expected a {what} that all invocations of the workgroup reach, "
+        f"but the condition in {where} may differ between them (`{cause.text}`), "
+        f"e.g. take the {what} out of it and leave only the guarded work inside"
     )

@@ -1,0 +1,159 @@
+"""Sorting one tile by one digit in workgroup memory: what both forms of radix sort are made of.
+
+Within a tile, a strand of lanes ranks its elements together, row by row, so that ranks follow the memory's order.
+First the strands count their digits; then every (digit, strand) gets its first place in the sorted tile; then the
+elements take places from there, one after another.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import attrs
+
+from ..types.digits import Digit, DigitPlace, Lanes
+from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.monoids import Count
+from ..types.params import RadixParams, RadixPolicy
+from ..types.scalars import U32, U64
+from .bitonic import from_ordered, to_ordered
+from .scan import exclusive_scan_workgroup
+
+A = TypeVar("A")
+W = TypeVar("W", U32, U64)
+
+
+@attrs.frozen
+class Strand:
+    """The lanes that rank together, and my place among them."""
+
+    index: U32
+    lane: U32
+    width: U32
+
+    @classmethod
+    def of(cls, cx: Invocation, policy: RadixPolicy) -> Strand:
+        if policy.subgroups:
+            return cls(cx.subgroup_id, cx.lane, cx.subgroup_size)
+        return cls(cx.local_id // policy.strand, cx.local_id % policy.strand, U32(policy.strand))
+
+    def element(self, tile: U32, row: U32, policy: RadixPolicy) -> U32:
+        """Where in the array my element of a row lies: strands lie one behind the other, rows within them too."""
+        return tile * policy.tile + (self.index * policy.items + row) * self.width + self.lane
+
+    def counter(self, digit: Digit, policy: RadixPolicy) -> U32:
+        return self.index * policy.radix + digit.value
+
+
+def load_tile(
+    source: SortableKey[A, W], data: Storage[A], order: SortOrder, tile: U32, strand: Strand, words: Registers[W],
+    params: RadixParams, policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """Reads the strand's words. Beyond the end stand greatest words: they rank last, so what is there comes first."""
+    if (tile + 1) * policy.tile <= params.num_elements:
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            words[row] = to_ordered(source, data[strand.element(tile, row, policy)], order)
+    else:
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            element = strand.element(tile, row, policy)
+            words[row] = to_ordered(source, data[element], order) if element < params.num_elements else source.greatest
+
+
+def count_strands(
+    cx: Invocation, words: Registers[W], strand: Strand, counters: Workgroup[U32], place: DigitPlace, policy: RadixPolicy
+) -> None:
+    """Counts the digits of every strand."""
+    for row in dynamic_range(U32(0), U32(policy.items)):
+        counters.atomic_add(strand.counter(place.digit_of(words[row]), policy), U32(1))
+    cx.barrier()
+
+
+def clear_counters(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy) -> None:
+    for i in dynamic_range(cx.local_id, U32(policy.counters), cx.group_size):
+        counters[i] = U32(0)
+    cx.barrier()
+
+
+def total_of_digit(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy) -> U32:
+    """How many elements of the tile have the digit that this invocation looks after (its local id)."""
+    total = U32(0)
+    if cx.local_id < policy.radix:
+        for strand in dynamic_range(U32(0), U32(policy.strands)):
+            total += counters[strand * policy.radix + cx.local_id]
+    return total
+
+
+def place_strands(cx: Invocation, counters: Workgroup[U32], shared: Workgroup[U32], total: U32, policy: RadixPolicy) -> U32:
+    """Turns every strand's count of a digit into its first place in the sorted tile; gives the digit's first place.
+
+    The caller waits before the places are used.
+    """
+    first = exclusive_scan_workgroup(cx, Count(), shared, total)
+    if cx.local_id < policy.radix:
+        place = first
+        for strand in dynamic_range(U32(0), U32(policy.strands)):
+            count = counters[strand * policy.radix + cx.local_id]
+            counters[strand * policy.radix + cx.local_id] = place
+            place += count
+    return first
+
+
+def lanes_with(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> Lanes:
+    """The lanes of the strand that hold my digit: by a subgroup match, or through masks in workgroup memory."""
+    if policy.subgroups:
+        return Lanes(cx.match(digit.value), strand.lane)
+    mask = policy.strands * policy.radix + strand.counter(digit, policy)
+    counters.atomic_or(mask, U32(1) << strand.lane)
+    cx.barrier()
+    found = Lanes(U64(counters[mask]), strand.lane)
+    cx.barrier()
+    if found.is_led_by_me():
+        counters[mask] = U32(0)
+    cx.barrier()
+    return found
+
+
+def take_place(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> U32:
+    """The next free place of my digit, for every lane of a row: those with one digit take theirs in a row."""
+    lanes = lanes_with(cx, digit, strand, counters, policy)
+    counter = strand.counter(digit, policy)
+    taken = U32(0)
+    if policy.subgroups:
+        if lanes.is_led_by_me():
+            taken = counters.atomic_add(counter, lanes.count())
+        taken = cx.shuffle(taken, lanes.leader())
+    else:
+        taken = counters[counter]
+        cx.barrier()
+        if lanes.is_led_by_me():
+            counters[counter] = taken + lanes.count()
+        cx.barrier()
+    return taken + lanes.before_me()
+
+
+def sort_tile(
+    cx: Invocation, words: Registers[W], strand: Strand, tile: Workgroup[W], counters: Workgroup[U32], place: DigitPlace,
+    policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """Puts every word into its place of the sorted tile."""
+    for row in dynamic_range(U32(0), U32(policy.items)):
+        taken = take_place(cx, place.digit_of(words[row]), strand, counters, policy)
+        tile[taken] = words[row]
+    cx.barrier()
+
+
+def store_tile(
+    cx: Invocation, tile: Workgroup[W], target: SortableKey[A, W], results: Storage[A], order: SortOrder, index: U32,
+    bases: Workgroup[U32], params: RadixParams, place: DigitPlace, policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """Writes the sorted tile: `bases` leads, for each digit, from places in the tile to places in the result."""
+    remaining = params.num_elements - index * policy.tile
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        position = i * cx.group_size + cx.local_id
+        if position < remaining:
+            word = tile[position]
+            results[bases[place.digit_of(word).value] + position] = from_ordered(target, word, order)

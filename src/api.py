@@ -1,0 +1,167 @@
+"""Sorting: array in, target and algorithm chosen, array of the same kind out."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias, TypeVar, overload
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from .algos.choice import SortAlgorithm, fitting_bitonic
+from .arrays import HostArray, Operand, Tensor, operand
+from .kernel.launch import Schedule
+from .targets.base import Limits, Target
+from .targets.cuda_arrays import OnDevice
+from .targets.registry import choose
+from .types.dtypes import ArrayKey, key_for
+from .types.elements import dtype_of
+from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
+from .types.indices import SortOrder
+
+D = TypeVar("D", bound=np.dtype[np.generic])
+Shape = TypeVar("Shape", bound=tuple[int, ...])
+Other = TypeVar("Other", bound=OnDevice | Tensor)
+Nested: TypeAlias = "Sequence[float | Nested]"
+
+_LARGEST_U32 = (1 << 32) - 1
+
+
+@overload
+def sort(
+    x: np.ndarray[Shape, D], /, *, axis: int = -1, descending: bool = False, stable: bool = False,
+    out: np.ndarray[Shape, D] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> np.ndarray[Shape, D]: ...  # fmt: skip
+@overload
+def sort(
+    x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = False,
+    out: np.ndarray[tuple[int], D] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> np.ndarray[tuple[int], D]: ...  # fmt: skip
+@overload
+def sort(
+    x: Nested, /, *, axis: int | None = -1, descending: bool = False, stable: bool = False,
+    out: HostArray | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> HostArray: ...  # fmt: skip
+@overload
+def sort(
+    x: Other, /, *, axis: int | None = -1, descending: bool = False, stable: bool = False,
+    out: Other | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> Other: ...  # fmt: skip
+def sort(
+    x: object, /, *, axis: int | None = -1, descending: bool = False, stable: bool = False,
+    out: object = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> object:  # fmt: skip
+    """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
+
+    `axis=None` sorts the flattened array. `stable` keeps 0.0 and -0.0, and NaNs of different bits, in the order they
+    came in; nothing else can tell. `out` takes the result and must have its shape and dtype. `target` is a name of
+    `targets()` or a target; "auto" works where the array lies. `algorithm` is a value such as `Bitonic()`.
+    """
+    source = operand("x", x)
+    key = key_for(source.dtype, "x")
+    if axis is None:
+        source, axis = source.flattened(), -1
+    axis = checked_axis(axis, len(source.shape))
+    chosen = choose(target, source.memory)
+    destination = source.fresh() if out is None else _checked_out(out, source)
+    sort_into(source, destination, axis, key, _order(descending), stable, chosen, algorithm)
+    return destination.owner
+
+
+def sort_inplace(
+    x: object, /, *, axis: int = -1, descending: bool = False, stable: bool = False,
+    target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> None:  # fmt: skip
+    """Sorts an array where it lies. An array that no target can work on as it lies is sorted in a copy, and put back."""
+    if isinstance(x, list | tuple):
+        raise UnsupportedTypeError(f"x: expected an array to sort in place, found a {type(x).__name__}")
+    source = operand("x", x)
+    key = key_for(source.dtype, "x")
+    axis = checked_axis(axis, len(source.shape))
+    if source.read_only:
+        raise InvalidArgumentError("x: expected an array that can be written, found a read-only one")
+    sort_into(source, source, axis, key, _order(descending), stable, choose(target, source.memory), algorithm)
+
+
+def sort_into(
+    source: Operand, destination: Operand, axis: int, key: ArrayKey, order: SortOrder, stable: bool, target: Target,
+    algorithm: SortAlgorithm | None,
+) -> None:  # fmt: skip
+    """Sorts `source` along an axis into `destination`, which may be the same array."""
+    rows = source.along([axis])
+    result = rows if destination is source else destination.along([axis])
+    with source.working():
+        work = result if result.is_packed else rows.pack()
+        ties = rows.ties() if stable and source.dtype.kind == "f" else None
+        if work is result and result is not rows:
+            work.assign(rows)
+        _sort_rows(work, key, order, target, algorithm)
+        if ties is not None:
+            work.restore(ties)
+        if work is not result:
+            result.assign(work)
+
+
+def _sort_rows(
+    work: Operand, key: ArrayKey, order: SortOrder, target: Target, algorithm: SortAlgorithm | None
+) -> None:
+    """Sorts the rows of a packed array in place, in as few runs as the target's limits allow."""
+    length = work.shape[-1]
+    rows = int(np.prod(work.shape[:-1], dtype=np.int64))
+    if length < 2 or rows == 0:
+        return
+    limits = target.info.limits
+    chosen = algorithm or fitting_bitonic(key.word, limits.workgroup_bytes, limits.group_size)
+    together = rows_together("x", length, work.dtype.itemsize, chosen.groups_of(length), target.info.name, limits)
+    for first in range(0, rows, together):
+        last = min(rows, first + together)
+        schedule = _schedule(chosen, key, last - first, length, order)
+        target.run(schedule, {"data": work.rows(first, last, length, dtype_of(key.element))})
+
+
+@lru_cache(maxsize=512)
+def _schedule(algorithm: SortAlgorithm, key: ArrayKey, rows: int, length: int, order: SortOrder) -> Schedule:
+    """Kept, so that a target can keep what it has made of it."""
+    return algorithm.schedule(key, rows, length, order)
+
+
+def rows_together(name: str, length: int, itemsize: int, groups: int, target: str, limits: Limits) -> int:
+    """How many rows one run can take; an error where it cannot take one."""
+    most = min(_LARGEST_U32 // length, limits.storage_bytes // (length * itemsize), limits.groups // groups)
+    if most < 1:
+        raise CapabilityError(
+            f"{name}: a row of {length} elements of {itemsize} bytes is more than target {target!r} takes: at most "
+            f"{min(_LARGEST_U32, limits.storage_bytes // itemsize)} elements"
+        )
+    return most
+
+
+def checked_axis(axis: object, ndim: int) -> int:
+    """The axis counted from the front. Raises NumPy's AxisError where there is none."""
+    try:
+        number = operator.index(axis)  # type: ignore[arg-type]  # whether it has __index__ is what is asked here
+    except TypeError as error:
+        raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}") from error
+    return normalize_axis_index(number, ndim, "axis")
+
+
+def _order(descending: bool) -> SortOrder:
+    return SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+
+
+def _checked_out(out: object, source: Operand) -> Operand:
+    """The destination that the caller brought, if it fits."""
+    found = operand("out", out)
+    if type(found) is not type(source) or isinstance(out, list | tuple):
+        raise UnsupportedTypeError(
+            f"out: expected an array of x's kind, {type(source.owner).__name__}, found {type(out).__name__}"
+        )
+    if found.shape != source.shape or found.dtype != source.dtype:
+        raise InvalidArgumentError(
+            f"out: expected shape {source.shape} and dtype {source.dtype}, found shape {found.shape} and dtype {found.dtype}"
+        )
+    if found.read_only:
+        raise InvalidArgumentError("out: expected an array that can be written, found a read-only one")
+    return found

@@ -1,0 +1,259 @@
+"""The arrays that callers hand in and get back: NumPy's and lists here, those of a card in arrays_cuda.py.
+
+The rest of the API sees an Operand: an array that can be laid out in rows, packed for a target, and handed back as
+what it came as.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, Self, TypeAlias, cast
+
+import attrs
+import numpy as np
+
+from .targets.registry import Memory
+from .types.dtypes import native
+from .types.errors import InvalidArgumentError, UnsupportedTypeError
+
+HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+KINDS = "a NumPy array, a nested list of numbers, a cupy array, a torch tensor, or anything with __cuda_array_interface__"
+
+
+class Operand(ABC):
+    """An array as the API works with it. Methods that return an Operand return one of the same memory."""
+
+    memory: Memory
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[np.generic]: ...
+
+    @property
+    @abstractmethod
+    def read_only(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def owner(self) -> object:
+        """The array as its library has it: what the caller handed in, or gets back."""
+
+    @property
+    @abstractmethod
+    def is_packed(self) -> bool:
+        """Whether a target can work on it as it lies: C order, aligned, native byte order."""
+
+    @abstractmethod
+    def fresh(self) -> Operand:
+        """A new array of the same kind, shape, dtype and, as far as can be, order of axes; its contents are anything."""
+
+    @abstractmethod
+    def flattened(self) -> Operand:
+        """A new array of the same kind with the elements in C order."""
+
+    @abstractmethod
+    def along(self, axes: Sequence[int]) -> Operand:
+        """A view with these axes last, in the order given."""
+
+    @abstractmethod
+    def pack(self) -> Operand:
+        """A packed copy."""
+
+    @abstractmethod
+    def assign(self, source: Self) -> None:
+        """Copies the elements of an operand of the same shape here."""
+
+    @abstractmethod
+    def rows(self, first: int, last: int, length: int, dtype: np.dtype[np.generic]) -> object:
+        """Some rows of a packed operand, flat and seen as a dtype of the same size: what a target takes."""
+
+    @abstractmethod
+    def ties(self) -> tuple[object, object]:
+        """The floats that are equal to others of different bits, in their order: zeros, then NaNs."""
+
+    @abstractmethod
+    def restore(self, ties: tuple[object, object]) -> None:
+        """Puts those back, in their order, where sorting has left their likes."""
+
+    @abstractmethod
+    def empty(self, count: int, dtype: np.dtype[np.generic]) -> object:
+        """Memory that a target can write so many results to."""
+
+    @abstractmethod
+    def to_host(self, results: object, dtype: np.dtype[np.generic]) -> HostArray:
+        """Such results, as a NumPy array."""
+
+    @abstractmethod
+    def wrap(self, results: HostArray) -> object:
+        """A NumPy array as one of the caller's kind."""
+
+    def working(self) -> AbstractContextManager[object]:
+        """Within it, work goes to the device and the stream of this array."""
+        return nullcontext()
+
+
+@attrs.frozen
+class HostOperand(Operand):
+    """An array of NumPy's, of any subclass."""
+
+    values: HostArray
+    memory = Memory.HOST
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        return self.values.dtype
+
+    @property
+    def read_only(self) -> bool:
+        return not self.values.flags.writeable
+
+    @property
+    def owner(self) -> object:
+        return self.values
+
+    @property
+    def is_packed(self) -> bool:
+        return self.values.flags.c_contiguous and self.values.flags.aligned and self.dtype.isnative
+
+    def fresh(self) -> Operand:
+        return HostOperand(np.empty_like(self.values))
+
+    def flattened(self) -> Operand:
+        return HostOperand(self.values.flatten())
+
+    def along(self, axes: Sequence[int]) -> Operand:
+        plain = np.asarray(self.values)  # a subclass may not have views of every shape: np.matrix has not
+        return HostOperand(np.moveaxis(plain, axes, range(-len(axes), 0)))
+
+    def pack(self) -> Operand:
+        return HostOperand(np.array(self.values, native(self.dtype), order="C"))
+
+    def assign(self, source: Self) -> None:
+        self.values[...] = source.values
+
+    def rows(self, first: int, last: int, length: int, dtype: np.dtype[np.generic]) -> object:
+        return self.values.reshape(-1)[first * length : last * length].view(dtype)
+
+    def ties(self) -> tuple[object, object]:
+        with np.errstate(invalid="ignore"):
+            return self.values[self.values == 0], self.values[self.values != self.values]
+
+    def restore(self, ties: tuple[object, object]) -> None:
+        zeros, nans = ties
+        with np.errstate(invalid="ignore"):
+            self.values[self.values == 0] = cast(HostArray, zeros)
+            self.values[self.values != self.values] = cast(HostArray, nans)
+
+    def empty(self, count: int, dtype: np.dtype[np.generic]) -> object:
+        return np.empty(count, dtype)
+
+    def to_host(self, results: object, dtype: np.dtype[np.generic]) -> HostArray:
+        return cast(HostArray, results)
+
+    def wrap(self, results: HostArray) -> object:
+        return results[()]  # a NumPy scalar where there is but one
+
+
+# -- torch, of which only what is used here is known, and only once the caller has imported it -------------
+
+
+class Tensor(Protocol):
+    """What gpusort asks of a torch tensor."""
+
+    @property
+    def is_cuda(self) -> bool: ...
+    @property
+    def device(self) -> object: ...
+    @property
+    def dtype(self) -> object: ...
+    def detach(self) -> Self: ...
+    def clone(self) -> Self: ...
+    def flatten(self) -> Self: ...
+    def numpy(self) -> HostArray: ...
+    def to(self, device: object, /) -> Self: ...
+
+
+class Torch(Protocol):
+    """What gpusort asks of the torch module."""
+
+    def from_numpy(self, array: HostArray, /) -> Tensor: ...
+
+
+def torch_of(x: object) -> Torch | None:
+    """The torch module, where x is one of its tensors."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(x, getattr(torch, "Tensor", ())):
+        return None
+    return cast(Torch, torch)
+
+
+@attrs.frozen
+class TorchOperand(HostOperand):
+    """A torch tensor in host memory; `values` is the same memory."""
+
+    tensor: Tensor
+    torch: Torch
+
+    @classmethod
+    def of(cls, name: str, tensor: Tensor, torch: Torch) -> TorchOperand:
+        plain = tensor.detach()
+        try:
+            return cls(plain.numpy(), tensor, torch)
+        except (TypeError, RuntimeError) as error:
+            raise UnsupportedTypeError(
+                f"{name}: expected a dense torch tensor of a dtype that NumPy has, on the CPU or a CUDA device; found "
+                f"{plain.dtype} on {plain.device} ({error})"
+            ) from error
+
+    @property
+    def owner(self) -> object:
+        return self.tensor
+
+    def fresh(self) -> Operand:
+        return TorchOperand.of("x", self.tensor.detach().clone(), self.torch)
+
+    def flattened(self) -> Operand:
+        return TorchOperand.of("x", self.tensor.detach().flatten().clone(), self.torch)
+
+    def wrap(self, results: HostArray) -> object:
+        return self.torch.from_numpy(np.asarray(results))
+
+
+# -- recognising ------------------------------------------------------------------------------------------
+
+
+def operand(name: str, x: object) -> Operand:
+    """The argument of this name, if it is an array of some kind that is known; nothing is copied but lists."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
+    if isinstance(x, np.ndarray):
+        return HostOperand(cast(HostArray, x))
+    torch = torch_of(x)
+    if torch is not None and not cast(Tensor, x).is_cuda:
+        return TorchOperand.of(name, cast(Tensor, x), torch)
+    if torch is not None or hasattr(x, "__cuda_array_interface__"):
+        from .arrays_cuda import device_operand
+
+        return device_operand(name, x, torch)
+    return HostOperand(_converted(name, x))
+
+
+def _converted(name: str, x: object) -> HostArray:
+    try:
+        return cast(HostArray, np.asanyarray(x))
+    except ValueError as error:
+        raise InvalidArgumentError(f"{name}: expected {KINDS}; NumPy makes no array of it: {error}") from error
+    except TypeError as error:
+        raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {type(x).__name__} ({error})") from error

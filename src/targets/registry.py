@@ -1,0 +1,179 @@
+"""The one file that knows all targets: what each is called, how it is opened, and what it can be asked for unopened.
+
+A target is opened when it is first needed and kept. One that cannot be opened here says why, every time it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from threading import RLock
+from typing import TypeAlias
+
+import attrs
+
+from ..kernel.launch import Step
+from ..types.errors import InvalidArgumentError, TargetUnavailableError
+from .base import Target, TargetInfo
+
+
+class Memory(Enum):
+    """Where an array lies."""
+
+    HOST = "host memory"
+    CUDA = "a CUDA device"
+
+
+@attrs.frozen
+class Unavailable:
+    """A target that cannot be opened here."""
+
+    name: str
+    reason: str
+
+
+def _cpu() -> Target:
+    from .cpu import CpuTarget
+
+    return CpuTarget()
+
+
+def _wgsl() -> Target:
+    from .wgsl import WgslTarget
+
+    return WgslTarget()
+
+
+def _cuda() -> Target:
+    from .cuda import CudaTarget
+
+    return CudaTarget()
+
+
+def _simulator() -> Target:
+    from .simulator import Simulator
+
+    return Simulator()
+
+
+def _python() -> Target:
+    from .python import PlainPython
+
+    return PlainPython()
+
+
+@attrs.frozen
+class _Entry:
+    """How a target is opened, and which memories' arrays it takes."""
+
+    open: Callable[[], Target]
+    takes: frozenset[Memory] = frozenset({Memory.HOST})
+
+
+_ENTRIES: dict[str, _Entry] = {
+    "cpu": _Entry(_cpu),
+    "wgsl": _Entry(_wgsl),
+    "cuda": _Entry(_cuda, frozenset(Memory)),
+    "simulator": _Entry(_simulator),
+    "python": _Entry(_python),
+}
+NAMES: tuple[str, ...] = tuple(_ENTRIES)
+_AUTO: dict[Memory, str] = {Memory.HOST: "cpu", Memory.CUDA: "cuda"}
+
+_lock = RLock()
+_opened: dict[str, Target] = {}
+
+
+def target(name: str) -> Target:
+    """The target of this name, opened if it is not yet. Raises TargetUnavailableError where it cannot run here."""
+    entry = _ENTRIES.get(name)
+    if entry is None:
+        raise InvalidArgumentError(f"target: expected {_choices()}, found {name!r}")
+    found = _opened.get(name)
+    if found is None:
+        with _lock:
+            found = _opened.get(name)
+            if found is None:
+                found = _opened[name] = entry.open()
+    return found
+
+
+def targets() -> list[TargetInfo | Unavailable]:
+    """Every target there is: who runs the kernels and how far it goes, or why it is not here."""
+    return [_state(name) for name in _ENTRIES]
+
+
+def _state(name: str) -> TargetInfo | Unavailable:
+    try:
+        return target(name).info
+    except TargetUnavailableError as error:
+        return Unavailable(name, str(error))
+
+
+def choose(wanted: str | Target, memory: Memory) -> Target:
+    """The target for an array that lies there: by its name, by "auto", or itself where it is one already."""
+    if not isinstance(wanted, str):
+        if callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
+            return wanted
+        raise InvalidArgumentError(f"target: expected {_choices()}, or a Target, found {wanted!r}")
+    name = _AUTO[memory] if wanted == "auto" else wanted
+    entry = _ENTRIES.get(name)
+    if entry is not None and memory not in entry.takes:
+        fitting = " or ".join(repr(other) for other in _ENTRIES if memory in _ENTRIES[other].takes)
+        raise InvalidArgumentError(
+            f"target: {name!r} works in host memory, and the array lies on {memory.value}; use {fitting}, or copy it"
+        )
+    return target(name)
+
+
+def _choices() -> str:
+    return "'auto', " + ", ".join(map(repr, _ENTRIES))
+
+
+# -- generated text, which needs no device ----------------------------------------------------------------
+
+
+def _cpu_text(step: Step) -> str:
+    from .cpu_text import module_text
+
+    return module_text(step.program)
+
+
+def _wgsl_text(step: Step) -> str:
+    from .wgsl_kernel import written
+
+    return written(step.program)[1].text
+
+
+def _cuda_text(step: Step) -> str:
+    from .cuda_compile import text_of
+
+    return text_of(step.program).source
+
+
+def _ptx_text(step: Step) -> str:
+    try:
+        from .cuda_compile import compile_ptx
+
+        return compile_ptx(step.program)
+    except ImportError as error:
+        raise TargetUnavailableError(
+            f"PTX is compiled by numba-cuda: pip install 'numba-cuda[cu13]' ({error})"
+        ) from error
+
+
+def _ir_text(step: Step) -> str:
+    from ..kernel.listing import listing
+
+    return listing(step.program)
+
+
+FORMS: dict[str, Callable[[Step], str]] = {
+    "ir": _ir_text,
+    "cpu": _cpu_text,
+    "wgsl": _wgsl_text,
+    "cuda": _cuda_text,
+    "ptx": _ptx_text,
+}
+
+TargetState: TypeAlias = TargetInfo | Unavailable

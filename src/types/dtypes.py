@@ -1,0 +1,127 @@
+"""NumPy's dtypes: which key orders their elements, which number their elements are, and how NumPy views them.
+
+A key's element is the unsigned integer of the same bits. A byte order other than the machine's is the caller's matter:
+arrays are brought into the native one before they are viewed.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .elements import dtype_of
+from .errors import UnsupportedTypeError
+from .keys import FloatKey, SignedKey, TimeKey, UnsignedKey
+from .monoids import RankedKey
+from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumber, UnsignedNumber
+from .scalars import U8, U16, U32, U64
+
+# Which classes stand behind a dtype is known at run time only. Schedules are made from these, and say no more of it.
+ArrayKey: TypeAlias = RankedKey[Any, Any]
+ArrayNumber: TypeAlias = Numeric[Any, Any]
+Words: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
+
+SUPPORTED = "bool, integers of 8 to 64 bits, float16, float32, float64, datetime64 and timedelta64"
+
+_TIME = TimeKey()
+_KEYS: dict[str, ArrayKey] = {
+    "b1": UnsignedKey(U8, U32, 8),
+    "u1": UnsignedKey(U8, U32, 8),
+    "u2": UnsignedKey(U16, U32, 16),
+    "u4": UnsignedKey(U32, U32, 32),
+    "u8": UnsignedKey(U64, U64, 64),
+    "i1": SignedKey(U8, U32, 8),
+    "i2": SignedKey(U16, U32, 16),
+    "i4": SignedKey(U32, U32, 32),
+    "i8": SignedKey(U64, U64, 64),
+    "f2": FloatKey(U16, U32, 16, 0x7C00),
+    "f4": FloatKey(U32, U32, 32, 0x7F80_0000),
+    "f8": FloatKey(U64, U64, 64, 0x7FF0_0000_0000_0000),
+    "M8": _TIME,
+    "m8": _TIME,
+}
+_NUMBERS: dict[str, ArrayNumber] = {
+    "b1": UnsignedNumber(U8),
+    "u1": UnsignedNumber(U8),
+    "u2": UnsignedNumber(U16),
+    "u4": UnsignedNumber(U32),
+    "u8": UnsignedNumber(U64),
+    "i1": SignedNumber(U8, 8),
+    "i2": SignedNumber(U16, 16),
+    "i4": SignedNumber(U32, 32),
+    "i8": SignedNumber(U64, 64),
+    "f2": HalfNumber(),
+    "f4": SingleNumber(),
+    "f8": DoubleNumber(),
+    "m8": SignedNumber(U64, 64),
+}
+
+
+def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
+    """The key that orders elements of a dtype as NumPy does, NaN and NaT last. Of either byte order."""
+    wanted = np.dtype(dtype)
+    key = _KEYS.get(_code(wanted))
+    if key is None:
+        raise UnsupportedTypeError(f"{argument}: cannot order elements of dtype {wanted}; supported: {SUPPORTED}")
+    return key
+
+
+def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
+    """How elements of a dtype are added and multiplied."""
+    wanted = np.dtype(dtype)
+    number = _NUMBERS.get(_code(wanted))
+    if number is None:
+        raise UnsupportedTypeError(
+            f"{argument}: cannot add or multiply elements of dtype {wanted}; supported: bool, integers of 8 to 64 "
+            "bits, float16, float32 and float64"
+        )
+    return number
+
+
+def _code(dtype: np.dtype[Any]) -> str:
+    """Kind and size: "f4" for float32 of either byte order."""
+    return f"{dtype.kind}{dtype.itemsize}"
+
+
+def native(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """The dtype in the machine's own byte order."""
+    return dtype.newbyteorder("=")
+
+
+class Extreme(Enum):
+    """Which end of the order."""
+
+    LEAST = "least"
+    GREATEST = "greatest"
+
+
+def elements_of(key: ArrayKey, words: Words) -> Words:
+    """Elements from their words: what `key.from_word` does to one, done to an array on the host."""
+    match key:
+        case UnsignedKey():
+            elements = words
+        case SignedKey(sign=sign):
+            elements = words ^ words.dtype.type(sign)
+        case TimeKey():
+            elements = words + words.dtype.type((1 << 63) + 1)
+        case FloatKey(sign=sign, mask=mask, lowest=lowest):
+            flipped = (words + words.dtype.type(lowest)) & words.dtype.type(mask)
+            elements = flipped ^ np.where(flipped & words.dtype.type(sign), sign, mask).astype(words.dtype)
+        case _:
+            elements = np.fromiter(
+                (key.from_word(key.word(int(word)))._value for word in words), dtype_of(key.element), len(words)
+            )
+    return elements.astype(dtype_of(key.element))
+
+
+def extremes_of(key: ArrayKey, states: Words, extreme: Extreme) -> Words:
+    """Elements from the states that Minimum and Maximum leave. Minimum's count from the first NaN."""
+    match extreme:
+        case Extreme.LEAST:
+            bits = 8 * states.dtype.itemsize
+            return elements_of(key, states + states.dtype.type((key.last + 1) % (1 << bits)))
+        case Extreme.GREATEST:
+            return elements_of(key, states)

@@ -1,0 +1,280 @@
+"""Stands in for a card: runs the Numba CUDA source that a kernel becomes, by plain Python, a thread an invocation.
+
+Functions here take the place of the intrinsics, device memory is the host's. What this cannot show is the
+intrinsics' own code: tests look at the PTX for that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from collections.abc import Callable, Sequence
+from types import CodeType, SimpleNamespace
+from typing import Any, TypeAlias
+
+import attrs
+import numpy as np
+
+from gpusort.types import ops
+
+WARP = 32
+Scalar: TypeAlias = Any  # a NumPy scalar: one class of arithmetic for each of the kernel's types
+
+
+class Kind:
+    """A type of Numba's: it casts, and says what memory holds."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = np.dtype(dtype)
+
+    def __call__(self, value: Scalar) -> Scalar:
+        return np.asarray(value).astype(self.dtype)[()]
+
+
+KINDS = {name: Kind(name) for name in ("u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8")}
+u4, u8 = KINDS["u4"], KINDS["u8"]
+
+
+@attrs.frozen
+class Pointer:
+    kind: Kind
+
+
+class Memory:
+    """Elements at an address, unchecked, as a kernel sees them."""
+
+    def __init__(self, address: int, kind: Kind, keeps: object = None) -> None:
+        self._address = address
+        self._kind = kind
+        self._keeps = keeps
+
+    def _element(self, index: Scalar) -> np.ndarray[Any, np.dtype[Any]]:
+        size = self._kind.dtype.itemsize
+        raw = (ctypes.c_char * size).from_address(self._address + size * int(index))
+        return np.frombuffer(raw, self._kind.dtype)
+
+    def __getitem__(self, index: Scalar) -> Scalar:
+        return self._element(index)[0]
+
+    def __setitem__(self, index: Scalar, value: Scalar) -> None:
+        assert value.dtype == self._kind.dtype, "a store has the memory's type"
+        self._element(index)[0] = value
+
+
+class Meeting:
+    """Threads that exchange values: each hands one in and sees all."""
+
+    def __init__(self, members: int) -> None:
+        self._barrier = threading.Barrier(members, timeout=60)
+        self._values: list[Any] = [None] * members
+
+    def exchange(self, place: int, value: Any) -> list[Any]:
+        self._values[place] = value
+        self._barrier.wait()
+        seen = list(self._values)
+        self._barrier.wait()
+        return seen
+
+    def abort(self) -> None:
+        self._barrier.abort()
+
+
+@attrs.define
+class Group:
+    """One workgroup under way."""
+
+    size: int
+    dynamic: ctypes.Array[ctypes.c_char]
+    everyone: Meeting
+    warps: list[Meeting]
+    shared: dict[int, Memory] = attrs.field(factory=dict[int, Memory])
+    lock: threading.Lock = attrs.field(factory=threading.Lock)
+
+
+_ATOMICS = threading.Lock()
+
+
+class Invocation:
+    """The names a kernel's source uses, for one invocation."""
+
+    def __init__(self, group: Group, local: int, group_id: int, groups: int) -> None:
+        self._group = group
+        self._local = local
+        self._lane = local % WARP
+        self._warp = group.warps[local // WARP]
+        self._lanes = min(WARP, group.size - local // WARP * WARP)
+        self._shared_seen = 0
+        self.cuda = SimpleNamespace(
+            threadIdx=SimpleNamespace(x=local),
+            blockIdx=SimpleNamespace(x=group_id),
+            gridDim=SimpleNamespace(x=groups),
+            shared=SimpleNamespace(array=self._shared_array),
+            local=SimpleNamespace(array=self._local_array),
+            syncthreads=lambda: self._group.everyone.exchange(self._local, None),
+        )
+
+    def names(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in dir(self) if not name.startswith("_") and name != "names"}
+        return {**own, **KINDS, "math": math, "nan": math.nan, "inf": math.inf}
+
+    # -- memory -------------------------------------------------------------------------------------------
+
+    def _local_array(self, length: int, kind: Kind) -> Memory:
+        storage = ctypes.create_string_buffer(b"\xcd" * (length * kind.dtype.itemsize))
+        return Memory(ctypes.addressof(storage), kind, storage)
+
+    def _shared_array(self, length: int, kind: Kind) -> Memory:
+        if length == 0:
+            return Memory(ctypes.addressof(self._group.dynamic), kind, self._group.dynamic)
+        place, self._shared_seen = self._shared_seen, self._shared_seen + 1
+        with self._group.lock:
+            if place not in self._group.shared:
+                self._group.shared[place] = self._local_array(length, kind)
+            return self._group.shared[place]
+
+    def _update(self, memory: Memory, index: Scalar, change: Callable[[Scalar], Scalar]) -> Scalar:
+        with _ATOMICS:
+            old = memory[index]
+            memory[index] = u4(change(old))
+            return old
+
+    def atomic_add(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, index, lambda old: old + value)
+
+    def atomic_min(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, index, lambda old: min(old, value))
+
+    def atomic_max(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, index, lambda old: max(old, value))
+
+    def atomic_and(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, index, lambda old: old & value)
+
+    def atomic_or(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, index, lambda old: old | value)
+
+    def atomic_xor(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, index, lambda old: old ^ value)
+
+    def atomic_exchange(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, index, lambda _: value)
+
+    def atomic_load(self, memory: Memory, index: Scalar) -> Scalar:
+        return self._update(memory, index, lambda old: old)
+
+    def atomic_store(self, memory: Memory, index: Scalar, value: Scalar) -> None:
+        self._update(memory, index, lambda _: value)
+
+    # -- operations ---------------------------------------------------------------------------------------
+
+    divide = staticmethod(lambda a, b: a // b)
+    remainder = staticmethod(lambda a, b: a % b)
+    minimum = staticmethod(lambda a, b: min(a, b))
+    maximum = staticmethod(lambda a, b: max(a, b))
+    multiply_rounded = staticmethod(lambda a, b: a * b)
+    choose = staticmethod(lambda condition, a, b: a if condition else b)
+    shift_left = staticmethod(lambda a, amount: ops.apply(ops.SHL, a, amount)[()])
+    shift_right = staticmethod(lambda a, amount: ops.apply(ops.SHR, a, amount)[()])
+    count_ones = staticmethod(lambda a: ops.apply(ops.COUNT_ONES, a)[()])
+    leading_zeros = staticmethod(lambda a: ops.apply(ops.LEADING_ZEROS, a)[()])
+    trailing_zeros = staticmethod(lambda a: ops.apply(ops.TRAILING_ZEROS, a)[()])
+    bits_u4 = staticmethod(lambda a: a.view(np.uint32))
+    bits_i4 = staticmethod(lambda a: a.view(np.int32))
+    bits_f4 = staticmethod(lambda a: a.view(np.float32))
+    bits_u8 = staticmethod(lambda a: a.view(np.uint64))
+    bits_i8 = staticmethod(lambda a: a.view(np.int64))
+    bits_f8 = staticmethod(lambda a: a.view(np.float64))
+
+    # -- lanes --------------------------------------------------------------------------------------------
+
+    def _seen(self, mask: Scalar, value: Scalar) -> list[Scalar]:
+        assert int(mask) == (1 << self._lanes) - 1, "a mask names the lanes there are"
+        return self._warp.exchange(self._lane, value)
+
+    def _lanes_where(self, votes: Sequence[bool]) -> Scalar:
+        return u8(sum(1 << lane for lane, vote in enumerate(votes) if vote))
+
+    def ballot(self, mask: Scalar, predicate: Scalar) -> Scalar:
+        return self._lanes_where([bool(vote) for vote in self._seen(mask, predicate)])
+
+    def match(self, mask: Scalar, value: Scalar) -> Scalar:
+        return self._lanes_where([bool(other == value) for other in self._seen(mask, value)])
+
+    def match_low_bits(self, mask: Scalar, value: Scalar, bits: int) -> Scalar:
+        assert int(value) < 1 << bits, "the value fits the bits it was promised to"
+        return self.match(mask, value)
+
+    def _from(self, mask: Scalar, value: Scalar, lane: int) -> Scalar:
+        seen = self._seen(mask, value)
+        return seen[lane] if 0 <= lane < self._lanes else value
+
+    def shuffle(self, mask: Scalar, value: Scalar, lane: Scalar) -> Scalar:
+        return self._from(mask, value, int(lane) % WARP)
+
+    def shuffle_xor(self, mask: Scalar, value: Scalar, bits: Scalar) -> Scalar:
+        return self._from(mask, value, self._lane ^ int(bits))
+
+    def shuffle_up(self, mask: Scalar, value: Scalar, distance: Scalar) -> Scalar:
+        return self._from(mask, value, self._lane - int(distance))
+
+    def shuffle_down(self, mask: Scalar, value: Scalar, distance: Scalar) -> Scalar:
+        return self._from(mask, value, self._lane + int(distance))
+
+    def lanes_add(self, mask: Scalar, value: Scalar) -> Scalar:
+        return u4(sum(map(int, self._seen(mask, value))) & 0xFFFFFFFF)
+
+    def lanes_exclusive_add(self, mask: Scalar, value: Scalar) -> Scalar:
+        return u4(sum(map(int, self._seen(mask, value)[: self._lane])) & 0xFFFFFFFF)
+
+
+def _signature(source: str) -> Sequence[Kind | Pointer]:
+    """What a kernel takes, as its source says."""
+    line = next(line for line in source.splitlines() if line.startswith("SIGNATURE"))
+    fakes = SimpleNamespace(CPointer=Pointer, void=lambda *kinds: kinds)
+    found: Sequence[Kind | Pointer] = eval(line.partition("=")[2], {"types": fakes, **KINDS})
+    return found
+
+
+def _decoded(kind: Kind | Pointer, argument: Any) -> Scalar | Memory:
+    """An argument as cupy hands it over: an int in eight bytes, a NumPy scalar in its own."""
+    if isinstance(kind, Pointer):
+        assert type(argument) is int
+        return Memory(argument, kind.kind)
+    assert isinstance(argument, np.generic), f"{argument!r} would travel as eight bytes"
+    assert argument.dtype.itemsize == kind.dtype.itemsize
+    return argument.view(kind.dtype)
+
+
+def run_kernel(source: str, groups: int, group_size: int, arguments: Sequence[Any], dynamic_bytes: int) -> None:
+    """One launch, workgroup by workgroup."""
+    signature = _signature(source)
+    code = compile(source[source.index("def kernel(") :], "<kernel>", "exec")
+    values = [_decoded(kind, argument) for kind, argument in zip(signature, arguments, strict=True)]
+    for group_id in range(groups):
+        warps = [Meeting(min(WARP, group_size - first)) for first in range(0, group_size, WARP)]
+        group = Group(group_size, ctypes.create_string_buffer(max(dynamic_bytes, 1)), Meeting(group_size), warps)
+        _run_group(code, group, group_id, groups, values)
+
+
+def _run_group(code: CodeType, group: Group, group_id: int, groups: int, values: Sequence[Any]) -> None:
+    failures: list[BaseException] = []
+
+    def invocation(local: int) -> None:
+        names = Invocation(group, local, group_id, groups).names()
+        try:
+            with np.errstate(all="ignore"):
+                exec(code, names)
+                names["kernel"](*values)
+        except BaseException as error:
+            failures.append(error)
+            for meeting in (group.everyone, *group.warps):
+                meeting.abort()
+
+    threads = [threading.Thread(target=invocation, args=(local,)) for local in range(group.size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,143 @@
+"""As much of cupy as the CUDA target uses, on the host's memory: for the target's host side where there is no card.
+
+A kernel's machine code is its source, run by the stand-in. Streams and events only note what was asked of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+
+from tests.cuda_stand_in import run_kernel
+
+log: list[str] = []  # what happened, in order
+current_device = [0]
+
+
+class CUDARuntimeError(RuntimeError):
+    def __init__(self, status: int) -> None:
+        super().__init__(f"error {status}")
+        self.status = status
+
+
+class CUDADriverError(CUDARuntimeError):
+    pass
+
+
+class MemoryPointer:
+    def __init__(self, size: int) -> None:
+        self._storage = ctypes.create_string_buffer(b"\xcd" * max(size, 1))
+        self.ptr = ctypes.addressof(self._storage)
+
+
+class Event:
+    def __init__(self, stream: int) -> None:
+        self.stream = stream
+
+
+class Stream:
+    def __init__(self, ptr: int = 0) -> None:
+        self.ptr = ptr
+
+    def record(self) -> Event:
+        return Event(self.ptr)
+
+    def wait_event(self, event: Event) -> None:
+        log.append(f"stream {self.ptr} waits for stream {event.stream}")
+
+    def synchronize(self) -> None:
+        log.append(f"synchronize {self.ptr}")
+
+
+current_stream = Stream()
+
+
+class Device:
+    def __init__(self, id: int) -> None:
+        self.id = id
+        self.compute_capability = "90"
+        self.mem_info = (1 << 30, 1 << 37)
+        self.attributes = {
+            "MaxThreadsPerBlock": 1024,
+            "MaxSharedMemoryPerBlockOptin": 227 << 10,
+            "MaxGridDimX": (1 << 31) - 1,
+        }
+
+    def __enter__(self) -> Self:
+        self._before, current_device[0] = current_device[0], self.id
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        current_device[0] = self._before
+
+
+class ndarray:
+    """An array "on the card"."""
+
+    def __init__(self, host: np.ndarray[Any, np.dtype[Any]], device: int = 0) -> None:
+        self.host = host.copy()
+        self.data = SimpleNamespace(ptr=self.host.ctypes.data)
+        self.device = Device(device)
+        self.nbytes = host.nbytes
+        self.flags = SimpleNamespace(c_contiguous=True)
+
+
+class Function:
+    def __init__(self, source: str) -> None:
+        self.ptr = 0x77
+        self._source = source
+
+    def __call__(
+        self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], shared_mem: int = 0
+    ) -> None:
+        log.append("launch")
+        run_kernel(self._source, grid[0], block[0], args, shared_mem)
+
+
+class Module:
+    def load(self, code: bytes) -> None:
+        self._source = code.decode()
+
+    def get_function(self, name: str) -> Function:
+        return Function(self._source)
+
+
+def _copy(target: int, source: int, size: int, kind: int, stream: int) -> None:
+    log.append(f"copy {('', 'up', 'down')[kind]} {size}")
+    ctypes.memmove(target, source, size)
+
+
+def _alloc(size: int) -> MemoryPointer:
+    log.append(f"alloc {size}")
+    return MemoryPointer(size)
+
+
+def module() -> ModuleType:
+    """The fake, to be put into sys.modules."""
+    cupy = ModuleType("cupy")
+    runtime = SimpleNamespace(
+        CUDARuntimeError=CUDARuntimeError,
+        getDeviceCount=lambda: 2,
+        getDevice=lambda: current_device[0],
+        getDeviceProperties=lambda device: {"name": b"Card of the tests"},
+        driverGetVersion=lambda: 13000,
+        runtimeGetVersion=lambda: 13020,
+        pointerGetAttributes=lambda pointer: SimpleNamespace(device=0),
+        memcpyAsync=_copy,
+        memcpyHostToDevice=1,
+        memcpyDeviceToHost=2,
+    )
+    driver = SimpleNamespace(
+        CUDADriverError=CUDADriverError,
+        funcSetAttribute=lambda function, attribute, value: log.append(f"attribute {attribute} {value}"),
+    )
+    cuda = SimpleNamespace(
+        runtime=runtime, driver=driver, alloc=_alloc, Device=Device, ExternalStream=Stream,
+        get_current_stream=lambda: current_stream, function=SimpleNamespace(Module=Module),
+    )  # fmt: skip
+    vars(cupy).update(cuda=cuda, ndarray=ndarray, __version__="14.0")
+    return cupy
