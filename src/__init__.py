@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .api_reduce import prod as prod
     from .api_reduce import reduce as reduce
     from .api_reduce import sum as sum
-    from .sorter import Sorter as Sorter
-    from .sorter import make_sort as make_sort
     from .targets.base import Capability as Capability
     from .targets.base import Limits as Limits
     from .targets.base import Target as Target
@@ -42,12 +40,45 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "Bitonic",
+    "BitonicPolicy",
+    "Capability",
+    "CapabilityError",
+    "DeviceLostError",
+    "GpusortError",
+    "InvalidArgumentError",
+    "Limits",
+    "ReducePolicy",
+    "SortAlgorithm",
+    "SortOrder",
+    "Target",
+    "TargetInfo",
+    "TargetUnavailableError",
+    "Unavailable",
+    "UnsupportedTypeError",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "key_for",
+    "max",
+    "min",
+    "number_for",
+    "prod",
+    "reduce",
+    "sort",
+    "sort_inplace",
+    "sum",
+    "target",
+    "targets",
+]
+
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
 _HOMES: dict[str, tuple[str, ...]] = {
     "algos.choice": ("Bitonic", "SortAlgorithm"),
     "api": ("sort", "sort_inplace"),
     "api_reduce": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
-    "sorter": ("Sorter", "make_sort"),
     "targets.base": ("Capability", "Limits", "Target", "TargetInfo"),
     "targets.registry": ("Unavailable", "target"),
     "types.dtypes": ("key_for", "number_for"),
@@ -63,12 +94,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "types.params": ("BitonicPolicy", "ReducePolicy"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-# `targets` is the package of that name, which can be called.
-__all__ = sorted([*_HOME_OF, "targets"])  # pyright: ignore[reportUnsupportedDunderAll]  # a test compares it with the imports above
 
 
 def __getattr__(name: str) -> object:
-    if name == "targets":
+    if name == "targets":  # the package of that name, which can be called
         return import_module(".targets", __name__)
     home = _HOME_OF.get(name)
     if home is None:
@@ -79,4 +108,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeAlias, TypeVar, overload
+from typing import SupportsIndex, TypeAlias, TypeVar, overload
 
+import attrs
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from .algos.choice import SortAlgorithm, fitting_bitonic
-from .arrays import HostArray, Operand, Tensor, operand
+from .arrays import HostArray, Operand, Tensor, kind_of, operand
 from .kernel.launch import Schedule
 from .targets.base import Limits, Target
 from .targets.cuda_arrays import OnDevice
@@ -61,12 +62,16 @@ def sort(
     """
     source = operand("x", x)
     key = key_for(source.dtype, "x")
-    if axis is None:
-        source, axis = source.flattened(), -1
-    axis = checked_axis(axis, len(source.shape))
     chosen = choose(target, source.memory)
-    destination = source.fresh() if out is None else _checked_out(out, source)
-    sort_into(source, destination, axis, key, _order(descending), stable, chosen, algorithm)
+    flat = axis is None
+    if flat:
+        source = source.flattened()
+    place = checked_axis(-1 if axis is None else axis, len(source.shape))
+    if out is not None:
+        destination = _checked_out(out, source)
+    else:
+        destination = source if flat else source.fresh()
+    sort_into(source, destination, place, key, _order(descending), stable, chosen, algorithm)
     return destination.owner
 
 
@@ -74,10 +79,10 @@ def sort_inplace(
     x: object, /, *, axis: int = -1, descending: bool = False, stable: bool = False,
     target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
 ) -> None:  # fmt: skip
-    """Sorts an array where it lies. An array that no target can work on as it lies is sorted in a copy, and put back."""
-    if isinstance(x, list | tuple):
-        raise UnsupportedTypeError(f"x: expected an array to sort in place, found a {type(x).__name__}")
+    """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
     source = operand("x", x)
+    if source.owner is not x:
+        raise UnsupportedTypeError(f"x: expected an array to sort in place, found {kind_of(x)}")
     key = key_for(source.dtype, "x")
     axis = checked_axis(axis, len(source.shape))
     if source.read_only:
@@ -104,27 +109,38 @@ def sort_into(
             result.assign(work)
 
 
-def _sort_rows(
-    work: Operand, key: ArrayKey, order: SortOrder, target: Target, algorithm: SortAlgorithm | None
-) -> None:
+def _sort_rows(work: Operand, key: ArrayKey, order: SortOrder, target: Target, algorithm: SortAlgorithm | None) -> None:
     """Sorts the rows of a packed array in place, in as few runs as the target's limits allow."""
     length = work.shape[-1]
     rows = int(np.prod(work.shape[:-1], dtype=np.int64))
     if length < 2 or rows == 0:
         return
     limits = target.info.limits
+    if algorithm is not None and not callable(getattr(algorithm, "schedule", None)):
+        raise UnsupportedTypeError(f"algorithm: expected a value such as Bitonic(), or None, found {algorithm!r}")
     chosen = algorithm or fitting_bitonic(key.word, limits.workgroup_bytes, limits.group_size)
     together = rows_together("x", length, work.dtype.itemsize, chosen.groups_of(length), target.info.name, limits)
     for first in range(0, rows, together):
         last = min(rows, first + together)
-        schedule = _schedule(chosen, key, last - first, length, order)
+        schedule = _schedule(_Plan(chosen, key, last - first, length, order))
         target.run(schedule, {"data": work.rows(first, last, length, dtype_of(key.element))})
 
 
+@attrs.frozen
+class _Plan:
+    """All that a schedule depends on."""
+
+    algorithm: SortAlgorithm
+    key: ArrayKey
+    rows: int
+    length: int
+    order: SortOrder
+
+
 @lru_cache(maxsize=512)
-def _schedule(algorithm: SortAlgorithm, key: ArrayKey, rows: int, length: int, order: SortOrder) -> Schedule:
+def _schedule(plan: _Plan) -> Schedule:
     """Kept, so that a target can keep what it has made of it."""
-    return algorithm.schedule(key, rows, length, order)
+    return plan.algorithm.schedule(plan.key, plan.rows, plan.length, plan.order)
 
 
 def rows_together(name: str, length: int, itemsize: int, groups: int, target: str, limits: Limits) -> int:
@@ -140,11 +156,9 @@ def rows_together(name: str, length: int, itemsize: int, groups: int, target: st
 
 def checked_axis(axis: object, ndim: int) -> int:
     """The axis counted from the front. Raises NumPy's AxisError where there is none."""
-    try:
-        number = operator.index(axis)  # type: ignore[arg-type]  # whether it has __index__ is what is asked here
-    except TypeError as error:
-        raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}") from error
-    return normalize_axis_index(number, ndim, "axis")
+    if not isinstance(axis, SupportsIndex):
+        raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}")
+    return normalize_axis_index(operator.index(axis), ndim, "axis")
 
 
 def _order(descending: bool) -> SortOrder:
@@ -154,13 +168,12 @@ def _order(descending: bool) -> SortOrder:
 def _checked_out(out: object, source: Operand) -> Operand:
     """The destination that the caller brought, if it fits."""
     found = operand("out", out)
-    if type(found) is not type(source) or isinstance(out, list | tuple):
-        raise UnsupportedTypeError(
-            f"out: expected an array of x's kind, {type(source.owner).__name__}, found {type(out).__name__}"
-        )
+    if type(found) is not type(source) or found.owner is not out:
+        raise UnsupportedTypeError(f"out: expected an array of x's kind, {kind_of(source.owner)}, found {kind_of(out)}")
     if found.shape != source.shape or found.dtype != source.dtype:
         raise InvalidArgumentError(
-            f"out: expected shape {source.shape} and dtype {source.dtype}, found shape {found.shape} and dtype {found.dtype}"
+            f"out: expected shape {source.shape} and dtype {source.dtype}, found shape {found.shape} and dtype "
+            f"{found.dtype}"
         )
     if found.read_only:
         raise InvalidArgumentError("out: expected an array that can be written, found a read-only one")

@@ -21,7 +21,7 @@ from .types.errors import InvalidArgumentError, UnsupportedTypeError
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
-KINDS = "a NumPy array, a nested list of numbers, a cupy array, a torch tensor, or anything with __cuda_array_interface__"
+KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with __cuda_array_interface__"
 
 
 class Operand(ABC):
@@ -53,7 +53,7 @@ class Operand(ABC):
 
     @abstractmethod
     def fresh(self) -> Operand:
-        """A new array of the same kind, shape, dtype and, as far as can be, order of axes; its contents are anything."""
+        """A new array of the same kind, shape, dtype and, where it can be, order of axes; it holds anything."""
 
     @abstractmethod
     def flattened(self) -> Operand:
@@ -68,8 +68,8 @@ class Operand(ABC):
         """A packed copy."""
 
     @abstractmethod
-    def assign(self, source: Self) -> None:
-        """Copies the elements of an operand of the same shape here."""
+    def assign(self, source: Operand) -> None:
+        """Copies the elements of an operand of the same kind and shape here."""
 
     @abstractmethod
     def rows(self, first: int, last: int, length: int, dtype: np.dtype[np.generic]) -> object:
@@ -140,7 +140,8 @@ class HostOperand(Operand):
     def pack(self) -> Operand:
         return HostOperand(np.array(self.values, native(self.dtype), order="C"))
 
-    def assign(self, source: Self) -> None:
+    def assign(self, source: Operand) -> None:
+        assert isinstance(source, HostOperand), "both are of one kind"
         self.values[...] = source.values
 
     def rows(self, first: int, last: int, length: int, dtype: np.dtype[np.generic]) -> object:
@@ -250,10 +251,15 @@ def operand(name: str, x: object) -> Operand:
     return HostOperand(_converted(name, x))
 
 
+def kind_of(x: object) -> str:
+    """What something is, for an error message."""
+    return type(x).__name__
+
+
 def _converted(name: str, x: object) -> HostArray:
     try:
         return cast(HostArray, np.asanyarray(x))
     except ValueError as error:
         raise InvalidArgumentError(f"{name}: expected {KINDS}; NumPy makes no array of it: {error}") from error
     except TypeError as error:
-        raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {type(x).__name__} ({error})") from error
+        raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {kind_of(x)} ({error})") from error

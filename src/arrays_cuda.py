@@ -7,9 +7,9 @@ they are cupy arrays.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Self, cast
+from typing import cast
 
 import attrs
 import cupy
@@ -71,8 +71,9 @@ class DeviceOperand(Operand):
     def pack(self) -> Operand:
         return self._seen(self.values.copy(order="C"))
 
-    def assign(self, source: Self) -> None:
-        self.values[...] = source.values
+    def assign(self, source: Operand) -> None:
+        assert isinstance(source, DeviceOperand), "both are of one kind"
+        cupy.copyto(self.values, source.values)
 
     def rows(self, first: int, last: int, length: int, dtype: np.dtype[np.generic]) -> object:
         return self.values.reshape(-1)[first * length : last * length].view(dtype)
@@ -100,7 +101,7 @@ class DeviceOperand(Operand):
         return self._at_work()
 
     @contextmanager
-    def _at_work(self) -> Iterator[None]:
+    def _at_work(self) -> Generator[None]:
         with self.values.device:
             if self.stream is None:
                 yield

@@ -1,4 +1,4 @@
-"""Stands in for a card: runs the Numba CUDA source that a kernel becomes, by plain Python, a thread an invocation.
+"""Stands in for a card: runs the Numba CUDA source of a kernel by plain Python, a thread an invocation.
 
 Functions here take the place of the intrinsics, device memory is the host's. What this cannot show is the
 intrinsics' own code: tests look at the PTX for that.
@@ -7,11 +7,10 @@ intrinsics' own code: tests look at the PTX for that.
 from __future__ import annotations
 
 import ctypes
-import math
 import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -51,8 +50,8 @@ class Memory:
 
     def _element(self, index: Scalar) -> np.ndarray[Any, np.dtype[Any]]:
         size = self._kind.dtype.itemsize
-        raw = (ctypes.c_char * size).from_address(self._address + size * int(index))
-        return np.frombuffer(raw, self._kind.dtype)
+        raw = (ctypes.c_uint8 * size).from_address(self._address + size * int(index))
+        return np.ctypeslib.as_array(raw).view(self._kind.dtype)
 
     def __getitem__(self, index: Scalar) -> Scalar:
         return self._element(index)[0]
@@ -93,6 +92,34 @@ class Group:
 
 
 _ATOMICS = threading.Lock()
+_MATH = SimpleNamespace(sqrt=np.sqrt, exp=np.exp, log=np.log)
+
+
+# What the intrinsics on one, two and three scalars mean.
+_UNARY: dict[str, Callable[[Scalar], Scalar]] = {
+    "count_ones": lambda a: ops.apply(ops.COUNT_ONES, a)[()],
+    "leading_zeros": lambda a: ops.apply(ops.LEADING_ZEROS, a)[()],
+    "trailing_zeros": lambda a: ops.apply(ops.TRAILING_ZEROS, a)[()],
+    "bits_u4": lambda a: a.view(np.uint32),
+    "bits_i4": lambda a: a.view(np.int32),
+    "bits_f4": lambda a: a.view(np.float32),
+    "bits_u8": lambda a: a.view(np.uint64),
+    "bits_i8": lambda a: a.view(np.int64),
+    "bits_f8": lambda a: a.view(np.float64),
+}
+_BINARY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
+    "divide": lambda a, b: a // b,
+    "remainder": lambda a, b: a % b,
+    "minimum": min,
+    "maximum": max,
+    "multiply_rounded": lambda a, b: a * b,
+    "shift_left": lambda a, amount: ops.apply(ops.SHL, a, amount)[()],
+    "shift_right": lambda a, amount: ops.apply(ops.SHR, a, amount)[()],
+}
+_TERNARY: dict[str, Callable[[Scalar, Scalar, Scalar], Scalar]] = {
+    "choose": lambda condition, a, b: a if condition else b,
+}
+_SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
 
 
 class Invocation:
@@ -116,7 +143,7 @@ class Invocation:
 
     def names(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in dir(self) if not name.startswith("_") and name != "names"}
-        return {**own, **KINDS, "math": math, "nan": math.nan, "inf": math.inf}
+        return {**own, **_SCALARS}
 
     # -- memory -------------------------------------------------------------------------------------------
 
@@ -166,26 +193,6 @@ class Invocation:
     def atomic_store(self, memory: Memory, index: Scalar, value: Scalar) -> None:
         self._update(memory, index, lambda _: value)
 
-    # -- operations ---------------------------------------------------------------------------------------
-
-    divide = staticmethod(lambda a, b: a // b)
-    remainder = staticmethod(lambda a, b: a % b)
-    minimum = staticmethod(lambda a, b: min(a, b))
-    maximum = staticmethod(lambda a, b: max(a, b))
-    multiply_rounded = staticmethod(lambda a, b: a * b)
-    choose = staticmethod(lambda condition, a, b: a if condition else b)
-    shift_left = staticmethod(lambda a, amount: ops.apply(ops.SHL, a, amount)[()])
-    shift_right = staticmethod(lambda a, amount: ops.apply(ops.SHR, a, amount)[()])
-    count_ones = staticmethod(lambda a: ops.apply(ops.COUNT_ONES, a)[()])
-    leading_zeros = staticmethod(lambda a: ops.apply(ops.LEADING_ZEROS, a)[()])
-    trailing_zeros = staticmethod(lambda a: ops.apply(ops.TRAILING_ZEROS, a)[()])
-    bits_u4 = staticmethod(lambda a: a.view(np.uint32))
-    bits_i4 = staticmethod(lambda a: a.view(np.int32))
-    bits_f4 = staticmethod(lambda a: a.view(np.float32))
-    bits_u8 = staticmethod(lambda a: a.view(np.uint64))
-    bits_i8 = staticmethod(lambda a: a.view(np.int64))
-    bits_f8 = staticmethod(lambda a: a.view(np.float64))
-
     # -- lanes --------------------------------------------------------------------------------------------
 
     def _seen(self, mask: Scalar, value: Scalar) -> list[Scalar]:
@@ -231,7 +238,11 @@ class Invocation:
 def _signature(source: str) -> Sequence[Kind | Pointer]:
     """What a kernel takes, as its source says."""
     line = next(line for line in source.splitlines() if line.startswith("SIGNATURE"))
-    fakes = SimpleNamespace(CPointer=Pointer, void=lambda *kinds: kinds)
+
+    def void(*kinds: Kind | Pointer) -> Sequence[Kind | Pointer]:
+        return kinds
+
+    fakes = SimpleNamespace(CPointer=Pointer, void=void)
     found: Sequence[Kind | Pointer] = eval(line.partition("=")[2], {"types": fakes, **KINDS})
     return found
 
@@ -242,8 +253,9 @@ def _decoded(kind: Kind | Pointer, argument: Any) -> Scalar | Memory:
         assert type(argument) is int
         return Memory(argument, kind.kind)
     assert isinstance(argument, np.generic), f"{argument!r} would travel as eight bytes"
-    assert argument.dtype.itemsize == kind.dtype.itemsize
-    return argument.view(kind.dtype)
+    scalar = cast(Scalar, argument)
+    assert scalar.nbytes == kind.dtype.itemsize
+    return scalar.view(kind.dtype)
 
 
 def run_kernel(source: str, groups: int, group_size: int, arguments: Sequence[Any], dynamic_bytes: int) -> None:

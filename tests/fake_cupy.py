@@ -1,6 +1,6 @@
-"""As much of cupy as the CUDA target uses, on the host's memory: for the target's host side where there is no card.
+"""As much of cupy as the CUDA target uses, on the host's memory: for machines that have no card.
 
-A kernel's machine code is its source, run by the stand-in. Streams and events only note what was asked of them.
+A kernel's machine code is its source, run by the stand-in. Streams and events only note what they are asked.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ current_stream = Stream()
 
 
 class Device:
-    def __init__(self, id: int) -> None:
-        self.id = id
+    def __init__(self, id: int | None = None) -> None:
+        self.id = current_device[0] if id is None else id
         self.compute_capability = "90"
         self.mem_info = (1 << 30, 1 << 37)
         self.attributes = {
@@ -91,9 +91,7 @@ class Function:
         self.ptr = 0x77
         self._source = source
 
-    def __call__(
-        self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], shared_mem: int = 0
-    ) -> None:
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], shared_mem: int = 0) -> None:
         log.append("launch")
         run_kernel(self._source, grid[0], block[0], args, shared_mem)
 
@@ -116,6 +114,18 @@ def _alloc(size: int) -> MemoryPointer:
     return MemoryPointer(size)
 
 
+def _properties(device: int) -> dict[str, bytes]:
+    return {"name": b"Card of the tests"}
+
+
+def _pointer_attributes(pointer: int) -> SimpleNamespace:
+    return SimpleNamespace(device=0)
+
+
+def _set_attribute(function: int, attribute: int, value: int) -> None:
+    log.append(f"attribute {attribute} {value}")
+
+
 def module() -> ModuleType:
     """The fake, to be put into sys.modules."""
     cupy = ModuleType("cupy")
@@ -123,17 +133,17 @@ def module() -> ModuleType:
         CUDARuntimeError=CUDARuntimeError,
         getDeviceCount=lambda: 2,
         getDevice=lambda: current_device[0],
-        getDeviceProperties=lambda device: {"name": b"Card of the tests"},
+        getDeviceProperties=_properties,
         driverGetVersion=lambda: 13000,
         runtimeGetVersion=lambda: 13020,
-        pointerGetAttributes=lambda pointer: SimpleNamespace(device=0),
+        pointerGetAttributes=_pointer_attributes,
         memcpyAsync=_copy,
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,
     )
     driver = SimpleNamespace(
         CUDADriverError=CUDADriverError,
-        funcSetAttribute=lambda function, attribute, value: log.append(f"attribute {attribute} {value}"),
+        funcSetAttribute=_set_attribute,
     )
     cuda = SimpleNamespace(
         runtime=runtime, driver=driver, alloc=_alloc, Device=Device, ExternalStream=Stream,

@@ -26,6 +26,7 @@ from gpusort.types.scalars import U32
 HERE = Span(__file__, 1)
 _BINARY = (ops.ADD, ops.SUB, ops.MUL, ops.XOR, ops.AND, ops.OR, ops.MIN, ops.MAX, ops.SHR)
 _REGISTERS = 3
+_TABLE = 64
 
 
 def random_program(seed: int, group_size: int) -> ir.Program:
@@ -52,6 +53,7 @@ class _Generator:
     def __init__(self, rng: random.Random, group_size: int) -> None:
         self.rng = rng
         self.data = ir.Memory("data", ir.Space.STORAGE, Type.U32)
+        self.table = ir.Memory("table", ir.Space.STORAGE, Type.U32)
         self.tile = ir.Memory("tile", ir.Space.WORKGROUP, Type.U32, group_size)
         self.registers = ir.Memory("kept", ir.Space.REGISTERS, Type.U32, _REGISTERS)
         self.group_size = group_size
@@ -63,9 +65,7 @@ class _Generator:
     def program(self) -> ir.Program:
         body: list[ir.Statement] = [ir.Assign(u, _const(k + 2), HERE) for k, u in enumerate(self.uniform)]
         body += [ir.Load(x, self.data, self._global(), HERE) for x in self.lanes]
-        body += [
-            ir.Store(self.registers, _const(k), self._read(self.lanes[0]), HERE) for k in range(_REGISTERS)
-        ]
+        body += [ir.Store(self.registers, _const(k), self._read(self.lanes[0]), HERE) for k in range(_REGISTERS)]
         body += self.block(8, depth=0, uniform=True)
         mixed: ir.Expression = _const(1)
         for variable in self.lanes + self.uniform:
@@ -76,7 +76,7 @@ class _Generator:
             mixed = _apply(ops.ADD, _apply(ops.MUL, mixed, _const(31)), self._read(value))
         body.append(ir.Store(self.data, self._global(), mixed, HERE))
         variables = (*self.uniform, *self.lanes, *self.extra)
-        memories = (self.data, self.tile, self.registers)
+        memories = (self.data, self.table, self.tile, self.registers)
         return ir.Program("mixed", self.group_size, (self.limit,), memories, variables, tuple(body), HERE)
 
     # -- statements -------------------------------------------------------------------------------------
@@ -89,12 +89,10 @@ class _Generator:
         if uniform:
             kinds += ["uniform", "uniform", "exchange", "subgroup", "subgroup"]
         if depth < 3:
-            kinds += ["if", "for", "while"]
+            kinds += ["if", "for", "while", "rows"]
         match self.rng.choice(kinds):
             case "lane":
-                return [
-                    ir.Assign(self.rng.choice(self.lanes), self.expression(self.lanes + self.uniform), HERE)
-                ]
+                return [ir.Assign(self.rng.choice(self.lanes), self.expression(self.lanes + self.uniform), HERE)]
             case "uniform":
                 return [ir.Assign(self.rng.choice(self.uniform), self.expression(self.uniform), HERE)]
             case "registers":
@@ -110,14 +108,14 @@ class _Generator:
                 return [self.branch(depth, uniform)]
             case "for":
                 return [self.loop(depth, uniform)]
+            case "rows":
+                return [self.rows(depth, uniform)]
             case _:
                 return self.countdown(depth, uniform)
 
     def exchange(self) -> list[ir.Statement]:
         local = ir.Identity(ir.Builtin.LOCAL_ID, HERE)
-        other = _apply(
-            ops.MOD, _apply(ops.ADD, local, _const(self.rng.randint(1, 9))), _const(self.group_size)
-        )
+        other = _apply(ops.MOD, _apply(ops.ADD, local, _const(self.rng.randint(1, 9))), _const(self.group_size))
         return [
             ir.Barrier(HERE),
             ir.Store(self.tile, local, self.expression(self.lanes), HERE),
@@ -126,9 +124,7 @@ class _Generator:
         ]
 
     def subgroup(self) -> ir.Statement:
-        op = self.rng.choice(
-            [SubgroupOp.ADD, SubgroupOp.EXCLUSIVE_ADD, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN]
-        )
+        op = self.rng.choice([SubgroupOp.ADD, SubgroupOp.EXCLUSIVE_ADD, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN])
         operands: tuple[ir.Expression, ...] = (self.expression(self.lanes),)
         if op.operand_count == 2:
             operands += (_apply(ops.AND, self.expression(self.lanes), _const(7)),)
@@ -150,9 +146,28 @@ class _Generator:
             body.insert(self.rng.randint(0, len(body)), leave)
         target = self.rng.choice(self.uniform if same else self.lanes)
         body.append(ir.Assign(target, _apply(ops.ADD, self._read(target), self._read(variable)), HERE))
-        return ir.For(
-            variable, _const(self.rng.randint(0, 1)), stop, _const(self.rng.randint(1, 2)), tuple(body), HERE
-        )
+        return ir.For(variable, _const(self.rng.randint(0, 1)), stop, _const(self.rng.randint(1, 2)), tuple(body), HERE)
+
+    def rows(self, depth: int, uniform: bool) -> ir.Statement:
+        """A loop in which neighbouring lanes read neighbours: start, stop and step of all kinds."""
+        i, found, changed = self._fresh("row"), self._fresh("found"), self.rng.choice(self.lanes)
+        local = ir.Identity(ir.Builtin.LOCAL_ID, HERE)
+        step = _apply(ops.ADD, _apply(ops.MOD, self.expression(self.uniform), _const(9)), _const(1))
+        stop = _apply(ops.MOD, self.expression(self.uniform + self.lanes), _const(_TABLE - 16))
+        body: list[ir.Statement] = [
+            ir.Load(found, self.table, self._read(i), HERE),
+            ir.Assign(
+                changed,
+                _apply(ops.ADD, _apply(ops.MUL, self._read(changed), _const(3)), self._read(found)),
+                HERE,
+            ),
+        ]
+        start: ir.Expression = _apply(ops.ADD, local, _const(self.rng.randint(0, 5)))
+        if self.rng.random() < 0.3:  # the same values for all lanes; the lane comes in at the load
+            start, stop = _const(1), _apply(ops.MOD, self.expression(self.uniform), _const(_TABLE - 16))
+            body[0] = ir.Load(found, self.table, _apply(ops.ADD, self._read(i), local), HERE)
+        body += self.block(2, depth=depth + 1, uniform=uniform and self.rng.random() < 0.2)
+        return ir.For(i, start, stop, step, tuple(body), HERE)
 
     def countdown(self, depth: int, uniform: bool) -> list[ir.Statement]:
         same = uniform and self.rng.random() < 0.6
@@ -204,9 +219,12 @@ class _Generator:
 def test_random_programs_mean_what_the_simulator_says(group_size: int) -> None:
     for seed in range(3):
         program, count = random_program(seed, group_size), group_size * 3
-        step = Step(program, (Buffer("data", U32, count, Role.INOUT),), (seed * 7 % 13,), 3)
+        data: Buffer[object] = Buffer("data", U32, count, Role.INOUT)
+        rows: Buffer[object] = Buffer("table", U32, _TABLE, Role.INPUT)
+        step = Step(program, (data, rows), (seed * 7 % 13,), 3)
+        table = np.arange(_TABLE, dtype=np.uint32) * np.uint32(2654435761)
         mine = np.random.default_rng(seed).integers(0, 1 << 32, count, dtype=np.uint32)
         theirs = mine.copy()
-        CpuTarget().run_steps([step], {"data": mine})
-        Simulator(subgroup_size=subgroup_size(group_size)).run_steps((step,), {"data": theirs})
+        CpuTarget().run_steps([step], {"data": mine, "table": table})
+        Simulator(subgroup_size=subgroup_size(group_size)).run_steps((step,), {"data": theirs, "table": table})
         np.testing.assert_array_equal(mine, theirs, err_msg=f"seed {seed}")

@@ -82,9 +82,7 @@ def _same_as_simulated(launch: Callable[..., Launch], group_size: int, width: in
     values = np.random.default_rng(3).integers(0, 1 << 32, count, dtype=np.uint32)
     mine, theirs = np.zeros(count * width, np.uint64), np.zeros(count * width, np.uint64)
     run(made, data=values, found=mine)
-    Simulator(subgroup_size=subgroup_size(group_size)).run_steps(
-        (specialise(made),), {"data": values, "found": theirs}
-    )
+    Simulator(subgroup_size=subgroup_size(group_size)).run_steps((specialise(made),), {"data": values, "found": theirs})
     np.testing.assert_array_equal(mine, theirs)
 
 
@@ -127,6 +125,28 @@ def test_control_flow_around_barriers(group_size: int, rounds: int) -> None:
     run(launch, data=mine)
     Simulator().run_steps((specialise(launch),), {"data": theirs})
     np.testing.assert_array_equal(mine, theirs)
+
+
+@kernel
+def sum_rows(cx: Invocation, data: Storage[U32], sums: Storage[U32], n: U32) -> None:
+    """Grid-stride: neighbouring lanes read neighbouring elements."""
+    total = U32(0)
+    for i in dynamic_range(cx.global_id, n, cx.num_groups * cx.group_size):
+        total = total + data[i]
+    sums[cx.global_id] = total
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 63, 64, 65, 1000])
+def test_a_grid_stride_loop_runs_with_the_lanes_inside(count: int) -> None:
+    data, sums = buffer("data", U32, count, Role.INPUT), buffer("sums", U32, 32, Role.OUTPUT)
+    launch = sum_rows.launch(Grid(2, 16), data, sums, U32(count))
+    values = np.random.default_rng(count).integers(0, 1 << 32, count, dtype=np.uint32)
+    found = np.zeros(32, np.uint32)
+    run(launch, data=values, sums=found)
+    padded = np.concatenate([values, np.zeros(-count % 32, np.uint32)]).reshape(-1, 32)
+    np.testing.assert_array_equal(found, padded.sum(axis=0, dtype=np.uint32))
+    text = TARGET.source(specialise(launch))
+    assert text.index("for i_turn_at in range(") < text.rindex("for lane in range(16):")
 
 
 @kernel

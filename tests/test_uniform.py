@@ -136,9 +136,7 @@ def ballot_of_some(cx: Invocation, data: Storage[U32], limit: U32) -> None:
     ],
     ids=lambda value: value.name if isinstance(value, Kernel) else "",
 )
-def test_a_barrier_that_some_miss_is_an_error(
-    of: Kernel[Storage[U32], U32], what: str, at: str, because: str
-) -> None:
+def test_a_barrier_that_some_miss_is_an_error(of: Kernel[Storage[U32], U32], what: str, at: str, because: str) -> None:
     with pytest.raises(KernelError) as caught:
         check_uniform(program_of(of))
     expected = (

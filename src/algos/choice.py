@@ -36,7 +36,7 @@ class SortAlgorithm(Protocol):
 class Bitonic:
     """The bitonic network. It needs no memory besides the array, and does the same whatever the data."""
 
-    policy: BitonicPolicy = BitonicPolicy()
+    policy: BitonicPolicy = attrs.field(factory=BitonicPolicy)
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
         return bitonic_sort(key, rows, length, order, self.policy)

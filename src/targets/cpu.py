@@ -47,9 +47,7 @@ class CpuTarget:
         threads = thread_count()
         compiler = f"numba {_version('numba')}, llvmlite {_version('llvmlite')}"
         driver = f"{compiler}, {threads} thread{'s' if threads > 1 else ''}"
-        return TargetInfo(
-            "cpu", _processor(), driver, _LIMITS, frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
-        )
+        return TargetInfo("cpu", _processor(), driver, _LIMITS, frozenset({Capability.FLOAT64, Capability.SUBGROUPS}))
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Runs all launches on NumPy arrays, in place."""
@@ -76,9 +74,7 @@ class CpuTarget:
         return kernel
 
 
-def _launch(
-    kernel: Kernel, step: Step, views: tuple[np.ndarray[tuple[int], np.dtype[np.generic]], ...]
-) -> None:
+def _launch(kernel: Kernel, step: Step, views: tuple[np.ndarray[tuple[int], np.dtype[np.generic]], ...]) -> None:
     """One launch: on this thread, or in pieces of some workgroups each on all of them."""
     groups = step.groups
     values = [_scalar(p.type, value) for p, value in zip(step.program.parameters, step.values, strict=True)]

@@ -45,9 +45,7 @@ class Binding:
     def views(self, step: Step) -> tuple[Array, ...]:
         """A launch's arrays in the order of its kernel, as arrays of scalars."""
         pairs = zip(step.buffers, step.program.storage, strict=True)
-        return tuple(
-            self.arrays[buffer.name].view(memory_type(memory.type).dtype) for buffer, memory in pairs
-        )
+        return tuple(self.arrays[buffer.name].view(memory_type(memory.type).dtype) for buffer, memory in pairs)
 
     def hand_back(self) -> None:
         for array, copy in self.copies:
@@ -60,12 +58,7 @@ def _checked(buffer: Buffer[object], array: object) -> Array:
     if not isinstance(array, np.ndarray):
         raise InvalidArgumentError(f"{wanted}, found {'nothing' if array is None else type(array).__name__}")
     array = cast("npt.NDArray[np.generic]", array)
-    if (
-        array.ndim != 1
-        or array.nbytes != buffer.nbytes
-        or not array.flags.c_contiguous
-        or array.dtype.hasobject
-    ):
+    if array.ndim != 1 or array.nbytes != buffer.nbytes or not array.flags.c_contiguous or array.dtype.hasobject:
         found = f"shape {array.shape} of {array.dtype}, strides {array.strides}"
         raise InvalidArgumentError(f"{wanted}, found {found}")
     if buffer.role is not Role.INPUT and not array.flags.writeable:

@@ -76,6 +76,5 @@ def exposed_reads(block: ir.Block) -> set[ir.Variable]:
 def _breaks(block: ir.Block) -> bool:
     """Whether the block may leave the loop it stands in."""
     return any(
-        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (_breaks(s.then) or _breaks(s.otherwise)))
-        for s in block
+        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (_breaks(s.then) or _breaks(s.otherwise))) for s in block
     )

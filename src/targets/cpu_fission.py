@@ -20,11 +20,9 @@ from ..kernel import ir
 from ..kernel.passes.uniform import Uniformity, expressions_of, variables_in
 from ..types.ops import SubgroupOp
 from .cpu_exposed import exposed_reads
-from .cpu_interchange import Interchange, interchanges
+from .cpu_interchange import Interchange, Rounds, interchanges
 
-SHUFFLES = frozenset(
-    {SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN}
-)
+SHUFFLES = frozenset({SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN})
 
 
 @attrs.frozen(eq=False)
@@ -52,11 +50,10 @@ class Combine:
 
 
 @attrs.frozen
-class Widest:
-    """Between two regions: the greatest value a variable has in any lane."""
+class Count:
+    """Between two regions: the least and the most rounds that a lane has."""
 
-    of: ir.Variable
-    into: ir.Variable
+    rounds: Rounds
 
 
 @attrs.frozen
@@ -89,7 +86,7 @@ class GroupBreak:
     statement: ir.Break
 
 
-Piece: TypeAlias = Region | Combine | Widest | GroupAssign | GroupIf | GroupFor | GroupWhile | GroupBreak
+Piece: TypeAlias = Region | Combine | Count | GroupAssign | GroupIf | GroupFor | GroupWhile | GroupBreak
 Pieces: TypeAlias = tuple[Piece, ...]
 
 
@@ -109,7 +106,7 @@ def fission(program: ir.Program, uniformity: Uniformity) -> Fission:
     turned = interchanges(program, uniformity)
     variables = (*program.variables, *(v for turn in turned.values() for v in turn.variables))
     rounds = [turn.rounds for turn in turned.values() if turn.rounds is not None]
-    varying = uniformity.varying | {v for found in rounds for v in found.own}
+    varying = uniformity.varying | {v for found in rounds for v in (found.origin, found.trips)}
     group: frozenset[ir.Variable] = frozenset()
     while True:
         cutter = _Cutter(group, turned)
@@ -188,8 +185,8 @@ class _Cutter:
                     close()
                     turned = self.turned[id(statement)]
                     if turned.rounds is not None:
-                        pieces.append(Widest(turned.rounds.own[1], turned.rounds.most))
-                    pieces.append(self._control(turned.loop, in_group_loop))
+                        pieces.append(Count(turned.rounds))
+                    pieces.extend(self._control(loop, in_group_loop) for loop in turned.loops)
                 case ir.If() | ir.For() | ir.While() | ir.Break():
                     close()
                     pieces.append(self._control(statement, in_group_loop))

@@ -1,9 +1,9 @@
-"""Loops that are better run with the lanes inside: those that read side by side what the lanes read.
+"""Loops that are better run with the lanes inside: those in which neighbouring lanes read neighbours.
 
-A grid-stride loop leaps over memory within one lane, while the lanes of a workgroup together read a whole row. On a
-CPU the loop therefore goes outside and the lanes inside: for each round, all lanes. Lanes do not see one another
-between barriers, so their order is free. Rounds may differ in number from lane to lane; a lane that is through sits
-out the rest.
+A grid-stride loop leaps over memory within one lane, while the lanes of a workgroup together read a row.
+On a CPU the loop therefore goes outside and the lanes inside: for each round, all lanes. Lanes do not see one
+another between barriers, so their order is free. Lanes may differ in their number of rounds: as many as all
+have are run without a question, the rest only in the lanes that have them.
 """
 
 from __future__ import annotations
@@ -20,46 +20,55 @@ from ..types.layout import Type
 
 @attrs.frozen(eq=False)
 class Rounds:
-    """Where lanes differ in what they run through: a lane's first value and number of rounds, and the most of all."""
+    """Where lanes differ in what they run through: found before the loop, by each lane, then over all."""
 
     prologue: ir.Block
-    own: tuple[ir.Variable, ir.Variable]  # a lane's first value, a lane's number of rounds
+    origin: ir.Variable  # a lane's first value
+    trips: ir.Variable  # a lane's number of rounds
+    least: ir.Variable  # of the rounds of all lanes
     most: ir.Variable
     step: ir.Variable
+    turn: ir.Variable
 
 
 @attrs.frozen(eq=False)
 class Interchange:
-    """A loop that the group runs, with the lanes inside. Without `rounds` all lanes run through the same values."""
+    """What the group runs in place of a loop, lanes inside. Without `rounds` lanes do not differ."""
 
-    loop: ir.For
+    loops: tuple[ir.For, ...]
     rounds: Rounds | None
 
     @property
     def variables(self) -> tuple[ir.Variable, ...]:
         """Those that the program does not have."""
-        rounds = self.rounds
-        return () if rounds is None else (*rounds.own, rounds.most, rounds.step, self.loop.variable)
+        r = self.rounds
+        return () if r is None else (r.origin, r.trips, r.least, r.most, r.step, r.turn)
 
 
 def interchanges(program: ir.Program, uniformity: Uniformity) -> Mapping[int, Interchange]:
     """The loops to turn, by the id of their statement. All stand in uniform control."""
-    slopes = _Slopes(program, uniformity)
-    return {
-        id(loop): _turned(loop) if loop.variable in uniformity.varying else Interchange(loop, None)
-        for loop in _loops(program.body, uniformity)
-        if uniformity.of(loop.step) and not _leaves(loop.body) and slopes.read_side_by_side(loop.body)
-    }
+    values = _Values(program, uniformity)
+    found: dict[int, Interchange] = {}
+    waiting = [program.body]
+    while waiting:
+        for loop in _loops(waiting.pop(), uniformity):
+            if _leaves(loop.body) or not uniformity.of(loop.step) or not values.read_side_by_side(loop.body):
+                continue
+            if loop.variable in uniformity.varying:
+                found[id(loop)] = _turned(loop, values)
+            else:
+                found[id(loop)] = Interchange((loop,), None)
+                waiting.append(loop.body)
+    return found
 
 
-def _turned(loop: ir.For) -> Interchange:
-    """for v in start..stop by step: body -> for turn in 0..most: if turn < trips: v = origin + turn * step; body"""
+def _turned(loop: ir.For, values: _Values) -> Interchange:
+    """`for v in start..stop: body` becomes `for turn in 0..least: v = start + turn * step; body`, and for the
+    turns in least..most the same, where turn < trips."""
     span, name = loop.span, loop.variable.name
-    origin = ir.Variable(f"{name}_from", Type.U32)
-    trips = ir.Variable(f"{name}_trips", Type.U32)
-    most = ir.Variable(f"{name}_most", Type.U32)
-    step = ir.Variable(f"{name}_step", Type.U32)
-    turn = ir.Variable(f"{name}_turn", Type.U32)
+    origin, trips, least, most, step, turn = (
+        ir.Variable(f"{name}_{word}", Type.U32) for word in ("from", "trips", "least", "most", "step", "turn")
+    )
 
     def number(value: int) -> ir.Expression:
         return ir.Const(value, Type.U32, span)
@@ -73,24 +82,24 @@ def _turned(loop: ir.For) -> Interchange:
     ahead = apply(ops.SUB, apply(ops.SUB, loop.stop, read(origin)), number(1))
     rounds = apply(ops.ADD, apply(ops.FLOORDIV, ahead, read(step)), number(1))
     some = apply(ops.LT, read(origin), loop.stop, type=Type.BOOL)
-    here = apply(ops.ADD, read(origin), apply(ops.MUL, read(turn), read(step)))
-    guarded = ir.If(
-        apply(ops.LT, read(turn), read(trips), type=Type.BOOL),
-        (ir.Assign(loop.variable, here, span), *loop.body),
-        (),
-        span,
-    )
     prologue = (
         ir.Assign(step, loop.step, span),
         ir.Assign(origin, loop.start, span),
         ir.Assign(trips, apply(ops.SELECT, some, rounds, number(0)), span),
     )
-    turned = ir.For(turn, number(0), read(most), number(1), (guarded,), span)
-    return Interchange(turned, Rounds(prologue, (origin, trips), most, step))
+    first = values.written_out(loop.start) or read(origin)  # LLVM sees rows where it sees the lane's number
+    here = ir.Assign(loop.variable, apply(ops.ADD, first, apply(ops.MUL, read(turn), read(step))), span)
+    body = (here, *loop.body)
+    mine = apply(ops.LT, read(turn), read(trips), type=Type.BOOL)
+    loops = (
+        ir.For(turn, number(0), read(least), number(1), body, span),
+        ir.For(turn, read(least), read(most), number(1), (ir.If(mine, body, (), span),), span),
+    )
+    return Interchange(loops, Rounds(prologue, origin, trips, least, most, step, turn))
 
 
-class _Slopes:
-    """By how much an index grows from one lane to the next, where that is a plain number."""
+class _Values:
+    """What variables that are assigned in one place stand for."""
 
     def __init__(self, program: ir.Program, uniformity: Uniformity) -> None:
         self._uniformity = uniformity
@@ -109,6 +118,8 @@ class _Slopes:
                 case _:
                     pass
         self._defined = {variable: found[0] for variable, found in values.items() if len(found) == 1}
+        looping = {statement.variable for statement in _all(program.body) if isinstance(statement, ir.For)}
+        self._assigned = {v: value for v, value in self._defined.items() if v not in looping}
 
     def read_side_by_side(self, block: ir.Block) -> bool:
         """Whether neighbouring lanes touch neighbouring elements of storage."""
@@ -119,7 +130,21 @@ class _Slopes:
             for statement in _all(block)
         )
 
+    def written_out(self, expression: ir.Expression) -> ir.Expression | None:
+        """The same value without variables: of what a launch leaves as it is. None if it needs more."""
+        match expression:
+            case ir.Read():
+                value = self._assigned.get(expression.variable)
+                return None if value is None else self.written_out(value)
+            case ir.Apply():
+                operands = [self.written_out(operand) for operand in expression.operands]
+                known = tuple(operand for operand in operands if operand is not None)
+                return attrs.evolve(expression, operands=known) if len(known) == len(operands) else None
+            case _:
+                return expression
+
     def _slope(self, expression: ir.Expression) -> int | None:
+        """By how much the value grows from one lane to the next, where that is a plain number."""
         if self._uniformity.of(expression):
             return 0
         match expression:
@@ -176,6 +201,5 @@ def _waits(block: ir.Block) -> bool:
 def _leaves(block: ir.Block) -> bool:
     """Whether a break in the block leaves the loop around it."""
     return any(
-        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (_leaves(s.then) or _leaves(s.otherwise)))
-        for s in block
+        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (_leaves(s.then) or _leaves(s.otherwise))) for s in block
     )

@@ -9,6 +9,7 @@ from .cpu_exposed import flow_of
 from .cpu_fission import (
     SHUFFLES,
     Combine,
+    Count,
     Exchange,
     Fission,
     GroupAssign,
@@ -18,9 +19,9 @@ from .cpu_fission import (
     GroupWhile,
     Pieces,
     Region,
-    Widest,
     region_statements,
 )
+from .cpu_registers import private_registers
 from .cpu_writer import Writer
 from .numba_text import TYPE_NAMES
 from .render import Lines
@@ -41,11 +42,10 @@ class LaneWriter(Writer):
         self.fission = fission
         self.size = program.group_size
         self.subgroup = subgroup_size(self.size)
-        self._private = _private_registers(fission)
+        self._private = private_registers(fission)
         self._lane_arrays = {v: self.names.of(_Own(), f"{v.name}_lanes") for v in self._kept()}
         self._slots = {
-            key: self.names.of(_Own(), f"{key[0]}_{TYPE_NAMES[key[1]]}_{key[2]}")
-            for key in _slots_of(fission)
+            key: self.names.of(_Own(), f"{key[0]}_{TYPE_NAMES[key[1]]}_{key[2]}") for key in _slots_of(fission)
         }
 
     # -- what differs from one lane alone -----------------------------------------------------------------
@@ -111,8 +111,8 @@ class LaneWriter(Writer):
                     self._region(piece)
                 case Combine():
                     self._combine(piece.exchange)
-                case Widest():
-                    self._widest(piece)
+                case Count():
+                    self._count(piece)
                 case GroupAssign() | GroupBreak():
                     self.statement(piece.statement)
                 case GroupIf():
@@ -136,12 +136,14 @@ class LaneWriter(Writer):
                         self.leave_unless(piece.statement.condition)
                         self.pieces(piece.body)
 
-    def _widest(self, piece: Widest) -> None:
-        most = self.variable(piece.into)
-        self.lines.add(f"{most} = u4(0)")
+    def _count(self, piece: Count) -> None:
+        least, most = self.variable(piece.rounds.least), self.variable(piece.rounds.most)
+        trips = self._lane_arrays[piece.rounds.trips]
+        self.lines.add(f"{least} = {most} = {trips}[0]")
         self.lines.add(f"for lane in range({self.size}):")
         with self.lines.indented():
-            self.lines.add(f"{most} = u4(max({most}, {self._lane_arrays[piece.of]}[lane]))")
+            self.lines.add(f"{least} = u4(min({least}, {trips}[lane]))")
+            self.lines.add(f"{most} = u4(max({most}, {trips}[lane]))")
 
     def _region(self, region: Region) -> None:
         flow = flow_of(region_statements(region))
@@ -226,17 +228,13 @@ class LaneWriter(Writer):
                     self._each("lane", f"{found}[lead + lane] = total")
                 case SubgroupOp.EXCLUSIVE_ADD:
                     self.lines.add("total = u4(0)")
-                    self._each(
-                        "lane", f"{found}[lead + lane] = total", f"total = u4(total + {given}[lead + lane])"
-                    )
+                    self._each("lane", f"{found}[lead + lane] = total", f"total = u4(total + {given}[lead + lane])")
                 case SubgroupOp.MATCH:
                     self.lines.add("for lane in range(count):")
                     with self.lines.indented():
                         self.lines.add(f"mine = {given}[lead + lane]")
                         self.lines.add("mask = u8(0)")
-                        self._each(
-                            "other", f"mask = u8(mask | (u8({given}[lead + other] == mine) << u8(other)))"
-                        )
+                        self._each("other", f"mask = u8(mask | (u8({given}[lead + other] == mine) << u8(other)))")
                         self.lines.add(f"{found}[lead + lane] = mask")
                 case _:
                     raise AssertionError(f"{statement.span}: no way to combine {statement.op}")
@@ -266,46 +264,3 @@ def _slots_of(fission: Fission) -> list[tuple[str, Type, int]]:
 
 def _held(type: Type, value: str) -> str:
     return f"u1({value})" if type is Type.BOOL else value
-
-
-def _private_registers(fission: Fission) -> frozenset[ir.Memory]:
-    """Register arrays that one region alone uses, outside of group loops: one array does for all lanes."""
-    users: dict[ir.Memory, int] = {}
-
-    def visit(pieces: Pieces, weight: int) -> None:
-        for piece in pieces:
-            match piece:
-                case Region():
-                    for memory in _registers_in(piece.statements):
-                        users[memory] = users.get(memory, 0) + weight
-                case GroupIf():
-                    visit(piece.then, weight)
-                    visit(piece.otherwise, weight)
-                case GroupFor():
-                    visit(piece.body, 2)
-                case GroupWhile():
-                    visit(piece.head, 2)
-                    visit(piece.body, 2)
-                case Combine() | Widest() | GroupAssign() | GroupBreak():
-                    pass
-
-    visit(fission.pieces, 1)
-    return frozenset(memory for memory, weight in users.items() if weight == 1)
-
-
-def _registers_in(block: ir.Block) -> set[ir.Memory]:
-    found: set[ir.Memory] = set()
-    for statement in block:
-        match statement:
-            case ir.Load() | ir.Store():
-                if statement.memory.space is ir.Space.REGISTERS:
-                    found.add(statement.memory)
-            case ir.If():
-                found |= _registers_in(statement.then) | _registers_in(statement.otherwise)
-            case ir.For():
-                found |= _registers_in(statement.body)
-            case ir.While():
-                found |= _registers_in(statement.head) | _registers_in(statement.body)
-            case _:
-                pass
-    return found

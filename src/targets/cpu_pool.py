@@ -121,27 +121,28 @@ def thread_count() -> int:
 
 
 @attrs.define
-class _Shared:
-    """The process's pool."""
+class _Pools:
+    """The process's pools, by their number of threads: one, unless the environment changes its mind."""
 
-    pool: Pool | None = None
+    made: dict[int, Pool] = attrs.field(factory=dict[int, Pool])
     making: threading.Lock = attrs.field(factory=threading.Lock)
 
     def forget(self) -> None:
         """In a forked child the helpers do not exist, nor does a thread that may hold the lock."""
-        self.pool = None
+        self.made = {}
         self.making = threading.Lock()
 
 
-_shared = _Shared()
+_pools = _Pools()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_shared.forget)
+    os.register_at_fork(after_in_child=_pools.forget)
 
 
 def shared_pool() -> Pool:
-    """The process's pool; a new one when the number of threads asked for has changed."""
+    """The process's pool of as many threads as are asked for now."""
     wanted = thread_count()
-    with _shared.making:
-        if _shared.pool is None or _shared.pool.threads != wanted:
-            _shared.pool = Pool(wanted)
-        return _shared.pool
+    with _pools.making:
+        pool = _pools.made.get(wanted)
+        if pool is None:
+            pool = _pools.made[wanted] = Pool(wanted)
+        return pool

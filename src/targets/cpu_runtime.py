@@ -29,9 +29,7 @@ def stack(typing: TypingContext, element: types.Type, count: types.Type) -> Type
         return None
     length, pointer = count.literal_value, types.CPointer(element.instance_type)
 
-    def emit(
-        context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values
-    ) -> llvm.Value:
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values) -> llvm.Value:
         item = context.get_data_type(pointer.dtype)
         with builder.goto_entry_block():
             array = builder.alloca(llvm.ArrayType(item, length))
@@ -45,9 +43,7 @@ def stack(typing: TypingContext, element: types.Type, count: types.Type) -> Type
 def select(typing: TypingContext, condition: types.Type, then: types.Type, otherwise: types.Type) -> Typed:
     """One of two values without a branch, so that loops around it vectorise."""
 
-    def emit(
-        context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values
-    ) -> llvm.Value:
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values) -> llvm.Value:
         return builder.select(arguments[0], arguments[1], arguments[2])
 
     return then(types.boolean, then, then), emit
@@ -121,9 +117,7 @@ def _update(operation: _Update) -> Callable[..., Typed]:
 def atomic_load(typing: TypingContext, array: types.Array, index: types.Type) -> Typed:
     """A relaxed read of a U32 in storage."""
 
-    def emit(
-        context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values
-    ) -> llvm.Value:
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values) -> llvm.Value:
         element = _element(context, builder, (array, arguments[0]), (index, arguments[1]))
         return builder.load_atomic(element, "monotonic", 4)
 
@@ -134,9 +128,7 @@ def atomic_load(typing: TypingContext, array: types.Array, index: types.Type) ->
 def atomic_store(typing: TypingContext, array: types.Array, index: types.Type, value: types.Type) -> Typed:
     """A relaxed write of a U32 in storage."""
 
-    def emit(
-        context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values
-    ) -> llvm.Value:
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values) -> llvm.Value:
         element = _element(context, builder, (array, arguments[0]), (index, arguments[1]))
         builder.store_atomic(arguments[2], element, "monotonic", 4)
         return context.get_dummy_value()

@@ -59,9 +59,7 @@ class Writer:
         self._stack_left = _STACK_BYTES
         # by value: statements may hold equal copies of the program's own memories and parameters
         self._memories = {memory: self.names.of(memory, memory.name) for memory in program.memories}
-        self._parameters = {
-            parameter: self.names.of(parameter, parameter.name) for parameter in program.parameters
-        }
+        self._parameters = {parameter: self.names.of(parameter, parameter.name) for parameter in program.parameters}
         self.expressions = Expressions(
             target="cpu",
             operations=CPU_OPERATIONS,
@@ -131,15 +129,11 @@ class Writer:
                 self._assign(statement.variable, self.text(statement.value))
             case ir.Load():
                 place = self.place(statement.memory, statement.index)
-                self._assign(
-                    statement.variable, f"({place} != 0)" if statement.memory.type is Type.BOOL else place
-                )
+                self._assign(statement.variable, f"({place} != 0)" if statement.memory.type is Type.BOOL else place)
             case ir.Store():
                 value = self.text(statement.value)
                 place = self.place(statement.memory, statement.index)
-                self.lines.add(
-                    f"{place} = u1({value})" if statement.memory.type is Type.BOOL else f"{place} = {value}"
-                )
+                self.lines.add(f"{place} = u1({value})" if statement.memory.type is Type.BOOL else f"{place} = {value}")
             case ir.Atomic():
                 self._atomic(statement)
             case ir.If():
@@ -197,9 +191,7 @@ class Writer:
             if statement.value is not None:
                 operands.append(self.text(statement.value))
             call = f"atomic_{statement.op.value}({', '.join(operands)})"
-            self.lines.add(
-                call if statement.variable is None else f"{self.variable(statement.variable)} = {call}"
-            )
+            self.lines.add(call if statement.variable is None else f"{self.variable(statement.variable)} = {call}")
             return
         self.lines.add(f"position = {self.text(statement.index)}")
         place = f"{self.memory(statement.memory)}[position]"

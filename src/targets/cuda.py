@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, cast
@@ -18,7 +18,14 @@ from ..types.errors import CapabilityError, DeviceLostError, TargetUnavailableEr
 from ..types.layout import Type
 from .base import Capability, Limits, TargetInfo
 from .cuda_arrays import Binding, common_device, given
-from .cuda_compile import INSTALL, ComputeCapability, compile_machine_code, text_of, version_of
+from .cuda_compile import (
+    INSTALL,
+    ComputeCapability,
+    capability_of_card,
+    compile_machine_code,
+    text_of,
+    version_of,
+)
 from .cuda_text import workgroup_bytes
 from .cuda_writer import WARP
 
@@ -28,9 +35,7 @@ if TYPE_CHECKING:
     from cupy.cuda.function import Function
 
 _LARGEST_U32 = (1 << 32) - 1
-_MAX_DYNAMIC_BYTES = (
-    8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
-)
+_MAX_DYNAMIC_BYTES = 8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
 _PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel's parameters take up to 4 KB
 # What the driver reports when a context cannot be used any more.
 _LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
@@ -66,9 +71,7 @@ class CudaTarget:
     def __init__(self) -> None:
         _require_card()
         self._lock = RLock()
-        self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
         self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], _Plan]] = {}
         self._infos: dict[int, TargetInfo] = {}
 
@@ -81,16 +84,27 @@ class CudaTarget:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Launches everything on cupy's current stream; waits for it only where results go to the host."""
+        self._run(schedule.buffers, arrays, lambda device: self._plan(schedule, device))
+
+    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
+        """The same for launches whose kernels are read."""
+        buffers = tuple({buffer.name: buffer for step in steps for buffer in step.buffers}.values())
+        self._run(buffers, arrays, lambda device: self._prepared(buffers, steps, device))
+
+    def _run(
+        self,
+        buffers: Sequence[Buffer[object]],
+        arrays: Mapping[str, object],
+        plan_for: Callable[[int], _Plan],
+    ) -> None:
         import cupy
 
         found = {
-            b.name: given(b, arrays.get(b.name))
-            for b in schedule.buffers
-            if b.role is not Role.SCRATCH or b.name in arrays
+            b.name: given(b, arrays.get(b.name)) for b in buffers if b.role is not Role.SCRATCH or b.name in arrays
         }
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), _device_errors():
-            plan = self._plan(schedule, device)
+            plan = plan_for(device)
             binding = Binding(plan.buffers, found, cupy.cuda.get_current_stream())
             for ready in plan.launches:
                 ready.launch(binding.pointers)
@@ -108,17 +122,19 @@ class CudaTarget:
         known = self._plans.get(key)
         if known is not None and known[0]() is schedule:
             return known[1]
-        plan = self._prepared(schedule, device)
+        steps = tuple(map(specialise, schedule.launches))
+        plan = self._prepared(schedule.buffers, steps, device)
         self._plans[key] = (weakref.ref(schedule, lambda _: self._plans.pop(key, None)), plan)
         return plan
 
-    def _prepared(self, schedule: Schedule, device: int) -> _Plan:
-        steps = [step for step in map(specialise, schedule.launches) if step.groups]
-        places = {buffer.name: place for place, buffer in enumerate(schedule.buffers)}
+    def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> _Plan:
+        """Everything checked and compiled before anything is launched."""
+        places = {buffer.name: place for place, buffer in enumerate(buffers)}
         limits = self._info(device).limits
         for step in steps:
             _check_limits(step, limits)
-        return _Plan(schedule.buffers, tuple(self._ready(step, places, device) for step in steps))
+        # cupy would make a launch of no workgroups one of a single group
+        return _Plan(tuple(buffers), tuple(self._ready(step, places, device) for step in steps if step.groups))
 
     def _ready(self, step: Step, places: Mapping[str, int], device: int) -> _Ready:
         program, text = step.program, text_of(step.program)
@@ -146,9 +162,7 @@ class CudaTarget:
                 module.load(compiled.code)
                 function = module.get_function(compiled.entry)
                 if compiled.text.dynamic_bytes:
-                    cupy.cuda.driver.funcSetAttribute(
-                        function.ptr, _MAX_DYNAMIC_BYTES, compiled.text.dynamic_bytes
-                    )
+                    cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_BYTES, compiled.text.dynamic_bytes)
                 loaded[device] = function
             return loaded[device]
 
@@ -171,17 +185,13 @@ def _require_card() -> None:
     try:
         import cupy
     except ImportError as error:
-        raise TargetUnavailableError(
-            f"target 'cuda': cupy is not installed or does not load: {INSTALL}"
-        ) from error
+        raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
     if version_of("numba-cuda") is None:
         raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}")
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise TargetUnavailableError(
-            f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})"
-        ) from error
+        raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
     if count == 0:
         raise TargetUnavailableError("target 'cuda': no NVIDIA card was found")
 
@@ -215,11 +225,10 @@ def _describe(device: int) -> TargetInfo:
 
 
 def _capability_of(device: int) -> ComputeCapability:
-    """What a card can compute, as cupy writes it: "90" is 9.0, "120" is 12.0."""
-    import cupy
-
-    digits = cupy.cuda.Device(device).compute_capability
-    return int(digits[:-1]), int(digits[-1])
+    capability = capability_of_card(device)
+    if capability is None:
+        raise TargetUnavailableError(f"target 'cuda': device {device} does not answer")
+    return capability
 
 
 def _dotted(version: int) -> str:
@@ -254,7 +263,5 @@ def _device_errors() -> Generator[None]:
         yield
     except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
         if error.status in _LOST:
-            raise DeviceLostError(
-                f"target 'cuda': the card stopped working in this process ({error})"
-            ) from error
+            raise DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})") from error
         raise

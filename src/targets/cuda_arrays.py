@@ -74,9 +74,7 @@ def given(buffer: Buffer[object], array: object) -> Given:
         kind = "nothing" if array is None else type(array).__name__
         raise InvalidArgumentError(f"{wanted}, of NumPy, cupy or with __cuda_array_interface__, found {kind}")
     if nbytes != buffer.nbytes or not contiguous:
-        raise InvalidArgumentError(
-            f"{wanted}, found {nbytes} bytes{'' if contiguous else ', not contiguous'}"
-        )
+        raise InvalidArgumentError(f"{wanted}, found {nbytes} bytes{'' if contiguous else ', not contiguous'}")
     if buffer.role is not Role.INPUT and not writable:
         raise InvalidArgumentError(f"{wanted} that can be written, found a read-only one")
     return found
@@ -106,9 +104,7 @@ class Binding:
     still run.
     """
 
-    def __init__(
-        self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, Given], stream: Stream
-    ) -> None:
+    def __init__(self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, Given], stream: Stream) -> None:
         self._stream = stream
         self._held: list[MemoryPointer] = []
         self._on_host: list[tuple[Given, int]] = []
@@ -126,9 +122,7 @@ class Binding:
         for array, pointer in self._on_host:
             if array.buffer.role in (Role.OUTPUT, Role.INOUT) and array.host is not None:
                 target = array.host.ctypes.data
-                runtime.memcpyAsync(
-                    target, pointer, array.buffer.nbytes, runtime.memcpyDeviceToHost, self._stream.ptr
-                )
+                runtime.memcpyAsync(target, pointer, array.buffer.nbytes, runtime.memcpyDeviceToHost, self._stream.ptr)
         if self._foreign:
             done = self._stream.record()
             for stream in self._foreign:
@@ -151,9 +145,7 @@ class Binding:
             self._on_host.append((array, memory.ptr))
             if buffer.role in (Role.INPUT, Role.INOUT):
                 source, runtime = array.host.ctypes.data, cupy.cuda.runtime
-                runtime.memcpyAsync(
-                    memory.ptr, source, buffer.nbytes, runtime.memcpyHostToDevice, self._stream.ptr
-                )
+                runtime.memcpyAsync(memory.ptr, source, buffer.nbytes, runtime.memcpyHostToDevice, self._stream.ptr)
         return memory.ptr
 
 

@@ -27,12 +27,8 @@ def _address(
     return builder.gep(base, [builder.zext(args[1], I64)])
 
 
-def _update(
-    operation: Literal["add", "umin", "umax", "and", "or", "xor", "xchg"], memory: types.Type
-) -> Lowering:
-    def emit(
-        context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]
-    ) -> ir.Value:
+def _update(operation: Literal["add", "umin", "umax", "and", "or", "xor", "xchg"], memory: types.Type) -> Lowering:
+    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
         return builder.atomic_rmw(operation, _address(context, builder, memory, args), args[2], "monotonic")
 
     return types.uint32(memory, types.uint32, types.uint32), emit
@@ -75,9 +71,7 @@ def atomic_xor(typing: TypingContext, memory: types.Type, index: types.Type, val
 
 
 @intrinsic
-def atomic_exchange(
-    typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type
-) -> Lowering:
+def atomic_exchange(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
     """Replaces an element; returns what it was."""
     return _update("xchg", memory)
 
@@ -101,14 +95,10 @@ def _in_its_space(builder: ir.IRBuilder, memory: types.Type, address: ir.Value) 
 def atomic_load(typing: TypingContext, memory: types.Type, index: types.Type) -> Lowering:
     """Reads an element anew each time."""
 
-    def emit(
-        context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]
-    ) -> ir.Value:
+    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
         address = _in_its_space(builder, memory, _address(context, builder, memory, args))
         instruction = f"ld.{_suffix(memory)} $0, [$1];"
-        load = ir.InlineAsm(
-            ir.FunctionType(I32, [address.type]), instruction, "=r,l,~{memory}", side_effect=True
-        )
+        load = ir.InlineAsm(ir.FunctionType(I32, [address.type]), instruction, "=r,l,~{memory}", side_effect=True)
         return builder.call(load, [address])
 
     return types.uint32(memory, types.uint32), emit
@@ -118,9 +108,7 @@ def atomic_load(typing: TypingContext, memory: types.Type, index: types.Type) ->
 def atomic_store(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
     """Writes an element for all to see."""
 
-    def emit(
-        context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]
-    ) -> ir.Value:
+    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
         address = _in_its_space(builder, memory, _address(context, builder, memory, args))
         kind = ir.FunctionType(ir.VoidType(), [address.type, I32])
         store = ir.InlineAsm(kind, f"st.{_suffix(memory)} [$0], $1;", "l,r,~{memory}", side_effect=True)

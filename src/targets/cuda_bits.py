@@ -53,9 +53,7 @@ class Widths:
 
     def _width(self, expression: ir.Expression, within: frozenset[ir.Variable], depth: int) -> int:
         whole = expression.type.bits
-        if depth > _DEEPEST or not (
-            expression.type.is_unsigned or expression.type in (Type.U8, Type.U16, Type.BOOL)
-        ):
+        if depth > _DEEPEST or not (expression.type.is_unsigned or expression.type in (Type.U8, Type.U16, Type.BOOL)):
             return whole
         match expression:
             case ir.Const():
@@ -78,9 +76,7 @@ class Widths:
             return 0
         inside = within | {variable}
         sources = self._assigned.get(variable, [])
-        return max(
-            (s if isinstance(s, int) else self._width(s, inside, depth + 1) for s in sources), default=0
-        )
+        return max((s if isinstance(s, int) else self._width(s, inside, depth + 1) for s in sources), default=0)
 
 
 def _result(node: ir.Apply, widths: Sequence[int]) -> int:

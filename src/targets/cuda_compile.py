@@ -47,8 +47,10 @@ class Compiled:
     code: bytes
 
 
-def compile_ptx(program: ir.Program, capability: ComputeCapability = DEFAULT_CAPABILITY) -> str:
-    """The program as PTX for a compute capability."""
+def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None) -> str:
+    """The program as PTX for a compute capability: the current card's, or 9.0 where there is no card."""
+    if capability is None:
+        capability = capability_of_card() or DEFAULT_CAPABILITY
     text = text_of(program)
     key = _digest(
         text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), _own_stamp()
@@ -86,6 +88,19 @@ def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
     finally:
         nvjitlink.destroy(linker)
     return bytes(cubin), log.decode(errors="replace").rstrip("\0")
+
+
+def capability_of_card(device: int | None = None) -> ComputeCapability | None:
+    """What a card can compute, the current one if none is named; None where there is none."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    try:
+        digits = cupy.cuda.Device(device).compute_capability  # "90" is 9.0, "120" is 12.0
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return None
+    return int(digits[:-1]), int(digits[-1])
 
 
 _texts: WeakKeyDictionary[ir.Program, KernelText] = WeakKeyDictionary()

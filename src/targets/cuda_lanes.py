@@ -29,9 +29,7 @@ _FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)
 def _vote(builder: ir.IRBuilder, mask: ir.Value, predicate: ir.Value) -> ir.Value:
     ballot_mode = constant(3)
     result = ir.LiteralStructType((I32, I1))
-    return builder.extract_value(
-        call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate)), 0
-    )
+    return builder.extract_value(call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate)), 0)
 
 
 @intrinsic
@@ -55,9 +53,7 @@ def match(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowerin
 
 
 @intrinsic
-def match_low_bits(
-    typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type
-) -> Lowering | None:
+def match_low_bits(typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type) -> Lowering | None:
     """The lanes with my value, as a U64, for values known to fit so many bits: one ballot a bit."""
     if not isinstance(bits, types.IntegerLiteral):
         return None
@@ -160,9 +156,7 @@ def shuffle_up(typing: TypingContext, mask: types.Type, value: types.Type, dista
 
 
 @intrinsic
-def shuffle_down(
-    typing: TypingContext, mask: types.Type, value: types.Type, distance: types.Type
-) -> Lowering:
+def shuffle_down(typing: TypingContext, mask: types.Type, value: types.Type, distance: types.Type) -> Lowering:
     """The value of the lane that far above; my own where there is none, as in a warp that lacks lanes."""
 
     def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:

@@ -39,9 +39,7 @@ def call(builder: ir.IRBuilder, name: str, result: ir.Type, operands: Sequence[i
 def plainly(body: Body) -> Emit:
     """A body as Numba calls it."""
 
-    def emit(
-        context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]
-    ) -> ir.Value:
+    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
         return body(builder, args)
 
     return emit

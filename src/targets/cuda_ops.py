@@ -42,9 +42,7 @@ def _amount(builder: ir.IRBuilder, a: types.Integer, amount: ir.Value) -> ir.Val
 @intrinsic
 def shift_left(typing: TypingContext, a: types.Integer, amount: types.Type) -> Lowering:
     """The bits moved up by the amount modulo the width."""
-    return a(a, types.uint32), plainly(
-        lambda builder, args: builder.shl(args[0], _amount(builder, a, args[1]))
-    )
+    return a(a, types.uint32), plainly(lambda builder, args: builder.shl(args[0], _amount(builder, a, args[1])))
 
 
 @intrinsic
@@ -82,9 +80,7 @@ def maximum(typing: TypingContext, a: types.Integer, b: types.Type) -> Lowering:
 def choose(typing: TypingContext, condition: types.Type, a: types.Type, b: types.Type) -> Lowering:
     """One of two values without a branch."""
     kind = types.boolean if isinstance(a, types.Boolean) else a
-    return kind(types.boolean, kind, kind), plainly(
-        lambda builder, args: builder.select(args[0], args[1], args[2])
-    )
+    return kind(types.boolean, kind, kind), plainly(lambda builder, args: builder.select(args[0], args[1], args[2]))
 
 
 def _counting(name: str, a: types.Integer, *flags: ir.Value) -> Lowering:
@@ -124,11 +120,7 @@ def trailing_zeros(typing: TypingContext, a: types.Integer) -> Lowering:
 @intrinsic
 def multiply_rounded(typing: TypingContext, a: types.Float, b: types.Type) -> Lowering:
     """A product of floats, rounded before anything is done with it: never part of a fused multiply-add."""
-    name, kind = (
-        ("llvm.nvvm.mul.rn.f", ir.FloatType())
-        if a.bitwidth == 32
-        else ("llvm.nvvm.mul.rn.d", ir.DoubleType())
-    )
+    name, kind = ("llvm.nvvm.mul.rn.f", ir.FloatType()) if a.bitwidth == 32 else ("llvm.nvvm.mul.rn.d", ir.DoubleType())
     return a(a, a), plainly(lambda builder, args: call(builder, name, kind, args))
 
 

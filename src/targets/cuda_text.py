@@ -109,13 +109,9 @@ def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory],
     return lines.text()
 
 
-def _arguments(
-    program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]
-) -> tuple[list[str], list[str]]:
+def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> tuple[list[str], list[str]]:
     """What the kernel takes: names, and types as they read in the source."""
-    arguments = [
-        (writer.memory(m), f"types.CPointer({TYPE_NAMES[held_type(m.type)]})") for m in program.storage
-    ]
+    arguments = [(writer.memory(m), f"types.CPointer({TYPE_NAMES[held_type(m.type)]})") for m in program.storage]
     arguments += [(writer.lengths[memory], "u4") for memory in lengths]
     arguments += [(writer.parameter(p), TYPE_NAMES[held_type(p.type)]) for p in program.parameters]
     return [name for name, _ in arguments], [type for _, type in arguments]
@@ -151,6 +147,4 @@ def _own_numbers(group_size: int, writer: BodyWriter, lines: Lines) -> None:
             lines.add(form)
     if writer.lanes_vary:
         whole = group_size // WARP * WARP
-        lines.add(
-            f"lanes = choose(local_id < u4({whole}), {lane_mask(WARP)}, {lane_mask(group_size % WARP)})"
-        )
+        lines.add(f"lanes = choose(local_id < u4({whole}), {lane_mask(WARP)}, {lane_mask(group_size % WARP)})")

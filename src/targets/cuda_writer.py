@@ -214,9 +214,7 @@ class BodyWriter:
         if statement.value is not None and statement.op is not AtomicOp.LOAD:
             operands.append(self._text(statement.value))
         call = f"atomic_{statement.op.value}({', '.join(operands)})"
-        self._lines.add(
-            call if statement.variable is None else f"{self.variable(statement.variable)} = {call}"
-        )
+        self._lines.add(call if statement.variable is None else f"{self.variable(statement.variable)} = {call}")
 
     def _subgroup(self, statement: ir.Subgroup) -> None:
         operands = [self._lanes(), *map(self._text, statement.operands)]

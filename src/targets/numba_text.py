@@ -75,9 +75,7 @@ def _shift(operator: str) -> Callable[[ir.Apply, Sequence[str]], str]:
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         amount = node.operands[1]
         mask = node.type.bits - 1
-        shown = (
-            str(int(amount.value) & mask) if isinstance(amount, ir.Const) else f"({operands[1]} & u4({mask}))"
-        )
+        shown = str(int(amount.value) & mask) if isinstance(amount, ir.Const) else f"({operands[1]} & u4({mask}))"
         return f"{TYPE_NAMES[node.type]}({operands[0]} {operator} {shown})"
 
     return row
@@ -152,8 +150,6 @@ class Expressions:
             case ir.Length():
                 return self.length(node.memory)
             case ir.Apply():
-                return render_operation(
-                    self.target, self.operations, node, [self.text(o) for o in node.operands]
-                )
+                return render_operation(self.target, self.operations, node, [self.text(o) for o in node.operands])
             case _:
                 assert_never(node)

@@ -6,6 +6,7 @@ import importlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -70,8 +71,8 @@ class WgslTarget:
     def _require_own_process(self) -> None:
         if os.getpid() != self._process:
             raise TargetUnavailableError(
-                "target 'wgsl' was opened before this process was forked, and a device does not survive that: "
-                "start workers with multiprocessing.get_context('spawn'), or use the target in the child first"
+                "target 'wgsl' was opened before this process was forked, and a device does not survive "
+                "that: start workers with multiprocessing.get_context('spawn'), or first use it in the child"
             )
 
 
@@ -84,10 +85,8 @@ def _bytes_of(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:
     """The memory of the array that is given for a buffer."""
     array = arrays.get(buffer.name)
     if not isinstance(array, np.ndarray):
-        raise InvalidArgumentError(
-            f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}"
-        )
-    data: npt.NDArray[np.generic] = array
+        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}")
+    data = cast("npt.NDArray[np.generic]", array)
     if data.ndim != 1 or not data.flags.c_contiguous or data.nbytes != buffer.nbytes:
         raise InvalidArgumentError(
             f"arrays[{buffer.name!r}]: expected a contiguous array of one dimension and {buffer.nbytes} "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,7 @@ class Device:
     driver: str
     groups_in_row: int
     has_subgroups: bool
+    cuts_loops: bool  # see wgsl_overrun
     limits: Limits
     capabilities: frozenset[Capability]
     process: int
@@ -93,6 +94,7 @@ def open_device() -> Device:
     info = adapter.info
     groups_in_row = limits["max-compute-workgroups-per-dimension"]
     storage_bytes = min(limits["max-buffer-size"], limits["max-storage-buffer-binding-size"])
+    cuts_loops = "llvmpipe" in info.device
     progress = info.get("vendor_id") in (_NVIDIA, _AMD) and info.get("adapter_type") in _BY_POWER[:2]
     return Device(
         handle=handle,
@@ -100,14 +102,13 @@ def open_device() -> Device:
         driver=f"{info.get('backend_type', 'WebGPU')}, {info.description}".rstrip(", "),
         groups_in_row=groups_in_row,
         has_subgroups=bool(features),
+        cuts_loops=cuts_loops,
         limits=Limits(
-            group_size=min(
-                limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]
-            ),
+            group_size=min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]),
             workgroup_bytes=limits["max-compute-workgroup-storage-size"],
             groups=min(groups_in_row**2, 2**32 - 1),
             storage_bytes=storage_bytes // _WORD * _WORD,
-            storage_buffers=limits["max-storage-buffers-per-shader-stage"],
+            storage_buffers=limits["max-storage-buffers-per-shader-stage"] - cuts_loops,
             subgroup_size=1,
         ),
         capabilities=frozenset({Capability.FORWARD_PROGRESS} if progress else ()),
@@ -116,16 +117,14 @@ def open_device() -> Device:
 
 
 @contextmanager
-def translated(what: str) -> Iterator[None]:
+def translated(what: str) -> Generator[None, None, None]:
     """Turns wgpu's errors into ours."""
     import wgpu
 
     try:
         yield
     except wgpu.GPUOutOfMemoryError as error:
-        raise CapabilityError(
-            f"{what}: the adapter has not the memory for it ({_first_line(error)})"
-        ) from error
+        raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
     except (wgpu.GPUError, RuntimeError) as error:
         if isinstance(error, wgpu.GPUError) or "map buffer" in str(error):
             if is_loss(error):
@@ -159,7 +158,7 @@ def _rank(adapter: wgpu.GPUAdapter) -> tuple[int, int]:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def _quietly() -> Generator[None, None, None]:
     """Without Mesa's layer that orders devices by the display they drive: on a machine with no display it can
     only complain on stderr, and we order them ourselves. The Vulkan loader reads this when wgpu first wakes
     it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import attrs
 
@@ -16,7 +16,9 @@ from ..types.errors import CapabilityError, DeviceLostError, GpusortError
 from ..types.layout import Type
 from .base import Capability
 from .wgsl_device import Device, is_loss
-from .wgsl_text import HEADER_WORDS, Shader, Use, uses_of, wgsl_of
+from .wgsl_overrun import guarded, has_loops
+from .wgsl_text import HEADER_WORDS, Shader, wgsl_of
+from .wgsl_uses import Use, uses_of
 
 if TYPE_CHECKING:
     import wgpu
@@ -27,6 +29,9 @@ _FORMATS = {Type.BOOL: "<I", Type.U32: "<I", Type.I32: "<i", Type.F32: "<f", Typ
             Type.F64: "<d", Type.U8: "<I", Type.U16: "<I"}  # fmt: skip
 
 
+_Binding: TypeAlias = Literal["uniform", "storage", "read-only-storage"]
+
+
 @attrs.frozen(eq=False)
 class Kernel:
     """One compiled program. Its parameters are a uniform struct of 4-byte members, the header first."""
@@ -34,6 +39,7 @@ class Kernel:
     legalized: Legalized
     text: str
     uses: tuple[Use, ...]  # one for each storage memory
+    tells_overrun: bool  # whether one more storage buffer comes behind the program's own
     layout: wgpu.GPUBindGroupLayout
     pipeline: wgpu.GPUComputePipeline
 
@@ -50,9 +56,7 @@ class Kernel:
         return b"".join(words)
 
 
-def _word(
-    origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]
-) -> bytes:
+def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> bytes:
     if origin.length_of is not None:
         return struct.pack("<I", sizes[origin.length_of] // origin.length_of.type.size)
     assert origin.parameter is not None
@@ -72,16 +76,19 @@ def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> K
     wrong. `probing` is for the kernel that finds out about subgroups."""
     legalized, shader = written(program)
     _require_fits(legalized.program, device)
+    tells_overrun = device.cuts_loops and has_loops(program)
+    if tells_overrun:
+        legalized = attrs.evolve(legalized, program=guarded(legalized.program))
+        verify(legalized.program)
+        shader = wgsl_of(legalized.program)
     if shader.uses_subgroups and not (probing or Capability.SUBGROUPS in device.capabilities):
         raise CapabilityError(
-            f"{program.span}: kernel {program.name!r} uses subgroup operations, "
-            f"which adapter {device.adapter!r} lacks"
+            f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
         )
     uses = uses_of(legalized.program)
     storage = tuple(uses[memory] for memory in legalized.program.storage)
     handle = device.handle
-    kinds: list[Literal["uniform", "storage", "read-only-storage"]] = ["uniform"]
-    kinds += ["storage" if use.written or use.atomic else "read-only-storage" for use in storage]
+    kinds: list[_Binding] = ["uniform", *(_kind(use) for use in storage)]
     layout = handle.create_bind_group_layout(
         entries=[
             {
@@ -93,7 +100,11 @@ def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> K
         ]
     )
     pipeline = _pipeline(program, shader.text, handle, layout)
-    return Kernel(legalized, shader.text, storage, layout, pipeline)
+    return Kernel(legalized, shader.text, storage[: len(program.storage)], tells_overrun, layout, pipeline)
+
+
+def _kind(use: Use) -> _Binding:
+    return "storage" if use.needs_write else "read-only-storage"
 
 
 def _pipeline(
@@ -110,9 +121,7 @@ def _pipeline(
         )
     except wgpu.GPUError as error:
         if is_loss(error):
-            raise DeviceLostError(
-                f"kernel {program.name!r}: the device was lost while it was compiled"
-            ) from error
+            raise DeviceLostError(f"kernel {program.name!r}: the device was lost while it was compiled") from error
         raise GpusortError(_refusal(program, text, str(error))) from error
 
 
@@ -129,9 +138,7 @@ def _refusal(program: ir.Program, text: str, message: str) -> str:
 
 def _require_fits(program: ir.Program, device: Device) -> None:
     limits = device.limits
-    workgroup_bytes = sum(
-        (memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.WORKGROUP
-    )
+    workgroup_bytes = sum((memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.WORKGROUP)
     for what, asked, most in (
         ("invocations in a workgroup", program.group_size, limits.group_size),
         ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes),

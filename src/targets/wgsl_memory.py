@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -41,7 +41,7 @@ class Pool:
         self._idle: list[wgpu.GPUBuffer] = []
 
     @contextmanager
-    def taken(self) -> Iterator[Taken]:
+    def taken(self) -> Generator[Taken, None, None]:
         """A hand to take buffers with; all go back at the end."""
         taken = Taken(self)
         try:

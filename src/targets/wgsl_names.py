@@ -42,7 +42,5 @@ RESERVED_NAMES = frozenset((_KEYWORDS + _RESERVED + _PREDECLARED).split())
 
 def spelled(wanted: str) -> str:
     """The nearest spelling that WGSL takes: plain ASCII, no underscore in front."""
-    plain = "".join(c if c.isascii() and (c.isidentifier() or c.isdigit()) else "_" for c in wanted).lstrip(
-        "_"
-    )
+    plain = "".join(c if c.isascii() and (c.isidentifier() or c.isdigit()) else "_" for c in wanted).lstrip("_")
     return plain if plain.isidentifier() and not iskeyword(plain) else f"v_{plain}"

@@ -31,9 +31,7 @@ def literal(constant: ir.Const) -> str:
             return f"bitcast<f32>({float_bits(constant):#010x}u)"
         return f"{np.float32(value)}f"
     if constant.type is Type.I32:
-        return (
-            f"{value}i" if value != -(2**31) else "i32(-2147483648)"
-        )  # -2147483648i would negate what is no i32
+        return f"{value}i" if value != -(2**31) else "i32(-2147483648)"  # -2147483648i would negate what is no i32
     return f"{value}u"
 
 
@@ -41,9 +39,7 @@ def needs_bits(constant: ir.Const) -> bool:
     """An F32 whose decimal form a translator may lose: a zero with a sign, or a number below the normal
     ones."""
     value = float(constant.value)
-    return (
-        constant.type is Type.F32 and abs(value) < 2.0**-126 and (value != 0 or math.copysign(1, value) < 0)
-    )
+    return constant.type is Type.F32 and abs(value) < 2.0**-126 and (value != 0 or math.copysign(1, value) < 0)
 
 
 def is_unwritable(constant: ir.Const) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TypeAlias
 
 import attrs
 
 from ..kernel import ir
+from ..kernel.passes.uniform import expressions_of, variables_in
 
 # Where a statement stands: the blocks around it from the outside in, each with a position in it.
 _Place: TypeAlias = tuple[tuple[int, int], ...]
@@ -72,7 +72,7 @@ class _Survey:
     def statement(self, statement: ir.Statement, place: _Place) -> None:
         match statement:
             case ir.Assign() | ir.Load() | ir.Subgroup() | ir.Store() | ir.Atomic():
-                self.read(operands_of(statement), place)
+                self.read(expressions_of(statement), place)
                 variable = None if isinstance(statement, ir.Store) else statement.variable
                 if variable is not None:
                     self.set_at.setdefault(variable, []).append(place)
@@ -100,29 +100,3 @@ class _Survey:
     def read(self, expressions: tuple[ir.Expression, ...], place: _Place) -> None:
         for variable in (v for expression in expressions for v in variables_in(expression)):
             self.read_at.setdefault(variable, []).append(place)
-
-
-def operands_of(
-    statement: ir.Assign | ir.Load | ir.Store | ir.Atomic | ir.Subgroup,
-) -> tuple[ir.Expression, ...]:
-    """The expressions of a statement that holds no others."""
-    match statement:
-        case ir.Assign():
-            return (statement.value,)
-        case ir.Load():
-            return (statement.index,)
-        case ir.Store():
-            return statement.index, statement.value
-        case ir.Atomic():
-            return (statement.index,) if statement.value is None else (statement.index, statement.value)
-        case ir.Subgroup():
-            return statement.operands
-
-
-def variables_in(expression: ir.Expression) -> Iterator[ir.Variable]:
-    """The variables an expression reads."""
-    if isinstance(expression, ir.Read):
-        yield expression.variable
-    elif isinstance(expression, ir.Apply):
-        for operand in expression.operands:
-            yield from variables_in(operand)

@@ -17,11 +17,14 @@ from ..types.layout import Type
 from .wgsl_device import Device, translated
 from .wgsl_kernel import PARAMETER_STEP, Kernel, compiled
 from .wgsl_memory import Bytes, Pool, Staging, Taken, padded, upload
+from .wgsl_overrun import ITERATIONS
 
 if TYPE_CHECKING:
     import wgpu
 
 _PROBES = 64
+_OVERRUN = ""  # beside the names of a schedule's buffers
+_NO_OVERRUN: Bytes = np.zeros(4, np.uint8)
 
 
 @attrs.frozen
@@ -68,9 +71,16 @@ class Session:
             for name, buffer in buffers.items():
                 if buffer.role in (Role.INPUT, Role.INOUT) and buffer.nbytes:
                     upload(handle, memory[name], arrays[name])
+            watched = any(kernel.tells_overrun for kernel in kernels)
+            if watched:
+                memory[_OVERRUN] = taken.storage(_NO_OVERRUN.nbytes)
+                upload(handle, memory[_OVERRUN], _NO_OVERRUN)
             encoder = handle.create_command_encoder()
             if steps:
                 self._encode(encoder, self._dispatches(taken, steps, kernels, memory))
+            if watched:
+                self._require_no_overrun(encoder, memory[_OVERRUN])
+                encoder = handle.create_command_encoder()
             back = [
                 (memory[name], arrays[name])
                 for name, buffer in buffers.items()
@@ -118,6 +128,8 @@ class Session:
     ) -> wgpu.GPUBindGroup:
         bound = [(uniform, kernel.parameter_bytes)]
         bound += [(memory[buffer.name], padded(buffer.nbytes)) for buffer in step.buffers]
+        if kernel.tells_overrun:
+            bound.append((memory[_OVERRUN], _NO_OVERRUN.nbytes))
         return self.device.handle.create_bind_group(
             layout=kernel.layout,
             entries=[
@@ -139,6 +151,16 @@ class Session:
             compute.dispatch_workgroups(dispatch.columns, dispatch.rows)
         compute.end()
 
+    def _require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, memory: wgpu.GPUBuffer) -> None:
+        """Runs what is encoded, and refuses the result where a loop was cut short; the arrays are as they were."""
+        overrun = np.zeros_like(_NO_OVERRUN)
+        self._staging.finish(encoder, [(memory, overrun)])
+        if overrun.any():
+            raise CapabilityError(
+                f"a kernel goes round its loops more than {ITERATIONS} times in one invocation, which adapter "
+                f"{self.device.adapter!r} cannot: cut the work into more invocations"
+            )
+
     # -- what is refused ----------------------------------------------------------------------------------
 
     def _require_bindable(self, buffer: Buffer[object]) -> None:
@@ -158,7 +180,7 @@ class Session:
             )
         bound = list(zip(step.buffers, program.storage, kernel.uses, strict=True))
         for buffer, memory, use in bound:
-            if not (use.written or use.atomic):
+            if not use.needs_write:
                 continue
             if buffer.role is Role.INPUT:
                 raise InvalidArgumentError(

@@ -7,8 +7,6 @@ text is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import attrs
 
 from ..kernel import ir
@@ -19,10 +17,9 @@ from .render import Lines, Names, render_operation
 from .wgsl_names import RESERVED_NAMES, spelled
 from .wgsl_operations import OPERATIONS, TYPE_NAMES, float_bits, is_unwritable, literal
 from .wgsl_scopes import Scopes, scopes_of
+from .wgsl_uses import uses_of
 
-HEADER_WORDS = (
-    2  # what the parameters begin with: the number of groups, and of groups in a row of the dispatch
-)
+HEADER_WORDS = 2  # what the parameters begin with: the number of groups, and of groups in a row of the dispatch
 
 _INPUTS = {
     ir.Builtin.LOCAL_ID: ("local_id", "@builtin(local_invocation_index) local_id: u32"),
@@ -31,8 +28,8 @@ _INPUTS = {
 }
 _GROUP = "@builtin(workgroup_id) group: vec3<u32>"
 _OWN_NAMES = frozenset(
-    ("parameters", "Parameters", "group", "group_id", "group_count", "groups_in_row")
-    + ("local_id", "lane", "subgroup_id", "subgroup_size")
+    {"parameters", "Parameters", "group", "group_id", "group_count", "groups_in_row", "local_id"}
+    | {"lane", "subgroup_id", "subgroup_size"}
 )
 _ATOMICS = {
     AtomicOp.ADD: "atomicAdd",
@@ -51,33 +48,6 @@ _SUBGROUPS = {
     SubgroupOp.EXCLUSIVE_ADD: "subgroupExclusiveAdd({0})",
     SubgroupOp.BALLOT: "subgroupBallot({0}).xy",
 }
-
-
-@attrs.define
-class Use:
-    """What a kernel does with one memory."""
-
-    read: bool = False
-    written: bool = False
-    atomic: bool = False
-
-
-def uses_of(program: ir.Program) -> dict[ir.Memory, Use]:
-    """What a kernel does with its memories."""
-    uses = {memory: Use() for memory in program.memories}
-    for statement in _every(program.body):
-        match statement:
-            case ir.Load():
-                uses[statement.memory].read = True
-            case ir.Store():
-                uses[statement.memory].written = True
-            case ir.Atomic():
-                use = uses[statement.memory]
-                use.read = use.atomic = True
-                use.written |= statement.op is not AtomicOp.LOAD
-            case _:
-                pass
-    return uses
 
 
 @attrs.frozen
@@ -124,7 +94,7 @@ class _Writer:
             head.add()
         self.parameters()
         for binding, memory in enumerate(self.program.storage, 1):
-            access = "read_write" if self.uses[memory].written or self.uses[memory].atomic else "read"
+            access = "read_write" if self.uses[memory].needs_write else "read"
             head.add(f"@group(0) @binding({binding}) var<storage, {access}> {self.array(memory)};")
         for memory in self.program.memories:
             if memory.space is ir.Space.WORKGROUP:
@@ -324,19 +294,3 @@ class _Writer:
                 self.lines.add(f"if (!{self.expression(node.condition)}) {{ break; }}")
             self.block(node.body)
         self.lines.add("}")
-
-
-def _every(block: ir.Block) -> Iterator[ir.Statement]:
-    for statement in block:
-        yield statement
-        match statement:
-            case ir.If():
-                yield from _every(statement.then)
-                yield from _every(statement.otherwise)
-            case ir.For():
-                yield from _every(statement.body)
-            case ir.While():
-                yield from _every(statement.head)
-                yield from _every(statement.body)
-            case _:
-                pass

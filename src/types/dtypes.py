@@ -7,7 +7,7 @@ arrays are brought into the native one before they are viewed.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -111,10 +111,8 @@ def elements_of(key: ArrayKey, words: Words) -> Words:
             flipped = (words + words.dtype.type(lowest)) & words.dtype.type(mask)
             elements = flipped ^ np.where(flipped & words.dtype.type(sign), sign, mask).astype(words.dtype)
         case _:
-            elements = np.fromiter(
-                (key.from_word(key.word(int(word)))._value for word in words), dtype_of(key.element), len(words)
-            )
-    return elements.astype(dtype_of(key.element))
+            raise UnsupportedTypeError(f"elements of a {type(key).__name__} are not known to the host")
+    return elements.astype(cast("np.dtype[np.unsignedinteger[Any]]", dtype_of(key.element)))
 
 
 def extremes_of(key: ArrayKey, states: Words, extreme: Extreme) -> Words:

@@ -63,8 +63,8 @@ class HalfNumber:
         rest = bits & 0x7FFF
         if rest >= 0x7C00:  # infinity and NaN
             return bitcast(F32, sign | 0x7F800000 | (rest << 13))
-        if rest < 0x0400:  # zero and the subnormals, which 32 bits hold as normal numbers
-            magnitude = bitcast(U32, F32(rest) * 2.0**-24)
+        if rest < 0x0400:  # zero and the subnormals, multiples of 2**-24, which 32 bits hold as normal numbers
+            magnitude = bitcast(U32, F32(rest) * 5.9604644775390625e-08)
             return bitcast(F32, sign | magnitude)
         return bitcast(F32, sign | ((rest << 13) + (112 << 23)))
 

@@ -10,8 +10,6 @@ is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import attrs
 
 from ...types import ops
@@ -22,6 +20,7 @@ from .legalize_lanes import Lanes
 from .legalize_memory import NARROW, WIDE, Place
 from .legalize_operations import Operations
 from .legalize_words import Pair, Value
+from .walk import statements_in
 
 _WHOLE = frozenset({Type.U32, Type.I32, Type.F32})
 
@@ -60,7 +59,7 @@ class _Legalizer:
         self.lanes = Lanes(self.build, program.group_size)
 
     def run(self) -> Legalized:
-        stored = {s.memory for s in _all_statements(self.program.body) if isinstance(s, ir.Store)}
+        stored = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Store)}
         for memory in self.program.memories:
             self.places[memory] = Place.of(memory, memory in stored)
         made = [self._parameter(parameter) for parameter in self.program.parameters]
@@ -177,9 +176,7 @@ class _Legalizer:
                 with build.block() as head:
                     self._statements(statement.head)
                     build.span = statement.span
-                    condition = self._word(
-                        statement.condition
-                    )  # what it needs is computed at the end of the head
+                    condition = self._word(statement.condition)  # what it needs is computed at the end of the head
                 build.emit(ir.While(tuple(head), condition, self._block(statement.body), statement.span))
             case ir.Barrier() | ir.Break():
                 build.emit(statement)
@@ -193,19 +190,3 @@ class _Legalizer:
             values = (values[0], self.build.held(values[1], "high"))
         for half, word in zip(halves, values, strict=True):
             self.build.assign(half, word)
-
-
-def _all_statements(block: ir.Block) -> Iterator[ir.Statement]:
-    for statement in block:
-        yield statement
-        match statement:
-            case ir.If():
-                yield from _all_statements(statement.then)
-                yield from _all_statements(statement.otherwise)
-            case ir.For():
-                yield from _all_statements(statement.body)
-            case ir.While():
-                yield from _all_statements(statement.head)
-                yield from _all_statements(statement.body)
-            case _:
-                pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import attrs
@@ -13,6 +13,7 @@ from ...types.layout import Type
 from ...types.ops import Op
 from .. import ir
 from ..span import Span
+from .uniform import expressions_of
 
 ALL_ONES = 0xFFFF_FFFF
 
@@ -29,7 +30,7 @@ class Builder:
         self._blocks[-1].append(statement)
 
     @contextmanager
-    def block(self) -> Iterator[list[ir.Statement]]:
+    def block(self) -> Generator[list[ir.Statement], None, None]:
         """Gathers what is emitted inside the `with` into a block of its own."""
         self._blocks.append([])
         try:
@@ -80,7 +81,7 @@ class Builder:
             if value.variable is not temporary or statement.variable is not temporary:
                 return False
             made.append(attrs.evolve(statement, variable=variable))
-        if any(reads(e, v) for s in last[1:] for e in operands(s) for v in (*variables, *newest)):
+        if any(reads(e, v) for s in last[1:] for e in expressions_of(s) for v in (*variables, *newest)):
             return False  # a later statement would see what an earlier one had set
         block[-count:] = made
         del self.variables[-count:]
@@ -108,9 +109,7 @@ class Builder:
         known = self._folded(op, operands, to, type) or self._simpler(op, operands, type)
         return known or ir.Apply(op, operands, type, self.span)
 
-    def _folded(
-        self, op: Op, operands: tuple[ir.Expression, ...], to: Type | None, type: Type
-    ) -> ir.Const | None:
+    def _folded(self, op: Op, operands: tuple[ir.Expression, ...], to: Type | None, type: Type) -> ir.Const | None:
         constants = [operand for operand in operands if isinstance(operand, ir.Const)]
         if len(constants) < len(operands):
             return None
@@ -145,27 +144,8 @@ class Builder:
         return self.word(0) if op in (ops.AND, ops.MUL) and constant == 0 else None
 
 
-def operands(statement: ir.Statement) -> tuple[ir.Expression, ...]:
-    """The expressions of a statement that holds no blocks."""
-    match statement:
-        case ir.Assign():
-            return (statement.value,)
-        case ir.Load():
-            return (statement.index,)
-        case ir.Store():
-            return statement.index, statement.value
-        case ir.Atomic():
-            return (statement.index,) if statement.value is None else (statement.index, statement.value)
-        case ir.Subgroup():
-            return statement.operands
-        case _:
-            return ()
-
-
 def reads(expression: ir.Expression, variable: ir.Variable) -> bool:
     """Whether the value of an expression depends on a variable."""
     if isinstance(expression, ir.Read):
         return expression.variable is variable
-    return isinstance(expression, ir.Apply) and any(
-        reads(operand, variable) for operand in expression.operands
-    )
+    return isinstance(expression, ir.Apply) and any(reads(operand, variable) for operand in expression.operands)

@@ -102,8 +102,6 @@ class Place:
         where, shift = self._where(build, index)
         where, shift = build.bound(where, "where"), build.bound(shift, "shift")
         old = self._word(build, where, "packed")
-        change = self._field(
-            build, build.apply(ops.XOR, build.apply(ops.SHR, old, shift), value), build.word(0)
-        )
+        change = self._field(build, build.apply(ops.XOR, build.apply(ops.SHR, old, shift), value), build.word(0))
         shifted = build.apply(ops.SHL, change, shift)
         build.emit(ir.Atomic(None, AtomicOp.XOR, self.after, where, shifted, build.span))

@@ -60,9 +60,7 @@ class Words:
     def _is(self, op: Op, a: ir.Expression, b: ir.Expression) -> ir.Expression:
         return self.build.apply(op, a, b)
 
-    def _select(
-        self, condition: ir.Expression, then: ir.Expression, otherwise: ir.Expression
-    ) -> ir.Expression:
+    def _select(self, condition: ir.Expression, then: ir.Expression, otherwise: ir.Expression) -> ir.Expression:
         return self.build.apply(ops.SELECT, condition, then, otherwise)
 
     def _count(self, condition: ir.Expression) -> ir.Expression:
@@ -130,12 +128,8 @@ class Words:
             # The dividend leaves the quotient's top bit by bit, as the quotient enters at the bottom.
             top = build.held(self._shr(quotient.high, 31))
             lost = build.held(self._shr(rest.high, 31))
-            grown = self.bound(
-                Pair(self._or(self._shl(rest.low, 1), top), self.shl(rest, build.word(1)).high)
-            )
-            fits = build.apply(
-                ops.OR, build.apply(ops.NE, lost, build.word(0)), self.compare(ops.GE, grown, b, False)
-            )
+            grown = self.bound(Pair(self._or(self._shl(rest.low, 1), top), self.shl(rest, build.word(1)).high))
+            fits = build.apply(ops.OR, build.apply(ops.NE, lost, build.word(0)), self.compare(ops.GE, grown, b, False))
             fits = build.bound(fits, "fits")
             smaller = self.bound(self.sub(grown, b))
             shifted = self.shl(quotient, build.word(1))
@@ -163,9 +157,7 @@ class Words:
         low, amount = self.build.bound(a.low), self.build.bound(amount, "amount")
         shifted = self.build.bound(self._shl(low, amount))
         spilled = self._shr(self._shr(low, 1), self._invert(amount))
-        far = self.build.bound(
-            self._is(ops.NE, self._and(amount, self.build.word(32)), self.build.word(0)), "far"
-        )
+        far = self.build.bound(self._is(ops.NE, self._and(amount, self.build.word(32)), self.build.word(0)), "far")
         high = self._select(far, shifted, self._or(self._shl(a.high, amount), spilled))
         return Pair(self._select(far, self.build.word(0), shifted), high)
 
@@ -183,9 +175,7 @@ class Words:
         amount = self.build.bound(amount, "amount")
         shifted = self.build.bound(self._word_shr(high, amount, signed))
         spilled = self._shl(self._shl(high, 1), self._invert(amount))
-        far = self.build.bound(
-            self._is(ops.NE, self._and(amount, self.build.word(32)), self.build.word(0)), "far"
-        )
+        far = self.build.bound(self._is(ops.NE, self._and(amount, self.build.word(32)), self.build.word(0)), "far")
         low = self._select(far, shifted, self._or(self._shr(a.low, amount), spilled))
         return Pair(low, self._select(far, fill, shifted))
 
@@ -269,9 +259,7 @@ class Words:
             self._add(self._and(top, build.word(0xFF)), self._and(kept, build.word(1))),
             build.word(0x80),
         )
-        exponent = self._shl(
-            self._sub(build.word(189), zeros), 23
-        )  # 127 + 63 - 1: `kept` brings the leading one
+        exponent = self._shl(self._sub(build.word(189), zeros), 23)  # 127 + 63 - 1: `kept` brings the leading one
         bits = self._add(self._add(exponent, kept), self._count(up))
         none = self._is(ops.EQ, self._or(a.low, a.high), build.word(0))
         return build.bits_as(Type.F32, self._or(sign, self._select(none, build.word(0), bits)))

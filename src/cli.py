@@ -1,0 +1,103 @@
+"""The command line: `python -m gpusort` and `gpusort`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from . import __version__
+from .targets.base import TargetInfo
+from .targets.registry import FORMS, Unavailable, targets
+from .terminal import Terminal, Tone
+from .types.errors import GpusortError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; the exit code says whether all went well. A user's mistake gets a line, not a traceback."""
+    options = _parser().parse_args(arguments)
+    try:
+        match options.command:
+            case "demo":
+                return _demo()
+            case "targets":
+                return _targets()
+            case "show":
+                return _show(options.kernel, options.key, options.target)
+            case _:
+                _parser().print_help()
+                return 2
+    except GpusortError as error:
+        print(f"gpusort: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # whoever read us has seen enough; keep Python from flushing into the void
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("gpusort", description="Sorting and reducing on every machine, from one kernel.")
+    parser.add_argument("--version", action="version", version=f"gpusort {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("demo", help="sort on every target found and compare with NumPy")
+    commands.add_parser("targets", help="list the targets, and say why one is not here")
+    show = commands.add_parser("show", help="print a kernel as a target gets to see it")
+    # Names are checked when they are used: the list of kernels takes time to make.
+    show.add_argument("kernel", metavar="KERNEL", nargs="?", help="such as bitonic_step, or as much of it as is unique; without it, all are listed")
+    show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
+    show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
+    return parser
+
+
+def _demo() -> int:
+    from .demo import run_demo
+
+    return 0 if run_demo(Terminal()) else 1
+
+
+def _targets() -> int:
+    terminal = Terminal()
+    for state in targets():
+        name = terminal.toned(state.name, Tone.TITLE)
+        match state:
+            case Unavailable():
+                terminal.line(f"{name}: not here: {terminal.toned(state.reason, Tone.QUIET)}")
+            case TargetInfo():
+                terminal.line(f"{name}: {state.adapter}")
+                for label, text in _particulars(state):
+                    terminal.line(f"  {label:18}{text}")
+    return 0
+
+
+def _particulars(info: TargetInfo) -> list[tuple[str, str]]:
+    limits = info.limits
+    return [
+        ("driver", info.driver),
+        ("workgroup", f"{limits.group_size:,} invocations, {limits.workgroup_bytes:,} bytes of memory"),
+        ("launch", f"{limits.groups:,} workgroups, {limits.storage_buffers} storage buffers"),
+        ("storage buffer", f"{limits.storage_bytes:,} bytes"),
+        ("smallest subgroup", f"{limits.subgroup_size} invocations"),
+        ("capabilities", ", ".join(sorted(capability.value for capability in info.capabilities)) or "the portable core"),
+    ]
+
+
+def _show(kernel: str | None, key: str, form: str) -> int:
+    from .show import KEYS, kernel_names, text_of
+    from .types.errors import InvalidArgumentError
+
+    terminal = Terminal()
+    names = kernel_names()
+    if kernel is None:
+        for name in names:
+            terminal.line(name)
+        return 0
+    fitting = [name for name in names if name == kernel] or [name for name in names if name.startswith(kernel)]
+    if len(fitting) != 1:
+        raise InvalidArgumentError(f"KERNEL: expected one of {', '.join(names)}, found {kernel!r}")
+    if key not in KEYS:
+        raise InvalidArgumentError(f"--key: expected one of {', '.join(KEYS)}, found {key!r}")
+    terminal.line(text_of(fitting[0], key, form).rstrip("\n"))
+    return 0

@@ -1,0 +1,136 @@
+"""`gpusort demo`: one sort kernel on every target that is here, each result compared with NumPy's bit for bit."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from . import __version__
+from .api import sort
+from .arrays import HostArray
+from .targets.base import TargetInfo
+from .targets.registry import NAMES, target
+from .terminal import Terminal, Tone
+from .types.errors import TargetUnavailableError
+
+_SHOWN = 10
+_LABEL = 8  # columns
+
+
+@attrs.frozen
+class Case:
+    """One array to sort."""
+
+    title: str
+    values: HostArray
+    descending: bool = False
+
+
+def cases() -> Iterator[Case]:
+    """Random numbers, and those that sorts get wrong."""
+    numbers = np.random.default_rng(2025)
+    u32 = numbers.integers(0, 1 << 32, 1000, np.uint32)
+    yield Case("1000 random u32", u32)
+    greatest = (1 << 32) - 1
+    yield Case("special u32", np.array([greatest, 0, 1 << 31, 1, greatest, (1 << 31) - 1, 0, greatest - 1], np.uint32))
+    least = -(1 << 31)
+    yield Case("special i32", np.array([0, least, -1, (1 << 31) - 1, 1, least, least + 1, 0], np.int32))
+    yield Case("special f32", _special_floats())
+    yield Case("1000 random u32, descending", u32, descending=True)
+    yield Case("special f32, descending", _special_floats(), descending=True)
+
+
+def _special_floats() -> npt.NDArray[np.float32]:
+    """NaNs of both signs and several payloads, infinities, zeros of both signs, subnormals, the extremes."""
+    bits = [
+        0x7FC00000, 0x3F800000, 0xFFC00001, 0x80000000, 0x7F800000, 0x00000001, 0xFF800000, 0x00000000,
+        0xBF800000, 0x807FFFFF, 0x7F7FFFFF, 0xFF7FFFFF, 0x7FA00005, 0x80000000, 0x42280000, 0x00000000,
+    ]  # fmt: skip
+    return np.array(bits, np.uint32).view(np.float32)
+
+
+def sorted_by_numpy(case: Case) -> HostArray:
+    """What NumPy makes of it: equals in the order they came in, NaN last in both directions."""
+    if not case.descending:
+        return np.sort(case.values, kind="stable")
+    backwards = np.sort(case.values[::-1], kind="stable")[::-1]
+    nans = int(np.count_nonzero(backwards != backwards))
+    return np.concatenate([backwards[nans:], backwards[:nans]])
+
+
+def run_demo(terminal: Terminal) -> bool:
+    """Runs every case on every target. Whether all that could run passed."""
+    terminal.line(terminal.toned(f"gpusort {__version__}: one kernel, every target", Tone.TITLE))
+    python = f"{platform.python_implementation()} {platform.python_version()}, NumPy {np.__version__}"
+    terminal.line(f"{'host':{_LABEL}}{platform.node()}: {platform.system()} {platform.machine()}, {python}")
+    passed: dict[str, bool] = {}
+    for name in NAMES:
+        terminal.line()
+        terminal.note(f"opening {name} …")
+        try:
+            info = target(name).info
+        except TargetUnavailableError as error:
+            terminal.forget_note()
+            terminal.line(f"{terminal.toned(name, Tone.TITLE)} is not here: {error}")
+            continue
+        terminal.forget_note()
+        _introduce(terminal, info)
+        passed[name] = all([_run_case(terminal, case, name) for case in cases()])
+    terminal.line()
+    good = [name for name, well in passed.items() if well]
+    bad = [name for name, well in passed.items() if not well]
+    if good:
+        terminal.line(f"{terminal.toned('PASSED', Tone.GOOD)} on {', '.join(good)}")
+    if bad:
+        terminal.line(f"{terminal.toned('FAILED', Tone.BAD)} on {', '.join(bad)}")
+    return not bad
+
+
+def _introduce(terminal: Terminal, info: TargetInfo) -> None:
+    terminal.line(terminal.toned(info.name, Tone.TITLE))
+    terminal.line(f"  {'adapter':{_LABEL}}{info.adapter}")
+    terminal.line(f"  {'driver':{_LABEL}}{info.driver}")
+
+
+def _run_case(terminal: Terminal, case: Case, name: str) -> bool:
+    terminal.note(f"  {case.title}: compiling for {name} …")
+    try:
+        started = time.perf_counter()
+        found = sort(case.values, descending=case.descending, stable=True, target=name)
+        first = time.perf_counter() - started
+        started = time.perf_counter()
+        again = sort(case.values, descending=case.descending, stable=True, target=name)
+        warm = time.perf_counter() - started
+    except Exception as error:  # whatever one target trips over, the others still have their turn
+        terminal.forget_note()
+        terminal.line(f"  {terminal.toned('FAILED', Tone.BAD)} {case.title}: {type(error).__name__}: {error}")
+        return False
+    terminal.forget_note()
+    expected = sorted_by_numpy(case).tobytes()
+    passed = found.tobytes() == expected and again.tobytes() == expected
+    verdict = terminal.toned("PASSED", Tone.GOOD) if passed else terminal.toned("FAILED", Tone.BAD)
+    times = terminal.toned(f"{_seconds(warm)} (first call {_seconds(first)})", Tone.QUIET)
+    terminal.line(f"  {verdict} {case.title}: {times}")
+    if len(found) > 2 * _SHOWN:
+        terminal.line(f"    {'first':{_LABEL}}{_row(found[:_SHOWN])}")
+        terminal.line(f"    {'last':{_LABEL}}{_row(found[-_SHOWN:])}")
+    else:
+        terminal.line(f"    {'all':{_LABEL}}{_row(found)}")
+    return passed
+
+
+def _row(values: HostArray) -> str:
+    return " ".join(str(value) for value in values)
+
+
+def _seconds(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.2f} ms"
+    return f"{seconds * 1e6:.0f} us"
