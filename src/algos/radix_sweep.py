@@ -21,7 +21,7 @@ from ..types.keys import SortableKey, UnsignedKey
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Count
 from ..types.params import RadixParams, RadixPolicy
-from ..types.scalars import U32, U64
+from ..types.scalars import U32, U64, Bool
 from .bitonic import to_ordered
 from .radix_tile import Strand, clear_counters, count_strands, load_tile, place_strands, sort_tile, store_tile, total_of_digit
 from .scan import exclusive_scan_workgroup
@@ -41,55 +41,80 @@ MOST_ELEMENTS = OWN  # a count must fit beside the flags
 
 
 @kernel
-def sweep_clear(cx: Invocation, status: Storage[U32], params: RadixParams) -> None:
+def sweep_clear(cx: Invocation, state: Storage[U32], params: RadixParams) -> None:
     """Sets all status words, histograms and tickets to zero."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        status[i] = U32(0)
+        state[i] = U32(0)
 
 
 @kernel
 def sweep_histograms(
-    cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], histograms: Storage[U32],
-    params: RadixParams, passes: int, order: SortOrder, policy: RadixPolicy,
+    cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
+    params: RadixParams, first_cell: U32, passes: int, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Counts the digits of all passes in one reading."""
+    """Counts the digits of all passes in one reading.
+
+    Every counter has a few copies, for lanes that would wait for each other at one.
+    """
     cells = passes * policy.radix
-    for i in dynamic_range(cx.local_id, U32(cells), cx.group_size):
+    for i in dynamic_range(cx.local_id, U32(cells * policy.copies), cx.group_size):
         counters[i] = U32(0)
     cx.barrier()
-    for index in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        word = to_ordered(key, data[index], order)
-        for i in range(passes):
-            digit = DigitPlace(i * policy.digit_bits, policy.digit_bits).digit_of(word)
-            counters.atomic_add(digit.value + i * policy.radix, U32(1))
+    copy = cx.local_id % policy.copies
+    block = cx.group_size * policy.count_items
+    words: Registers[W] = Registers(key.word, policy.count_items)
+    for start in dynamic_range(cx.group_id * block, params.num_elements, cx.num_groups * block):
+        for i in dynamic_range(U32(0), U32(policy.count_items)):
+            index = start + i * cx.group_size + cx.local_id
+            if index < params.num_elements:
+                words[i] = to_ordered(key, data[index], order)
+        for i in dynamic_range(U32(0), U32(policy.count_items)):
+            if start + i * cx.group_size + cx.local_id < params.num_elements:
+                for number in range(passes):
+                    digit = DigitPlace(number * policy.digit_bits, policy.digit_bits).digit_of(words[i])
+                    counters.atomic_add((digit.value + number * policy.radix) * policy.copies + copy, U32(1))
     cx.barrier()
     for i in dynamic_range(cx.local_id, U32(cells), cx.group_size):
-        if counters[i] > 0:
-            histograms.atomic_add(i, counters[i])
+        total = U32(0)
+        for j in dynamic_range(U32(0), U32(policy.copies)):
+            total += counters[i * policy.copies + (i + j) % policy.copies]
+        if total > 0:
+            state.atomic_add(first_cell + i, total)
 
 
 @kernel
 def sweep_starts(
-    cx: Invocation, histograms: Storage[U32], shared: Workgroup[U32], status: Storage[U32], params: RadixParams,
-    policy: RadixPolicy,
-) -> None:  # fmt: skip
+    cx: Invocation, shared: Workgroup[U32], state: Storage[U32], params: RadixParams, first_cell: U32, policy: RadixPolicy
+) -> None:
     """Turns each pass's histogram (one a workgroup) into the sum that the first tile finds before it."""
-    count = histograms[cx.group_id * policy.radix + cx.local_id] if cx.local_id < policy.radix else U32(0)
+    count = state[first_cell + cx.group_id * policy.radix + cx.local_id] if cx.local_id < policy.radix else U32(0)
     first = exclusive_scan_workgroup(cx, Count(), shared, count)
     if cx.local_id < policy.radix:
-        status[cx.group_id * params.num_elements + cx.local_id] = first | UP_TO_HERE
+        row = policy.looks - 1  # the rows before it are looked at, and then not counted
+        state[cx.group_id * params.num_elements + row * policy.radix + cx.local_id] = first | UP_TO_HERE
 
 
-def look_back(status: Storage[U32], cell: U32, policy: RadixPolicy) -> U32:
-    """How many elements with a digit stand before a tile, whose own status word is `cell`."""
+def look_back(state: Storage[U32], cell: U32, policy: RadixPolicy) -> U32:
+    """How many elements with a digit stand before a tile, whose own status word is `cell`.
+
+    Several words are asked for at a time, for each takes long to come; a word that is not there yet ends the round.
+    """
     total = U32(0)
     before = cell - policy.radix
-    flag = U32(0)
-    while flag < UP_TO_HERE:
-        flag = status.atomic_load(before)
-        if flag != 0:
-            total += flag & COUNT
-            before -= policy.radix
+    found: Registers[U32] = Registers(U32, policy.looks)
+    done = Bool(False)
+    while not done:
+        for i in range(policy.looks):
+            found[i] = state.atomic_load(before - i * policy.radix)
+        waiting = Bool(False)
+        for i in range(policy.looks):
+            if not done and not waiting:
+                word = found[i]
+                waiting = word == 0
+                done = word >= UP_TO_HERE
+                if not waiting:
+                    total += word & COUNT
+                    before -= policy.radix
     return total
 
 
@@ -97,12 +122,12 @@ def look_back(status: Storage[U32], cell: U32, policy: RadixPolicy) -> U32:
 def sweep(
     cx: Invocation, source: SortableKey[A, W], data: Storage[A], target: SortableKey[B, W], results: Storage[B],
     tile: Workgroup[W], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
-    status: Storage[U32], tickets: Storage[U32], params: RadixParams, ticket: U32, first_cell: U32, place: DigitPlace,
+    state: Storage[U32], params: RadixParams, ticket: U32, first_cell: U32, place: DigitPlace,
     orders: tuple[SortOrder, SortOrder], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Moves every element of one tile to its digit's place."""
     if cx.local_id == 0:
-        bases[0] = tickets.atomic_add(ticket, U32(1))
+        bases[0] = state.atomic_add(ticket, U32(1))
     clear_counters(cx, counters, policy)
     index = bases[0]
     strand = Strand.of(cx, policy)
@@ -111,15 +136,15 @@ def sweep(
     count_strands(cx, words, strand, counters, place, policy)
 
     total = total_of_digit(cx, counters, policy)
-    cell = first_cell + (index + 1) * policy.radix + cx.local_id
+    cell = first_cell + (index + policy.looks) * policy.radix + cx.local_id
     if cx.local_id < policy.radix:
-        status.atomic_store(cell, total | OWN)
+        state.atomic_store(cell, total | OWN)
     first = place_strands(cx, counters, shared, total, policy)
     cx.barrier()
     sort_tile(cx, words, strand, tile, counters, place, policy)
     if cx.local_id < policy.radix:
-        before = look_back(status, cell, policy)
-        status.atomic_store(cell, (before + total) | UP_TO_HERE)
+        before = look_back(state, cell, policy)
+        state.atomic_store(cell, (before + total) | UP_TO_HERE)
         bases[cx.local_id] = before - first
     cx.barrier()
     store_tile(cx, tile, target, results, orders[1], index, bases, params, place, policy)
@@ -138,16 +163,12 @@ def radix_sweep_sort(
     words = (Buffer("words", key.word, length, Role.SCRATCH), Buffer("more_words", key.word, length, Role.SCRATCH))
     passes = -(-key_bits // policy.digit_bits)
     tiles = -(-length // policy.tile)
-    cells = (tiles + 1) * policy.radix  # status words of one pass; the first row stands before the first tile
-    status = Buffer("status", U32, passes * cells, Role.SCRATCH)
-    histograms = Buffer("histograms", U32, passes * policy.radix, Role.SCRATCH)
-    tickets = Buffer("tickets", U32, passes, Role.SCRATCH)
+    cells = (tiles + policy.looks) * policy.radix  # status words of one pass; the first rows stand before the first tile
+    histograms = passes * cells  # where they start in the state, and the tickets behind them
+    tickets = histograms + passes * policy.radix
+    state = Buffer("state", U32, tickets + passes, Role.SCRATCH)
     size = policy.group_size
     params = RadixParams(U32(length))
-
-    def clear(buffer: Buffer[U32]) -> Launch:
-        groups_needed = min(groups, -(-buffer.count // size))
-        return sweep_clear.launch(Grid(groups_needed, size), buffer, RadixParams(U32(buffer.count)))
 
     def one_pass(
         number: int, source: SortableKey[A, W], from_: Buffer[A], target: SortableKey[B, W], into: Buffer[B],
@@ -155,25 +176,28 @@ def radix_sweep_sort(
     ) -> Launch:  # fmt: skip
         return sweep.launch(
             Grid(tiles, size), source, from_, target, into, Workgroup(key.word, policy.tile),
-            Workgroup(U32, policy.counters), Workgroup(U32, size), Workgroup(U32, policy.radix), status, tickets,
-            params, U32(number), U32(number * cells), DigitPlace(number * policy.digit_bits, policy.digit_bits),
+            Workgroup(U32, policy.counters), Workgroup(U32, size), Workgroup(U32, policy.radix), state,
+            params, U32(tickets + number), U32(number * cells), DigitPlace(number * policy.digit_bits, policy.digit_bits),
             orders, policy,
         )  # fmt: skip
 
     launches: list[Launch] = []
     if length:
-        launches += [clear(status), clear(histograms), clear(tickets)]
+        clearing = Grid(min(groups, -(-state.count // size)), size)
+        launches.append(sweep_clear.launch(clearing, state, RadixParams(U32(state.count))))
+        counting = Grid(min(groups, -(-length // (policy.count_group * policy.count_items))), policy.count_group)
         launches.append(
-            sweep_histograms.launch(Grid(min(groups, tiles), size), key, data, Workgroup(U32, passes * policy.radix),
-                                    histograms, params, passes, order, policy)
+            sweep_histograms.launch(counting, key, data, Workgroup(U32, passes * policy.radix * policy.copies), state,
+                                    params, U32(histograms), passes, order, policy)
         )  # fmt: skip
         launches.append(
-            sweep_starts.launch(Grid(passes, size), histograms, Workgroup(U32, size), status, RadixParams(U32(cells)), policy)
-        )
+            sweep_starts.launch(Grid(passes, size), Workgroup(U32, size), state, RadixParams(U32(cells)), U32(histograms),
+                                policy)
+        )  # fmt: skip
     for i in range(passes if length else 0):
         first, last = i == 0, i == passes - 1
         orders = order if first else SortOrder.ASCENDING, order if last else SortOrder.ASCENDING
         source, from_ = (key, data) if first else (plain, words[(i - 1) % 2])
         target, into = (key, results) if last else (plain, words[i % 2])
         launches.append(one_pass(i, source, from_, target, into, orders))
-    return Schedule((data, results, *words[: min(2, passes - 1)], status, histograms, tickets), tuple(launches))
+    return Schedule((data, results, *words[: min(2, passes - 1)], state), tuple(launches))

@@ -124,6 +124,7 @@ def _check_limits(step: Step) -> None:
             )
 
 
+@lru_cache(maxsize=None)
 def _version(package: str) -> str:
     try:
         return metadata.version(package)

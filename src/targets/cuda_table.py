@@ -21,7 +21,7 @@ INTRINSICS: Mapping[str, Sequence[str]] = {
         "shuffle_up", "shuffle_xor",
     ),
     "cuda_ops": (
-        "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "choose", "count_ones", "divide",
+        "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "byte", "choose", "count_ones", "divide",
         "leading_zeros", "maximum", "minimum", "multiply_rounded", "remainder", "shift_left", "shift_right",
         "trailing_zeros",
     ),

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from ..kernel import ir
+from ..types import ops
 from ..types.layout import Type
 from ..types.ops import AtomicOp, SubgroupOp
 from .cuda_bits import Widths
 from .cuda_table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
-from .numba_text import RESERVED_NAMES, Expressions
+from .numba_text import RESERVED_NAMES, TYPE_NAMES, Expressions
 from .render import Lines, Names
 
 WARP = 32
@@ -45,6 +46,7 @@ class BodyWriter:
         self.lanes_vary = False  # whether the last subgroup of a workgroup has fewer lanes than the others
         self._program = program
         self._offsets = offsets
+        self._barriers = 0  # written so far
         self._lines = Lines()
         self._widths = Widths(program, WARP)
         self._names = Names(_RESERVED)
@@ -53,7 +55,7 @@ class BodyWriter:
         self._outer = {thing: self._names.of(thing, thing.name) for thing in outer}
         self._expressions = Expressions(
             target="cuda",
-            operations={**CUDA_OPERATIONS, "count_ones": self._count_ones},
+            operations={**CUDA_OPERATIONS, "count_ones": self._count_ones, "leading_zeros": self._leading_zeros, "and": self._and},
             variable=self.variable,
             parameter=self.parameter,
             identity=self._identity,
@@ -100,9 +102,31 @@ class BodyWriter:
         return lane_mask(min(size, WARP))
 
     def _count_ones(self, node: ir.Apply, operands: Sequence[str]) -> str:
-        """Masks of lanes are 64 bits wide to the kernel; their upper half is empty here, and not counted."""
-        narrow = node.operands[0].type is Type.U64 and self._widths.of(node.operands[0]) <= 32
-        return f"count_ones(u4({operands[0]}))" if narrow else f"count_ones({operands[0]})"
+        return f"count_ones(u4({operands[0]}))" if self._is_half_empty(node.operands[0]) else f"count_ones({operands[0]})"
+
+    def _leading_zeros(self, node: ir.Apply, operands: Sequence[str]) -> str:
+        if self._is_half_empty(node.operands[0]):
+            return f"u4(u4(32) + leading_zeros(u4({operands[0]})))"
+        return f"leading_zeros({operands[0]})"
+
+    def _and(self, node: ir.Apply, operands: Sequence[str]) -> str:
+        """A byte of a word, in two forms by turns from barrier to barrier.
+
+        The assembler would keep what it computed from each of many bytes before a barrier for use after it, and run
+        out of registers; the same byte in another form it computes again.
+        """
+        byte = byte_of(node) if self._barriers % 2 else None
+        if byte is None:
+            return f"{TYPE_NAMES[node.type]}({operands[0]} & {operands[1]})"
+        source, place = byte
+        if source.type is Type.U32:
+            return f"byte({self._text(source)}, {place})"
+        half = f"u4({self._text(source)} >> u8({place // 4 * 32}))"
+        return f"u8(byte({half}, {place % 4}))"
+
+    def _is_half_empty(self, operand: ir.Expression) -> bool:
+        """Masks of lanes are 64 bits wide to the kernel; here their upper half is empty, and costs nothing."""
+        return operand.type is Type.U64 and self._widths.of(operand) <= 32
 
     # -- statements ---------------------------------------------------------------------------------------
 
@@ -138,6 +162,7 @@ class BodyWriter:
                 self._subgroup(statement)
             case ir.Barrier():
                 add("cuda.syncthreads()")
+                self._barriers += 1
             case ir.If():
                 add(f"if {self._text(statement.condition)}:")
                 self._inside(statement.then)
@@ -244,3 +269,16 @@ def _ends_before_it_wraps(loop: ir.For) -> bool:
 def held_type(type: Type) -> Type:
     """How memory and parameters hold this type: a Bool is a byte."""
     return Type.U8 if type is Type.BOOL else type
+
+
+def byte_of(node: ir.Apply) -> tuple[ir.Expression, int] | None:
+    """What an expression like `(x >> 8) & 255` takes a byte of, and which."""
+    source, mask = node.operands
+    if node.op is not ops.AND or not node.type.is_unsigned or not isinstance(mask, ir.Const) or mask.value != 255:
+        return None
+    if not isinstance(source, ir.Apply) or source.op is not ops.SHR:
+        return source, 0
+    inner, shift = source.operands
+    if not isinstance(shift, ir.Const) or shift.value % 8:
+        return None
+    return inner, int(shift.value) // 8

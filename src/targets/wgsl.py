@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -15,7 +14,7 @@ from ..kernel.launch import Buffer, Role, Schedule, Step
 from ..kernel.specialise import specialise
 from ..types.errors import DeviceLostError, InvalidArgumentError, TargetUnavailableError
 from .base import TargetInfo
-from .wgsl_device import open_device, translated
+from .wgsl_device import open_device, require_own_process, translated
 from .wgsl_kernel import written
 from .wgsl_memory import Bytes
 from .wgsl_session import Session
@@ -33,7 +32,6 @@ class WgslTarget:
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
         self._lock = threading.Lock()
-        self._process = os.getpid()
         self._session: Session | None = Session(open_device())
         self._info = _info_of(self._session)
 
@@ -55,7 +53,7 @@ class WgslTarget:
         self._run(steps, bound)
 
     def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes]) -> None:
-        self._require_own_process()
+        require_own_process()  # before the lock, which a thread of the parent may have held
         names = ", ".join(dict.fromkeys(repr(step.program.name) for step in steps))
         with self._lock:
             if self._session is None:
@@ -67,13 +65,6 @@ class WgslTarget:
             except DeviceLostError:
                 self._session = None
                 raise
-
-    def _require_own_process(self) -> None:
-        if os.getpid() != self._process:
-            raise TargetUnavailableError(
-                "target 'wgsl' was opened before this process was forked, and a device does not survive "
-                "that: start workers with multiprocessing.get_context('spawn'), or first use it in the child"
-            )
 
 
 def _info_of(session: Session) -> TargetInfo:

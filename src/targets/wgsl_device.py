@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
+from ..types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from .base import Capability, Limits
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ class Device:
     cuts_loops: bool  # see wgsl_overrun
     limits: Limits
     capabilities: frozenset[Capability]
-    process: int
 
     def with_lanes(self, measured: int) -> Device:
         """The same, now that it is known how many lanes a subgroup has when a kernel asks."""
@@ -63,6 +62,22 @@ class Device:
             self,
             limits=attrs.evolve(self.limits, subgroup_size=smallest),
             capabilities=self.capabilities | {Capability.SUBGROUPS},
+        )
+
+
+_opener: list[int] = []  # the process that woke wgpu, once one has
+
+
+def require_own_process() -> None:
+    """Refuses to go on in a forked child of a process that uses wgpu: it has that one's memory, and not its
+    threads."""
+    process = os.getpid()
+    if not _opener:
+        _opener.append(process)
+    if _opener[0] != process:
+        raise TargetUnavailableError(
+            "target 'wgsl' was opened before this process was forked, and a device does not survive that: start "
+            "workers with multiprocessing.get_context('spawn'), or let only the children use the target"
         )
 
 
@@ -87,6 +102,7 @@ def choose_adapter() -> wgpu.GPUAdapter:
 
 def open_device() -> Device:
     """Opens the chosen adapter with all that it allows."""
+    require_own_process()
     adapter = choose_adapter()
     features = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
     limits = {name: adapter.limits[name] for name in _LIMITS}
@@ -112,7 +128,6 @@ def open_device() -> Device:
             subgroup_size=1,
         ),
         capabilities=frozenset({Capability.FORWARD_PROGRESS} if progress else ()),
-        process=os.getpid(),
     )
 
 
@@ -126,9 +141,12 @@ def translated(what: str) -> Generator[None, None, None]:
     except wgpu.GPUOutOfMemoryError as error:
         raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
     except (wgpu.GPUError, RuntimeError) as error:
-        if isinstance(error, wgpu.GPUError) or "map buffer" in str(error):
-            if is_loss(error):
-                raise DeviceLostError(f"{what}: the device was lost ({_first_line(error)})") from error
+        if isinstance(error, GpusortError):
+            raise
+        if is_loss(error):
+            raise DeviceLostError(f"{what}: the device was lost ({_first_line(error)})") from error
+        if isinstance(error, wgpu.GPUError):
+            raise GpusortError(f"{what}: wgpu refuses: {_first_line(error)}") from error
         raise
 
 

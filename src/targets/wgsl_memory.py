@@ -17,6 +17,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 _STORAGE = 128 | 8 | 4  # STORAGE, COPY_DST, COPY_SRC: WebGPU fixes the numbers of these flags
 _UNIFORM = 64 | 8  # UNIFORM, COPY_DST
 _READ_BACK = 1 | 8  # MAP_READ, COPY_DST
+_READ = 1  # MapMode.READ
 _LEAST = 1 << 12
 _CHUNK = 64 << 20  # bytes that travel at once: the driver keeps a copy of what is under way
 _KEPT = 1 << 30  # bytes of idle buffers that are worth keeping
@@ -156,7 +157,7 @@ class Staging:
     ) -> None:
         self._device.queue.submit([encoder.finish()])
         # Mapping waits for the device even where nothing is fetched: an error of the run must not come later.
-        staging.map_sync("READ_NOSYNC", 0, max(8, used))
+        staging.map_sync(_READ, 0, max(8, used))
         try:
             for position, target in batch:
                 view = staging.read_mapped(position, padded(target.size), copy=False)

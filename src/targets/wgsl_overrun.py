@@ -1,8 +1,8 @@
 """Loops that end before their time.
 
-Mesa's software driver lets an invocation go round its loops 65,535 times, all of them counted together, and then
-leaves every loop without a word. There each loop is written such that it knows its own end; one that is left
-without having come to it says so in a buffer, and the host refuses the result.
+Mesa's software driver lets an invocation go round its loops 65,535 times, all of them counted together, and
+then leaves every loop without a word. There each loop is written such that it knows its own end; one that is
+left without having come to it says so in a buffer, and the host refuses the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def has_loops(program: ir.Program) -> bool:
 
 
 def guarded(program: ir.Program) -> ir.Program:
-    """A program that does the same and tells of a loop cut short: by a 1 in one more storage memory, its last."""
+    """A program that does the same and tells of a loop cut short: by a 1 in one more storage memory, its
+    last."""
     return _Guard(program).run()
 
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import attrs
 
-from .intrinsics import count_ones, trailing_zeros
+from .intrinsics import count_ones, leading_zeros
 from .scalars import U32, U64, Bool
 
 W = TypeVar("W", U32, U64)
@@ -50,8 +50,8 @@ class Lanes:
         return count_ones(self.mask)
 
     def leader(self) -> U32:
-        """The first of them."""
-        return trailing_zeros(self.mask)
+        """The last of them."""
+        return 63 - leading_zeros(self.mask)
 
     def is_led_by_me(self) -> Bool:
         return self.leader() == self.lane

@@ -93,6 +93,10 @@ class RadixPolicy:
     items: int = 16  # elements an invocation holds
     strand: int = 32  # lanes in the smallest subgroup the kernel may meet; without subgroups, those that rank together
     subgroups: bool = True
+    looks: int = 4  # status words that a look-back asks for at a time
+    count_group: int = 256  # invocations of a workgroup that counts the digits of all passes
+    count_items: int = 4  # elements that each of them holds at a time
+    copies: int = 1  # of every counter there
 
     @property
     def tile(self) -> int:

@@ -1,0 +1,19 @@
+"""What every test may ask for: a target of each kind that is here."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusort.targets import registry
+from gpusort.types.errors import TargetUnavailableError
+
+
+@pytest.fixture(scope="session", params=registry.NAMES)
+def target(request: pytest.FixtureRequest) -> str:
+    """The name of a target. Where it cannot run, the test is skipped with its own words."""
+    name = str(request.param)
+    try:
+        registry.target(name)
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    return name

@@ -1,0 +1,60 @@
+"""What tests of the API compare with: arrays that hold what sorts get wrong, and NumPy's answers."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+DTYPES = ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[ns]", "m8[s]")
+SWAPPED = (">u2", ">i4", ">u8", ">f2", ">f4", ">f8", ">M8[us]")
+
+
+def sample(dtype: str, shape: int | tuple[int, ...], seed: int = 0) -> Array:
+    """Elements of any bits (so NaNs with payloads, subnormals, NaT), with extremes, zeros and many equals among them."""
+    numbers = np.random.default_rng(seed)
+    native = np.dtype(dtype).newbyteorder("=")
+    count = int(np.prod(shape))
+    if native.kind == "b":
+        return numbers.integers(0, 2, count).astype(dtype).reshape(shape)
+    values: Array = np.frombuffer(numbers.bytes(count * native.itemsize), native).copy()
+    few = numbers.random(count) < 0.5
+    if native.kind == "f":
+        special = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan], native)
+    else:
+        bits = 8 * native.itemsize
+        patterns = [0, 1, (1 << bits) - 1, 1 << (bits - 1), (1 << (bits - 1)) - 1, (1 << (bits - 1)) + 1, 7]
+        special = np.array(patterns, f"u{native.itemsize}").view(native)
+    values[few] = numbers.choice(special, int(few.sum()))
+    return values.astype(dtype).reshape(shape)
+
+
+def whole_numbers(dtype: str, shape: int | tuple[int, ...], seed: int = 0) -> Array:
+    """Small whole numbers, whose sums are exact in every dtype; at least one is zero and one is not."""
+    low = 0 if np.dtype(dtype).kind in "bu" else -3
+    values: Array = np.random.default_rng(seed).integers(low, 4, shape).astype(dtype)
+    return values
+
+
+def sorted_by_numpy(x: Array, axis: int = -1, descending: bool = False) -> Array:
+    """NumPy's stable order: equals as they came, NaN and NaT last in both directions."""
+    if not descending:
+        return np.sort(x, axis=axis, kind="stable")
+    return np.apply_along_axis(_descending, axis, x).astype(x.dtype) if x.size else x.copy()
+
+
+def _descending(row: Array) -> Array:
+    backwards = np.sort(row[::-1], kind="stable")[::-1]  # stable twice over, and what is last is first
+    nans = int(np.count_nonzero(backwards != backwards))
+    return np.concatenate([backwards[nans:], backwards[:nans]])
+
+
+def assert_same_bits(found: object, expected: Array) -> None:
+    """Same class, dtype, shape and bytes: -0.0 is not 0.0 here, and a NaN is not another."""
+    assert type(found) is type(expected)
+    assert isinstance(found, np.ndarray | np.generic)
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    assert found.tobytes() == expected.tobytes()

@@ -1,0 +1,363 @@
+"""sort and sort_inplace: every dtype on every target, every kind of array, every mistake; compared with NumPy's bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.kernel.launch import Schedule, Step
+from gpusort.targets.base import Limits, TargetInfo
+from gpusort.targets.simulator import Simulator
+from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
+
+LENGTHS = (0, 1, 2, 3, 17, 100, 1000, 2048, 2049, 5000)
+TINY = 17  # the longest that plain Python is asked to sort
+
+
+def fits(target: str, length: int) -> int:
+    return min(length, TINY) if target == "python" else length
+
+
+# -- every dtype, length and target -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES + SWAPPED)
+def test_every_dtype_sorts_to_numpys_bits(target: str, dtype: str, descending: bool) -> None:
+    x = sample(dtype, fits(target, 1000))
+    before = x.copy()
+    found = gpusort.sort(x, descending=descending, stable=True, target=target)
+    assert_same_bits(found, sorted_by_numpy(x, descending=descending))
+    assert_same_bits(x, before)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("dtype", ["u4", "f8"])
+def test_every_length_sorts(target: str, dtype: str, length: int) -> None:
+    if fits(target, length) < length:
+        pytest.skip(f"{length} elements take plain Python minutes")
+    x = sample(dtype, length, seed=length)
+    assert_same_bits(gpusort.sort(x, stable=True, target=target), sorted_by_numpy(x))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_an_unstable_sort_of_floats_holds_the_same_bits_in_an_order_of_equals(target: str, dtype: str) -> None:
+    x = sample(dtype, fits(target, 300))
+    found = gpusort.sort(x, target=target)
+    np.testing.assert_array_equal(found, np.sort(x))
+    words = f"u{x.dtype.itemsize}"
+    np.testing.assert_array_equal(np.sort(found.view(words)), np.sort(x.view(words)))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 7, 1), (2, 0, 3), (5, 1, 2)])
+def test_every_axis_sorts(target: str, shape: tuple[int, ...], axis: int) -> None:
+    x = sample("i2", shape)
+    assert_same_bits(gpusort.sort(x, axis=axis, target=target), np.sort(x, axis=axis))
+
+
+def test_stable_and_descending_hold_along_any_axis(target: str) -> None:
+    x = sample("f4", (6, 5, 4))
+    for axis in range(3):
+        found = gpusort.sort(x, axis=axis, descending=True, stable=True, target=target)
+        assert_same_bits(found, sorted_by_numpy(x, axis, descending=True))
+
+
+# -- how an array lies ------------------------------------------------------------------------------------
+
+VIEWS: dict[str, Callable[[Array], Array]] = {
+    "transposed": lambda x: x.T,
+    "Fortran order": np.asfortranarray,
+    "strided": lambda x: x[::2, 1::3],
+    "backwards": lambda x: x[::-1, ::-1],
+    "broadcast": lambda x: np.broadcast_to(x[0], (4, x.shape[1])),
+    "misaligned": lambda x: np.frombuffer(b"." + x.tobytes(), x.dtype, offset=1).reshape(x.shape),
+    "one column": lambda x: x[:, :1],
+}
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("dtype", ["f4", ">i8"])
+def test_every_layout_sorts(dtype: str, view: str, axis: int | None) -> None:
+    x = VIEWS[view](sample(dtype, (8, 12)))
+    before = x.copy()
+    found = gpusort.sort(x, axis=axis, stable=True)
+    assert_same_bits(found, np.sort(x, axis=axis, kind="stable"))
+    assert_same_bits(np.ascontiguousarray(x), np.ascontiguousarray(before))
+
+
+def test_the_order_of_axes_is_kept() -> None:
+    x = np.asfortranarray(sample("u4", (5, 6)))
+    assert gpusort.sort(x).flags.f_contiguous
+
+
+def test_a_read_only_array_sorts_and_stays() -> None:
+    x = sample("u4", 50)
+    x.flags.writeable = False
+    found = gpusort.sort(x)
+    assert_same_bits(found, np.sort(x))
+    assert found.flags.writeable
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_an_empty_array_sorts(shape: tuple[int, ...], axis: int | None) -> None:
+    x = np.empty(shape, "f4")
+    assert_same_bits(gpusort.sort(x, axis=axis), np.sort(x, axis=axis))
+
+
+# -- kinds of arrays --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [[3, 1, 2], (2.5, -1.0), [[2, 1], [4, 3]], [True, False], []])
+def test_lists_and_tuples_become_arrays_as_numpy_makes_them(given: list[int]) -> None:
+    assert_same_bits(gpusort.sort(given), np.sort(given))
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_a_matrix_stays_a_matrix() -> None:
+    x = np.matrix([[3, 1, 2], [9, 8, 7]])
+    for axis in (0, 1, None):
+        assert_same_bits(gpusort.sort(x, axis=axis), np.sort(x, axis=axis))
+
+
+def test_a_memory_map_is_read_and_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    values = sample("u4", 40)
+    values.tofile(file)
+    x = np.memmap(file, "u4", "r")
+    np.testing.assert_array_equal(gpusort.sort(x), np.sort(values))
+    np.testing.assert_array_equal(np.fromfile(file, "u4"), values)
+
+
+def test_units_of_time_are_kept() -> None:
+    x = np.array(["2020-01-02", "NaT", "1950-05-05"], "M8[D]")
+    assert_same_bits(gpusort.sort(x), np.sort(x))
+
+
+def test_a_torch_tensor_gives_a_torch_tensor() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([[3.0, -1.0, 2.0], [0.5, float("nan"), 0.25]])[:, ::2]
+    found = gpusort.sort(x)
+    assert isinstance(found, torch.Tensor)
+    assert_same_bits(found.numpy(), np.sort(x.numpy()))
+    gpusort.sort_inplace(x, axis=0)
+    assert_same_bits(np.ascontiguousarray(x.numpy()), np.sort(np.array([[3, 2], [0.5, 0.25]], "f4"), axis=0))
+
+
+# -- out and in place -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f4", ">f8"])
+@pytest.mark.parametrize("place", ["packed", "strided"])
+def test_out_takes_the_result_and_is_returned(target: str, dtype: str, place: str) -> None:
+    x = sample(dtype, (4, 9))
+    out = np.zeros((4, 9), dtype) if place == "packed" else np.zeros((8, 18), dtype)[::2, ::2]
+    before = x.copy()
+    found = gpusort.sort(x, axis=0, stable=True, out=out, target=target)
+    assert found is out
+    np.testing.assert_array_equal(out, np.sort(before, axis=0))
+    assert_same_bits(x, before)
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_out_may_be_the_array_itself(stable: bool) -> None:
+    x = sample("f4", (5, 40))
+    expected = np.sort(x, kind="stable")
+    assert gpusort.sort(x, out=x, stable=stable) is x
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_out_for_a_flattened_array() -> None:
+    x, out = sample("u2", (3, 4)), np.zeros(12, "u2")
+    gpusort.sort(x, axis=None, out=out)
+    assert_same_bits(out, np.sort(x, axis=None))
+
+
+@pytest.mark.parametrize("view", [name for name in VIEWS if name not in ("broadcast", "misaligned")])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_in_place_is_in_place_however_the_array_lies(view: str, axis: int) -> None:
+    base = sample("f4", (8, 12))
+    x = VIEWS[view](base)
+    expected = sorted_by_numpy(x, axis, descending=True)
+    untouched = np.ones(base.shape, bool)
+    if np.shares_memory(x, base):
+        VIEWS[view](untouched)[...] = False
+    before = base.copy()
+    gpusort.sort_inplace(x, axis=axis, descending=True, stable=True)
+    assert_same_bits(np.ascontiguousarray(x), np.ascontiguousarray(expected))
+    assert_same_bits(base[untouched], before[untouched])
+
+
+def test_in_place_on_every_target(target: str) -> None:
+    x = sample("i4", fits(target, 500))
+    expected = np.sort(x)
+    gpusort.sort_inplace(x, target=target)
+    assert_same_bits(x, expected)
+
+
+# -- algorithm and target ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tile", [2, 8, 256])
+def test_an_algorithm_brings_its_policy(tile: int) -> None:
+    algorithm = gpusort.Bitonic(gpusort.BitonicPolicy(tile=tile, group_size=4, fused_passes=2))
+    x = sample("f4", (3, 333))
+    found = gpusort.sort(x, stable=True, target="simulator", algorithm=algorithm)
+    assert_same_bits(found, sorted_by_numpy(x))
+
+
+@attrs.define
+class Recording:
+    """A target of a user's own: the simulator, with other limits, that counts its runs."""
+
+    limits: Limits
+    inner: Simulator = attrs.field(factory=Simulator)
+    buffers: list[int] = attrs.field(factory=list)
+
+    @property
+    def info(self) -> TargetInfo:
+        return attrs.evolve(self.inner.info, name="recording", limits=self.limits)
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        self.buffers.append(schedule.buffers[0].count)
+        assert all(launch.grid.group_size <= self.limits.group_size for launch in schedule.launches)
+        self.inner.run(schedule, arrays)
+
+    def source(self, step: Step) -> str:
+        return self.inner.source(step)
+
+
+LIMITS = Simulator().info.limits
+
+
+def test_a_target_of_ones_own_is_used() -> None:
+    own = Recording(LIMITS)
+    x = sample("u4", 99)
+    assert_same_bits(gpusort.sort(x, target=own), np.sort(x))
+    assert own.buffers == [99]
+
+
+def test_rows_are_shared_out_over_runs_where_a_buffer_is_too_small() -> None:
+    own = Recording(attrs.evolve(LIMITS, storage_bytes=1000))
+    x = sample("u4", (7, 100))
+    assert_same_bits(gpusort.sort(x, target=own), np.sort(x))
+    assert own.buffers == [200, 200, 200, 100]
+
+
+def test_rows_are_shared_out_over_runs_where_a_launch_is_too_small() -> None:
+    own = Recording(attrs.evolve(LIMITS, groups=3))
+    x = sample("u4", (7, 10))
+    assert_same_bits(gpusort.sort(x, target=own), np.sort(x))
+    assert own.buffers == [30, 30, 10]
+
+
+def test_the_policy_fits_the_limits() -> None:
+    own = Recording(attrs.evolve(LIMITS, group_size=48, workgroup_bytes=1000))
+    x = sample("u8", 700)
+    assert_same_bits(gpusort.sort(x, target=own), np.sort(x))
+
+
+def test_a_row_that_no_run_can_take_is_refused() -> None:
+    own = Recording(attrs.evolve(LIMITS, storage_bytes=1000))
+    x = sample("u4", 300)
+    with pytest.raises(gpusort.CapabilityError, match=r"^x: a row of 300 elements of 4 bytes .* at most 250 elements"):
+        gpusort.sort(x, target=own)
+    assert own.buffers == []
+
+
+# -- mistakes ---------------------------------------------------------------------------------------------
+
+ONES = np.ones(4, "f4")
+READ_ONLY = np.broadcast_to(np.float32(1), (4,))
+SUPPORTED = "supported: bool, integers of 8 to 64 bits, float16, float32, float64, datetime64 and timedelta64"
+MISTAKES: dict[str, tuple[object, dict[str, object], type[Exception], str]] = {
+    "complex": (ONES.astype("c8"), {}, gpusort.UnsupportedTypeError, f"x: cannot order .* dtype complex64; {SUPPORTED}"),
+    "object": (np.array([1, None]), {}, gpusort.UnsupportedTypeError, f"x: cannot order .* dtype object; {SUPPORTED}"),
+    "string": (["b", "a"], {}, gpusort.UnsupportedTypeError, "x: cannot order .* dtype <U1"),
+    "bytes": (np.array([b"b"]), {}, gpusort.UnsupportedTypeError, "x: cannot order .* dtype .S1"),
+    "record": (np.zeros(2, "u4,f4"), {}, gpusort.UnsupportedTypeError, "x: cannot order .* dtype \\["),
+    "complex double": (ONES.astype("c16"), {}, gpusort.UnsupportedTypeError, "x: cannot order .* dtype complex128"),
+    "nothing": (None, {}, gpusort.UnsupportedTypeError, "x: cannot order .* dtype object"),
+    "ragged": ([[1, 2], [3]], {}, gpusort.InvalidArgumentError, "x: expected a NumPy or cupy array.*inhomogeneous"),
+    "masked": (np.ma.array([1, 2]), {}, gpusort.UnsupportedTypeError, "x: masked arrays are not supported"),
+    "0-d": (np.float32(1), {}, np.exceptions.AxisError, "axis: axis -1 is out of bounds for array of dimension 0"),
+    "axis too large": (ONES, {"axis": 1}, np.exceptions.AxisError, "axis: axis 1 is out of bounds .* dimension 1"),
+    "axis no number": (ONES, {"axis": "0"}, gpusort.UnsupportedTypeError, "axis: expected an int or None, found '0'"),
+    "unknown target": (ONES, {"target": "gpu"}, gpusort.InvalidArgumentError, "target: expected 'auto', 'cpu', .*'gpu'"),
+    "no target": (ONES, {"target": 3}, gpusort.InvalidArgumentError, "target: expected .* or a Target, found 3"),
+    "algorithm": (ONES, {"algorithm": "radix"}, gpusort.UnsupportedTypeError, r"algorithm: .* such as Bitonic\(\)"),
+    "out shape": (ONES, {"out": np.ones(3, "f4")}, gpusort.InvalidArgumentError, r"out: expected shape \(4,\)"),
+    "out dtype": (ONES, {"out": np.ones(4, "f8")}, gpusort.InvalidArgumentError, "out: .* found .* dtype float64"),
+    "out order": (ONES, {"out": np.ones(4, ">f4")}, gpusort.InvalidArgumentError, "out: .* dtype float32, found .* >f4"),
+    "out kind": (ONES, {"out": [0.0] * 4}, gpusort.UnsupportedTypeError, "out: expected an array of x's kind, ndarray"),
+    "out read-only": (ONES, {"out": READ_ONLY}, gpusort.InvalidArgumentError, "out: .* found a read-only one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_and_leaves_the_input_alone(mistake: str) -> None:
+    x, options, error, message = MISTAKES[mistake]
+    before = x.copy() if isinstance(x, np.ndarray) else None
+    call: Callable[..., Any] = gpusort.sort  # the checkers know better than to allow these calls
+    with pytest.raises(error, match=f"^{message}"):
+        call(x, **options)
+    if before is not None:
+        np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        ([2, 1], gpusort.UnsupportedTypeError, "x: expected an array to sort in place, found list"),
+        (READ_ONLY, gpusort.InvalidArgumentError, "x: expected an array that can be written"),
+        (np.ones(3, "c8"), gpusort.UnsupportedTypeError, "x: cannot order"),
+        (np.array(1), np.exceptions.AxisError, "axis: axis -1"),
+    ],
+)
+def test_in_place_needs_an_array_that_can_be_written(x: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^{message}"):
+        gpusort.sort_inplace(x)
+
+
+def test_errors_are_also_of_the_standard_kinds() -> None:
+    assert issubclass(gpusort.UnsupportedTypeError, TypeError)
+    assert issubclass(gpusort.InvalidArgumentError, ValueError)
+    assert issubclass(gpusort.TargetUnavailableError, RuntimeError)
+
+
+# -- the package ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", gpusort.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert name in dir(gpusort)
+    assert callable(getattr(gpusort, name))
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'gpusort' has no attribute 'sorted'"):
+        getattr(gpusort, "sorted")  # noqa: B009  # the checkers would say so
+
+
+def test_targets_lists_every_target_or_why_it_is_not_here() -> None:
+    states = {state.name: state for state in gpusort.targets()}
+    assert list(states) == ["cpu", "wgsl", "cuda", "simulator", "python"]
+    for name, state in states.items():
+        if isinstance(state, gpusort.Unavailable):
+            assert f"'{name}'" in state.reason
+            with pytest.raises(gpusort.TargetUnavailableError):
+                gpusort.sort(ONES, target=name)
+        else:
+            assert state.adapter
+            assert state.driver
+            assert gpusort.target(name) is gpusort.target(name)
+    assert isinstance(states["cpu"], gpusort.TargetInfo)
+    assert isinstance(states["simulator"], gpusort.TargetInfo)
