@@ -12,10 +12,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from .algos.choice import SortAlgorithm, fitting_bitonic
-from .arrays import HostArray, Operand, Tensor, kind_of, operand
+from .arrays import HostArray, OnCard, Operand, Tensor, kind_of, operand
 from .kernel.launch import Schedule
 from .targets.base import Limits, Target
-from .targets.cuda_arrays import OnDevice
 from .targets.registry import choose
 from .types.dtypes import ArrayKey, key_for
 from .types.elements import dtype_of
@@ -24,7 +23,7 @@ from .types.indices import SortOrder
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
-Other = TypeVar("Other", bound=OnDevice | Tensor)
+Other = TypeVar("Other", bound=OnCard | Tensor)
 Nested: TypeAlias = "Sequence[float | Nested]"
 
 _LARGEST_U32 = (1 << 32) - 1

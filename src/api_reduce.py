@@ -77,7 +77,7 @@ def sum(
 ) -> npt.NDArray[Count]: ...  # fmt: skip
 @overload
 def sum(
-    x: Nested, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto"
+    x: HostArray | Nested, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto"
 ) -> np.generic | HostArray: ...  # fmt: skip
 @overload
 def sum(
@@ -114,7 +114,7 @@ def prod(
 ) -> npt.NDArray[Count]: ...  # fmt: skip
 @overload
 def prod(
-    x: Nested, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto"
+    x: HostArray | Nested, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto"
 ) -> np.generic | HostArray: ...  # fmt: skip
 @overload
 def prod(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, Self, TypeAlias, cast
 
@@ -165,6 +165,13 @@ class HostOperand(Operand):
 
     def wrap(self, results: HostArray) -> object:
         return results[()]  # a NumPy scalar where there is but one
+
+
+class OnCard(Protocol):
+    """Any library's array on a CUDA device."""
+
+    @property
+    def __cuda_array_interface__(self) -> Mapping[str, object]: ...
 
 
 # -- torch, of which only what is used here is known, and only once the caller has imported it -------------

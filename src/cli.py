@@ -46,7 +46,12 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("targets", help="list the targets, and say why one is not here")
     show = commands.add_parser("show", help="print a kernel as a target gets to see it")
     # Names are checked when they are used: the list of kernels takes time to make.
-    show.add_argument("kernel", metavar="KERNEL", nargs="?", help="such as bitonic_step, or as much of it as is unique; without it, all are listed")
+    show.add_argument(
+        "kernel",
+        metavar="KERNEL",
+        nargs="?",
+        help="such as bitonic_step, or as much of it as is unique; without it, all are listed",
+    )
     show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
     return parser
@@ -74,13 +79,14 @@ def _targets() -> int:
 
 def _particulars(info: TargetInfo) -> list[tuple[str, str]]:
     limits = info.limits
+    capabilities = ", ".join(sorted(capability.value for capability in info.capabilities))
     return [
         ("driver", info.driver),
         ("workgroup", f"{limits.group_size:,} invocations, {limits.workgroup_bytes:,} bytes of memory"),
         ("launch", f"{limits.groups:,} workgroups, {limits.storage_buffers} storage buffers"),
         ("storage buffer", f"{limits.storage_bytes:,} bytes"),
         ("smallest subgroup", f"{limits.subgroup_size} invocations"),
-        ("capabilities", ", ".join(sorted(capability.value for capability in info.capabilities)) or "the portable core"),
+        ("capabilities", capabilities or "the portable core"),
     ]
 
 

@@ -80,7 +80,8 @@ def run_demo(terminal: Terminal) -> bool:
             continue
         terminal.forget_note()
         _introduce(terminal, info)
-        passed[name] = all([_run_case(terminal, case, name) for case in cases()])
+        results = [_run_case(terminal, case, name) for case in cases()]
+        passed[name] = all(results)
     terminal.line()
     good = [name for name, well in passed.items() if well]
     bad = [name for name, well in passed.items() if not well]

@@ -110,6 +110,10 @@ def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     if isinstance(axis, tuple):
         try:
             return tuple(sorted(normalize_axis_tuple(axis, ndim, "axis")))
+        except np.exceptions.AxisError:
+            raise
+        except ValueError as error:
+            raise InvalidArgumentError(f"axis: {error}") from error
         except TypeError as error:
             raise UnsupportedTypeError(f"axis: expected an int, a tuple of ints or None, found {axis!r}") from error
     if ndim == 0 and axis in (0, -1):  # NumPy lets this pass

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+Array: TypeAlias = npt.NDArray[Any]  # of any dtype: tests hand them to NumPy and to us alike
 
 DTYPES = ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[ns]", "m8[s]")
 SWAPPED = (">u2", ">i4", ">u8", ">f2", ">f4", ">f8", ">M8[us]")
 
 
 def sample(dtype: str, shape: int | tuple[int, ...], seed: int = 0) -> Array:
-    """Elements of any bits (so NaNs with payloads, subnormals, NaT), with extremes, zeros and many equals among them."""
+    """Elements of any bits (so NaNs with payloads, subnormals, NaT), extremes, zeros and many equals among them."""
     numbers = np.random.default_rng(seed)
     native = np.dtype(dtype).newbyteorder("=")
     count = int(np.prod(shape))

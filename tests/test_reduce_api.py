@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -15,9 +15,9 @@ from gpusort.kernel.launch import Schedule, Step
 from gpusort.targets.base import Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.targets.simulator import Simulator
-from gpusort.types.dtypes import Extreme, elements_of, extremes_of, key_for
-from gpusort.types.elements import dtype_of
-from gpusort.types.monoids import Maximum, MinMax, Minimum
+from gpusort.types.dtypes import Extreme, Words, elements_of, extremes_of, key_for
+from gpusort.types.elements import dtype_of, encode
+from gpusort.types.monoids import Maximum, Minimum, MinMax
 from gpusort.types.scalars import F32, U32, Scalar
 from tests.reference import DTYPES, SWAPPED, Array, sample, whole_numbers
 
@@ -25,7 +25,7 @@ Reduction: TypeAlias = Callable[..., Any]  # called here in ways that the checke
 
 NAMES = ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all")
 ORDERINGS = ("min", "max", "argmin", "argmax", "any", "all")
-SHAPE = (3, 90, 2)
+SHAPE = (3, 40, 2)  # small enough for one size of kernel: lengths have a test of their own
 
 
 def both(name: str) -> tuple[Reduction, Reduction]:
@@ -35,11 +35,10 @@ def both(name: str) -> tuple[Reduction, Reduction]:
 def assert_same(found: object, expected: object) -> None:
     """NumPy's answer: class, dtype, shape and values; any NaN for a NaN, any zero for a zero."""
     assert type(found) is type(expected)
-    assert isinstance(expected, np.ndarray | np.generic)
-    assert isinstance(found, np.ndarray | np.generic)
-    assert found.dtype == expected.dtype
-    assert found.shape == expected.shape
-    np.testing.assert_array_equal(found, expected)
+    ours, numpys = cast(Array, found), cast(Array, expected)  # or scalars, which have the same attributes
+    assert ours.dtype == numpys.dtype
+    assert ours.shape == numpys.shape
+    np.testing.assert_array_equal(ours, numpys)
 
 
 def shape_for(target: str) -> tuple[int, ...]:
@@ -52,7 +51,7 @@ def can(target: str, name: str, dtype: str) -> bool:
     if name in ("sum", "prod"):
         if kind == "M" or (kind == "m" and name == "prod"):
             return False
-        if np.dtype(dtype) == np.dtype(dtype[-2:]) == np.float64 or dtype == ">f8":
+        if np.dtype(dtype).newbyteorder("=") == np.float64:
             return gpusort.Capability.FLOAT64 in target_of(target).info.capabilities
     return True
 
@@ -69,8 +68,9 @@ def test_whole_numbers_reduce_exactly(target: str, name: str, dtype: str) -> Non
     shape = shape_for(target)
     x = whole_numbers(dtype, shape)
     if name == "prod":
-        x = np.where(x == 0, np.ones((), dtype), x)[:, :20].astype(dtype) if dtype != "?" else x
-    assert_same(ours(x, target=target), numpys(x)) if np.dtype(dtype).kind != "f" or name != "prod" else None
+        x = x[:, :9]
+    if name != "prod" or np.dtype(dtype).kind != "f":  # a long product of floats is rounded
+        assert_same(ours(x, target=target), numpys(x))
     axes = (0, 1) if target == "python" else (0, 1, 2, -1)
     for axis in axes:
         assert_same(ours(x, axis=axis, target=target), numpys(x, axis=axis))
@@ -191,13 +191,14 @@ def test_scalars_and_lists_reduce(name: str) -> None:
 def test_empty_arrays_do_as_numpys_do(name: str, dtype: str, shape: tuple[int, ...], axis: int | None) -> None:
     ours, numpys = both(name)
     x = np.empty(shape, dtype)
+    message, expected = "", None
     try:
         expected = numpys(x, axis=axis)
     except ValueError as error:
-        with pytest.raises(ValueError) as found:
+        message = str(error)
+    if message:
+        with pytest.raises(gpusort.InvalidArgumentError, match=f"^{message}$"):
             ours(x, axis=axis)
-        assert str(found.value) == str(error)
-        assert isinstance(found.value, gpusort.InvalidArgumentError)
     else:
         assert_same(ours(x, axis=axis), expected)
 
@@ -244,8 +245,7 @@ def test_a_users_monoid_reduces_to_its_struct(target: str, length: int) -> None:
 
 def test_a_users_monoid_reduces_along_an_axis() -> None:
     x = whole_numbers("f4", (3, 20))
-    found = gpusort.reduce(x, Spread(), axis=0, keepdims=True)
-    assert isinstance(found, np.ndarray)
+    found = cast(Array, gpusort.reduce(x, Spread(), axis=0, keepdims=True))
     assert found.shape == (1, 20)
     np.testing.assert_array_equal(found["squares"][0], (x * x).sum(axis=0))
 
@@ -275,13 +275,14 @@ def test_the_host_turns_words_into_elements_as_the_key_does(dtype: str) -> None:
     x = sample(dtype, 300).view(dtype_of(key.element))
     elements = [key.element(int(bits)) for bits in x]
     words = np.array([value_of(key.to_word(element)) for element in elements], dtype_of(key.word))
-    np.testing.assert_array_equal(elements_of(key, words), x)
+    np.testing.assert_array_equal(elements_of(key, cast(Words, words)), x)
     low = np.array([value_of(Minimum(key).lift(element, U32(0))) for element in elements], dtype_of(key.word))
-    np.testing.assert_array_equal(extremes_of(key, low, Extreme.LEAST), x)
+    np.testing.assert_array_equal(extremes_of(key, cast(Words, low), Extreme.LEAST), x)
 
 
 def value_of(scalar: Scalar) -> float:
-    return scalar._value
+    encoded: float = encode(scalar)
+    return encoded
 
 
 # -- limits and mistakes ----------------------------------------------------------------------------------
@@ -293,13 +294,13 @@ class Small:
 
     limits: Limits
     inner: Simulator = attrs.field(factory=Simulator)
-    buffers: list[int] = attrs.field(factory=list)
+    buffers: list[int] = attrs.field(factory=list[int])
 
     @property
     def info(self) -> TargetInfo:
         return attrs.evolve(self.inner.info, name="small", limits=self.limits, capabilities=frozenset())
 
-    def run(self, schedule: Schedule, arrays: dict[str, object]) -> None:
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         self.buffers.append(schedule.buffers[0].count)
         self.inner.run(schedule, arrays)
 
@@ -327,7 +328,7 @@ def test_float64_arithmetic_is_refused_where_there_is_none(name: str) -> None:
 
 
 MISTAKES: dict[str, tuple[str, object, dict[str, object], type[Exception], str]] = {
-    "complex": ("sum", np.ones(3, "c8"), {}, gpusort.UnsupportedTypeError, "x: cannot add .* dtype complex64; supported"),
+    "complex": ("sum", np.ones(3, "c8"), {}, gpusort.UnsupportedTypeError, "x: cannot add .* complex64; supported"),
     "complex order": ("min", np.ones(3, "c8"), {}, gpusort.UnsupportedTypeError, "x: cannot order .* complex64"),
     "dates": ("sum", np.zeros(3, "M8[s]"), {}, gpusort.UnsupportedTypeError, "x: cannot add or multiply .* datetime64"),
     "durations": ("prod", np.zeros(3, "m8[s]"), {}, gpusort.UnsupportedTypeError, "x: ufunc 'multiply' cannot"),
@@ -336,10 +337,10 @@ MISTAKES: dict[str, tuple[str, object, dict[str, object], type[Exception], str]]
     "ragged": ("sum", [[1], [1, 2]], {}, gpusort.InvalidArgumentError, "x: expected a NumPy or cupy array"),
     "axis": ("sum", np.ones(3), {"axis": 1}, np.exceptions.AxisError, "axis: axis 1 is out of bounds"),
     "axes": ("sum", np.ones((3, 2)), {"axis": (0, 5)}, np.exceptions.AxisError, "axis: axis 5 is out of bounds"),
-    "twice": ("sum", np.ones((3, 2)), {"axis": (0, 0)}, gpusort.InvalidArgumentError, "axis: .*repeated"),
+    "twice": ("sum", np.ones((3, 2)), {"axis": (0, 0)}, gpusort.InvalidArgumentError, "axis: repeated axis"),
     "axis kind": ("sum", np.ones(3), {"axis": 1.0}, gpusort.UnsupportedTypeError, "axis: expected an int or None"),
     "axes kind": ("sum", np.ones(3), {"axis": (1.0,)}, gpusort.UnsupportedTypeError, "axis: expected an int, a tuple"),
-    "argmin axes": ("argmin", np.ones(3), {"axis": (0,)}, gpusort.UnsupportedTypeError, r"axis: expected an int or None"),
+    "argmin axes": ("argmin", np.ones(3), {"axis": (0,)}, gpusort.UnsupportedTypeError, "axis: expected an int"),
     "target": ("max", np.ones(3), {"target": "tpu"}, gpusort.InvalidArgumentError, "target: expected 'auto'"),
 }  # fmt: skip
 

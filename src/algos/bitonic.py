@@ -127,7 +127,11 @@ def bitonic_registers(
     words: Registers[W] = Registers(key.word, count)
     for i in range(count):
         element = element_of(first, stride, i, mirrored and i >= count // 2)
-        words[i] = to_ordered(key, data[row.at(element)], params.order) if element.value < params.num_elements else key.greatest
+        words[i] = (
+            to_ordered(key, data[row.at(element)], params.order)
+            if element.value < params.num_elements
+            else key.greatest
+        )
 
     for step in range(passes):
         half = count >> (step + 1)
@@ -150,14 +154,23 @@ def element_of(first: U32, stride: U32, position: int, mirrored: bool) -> Elemen
 
 @kernel
 def bitonic_tile(
-    cx: Invocation, key: SortableKey[E, W], data: Storage[E], tile: Workgroup[W], params: BitonicParams, last_stage: Stage
+    cx: Invocation,
+    key: SortableKey[E, W],
+    data: Storage[E],
+    tile: Workgroup[W],
+    params: BitonicParams,
+    last_stage: Stage,
 ) -> None:
     """All passes from (stage, pass) to the end of the last stage that compare within a tile, in workgroup memory."""
     row = Row.of(cx.group_id, cx.local_id, U32(1), params.groups_per_row, params.num_elements)
     start = (row.thread.value - cx.local_id) * tile.length
     for i in dynamic_range(cx.local_id, tile.length, cx.group_size):
         element = ElementIndex(start + i)
-        tile[i] = to_ordered(key, data[row.at(element)], params.order) if element.value < params.num_elements else key.greatest
+        tile[i] = (
+            to_ordered(key, data[row.at(element)], params.order)
+            if element.value < params.num_elements
+            else key.greatest
+        )
     cx.barrier()
 
     pass_ = Pass(params.pass_of_stage.value)
@@ -183,9 +196,7 @@ def _groups(threads: int, group_size: int) -> int:
     return -(-threads // group_size)
 
 
-def bitonic_sort(
-    key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
-) -> Schedule:
+def bitonic_sort(key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy) -> Schedule:
     """Sorts every row of `data`, a buffer of rows of one length, in place."""
     data = Buffer("data", key.element, rows * length, Role.INOUT)
     stages = max(0, (length - 1).bit_length())  # two to the stages holds the length

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import attrs
+
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..types.digits import DigitPlace
@@ -21,7 +23,16 @@ from ..types.monoids import Count
 from ..types.params import RadixParams, RadixPolicy, ScanPolicy
 from ..types.scalars import U32, U64
 from .bitonic import to_ordered
-from .radix_tile import Strand, clear_counters, count_strands, load_tile, place_strands, sort_tile, store_tile, total_of_digit
+from .radix_tile import (
+    Strand,
+    clear_counters,
+    count_strands,
+    load_tile,
+    place_strands,
+    sort_tile,
+    store_tile,
+    total_of_digit,
+)
 from .scan import scan_launches, scan_tiles_of
 
 A = TypeVar("A")
@@ -75,43 +86,79 @@ def radix_scatter(
 # -- schedule ---------------------------------------------------------------------------------------------
 
 
+@attrs.frozen
+class Scratch:
+    """What the passes share: where digits are counted, and where their places are found."""
+
+    length: int
+    policy: RadixPolicy
+
+    @property
+    def tiles(self) -> int:
+        return max(1, -(-self.length // self.policy.tile))
+
+    @property
+    def cells(self) -> int:
+        """Counts of all tiles and digits."""
+        return self.tiles * self.policy.radix
+
+    @property
+    def scan_policy(self) -> ScanPolicy:
+        return ScanPolicy(self.policy.group_size)
+
+    def counts(self) -> Buffer[U32]:
+        return Buffer("counts", U32, self.cells, Role.SCRATCH)
+
+    def offsets(self) -> Buffer[U32]:
+        return Buffer("offsets", U32, self.cells, Role.SCRATCH)
+
+    def carries(self) -> Buffer[U32]:
+        return Buffer("carries", U32, scan_tiles_of(self.cells, self.scan_policy), Role.SCRATCH)
+
+
+def radix_pass(
+    source: SortableKey[A, W], data: Buffer[A], target: SortableKey[B, W], results: Buffer[B], scratch: Scratch,
+    place: DigitPlace, orders: tuple[SortOrder, SortOrder],
+) -> tuple[Launch, ...]:  # fmt: skip
+    """Sorts by one digit: count, scan, move."""
+    policy, params = scratch.policy, RadixParams(U32(scratch.length))
+    grid = Grid(scratch.tiles, policy.group_size)
+    counts, offsets = scratch.counts(), scratch.offsets()
+    scan: tuple[Launch, ...] = scan_launches(
+        Count(), counts, scratch.carries(), offsets, scratch.cells, ScanKind.EXCLUSIVE, scratch.scan_policy
+    )
+    return (
+        radix_count.launch(
+            grid, source, data, Workgroup(U32, policy.radix), counts, params, place, orders[0], policy
+        ),
+        *scan,
+        radix_scatter.launch(
+            grid, source, data, target, results, Workgroup(source.word, policy.tile), Workgroup(U32, policy.counters),
+            Workgroup(U32, policy.group_size), Workgroup(U32, policy.radix), offsets, params, place, orders, policy,
+        ),
+    )  # fmt: skip
+
+
 def radix_sort(key: SortableKey[A, W], length: int, order: SortOrder, policy: RadixPolicy, key_bits: int) -> Schedule:
-    """Sorts `data` into `results`. Words pass through one buffer of scratch, or two where elements are narrow."""
+    """Sorts `data` into `results`. Words pass through one or two buffers of scratch between the passes."""
     data = Buffer("data", key.element, length, Role.INPUT)
     results = Buffer("results", key.element, length, Role.OUTPUT)
+    words: list[Buffer[W]] = [Buffer(name, key.word, length, Role.SCRATCH) for name in ("words", "more_words")]
     plain: UnsignedKey[W, W] = UnsignedKey(key.word, key.word, key.word.type.bits)
-    words = (Buffer("words", key.word, length, Role.SCRATCH), Buffer("more_words", key.word, length, Role.SCRATCH))
-    tiles = max(1, -(-length // policy.tile))
-    cells = tiles * policy.radix
-    scan_policy = ScanPolicy(policy.group_size)
-    counts = Buffer("counts", U32, cells, Role.SCRATCH)
-    offsets = Buffer("offsets", U32, cells, Role.SCRATCH)
-    carries = Buffer("carries", U32, scan_tiles_of(cells, scan_policy), Role.SCRATCH)
-    grid = Grid(tiles, policy.group_size)
-    params = RadixParams(U32(length))
-
-    def one_pass(
-        source: SortableKey[A, W], from_: Buffer[A], target: SortableKey[B, W], into: Buffer[B], place: DigitPlace,
-        orders: tuple[SortOrder, SortOrder],
-    ) -> tuple[Launch, ...]:  # fmt: skip
-        count = radix_count.launch(
-            grid, source, from_, Workgroup(U32, policy.radix), counts, params, place, orders[0], policy
-        )
-        scan = scan_launches(Count(), counts, carries, offsets, cells, ScanKind.EXCLUSIVE, scan_policy)
-        move = radix_scatter.launch(
-            grid, source, from_, target, into, Workgroup(key.word, policy.tile), Workgroup(U32, policy.counters),
-            Workgroup(U32, policy.group_size), Workgroup(U32, policy.radix), offsets, params, place, orders, policy,
-        )  # fmt: skip
-        return (count, *scan, move)
-
+    scratch = Scratch(length, policy)
     launches: list[Launch] = []
-    passes = -(-key_bits // policy.digit_bits)
-    for i in range(passes if length else 0):
+    passes = -(-key_bits // policy.digit_bits) if length else 0
+    for i in range(passes):
         place = DigitPlace(i * policy.digit_bits, policy.digit_bits)
-        first, last = i == 0, i == passes - 1
-        before, after = order if first else SortOrder.ASCENDING, order if last else SortOrder.ASCENDING
-        source, from_ = (key, data) if first else (plain, words[(i - 1) % 2])
-        target, into = (key, results) if last else (plain, words[i % 2])
-        launches += one_pass(source, from_, target, into, place, (before, after))
-    scratch = (*words[: min(2, passes - 1)], counts, offsets, carries)
-    return Schedule((data, results, *scratch), tuple(launches))
+        before, after = words[(i - 1) % 2], words[i % 2]
+        same = SortOrder.ASCENDING  # words are in order already: the first pass's reading saw to that
+        if passes == 1:
+            launches += radix_pass(key, data, key, results, scratch, place, (order, order))
+        elif i == 0:
+            launches += radix_pass(key, data, plain, after, scratch, place, (order, same))
+        elif i < passes - 1:
+            launches += radix_pass(plain, before, plain, after, scratch, place, (same, same))
+        else:
+            launches += radix_pass(plain, before, key, results, scratch, place, (same, order))
+    between: list[Buffer[W]] = words[: max(0, min(2, passes - 1))]
+    return Schedule((data, results, *between, scratch.counts(), scratch.offsets(), scratch.carries()), tuple(launches))

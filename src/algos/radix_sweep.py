@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import attrs
+
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..types.digits import DigitPlace
+from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
@@ -23,7 +26,16 @@ from ..types.monoids import Count
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U32, U64, Bool
 from .bitonic import to_ordered
-from .radix_tile import Strand, clear_counters, count_strands, load_tile, place_strands, sort_tile, store_tile, total_of_digit
+from .radix_tile import (
+    Strand,
+    clear_counters,
+    count_strands,
+    load_tile,
+    place_strands,
+    sort_tile,
+    store_tile,
+    total_of_digit,
+)
 from .scan import exclusive_scan_workgroup
 
 A = TypeVar("A")
@@ -57,10 +69,10 @@ def sweep_histograms(
     Every counter has a few copies, for lanes that would wait for each other at one.
     """
     cells = passes * policy.radix
-    for i in dynamic_range(cx.local_id, U32(cells * policy.copies), cx.group_size):
-        counters[i] = U32(0)
+    for cell in dynamic_range(cx.local_id, U32(cells * policy.copies), cx.group_size):
+        counters[cell] = U32(0)
     cx.barrier()
-    copy = cx.local_id % policy.copies
+    mine = cx.local_id % policy.copies
     block = cx.group_size * policy.count_items
     words: Registers[W] = Registers(key.word, policy.count_items)
     for start in dynamic_range(cx.group_id * block, params.num_elements, cx.num_groups * block):
@@ -72,19 +84,24 @@ def sweep_histograms(
             if start + i * cx.group_size + cx.local_id < params.num_elements:
                 for number in range(passes):
                     digit = DigitPlace(number * policy.digit_bits, policy.digit_bits).digit_of(words[i])
-                    counters.atomic_add((digit.value + number * policy.radix) * policy.copies + copy, U32(1))
+                    counters.atomic_add((digit.value + number * policy.radix) * policy.copies + mine, U32(1))
     cx.barrier()
-    for i in dynamic_range(cx.local_id, U32(cells), cx.group_size):
+    for cell in dynamic_range(cx.local_id, U32(cells), cx.group_size):
         total = U32(0)
         for j in dynamic_range(U32(0), U32(policy.copies)):
-            total += counters[i * policy.copies + (i + j) % policy.copies]
+            total += counters[cell * policy.copies + (cell + j) % policy.copies]
         if total > 0:
-            state.atomic_add(first_cell + i, total)
+            state.atomic_add(first_cell + cell, total)
 
 
 @kernel
 def sweep_starts(
-    cx: Invocation, shared: Workgroup[U32], state: Storage[U32], params: RadixParams, first_cell: U32, policy: RadixPolicy
+    cx: Invocation,
+    shared: Workgroup[U32],
+    state: Storage[U32],
+    params: RadixParams,
+    first_cell: U32,
+    policy: RadixPolicy,
 ) -> None:
     """Turns each pass's histogram (one a workgroup) into the sum that the first tile finds before it."""
     count = state[first_cell + cx.group_id * policy.radix + cx.local_id] if cx.local_id < policy.radix else U32(0)
@@ -153,51 +170,94 @@ def sweep(
 # -- schedule ---------------------------------------------------------------------------------------------
 
 
+@attrs.frozen
+class State:
+    """How the words that workgroups tell each other are laid out: statuses pass by pass, histograms, tickets."""
+
+    length: int
+    passes: int
+    policy: RadixPolicy
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.length // self.policy.tile)
+
+    @property
+    def cells(self) -> int:
+        """Status words of one pass; the first rows stand before the first tile."""
+        return (self.tiles + self.policy.looks) * self.policy.radix
+
+    @property
+    def histograms(self) -> int:
+        """Where the histograms start."""
+        return self.passes * self.cells
+
+    @property
+    def tickets(self) -> int:
+        """Where the tickets start, one a pass."""
+        return self.histograms + self.passes * self.policy.radix
+
+    def buffer(self) -> Buffer[U32]:
+        return Buffer("state", U32, self.tickets + self.passes, Role.SCRATCH)
+
+
+def sweep_pass(
+    number: int, source: SortableKey[A, W], data: Buffer[A], target: SortableKey[B, W], results: Buffer[B], state: State,
+    orders: tuple[SortOrder, SortOrder],
+) -> Launch:  # fmt: skip
+    """Sorts by one digit."""
+    policy = state.policy
+    return sweep.launch(
+        Grid(state.tiles, policy.group_size), source, data, target, results, Workgroup(source.word, policy.tile),
+        Workgroup(U32, policy.counters), Workgroup(U32, policy.group_size), Workgroup(U32, policy.radix), state.buffer(),
+        RadixParams(U32(state.length)), U32(state.tickets + number), U32(number * state.cells),
+        DigitPlace(number * policy.digit_bits, policy.digit_bits), orders, policy,
+    )  # fmt: skip
+
+
+def prepare(key: SortableKey[A, W], data: Buffer[A], state: State, order: SortOrder, groups: int) -> tuple[Launch, ...]:
+    """Counts all digits, and sets up the state for the passes."""
+    policy, buffer = state.policy, state.buffer()
+    size, counters = policy.group_size, state.passes * policy.radix * policy.copies
+    clearing = Grid(min(groups, -(-buffer.count // size)), size)
+    counting = Grid(min(groups, -(-state.length // (policy.count_group * policy.count_items))), policy.count_group)
+    histograms = U32(state.histograms)
+    return (
+        sweep_clear.launch(clearing, buffer, RadixParams(U32(buffer.count))),
+        sweep_histograms.launch(
+            counting, key, data, Workgroup(U32, counters), buffer, RadixParams(U32(state.length)), histograms,
+            state.passes, order, policy,
+        ),
+        sweep_starts.launch(
+            Grid(state.passes, size), Workgroup(U32, size), buffer, RadixParams(U32(state.cells)), histograms, policy
+        ),
+    )  # fmt: skip
+
+
 def radix_sweep_sort(
     key: SortableKey[A, W], length: int, order: SortOrder, policy: RadixPolicy, key_bits: int, groups: int = 1024
 ) -> Schedule:
-    """Sorts `data` into `results`, at most 2**30 elements. `groups` workgroups count the digits."""
+    """Sorts `data` into `results`, fewer than 2**30 elements. At most `groups` workgroups count the digits."""
+    if length >= MOST_ELEMENTS:
+        raise InvalidArgumentError(f"a single-sweep radix sort takes fewer than {MOST_ELEMENTS} elements, not {length}")
     data = Buffer("data", key.element, length, Role.INPUT)
     results = Buffer("results", key.element, length, Role.OUTPUT)
+    words: list[Buffer[W]] = [Buffer(name, key.word, length, Role.SCRATCH) for name in ("words", "more_words")]
     plain: UnsignedKey[W, W] = UnsignedKey(key.word, key.word, key.word.type.bits)
-    words = (Buffer("words", key.word, length, Role.SCRATCH), Buffer("more_words", key.word, length, Role.SCRATCH))
-    passes = -(-key_bits // policy.digit_bits)
-    tiles = -(-length // policy.tile)
-    cells = (tiles + policy.looks) * policy.radix  # status words of one pass; the first rows stand before the first tile
-    histograms = passes * cells  # where they start in the state, and the tickets behind them
-    tickets = histograms + passes * policy.radix
-    state = Buffer("state", U32, tickets + passes, Role.SCRATCH)
-    size = policy.group_size
-    params = RadixParams(U32(length))
-
-    def one_pass(
-        number: int, source: SortableKey[A, W], from_: Buffer[A], target: SortableKey[B, W], into: Buffer[B],
-        orders: tuple[SortOrder, SortOrder],
-    ) -> Launch:  # fmt: skip
-        return sweep.launch(
-            Grid(tiles, size), source, from_, target, into, Workgroup(key.word, policy.tile),
-            Workgroup(U32, policy.counters), Workgroup(U32, size), Workgroup(U32, policy.radix), state,
-            params, U32(tickets + number), U32(number * cells), DigitPlace(number * policy.digit_bits, policy.digit_bits),
-            orders, policy,
-        )  # fmt: skip
-
+    passes: int = -(-key_bits // policy.digit_bits)
+    state = State(length, passes, policy)
     launches: list[Launch] = []
     if length:
-        clearing = Grid(min(groups, -(-state.count // size)), size)
-        launches.append(sweep_clear.launch(clearing, state, RadixParams(U32(state.count))))
-        counting = Grid(min(groups, -(-length // (policy.count_group * policy.count_items))), policy.count_group)
-        launches.append(
-            sweep_histograms.launch(counting, key, data, Workgroup(U32, passes * policy.radix * policy.copies), state,
-                                    params, U32(histograms), passes, order, policy)
-        )  # fmt: skip
-        launches.append(
-            sweep_starts.launch(Grid(passes, size), Workgroup(U32, size), state, RadixParams(U32(cells)), U32(histograms),
-                                policy)
-        )  # fmt: skip
+        launches += prepare(key, data, state, order, groups)
     for i in range(passes if length else 0):
-        first, last = i == 0, i == passes - 1
-        orders = order if first else SortOrder.ASCENDING, order if last else SortOrder.ASCENDING
-        source, from_ = (key, data) if first else (plain, words[(i - 1) % 2])
-        target, into = (key, results) if last else (plain, words[i % 2])
-        launches.append(one_pass(i, source, from_, target, into, orders))
-    return Schedule((data, results, *words[: min(2, passes - 1)], state), tuple(launches))
+        before, after = words[(i - 1) % 2], words[i % 2]
+        same = SortOrder.ASCENDING  # words are in order already: the first pass's reading saw to that
+        if passes == 1:
+            launches.append(sweep_pass(i, key, data, key, results, state, (order, order)))
+        elif i == 0:
+            launches.append(sweep_pass(i, key, data, plain, after, state, (order, same)))
+        elif i < passes - 1:
+            launches.append(sweep_pass(i, plain, before, plain, after, state, (same, same)))
+        else:
+            launches.append(sweep_pass(i, plain, before, key, results, state, (same, order)))
+    return Schedule((data, results, *words[: min(2, passes - 1)], state.buffer()), tuple(launches))

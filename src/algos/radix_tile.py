@@ -64,7 +64,12 @@ def load_tile(
 
 
 def count_strands(
-    cx: Invocation, words: Registers[W], strand: Strand, counters: Workgroup[U32], place: DigitPlace, policy: RadixPolicy
+    cx: Invocation,
+    words: Registers[W],
+    strand: Strand,
+    counters: Workgroup[U32],
+    place: DigitPlace,
+    policy: RadixPolicy,
 ) -> None:
     """Counts the digits of every strand."""
     for row in dynamic_range(U32(0), U32(policy.items)):
@@ -87,7 +92,9 @@ def total_of_digit(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy
     return total
 
 
-def place_strands(cx: Invocation, counters: Workgroup[U32], shared: Workgroup[U32], total: U32, policy: RadixPolicy) -> U32:
+def place_strands(
+    cx: Invocation, counters: Workgroup[U32], shared: Workgroup[U32], total: U32, policy: RadixPolicy
+) -> U32:
     """Turns every strand's count of a digit into its first place in the sorted tile; gives the digit's first place.
 
     The caller waits before the places are used.

@@ -58,7 +58,12 @@ def scan_totals(
 
 @kernel
 def scan_carries(
-    cx: Invocation, monoid: Monoid[E, S], totals: Storage[S], shared: Workgroup[S], params: ScanParams, policy: ScanPolicy
+    cx: Invocation,
+    monoid: Monoid[E, S],
+    totals: Storage[S],
+    shared: Workgroup[S],
+    params: ScanParams,
+    policy: ScanPolicy,
 ) -> None:
     """Turns every tile's state into that of all tiles before it. One workgroup, which goes from block to block."""
     block = cx.group_size * policy.items

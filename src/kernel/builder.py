@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import numpy as np
@@ -101,7 +101,7 @@ class Builder:
         return ir.Read(variable, span)
 
     @contextmanager
-    def nested(self) -> Iterator[list[ir.Statement]]:
+    def nested(self) -> Generator[list[ir.Statement]]:
         """Collects what is emitted inside into a block of its own."""
         outer, self._block = self._block, []
         self.depth += 1

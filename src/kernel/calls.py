@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from enum import Enum
+from enum import Enum, EnumMeta
 from types import FunctionType
 from typing import Any
 
 from ..types import ops
-from ..types.elements import class_of, fields_of, scalar_of
+from ..types.elements import class_of, fields_of, is_struct, scalar_of
 from ..types.intrinsics import OPERATIONS, dynamic_range
 from ..types.layout import Type
 from ..types.memory import Registers
@@ -21,8 +21,19 @@ from .builder import convert
 from .expressions import ExpressionReader
 from .span import Span
 from .values import (
-    EXPRESSIONS, EnumValue, InvocationMethod, MemoryMethod, MemoryValue, Method, Static, StructValue,
-    Value, describe, lift, of_object, rebuild,
+    EXPRESSIONS,
+    EnumValue,
+    InvocationMethod,
+    MemoryMethod,
+    MemoryValue,
+    Method,
+    Static,
+    StructValue,
+    Value,
+    describe,
+    lift,
+    of_object,
+    rebuild,
 )  # fmt: skip
 
 _SUBGROUP = {
@@ -46,7 +57,7 @@ class CallReader(ExpressionReader):
             case MemoryMethod():
                 return self.memory_method(node, callee)
             case Method():
-                return self.call_function(node, callee.function, [callee.owner])
+                return self.call_function(node, callee.plain(), [callee.owner])
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Scalar):
                 return self.scalar_of_class(node, cls, [self.read(argument) for argument in node.args])
             case Static(value=cls) if cls is Registers or getattr(cls, "__origin__", None) is Registers:
@@ -59,7 +70,9 @@ class CallReader(ExpressionReader):
                 self.fail(node, "expected `dynamic_range` in a for loop, e.g. `for i in dynamic_range(U32(0), n):`")
             case Static(value=function) if isinstance(function, FunctionType):
                 return self.call_function(node, function, [])
-            case Static(value=cls) if self.is_struct_class(cls) or self.is_struct_class(getattr(cls, "__origin__", None)):
+            case Static(value=cls) if self.is_struct_class(cls) or self.is_struct_class(
+                getattr(cls, "__origin__", None)
+            ):
                 return self.struct(node, cls)
             case Static(value=function) if function in _FOLDABLE:
                 return self.fold_call(node, function)
@@ -74,6 +87,9 @@ class CallReader(ExpressionReader):
     def is_operation(self, function: object) -> bool:
         return isinstance(function, FunctionType) and function in OPERATIONS
 
+    def is_struct_class(self, value: object) -> bool:
+        return isinstance(value, type) and not issubclass(value, Enum) and is_struct(value)
+
     def positional(self, node: ast.Call) -> list[Value]:
         if node.keywords:
             self.fail(node, "expected positional arguments, e.g. `minimum(a, b)`")
@@ -84,7 +100,10 @@ class CallReader(ExpressionReader):
         known: list[Any] = []
         for argument, written in zip(arguments, node.args, strict=True):
             if not isinstance(argument, Static):
-                self.fail(written, f"expected a compile-time value, found {describe(argument)}, e.g. `minimum(a, b)` for scalars")
+                self.fail(
+                    written,
+                    f"expected a compile-time value, found {describe(argument)}, e.g. `minimum(a, b)` for scalars",
+                )
             known.append(argument.value)
         callable_: Any = function
         return of_object(callable_(*known), self.source.span(node))
@@ -113,7 +132,9 @@ class CallReader(ExpressionReader):
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 self.fail(node, f"expected a helper with named parameters, found `*{name}`")
             default = parameter.default
-            found[name] = bound.arguments[name] if name in bound.arguments else of_object(default, self.source.span(node))
+            found[name] = (
+                bound.arguments[name] if name in bound.arguments else of_object(default, self.source.span(node))
+            )
         return found
 
     def struct(self, node: ast.Call, element: Any) -> Value:
@@ -124,7 +145,8 @@ class CallReader(ExpressionReader):
         made: dict[str, Value] = {}
         for name, value in zip(fields, bound.values(), strict=True):
             expected = fields[name]
-            value = lift(value, self.source.span(node)) if isinstance(expected, type) and issubclass(expected, Enum) else value
+            if isinstance(expected, EnumMeta):
+                value = lift(value, self.source.span(node))
             if not self.fits(value, expected):
                 self.fail(node, f"expected {getattr(expected, '__name__', expected)} for `{name}` of {cls.__name__}, "
                                 f"found {describe(value)}")  # fmt: skip
@@ -159,13 +181,22 @@ class CallReader(ExpressionReader):
         array, span = callee.memory, self.source.span(node)
         name = callee.name.removeprefix("atomic_")
         if name == callee.name or name not in {op.value for op in AtomicOp}:
-            self.fail(node, f"expected a method of an array, found `.{callee.name}`, e.g. `counts.atomic_add(i, U32(1))`")
-        if array.memory.type is not Type.U32 or scalar_of(array.element) is None or array.memory.space is ir.Space.REGISTERS:
+            self.fail(
+                node, f"expected a method of an array, found `.{callee.name}`, e.g. `counts.atomic_add(i, U32(1))`"
+            )
+        if (
+            array.memory.type is not Type.U32
+            or scalar_of(array.element) is None
+            or array.memory.space is ir.Space.REGISTERS
+        ):
             self.fail(node, "expected Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`")
         op = AtomicOp(name)
         wanted = 1 if op is AtomicOp.LOAD else 2
         if len(node.args) != wanted or node.keywords:
-            self.fail(node, "expected an index" + (" and a value" if wanted == 2 else "") + f", e.g. `counts.{callee.name}(i, x)`")
+            self.fail(
+                node,
+                "expected an index" + (" and a value" if wanted == 2 else "") + f", e.g. `counts.{callee.name}(i, x)`",
+            )
         index = self.index(node.args[0])
         value = self.operand(node.args[1], Type.U32) if wanted == 2 else None
         if op is AtomicOp.STORE:
@@ -192,7 +223,9 @@ class CallReader(ExpressionReader):
             return Static(None)
         op = _SUBGROUP.get(name)
         if op is None:
-            self.fail(node, f"expected something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
+            self.fail(
+                node, f"expected something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`"
+            )
         if len(node.args) != op.operand_count or node.keywords:
             self.fail(node, f"expected {op.operand_count} argument(s), e.g. `cx.shuffle(value, lane)`")
         if op.operand_count == 1:
@@ -217,4 +250,3 @@ class CallReader(ExpressionReader):
                 return ir.Apply(ops.NE, (moved, ir.Const(0, Type.U32, span)), Type.BOOL, span)
             return convert(ops.CAST, moved, leaf.type, span)
         return self.subgroup(op, (leaf, lane), leaf.type, span)
-

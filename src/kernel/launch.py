@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import numpy as np
@@ -73,7 +73,7 @@ class Launch:
 class Schedule:
     """Launches, run in order; each sees all that the ones before it wrote."""
 
-    buffers: tuple[Buffer[object], ...]
+    buffers: tuple[Buffer[Any], ...]  # of all kinds of elements
     launches: tuple[Launch, ...]
 
 
@@ -82,6 +82,6 @@ class Step:
     """A launch once its kernel is read: what a target gets to see."""
 
     program: Program
-    buffers: tuple[Buffer[object], ...]  # one for each of program.storage, in order
+    buffers: tuple[Buffer[Any], ...]  # one for each of program.storage, in order
     values: tuple[int | float | bool, ...]  # one for each of program.parameters, in order
     groups: int

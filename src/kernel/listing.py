@@ -80,9 +80,7 @@ class _Listing:
                 result = "" if variable is None else f"{self._names[variable]} = "
                 return f"{result}{memory.name}.atomic_{op.value}({operands})"
             case ir.Subgroup(variable, op, operands):
-                return (
-                    f"{self._names[variable]} = subgroup_{op.value}({', '.join(map(self._text, operands))})"
-                )
+                return f"{self._names[variable]} = subgroup_{op.value}({', '.join(map(self._text, operands))})"
             case ir.Barrier():
                 return "barrier"
             case ir.Break():

@@ -6,8 +6,9 @@ import ast
 import builtins
 import inspect
 import textwrap
-from functools import lru_cache
-from types import FunctionType
+from functools import cache
+from types import CellType, FunctionType
+from typing import Any
 
 import attrs
 
@@ -18,12 +19,13 @@ from .span import KernelError, Span
 class Source:
     """A function's syntax tree, with what turns its line numbers into the file's."""
 
-    function: FunctionType = attrs.field(eq=False)
     tree: ast.FunctionDef = attrs.field(eq=False)
     file: str
     first_line: int
     indent: int
     stores: dict[str, int] = attrs.field(eq=False)  # how many places assign each name; a parameter counts as one
+    globals: dict[str, Any] = attrs.field(eq=False)  # the module's names, as they are now
+    enclosing: dict[str, CellType] = attrs.field(eq=False)  # names of the function around it
 
     def span(self, node: ast.AST) -> Span:
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -31,15 +33,14 @@ class Source:
 
     def outer(self, name: str) -> object:
         """What a name means outside the function: a closure's cell, a global, a builtin. KeyError where nothing."""
-        code = self.function.__code__
-        if name in code.co_freevars and self.function.__closure__ is not None:
-            return self.function.__closure__[code.co_freevars.index(name)].cell_contents
-        if name in self.function.__globals__:
-            return self.function.__globals__[name]
+        if name in self.enclosing:
+            return self.enclosing[name].cell_contents
+        if name in self.globals:
+            return self.globals[name]
         return vars(builtins)[name]
 
 
-@lru_cache(maxsize=None)
+@cache
 def source_of(function: FunctionType) -> Source:
     """Reads a function's source from its file."""
     file = inspect.getsourcefile(function) or function.__code__.co_filename
@@ -48,7 +49,8 @@ def source_of(function: FunctionType) -> Source:
     except (OSError, TypeError):
         span = Span(file, function.__code__.co_firstlineno)
         raise KernelError(
-            span, f"expected the source of {function.__name__!r} in a file, e.g. a module; an interactive function has none"
+            span,
+            f"expected the source of {function.__name__!r} in a file, e.g. a module; an interactive function has none",
         ) from None
     text = "".join(lines)
     dedented = textwrap.dedent(text)
@@ -59,7 +61,8 @@ def source_of(function: FunctionType) -> Source:
         tree = None
     if not isinstance(tree, ast.FunctionDef):
         raise KernelError(Span(file, first), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
-    return Source(function, tree, file, first, indent, _count_stores(tree))
+    enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return Source(tree, file, first, indent, _count_stores(tree), function.__globals__, enclosing)
 
 
 def _count_stores(tree: ast.FunctionDef) -> dict[str, int]:

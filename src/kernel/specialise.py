@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from threading import Lock
-from typing import Any
-
-import attrs
+from typing import Any, TypeGuard
 
 from ..types.elements import fields_of
 from ..types.errors import InvalidArgumentError
@@ -36,17 +34,21 @@ def specialise(launch: Launch) -> Step:
             program = _programs.get(key)
             if program is None:
                 program = _programs[key] = _read(launch)
-    buffers = tuple(argument for argument in launch.arguments if isinstance(argument, Buffer))
+    buffers: tuple[Buffer[Any], ...] = tuple(filter(_is_buffer, launch.arguments))
     values = tuple(value for argument in launch.arguments for value in _scalars(argument))
     return Step(program, buffers, values, launch.grid.groups)
+
+
+def _is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
+    return isinstance(argument, Buffer)
 
 
 def _kind(argument: object) -> object:
     """What of an argument the program depends on."""
     if isinstance(argument, Buffer):
-        return (Buffer, argument.element)
+        return (Buffer, argument.kind)
     if isinstance(argument, Workgroup):
-        return (Workgroup, argument.element, len(argument.items))
+        return (Workgroup, argument.kind, len(argument.items))
     if isinstance(argument, Scalar):
         return type(argument)
     if has_scalars(argument):
@@ -58,15 +60,15 @@ def _is_runtime(part: object) -> bool:
     return isinstance(part, Scalar | Enum) or has_scalars(part)
 
 
-def _fields(struct: Any) -> Iterator[object]:
-    for field in attrs.fields(type(struct)):
-        yield getattr(struct, field.name)
+def _fields(struct: object) -> Iterator[object]:
+    for name in fields_of(type(struct)):
+        yield getattr(struct, name)
 
 
 def _scalars(argument: object) -> Iterator[int | float | bool]:
     """The run-time numbers in an argument, in the order of its fields. An enum of a run-time struct is one of them."""
     if isinstance(argument, Scalar):
-        yield argument._value
+        yield argument.item()
     elif has_scalars(argument):
         for part in _fields(argument):
             if isinstance(part, Enum):
@@ -91,9 +93,9 @@ class _Binder:
 
     def bind(self, name: str, argument: object) -> Value:
         if isinstance(argument, Buffer):
-            return self.memory(name, ir.Space.STORAGE, argument.element, None)
+            return self.memory(name, ir.Space.STORAGE, argument.kind, None)
         if isinstance(argument, Workgroup):
-            return self.memory(name, ir.Space.WORKGROUP, argument.element, len(argument.items))
+            return self.memory(name, ir.Space.WORKGROUP, argument.kind, len(argument.items))
         if isinstance(argument, Scalar):
             return self.parameter(name, argument.type)
         if has_scalars(argument):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import Enum
 from types import FunctionType
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import attrs
 
@@ -60,8 +60,12 @@ class MemoryValue:
 class Method:
     """A function found on an object, with what it was found on."""
 
-    function: FunctionType
+    function: Callable[..., object]
     owner: Value
+
+    def plain(self) -> FunctionType:
+        """The function itself: declared as one, the checkers would take it for a method of this class."""
+        return cast("FunctionType", self.function)
 
 
 @attrs.frozen
@@ -112,7 +116,9 @@ def describe(value: Value) -> str:
     """A value as an error message names it."""
     match value:
         case Static(value=object_):
-            return f"the compile-time value {object_!r}" if not isinstance(object_, type) else f"class {object_.__name__}"
+            return (
+                f"the compile-time value {object_!r}" if not isinstance(object_, type) else f"class {object_.__name__}"
+            )
         case StructValue():
             return f"a {class_of(value.element).__name__}"
         case EnumValue():
@@ -132,7 +138,7 @@ def describe(value: Value) -> str:
 
 
 def constant(scalar: Scalar, span: Span) -> ir.Const:
-    return ir.Const(scalar._value, scalar.type, span)
+    return ir.Const(scalar.item(), scalar.type, span)
 
 
 def of_object(thing: object, span: Span) -> Value:
@@ -140,7 +146,8 @@ def of_object(thing: object, span: Span) -> Value:
     if isinstance(thing, Scalar):
         return constant(thing, span)
     if isinstance(thing, tuple):
-        return TupleValue(tuple(of_object(item, span) for item in thing))
+        items = cast("tuple[object, ...]", thing)
+        return TupleValue(tuple(of_object(item, span) for item in items))
     if has_scalars(thing):
         names = fields_of(type(thing))
         return StructValue(type(thing), {name: of_object(getattr(thing, name), span) for name in names})
@@ -151,7 +158,8 @@ def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a run-time scalar somewhere inside."""
     if not attrs.has(type(thing)):
         return False
-    parts = [getattr(thing, field.name) for field in attrs.fields(type(thing))]
+    names = [field.name for field in attrs.fields(cast("Any", type(thing)))]
+    parts = [getattr(thing, name) for name in names]
     return any(isinstance(part, Scalar) or has_scalars(part) for part in parts)
 
 

@@ -46,7 +46,9 @@ class _Verifier:
             case ir.Read():
                 self.require(node.variable in self.variables, node.span, "a variable is declared", node.variable.name)
             case ir.Argument():
-                self.require(node.parameter in self.parameters, node.span, "a parameter is declared", node.parameter.name)
+                self.require(
+                    node.parameter in self.parameters, node.span, "a parameter is declared", node.parameter.name
+                )
             case ir.Length():
                 declared = node.memory in self.memories and node.memory.space is ir.Space.STORAGE
                 self.require(declared, node.span, "a length is that of a storage buffer", node.memory.name)
@@ -66,7 +68,12 @@ class _Verifier:
             self.require(allowed(types[0], node.type), node.span, f"{node.op} reaches {node.type}", str(types[0]))
             return
         found = ", ".join(map(str, types))
-        self.require(node.op.rule(types) is node.type, node.span, f"{node.op} of {found} is {node.op.rule(types)}", str(node.type))
+        self.require(
+            node.op.rule(types) is node.type,
+            node.span,
+            f"{node.op} of {found} is {node.op.rule(types)}",
+            str(node.type),
+        )
 
     # -- statements ------------------------------------------------------------------------------------
 
@@ -82,7 +89,9 @@ class _Verifier:
             case ir.Load():
                 self.variable(node.variable, node.span)
                 self.memory(node.memory, node.index, node.span)
-                self.require(node.variable.type is node.memory.type, node.span, "a load keeps the type", str(node.memory.type))
+                self.require(
+                    node.variable.type is node.memory.type, node.span, "a load keeps the type", str(node.memory.type)
+                )
             case ir.Store():
                 self.memory(node.memory, node.index, node.span)
                 self.expression(node.value, node.memory.type)
@@ -118,8 +127,15 @@ class _Verifier:
     def atomic(self, node: ir.Atomic) -> None:
         self.memory(node.memory, node.index, node.span)
         shared = node.memory.space is not ir.Space.REGISTERS and node.memory.type is Type.U32
-        self.require(shared, node.span, "an atomic works on shared U32", f"{node.memory.type} in {node.memory.space.value}")
-        self.require((node.value is None) == (node.op is AtomicOp.LOAD), node.span, "all atomics but LOAD take a value", str(node.op))
+        self.require(
+            shared, node.span, "an atomic works on shared U32", f"{node.memory.type} in {node.memory.space.value}"
+        )
+        self.require(
+            (node.value is None) == (node.op is AtomicOp.LOAD),
+            node.span,
+            "all atomics but LOAD take a value",
+            str(node.op),
+        )
         if node.value is not None:
             self.expression(node.value, Type.U32)
         if node.variable is not None:
@@ -141,4 +157,6 @@ class _Verifier:
                 expected = result = node.operands[0].type
                 self.expression(node.operands[1], Type.U32)
         self.expression(node.operands[0], expected)
-        self.require(node.variable.type is result, node.span, f"{node.op.value} gives {result}", str(node.variable.type))
+        self.require(
+            node.variable.type is result, node.span, f"{node.op.value} gives {result}", str(node.variable.type)
+        )

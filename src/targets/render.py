@@ -11,7 +11,7 @@ from ..kernel import ir
 from ..types.errors import CapabilityError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 # How a target writes an operation: "{0} + {1}", or a function of the node and its rendered operands.
 Row: TypeAlias = str | Callable[[ir.Apply, Sequence[str]], str]
@@ -28,7 +28,7 @@ class Lines:
         self._lines.append("    " * self._depth + text if text else "")
 
     @contextmanager
-    def indented(self) -> Iterator[None]:
+    def indented(self) -> Generator[None]:
         self._depth += 1
         yield
         self._depth -= 1

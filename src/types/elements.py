@@ -7,8 +7,9 @@ field at a multiple of its size: NumPy's `align=True`, so that the host can look
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable
 from enum import Enum
-from functools import lru_cache
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -18,6 +19,7 @@ from .layout import Type
 from .scalars import Scalar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @attrs.frozen
@@ -27,6 +29,19 @@ class Leaf:
     path: tuple[str, ...]
     type: Type
     offset: int
+
+
+def _once(function: Callable[[object], R]) -> Callable[[object], R]:
+    """Asks once for each element type. Classes and generic aliases are few, so all answers are kept."""
+    known: dict[object, R] = {}
+
+    @wraps(function)
+    def ask(element: object) -> R:
+        if element not in known:
+            known[element] = function(element)
+        return known[element]
+
+    return ask
 
 
 def class_of(element: object) -> type[object]:
@@ -42,7 +57,7 @@ def is_struct(element: object) -> bool:
     return attrs.has(class_of(element))
 
 
-@lru_cache(maxsize=None)
+@_once
 def fields_of(element: object) -> dict[str, object]:
     """The fields of a struct with their types, type variables filled in."""
     cls = class_of(element)
@@ -67,7 +82,7 @@ def scalar_of(element: object) -> Type | None:
     raise TypeError(f"expected a scalar, an enum or a frozen attrs class as an element, found {cls.__name__}")
 
 
-@lru_cache(maxsize=None)
+@_once
 def dtype_of(element: object) -> np.dtype[np.generic]:
     """The NumPy dtype of one element in memory."""
     scalar = scalar_of(element)
@@ -85,7 +100,8 @@ def leaves(element: object) -> tuple[Leaf, ...]:
         assert scalar is not None
         return (Leaf((), scalar, 0),)
     newtype = scalar_of(element) is not None
-    offsets = {} if newtype else {n: dtype_of(element).fields[n][1] for n in fields_of(element)}  # type: ignore[index]
+    places = {} if newtype else dict(dtype_of(element).fields or {})
+    offsets: dict[str, int] = {name: int(place[1]) for name, place in places.items()}
     return tuple(
         Leaf((name, *leaf.path), leaf.type, offsets.get(name, 0) + leaf.offset)
         for name, field in fields_of(element).items()
@@ -96,7 +112,7 @@ def leaves(element: object) -> tuple[Leaf, ...]:
 def encode(value: object) -> Any:
     """An element as NumPy stores it: a number, or a tuple of them for a structured dtype."""
     if isinstance(value, Scalar):
-        return value._value
+        return value.item()
     if isinstance(value, Enum):
         return value.value
     parts = [encode(getattr(value, name)) for name in fields_of(type(value))]
@@ -105,14 +121,13 @@ def encode(value: object) -> Any:
 
 def decode(element: type[T], item: Any) -> T:
     """The element behind what NumPy has stored."""
-    cls: Any = class_of(element)
+    cls = class_of(element)
+    make = cast("Callable[..., T]", cls)
     if issubclass(cls, Scalar):
-        number = item.item() if isinstance(item, np.generic) else item
-        return cast(T, cls(number))
+        return make(item.item() if isinstance(item, np.generic) else item)
     if issubclass(cls, Enum):
-        return cast(T, cls(int(item)))
-    fields = fields_of(element)
+        return make(int(item))
+    fields = [(name, cast("type[object]", field)) for name, field in fields_of(element).items()]
     if len(fields) == 1:
-        name, field = next(iter(fields.items()))
-        return cast(T, cls(decode(cast("type[object]", field), item)))
-    return cast(T, cls(*[decode(cast("type[object]", field), item[name]) for name, field in fields.items()]))
+        return make(decode(fields[0][1], item))
+    return make(*[decode(field, item[name]) for name, field in fields])

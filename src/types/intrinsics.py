@@ -13,7 +13,7 @@ from .scalars import U32, U64, Bool, Float, Integer, Scalar
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-I = TypeVar("I", bound=Integer)
+N = TypeVar("N", bound=Integer)
 F = TypeVar("F", bound=Float)
 S = TypeVar("S", bound=Scalar)
 
@@ -31,13 +31,13 @@ def operation(op: ops.Op) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 @operation(ops.MIN)
-def minimum(a: I, b: I) -> I:
+def minimum(a: N, b: N) -> N:
     """The lesser of two integers."""
     return a if a < b else b
 
 
 @operation(ops.MAX)
-def maximum(a: I, b: I) -> I:
+def maximum(a: N, b: N) -> N:
     """The greater of two integers."""
     return a if a > b else b
 
@@ -94,7 +94,7 @@ def bitcast(to: type[S], value: Scalar) -> S:
     """The same bits as another type of the same size: `bitcast(U32, x)` of a float."""
     if not ops.can_bitcast(value.type, to.type):
         raise TypeError(f"{value.type} has not the size of {to.type}, or is of that type already")
-    return to(np.asarray(value._value, value.type.dtype).view(to.type.dtype).item())
+    return to(np.asarray(value.item(), value.type.dtype).view(to.type.dtype).item())
 
 
 def dynamic_range(start: U32, stop: U32, step: U32 | None = None) -> Iterator[U32]:

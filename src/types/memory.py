@@ -29,6 +29,11 @@ class Array(Generic[E]):
         self.written: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
 
     @property
+    def kind(self) -> object:
+        """The element's class, for code that handles arrays of any."""
+        return self.element
+
+    @property
     def length(self) -> U32:
         """How many elements there are."""
         return U32(len(self.items))

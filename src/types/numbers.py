@@ -10,20 +10,20 @@ from .intrinsics import bitcast
 from .scalars import F32, F64, U8, U16, U32, U64
 
 E = TypeVar("E")
-S = TypeVar("S", U64, F32, F64)
+S_co = TypeVar("S_co", U64, F32, F64, covariant=True)
 Memory = TypeVar("Memory", U8, U16, U32, U64)
 
 
-class Numeric(Protocol[E, S]):
+class Numeric(Protocol[E, S_co]):
     """Elements E as they lie in memory, numbers S to compute with."""
 
     @property
     def element(self) -> type[E]: ...
 
     @property
-    def state(self) -> type[S]: ...
+    def state(self) -> type[S_co]: ...
 
-    def to_number(self, element: E, /) -> S: ...
+    def to_number(self, element: E, /) -> S_co: ...
 
 
 @attrs.frozen

@@ -53,6 +53,11 @@ def _select(types: Sequence[Type]) -> Type | None:
     return types[1] if types[0] is Type.BOOL and types[1] is types[2] else None
 
 
+def _where(condition: Operand, then: Operand, otherwise: Operand) -> Operand:
+    where: Callable[..., Operand] = np.where
+    return where(condition, then, otherwise)
+
+
 def _is_bits(type: Type) -> bool:
     return type.is_integer or type is Type.BOOL
 
@@ -73,15 +78,16 @@ def _bit_width(value: Operand) -> int:
     return 8 * int(value.dtype.itemsize)
 
 
-def _bit_length(value: Operand) -> Operand:
+def _bit_length(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """How many bits are needed to write the value: a halving search, so that it works on arrays too."""
-    length = np.zeros_like(value)
+    dtype = np.dtype(value.dtype)
+    length = np.zeros(value.shape, np.uint32)
     for step in (32, 16, 8, 4, 2, 1):
         if step < _bit_width(value):
-            large = (value >> value.dtype.type(step)) != 0
-            length = np.where(large, length + value.dtype.type(step), length)
-            value = np.where(large, value >> value.dtype.type(step), value)
-    return (length + (value != 0)).astype(np.uint32)
+            large = (value >> np.asarray(step, dtype)) != 0
+            length = length + np.where(large, np.uint32(step), np.uint32(0))
+            value = np.where(large, value >> np.asarray(step, dtype), value).astype(dtype)
+    return length + np.where(value != 0, np.uint32(1), np.uint32(0))
 
 
 def _leading_zeros(value: Operand) -> Operand:
@@ -104,40 +110,58 @@ def _cast_rule(source: Type, target: Type) -> bool:
     return not (source.is_float and target.is_integer)
 
 
-ADD = Op("add", _alike(lambda t: t.is_number), lambda a, b: a + b, "two numbers of one type")
-SUB = Op("sub", _alike(lambda t: t.is_number), lambda a, b: a - b, "two numbers of one type")
-MUL = Op("mul", _alike(lambda t: t.is_number), lambda a, b: a * b, "two numbers of one type")
-DIV = Op("div", _alike(lambda t: t.is_float), lambda a, b: a / b, "two floats of one type")
-FLOORDIV = Op("floordiv", _alike(lambda t: t.is_unsigned), lambda a, b: a // b, "two unsigned integers of one type")
-MOD = Op("mod", _alike(lambda t: t.is_unsigned), lambda a, b: a % b, "two unsigned integers of one type")
-NEG = Op("neg", _alike(_is_signed), lambda a: -a, "a signed number")
-AND = Op("and", _alike(_is_bits), lambda a, b: a & b, "two integers or Bools of one type")
-OR = Op("or", _alike(_is_bits), lambda a, b: a | b, "two integers or Bools of one type")
-XOR = Op("xor", _alike(_is_bits), lambda a, b: a ^ b, "two integers or Bools of one type")
-INVERT = Op("invert", _alike(_is_bits), lambda a: ~a, "an integer or a Bool")
+def _unary(name: str, rule: TypeRule, evaluate: Callable[[Operand], Operand], expects: str) -> Op:
+    return Op(name, rule, evaluate, expects)
+
+
+def _binary(name: str, rule: TypeRule, evaluate: Callable[[Operand, Operand], Operand], expects: str) -> Op:
+    return Op(name, rule, evaluate, expects)
+
+
+def _ternary(name: str, rule: TypeRule, evaluate: Callable[[Operand, Operand, Operand], Operand], expects: str) -> Op:
+    return Op(name, rule, evaluate, expects)
+
+
+ADD = _binary("add", _alike(lambda t: t.is_number), lambda a, b: a + b, "two numbers of one type")
+SUB = _binary("sub", _alike(lambda t: t.is_number), lambda a, b: a - b, "two numbers of one type")
+MUL = _binary("mul", _alike(lambda t: t.is_number), lambda a, b: a * b, "two numbers of one type")
+DIV = _binary("div", _alike(lambda t: t.is_float), lambda a, b: a / b, "two floats of one type")
+FLOORDIV = _binary(
+    "floordiv", _alike(lambda t: t.is_unsigned), lambda a, b: a // b, "two unsigned integers of one type"
+)
+MOD = _binary("mod", _alike(lambda t: t.is_unsigned), lambda a, b: a % b, "two unsigned integers of one type")
+NEG = _unary("neg", _alike(_is_signed), lambda a: -a, "a signed number")
+AND = _binary("and", _alike(_is_bits), lambda a, b: a & b, "two integers or Bools of one type")
+OR = _binary("or", _alike(_is_bits), lambda a, b: a | b, "two integers or Bools of one type")
+XOR = _binary("xor", _alike(_is_bits), lambda a, b: a ^ b, "two integers or Bools of one type")
+INVERT = _unary("invert", _alike(_is_bits), lambda a: ~a, "an integer or a Bool")
 # A shift counts modulo the width, as WGSL has it; the amount is always a U32.
-SHL = Op("shl", _shift, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
-SHR = Op("shr", _shift, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
-EQ = Op("eq", _alike(_is_equatable, Type.BOOL), lambda a, b: a == b, "two scalars of one type")
-NE = Op("ne", _alike(_is_equatable, Type.BOOL), lambda a, b: a != b, "two scalars of one type")
-LT = Op("lt", _alike(_is_comparable, Type.BOOL), lambda a, b: a < b, "two numbers of one type")
-LE = Op("le", _alike(_is_comparable, Type.BOOL), lambda a, b: a <= b, "two numbers of one type")
-GT = Op("gt", _alike(_is_comparable, Type.BOOL), lambda a, b: a > b, "two numbers of one type")
-GE = Op("ge", _alike(_is_comparable, Type.BOOL), lambda a, b: a >= b, "two numbers of one type")
-MIN = Op("min", _alike(lambda t: t.is_integer), np.minimum, "two integers of one type")
-MAX = Op("max", _alike(lambda t: t.is_integer), np.maximum, "two integers of one type")
-SELECT = Op("select", _select, lambda c, a, b: np.where(c, a, b), "a Bool and two scalars of one type")
-COUNT_ONES = Op("count_ones", _alike(lambda t: t.is_unsigned, Type.U32),
+SHL = _binary("shl", _shift, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
+SHR = _binary("shr", _shift, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
+EQ = _binary("eq", _alike(_is_equatable, Type.BOOL), lambda a, b: a == b, "two scalars of one type")
+NE = _binary("ne", _alike(_is_equatable, Type.BOOL), lambda a, b: a != b, "two scalars of one type")
+LT = _binary("lt", _alike(_is_comparable, Type.BOOL), lambda a, b: a < b, "two numbers of one type")
+LE = _binary("le", _alike(_is_comparable, Type.BOOL), lambda a, b: a <= b, "two numbers of one type")
+GT = _binary("gt", _alike(_is_comparable, Type.BOOL), lambda a, b: a > b, "two numbers of one type")
+GE = _binary("ge", _alike(_is_comparable, Type.BOOL), lambda a, b: a >= b, "two numbers of one type")
+MIN = _binary("min", _alike(lambda t: t.is_integer), np.minimum, "two integers of one type")
+MAX = _binary("max", _alike(lambda t: t.is_integer), np.maximum, "two integers of one type")
+SELECT = _ternary("select", _select, _where, "a Bool and two scalars of one type")
+COUNT_ONES = _unary("count_ones", _alike(lambda t: t.is_unsigned, Type.U32),
                 lambda a: np.bitwise_count(a).astype(np.uint32), "an unsigned integer")  # fmt: skip
-LEADING_ZEROS = Op("leading_zeros", _alike(lambda t: t.is_unsigned, Type.U32), _leading_zeros, "an unsigned integer")
-TRAILING_ZEROS = Op("trailing_zeros", _alike(lambda t: t.is_unsigned, Type.U32), _trailing_zeros, "an unsigned integer")
-SQRT = Op("sqrt", _alike(lambda t: t.is_float), np.sqrt, "a float")
-EXP = Op("exp", _alike(lambda t: t.is_float), np.exp, "a float")
-LOG = Op("log", _alike(lambda t: t.is_float), np.log, "a float")
+LEADING_ZEROS = _unary(
+    "leading_zeros", _alike(lambda t: t.is_unsigned, Type.U32), _leading_zeros, "an unsigned integer"
+)
+TRAILING_ZEROS = _unary(
+    "trailing_zeros", _alike(lambda t: t.is_unsigned, Type.U32), _trailing_zeros, "an unsigned integer"
+)
+SQRT = _unary("sqrt", _alike(lambda t: t.is_float), np.sqrt, "a float")
+EXP = _unary("exp", _alike(lambda t: t.is_float), np.exp, "a float")
+LOG = _unary("log", _alike(lambda t: t.is_float), np.log, "a float")
 
 # CAST and BITCAST are the two rows whose result type is asked for, not derived: `rule` is never called for them.
-CAST = Op("cast", lambda types: None, lambda a, type: a.astype(type.dtype), "a scalar that converts")
-BITCAST = Op("bitcast", lambda types: None, lambda a, type: a.view(type.dtype), "a scalar of the same size")
+CAST = _binary("cast", lambda types: None, lambda a, type: a.astype(type.dtype), "a scalar that converts")
+BITCAST = _binary("bitcast", lambda types: None, lambda a, type: a.view(type.dtype), "a scalar of the same size")
 
 OPS = (ADD, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT, SHL, SHR, EQ, NE, LT, LE, GT, GE, MIN, MAX,
        SELECT, COUNT_ONES, LEADING_ZEROS, TRAILING_ZEROS, SQRT, EXP, LOG, CAST, BITCAST)  # fmt: skip

@@ -8,7 +8,7 @@ same for whole arrays, and a test holds the two together.
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,7 +21,10 @@ class Scalar:
 
     __slots__ = ("_value",)
     type: ClassVar[Type]
-    _value: int | float | bool
+    _value: Any  # int, float or bool, as the class below has it; `item` gives it to others
+
+    def __init__(self, value: Scalar | float) -> None:
+        raise NotImplementedError  # every class below takes the literals and scalars that fit it
 
     def __bool__(self) -> bool:
         raise TypeError(f"a {self.type} is neither true nor false; compare it, e.g. `x != 0`")
@@ -36,16 +39,23 @@ class Scalar:
     def __hash__(self) -> int:
         return hash((self.type, self._value))
 
+    def item(self) -> int | float | bool:
+        """The value as plain Python has it."""
+        value: int | float | bool = self._value
+        return value
+
     def __repr__(self) -> str:
         return f"{self.type}({self._value})"
 
     def _same(self, other: object) -> int | float | bool:
         """The Python value of an operand that must be of this type, or a literal that becomes one."""
-        if type(other) is type(self):
-            return other._value
+        if isinstance(other, Scalar) and type(other) is type(self):
+            return other.item()
         if isinstance(other, Scalar) or not isinstance(other, int | float):
-            raise TypeError(f"expected {self.type} beside {self.type}, found {other!r}; convert it, e.g. {self.type}(x)")
-        return type(self)(other)._value
+            raise TypeError(
+                f"expected {self.type} beside {self.type}, found {other!r}; convert it, e.g. {self.type}(x)"
+            )
+        return type(self)(other).item()
 
     @classmethod
     def _of(cls, value: float) -> Self:
@@ -123,7 +133,6 @@ class Integer(Number):
     """Integers: modulo two to their width, with bit operations. A shift counts modulo the width."""
 
     __slots__ = ()
-    _value: int
 
     def __init__(self, value: Scalar | int) -> None:
         if isinstance(value, Scalar):
@@ -139,10 +148,10 @@ class Integer(Number):
         self._value = int(value)
 
     def __int__(self) -> int:
-        return self._value
+        return int(self._value)
 
     def __index__(self) -> int:
-        return self._value
+        return int(self._value)
 
     def __and__(self, other: Self | int) -> Self:
         return self._of(self._value & self._bits(other))
@@ -203,9 +212,8 @@ class Narrow(Scalar):
     """An integer that only memory holds: `U32(x)` widens it to compute with, `U8(word)` truncates it to store."""
 
     __slots__ = ()
-    _value: int
 
-    def __init__(self, value: U32 | Bool | int) -> None:
+    def __init__(self, value: Scalar | int) -> None:
         if isinstance(value, Scalar):
             self._value = wrap(self.type, int(value._value))
         else:
@@ -214,7 +222,7 @@ class Narrow(Scalar):
             self._value = int(value)
 
     def __int__(self) -> int:
-        return self._value
+        return int(self._value)
 
 
 class U8(Narrow):
@@ -268,7 +276,7 @@ class Float(Number):
         if isinstance(value, Scalar):
             if type(value) is not type(self) and not can_cast(value.type, self.type):
                 raise TypeError(f"{value.type} does not convert to {self.type}")
-            value = value._value
+            value = value.item()
         self._value = self._rounded(value)
 
     def __float__(self) -> float:

@@ -1,0 +1,212 @@
+"""Reads branches and loops: those known now are taken or unrolled, the others become the IR's."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum, auto
+from typing import TypeAlias, cast
+
+from ..types import ops
+from ..types.intrinsics import dynamic_range
+from ..types.layout import Type
+from . import ir
+from .builder import Builder, apply
+from .names import NameKeeper, joined
+from .source import Source, escapes
+from .values import EnumValue, Static, TupleValue, Value, describe, of_object
+
+# A block to read: statements, or steps that the reader puts between them (the binding of an unrolled loop's variable).
+Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
+
+
+class Flow(Enum):
+    """Whether a block's end is reached."""
+
+    FALLS = auto()
+    LEAVES = auto()
+
+
+class ControlReader(NameKeeper):
+    """Branches and loops of one function, as it is inlined at one place."""
+
+    def __init__(self, builder: Builder, source: Source, names: dict[str, Value]) -> None:
+        super().__init__(builder, source, names)
+        self.loops: list[bool] = []  # the loops around here, True for those at run time
+
+    @abstractmethod
+    def block(self, items: Sequence[Item]) -> Flow: ...
+
+    @abstractmethod
+    def assign(self, target: ast.expr, value: Value) -> None: ...
+
+    # -- branches --------------------------------------------------------------------------------------
+
+    def branch(self, node: ast.stmt, condition: ir.Expression, then: Sequence[Item], otherwise: Sequence[Item]) -> Flow:
+        if isinstance(condition, ir.Const):
+            return self.block(then if condition.value else otherwise)
+        span = self.source.span(node)
+        condition = self.builder.hold("condition", condition, span)
+        before = dict(self.names)
+        with self.builder.nested() as first:
+            flow_then, names_then = self.block(then), self.names
+        self.names = dict(before)
+        with self.builder.nested() as second:
+            flow_otherwise, names_otherwise = self.block(otherwise), self.names
+        self.builder.emit(ir.If(condition, tuple(first), tuple(second), span))
+        if flow_then is Flow.LEAVES:
+            self.names = names_otherwise
+        elif flow_otherwise is Flow.LEAVES:
+            self.names = names_then
+        else:
+            self.names = joined(names_then, names_otherwise)
+        return Flow.LEAVES if flow_then is flow_otherwise is Flow.LEAVES else Flow.FALLS
+
+    def match(self, node: ast.Match, rest: Sequence[Item]) -> Flow:
+        """`match` on an enum, which must name every member."""
+        subject = self.read(node.subject)
+        cls = (
+            subject.cls
+            if isinstance(subject, EnumValue)
+            else type(subject.value)
+            if isinstance(subject, Static)
+            else None
+        )
+        if cls is None or not issubclass(cls, Enum):
+            self.fail(node, f"expected an enum to match, found {describe(subject)}, e.g. `match order:`")
+        cases = [(self.members(case, cls), case.body) for case in node.cases]
+        covered = {member for members, _ in cases for member in members}
+        missing = [member for member in cls if member not in covered]
+        if missing:
+            name = f"{cls.__name__}.{missing[0].name}"
+            self.fail(
+                node, f"expected a case for every member of {cls.__name__}, found none for {name}, e.g. `case {name}:`"
+            )
+        return self.cases(node, subject, cases, rest)
+
+    def cases(
+        self,
+        node: ast.Match,
+        subject: Value,
+        cases: Sequence[tuple[Sequence[Enum], list[ast.stmt]]],
+        rest: Sequence[Item],
+    ) -> Flow:
+        (members, body), *others = cases
+        if isinstance(subject, Static):
+            return self.block([*body, *rest]) if subject.value in members else self.cases(node, subject, others, rest)
+        if not others:
+            return self.block([*body, *rest])
+        span = self.source.span(node)
+        assert isinstance(subject, EnumValue)
+        tests = [apply(ops.EQ, (subject.code, ir.Const(m.value, Type.U32, span)), span) for m in members]
+        condition = tests[0]
+        for test in tests[1:]:
+            condition = apply(ops.OR, (condition, test), span)
+
+        return self.branch(node, condition, [*body, *rest], [lambda: self.cases(node, subject, others, rest)])
+
+    def members(self, case: ast.match_case, cls: type[Enum]) -> list[Enum]:
+        if case.guard is not None:
+            self.fail(case.pattern, "expected a case without a guard, e.g. an `if` inside it")
+        patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
+        found: list[Enum] = []
+        for pattern in patterns:
+            if isinstance(pattern, ast.MatchAs) and pattern.pattern is None and pattern.name is None:
+                return list(cls)
+            member = self.read(pattern.value) if isinstance(pattern, ast.MatchValue) else None
+            if not isinstance(member, Static) or not isinstance(member.value, cls):
+                self.fail(
+                    pattern, f"expected a member of {cls.__name__}, e.g. `case {cls.__name__}.{next(iter(cls)).name}:`"
+                )
+            found.append(member.value)
+        return found
+
+    # -- loops -----------------------------------------------------------------------------------------
+
+    def for_loop(self, node: ast.For, rest: Sequence[Item]) -> Flow:
+        if node.orelse:
+            self.fail(node, "expected a loop without `else`, e.g. set a variable before `break`")
+        if isinstance(node.iter, ast.Call):
+            callee = self.read(node.iter.func)
+            if isinstance(callee, Static) and callee.value is dynamic_range:
+                return self.counting_loop(node, node.iter)
+            if isinstance(callee, Static) and callee.value is range:
+                for argument in node.iter.args:
+                    if not isinstance(value := self.read(argument), Static):
+                        self.fail(argument, f"expected compile-time ints in `range`, found {describe(value)}, "
+                                            "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
+        return self.unrolled(node, self.read(node.iter), rest)
+
+    def unrolled(self, node: ast.For, iterable: Value, rest: Sequence[Item]) -> Flow:
+        span = self.source.span(node)
+        if isinstance(iterable, TupleValue):
+            values: list[Value] = list(iterable.items)
+        elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
+            values = [of_object(item, span) for item in cast("Iterable[object]", iterable.value)]
+        else:
+            self.fail(node.iter, f"expected something to loop over, found {describe(iterable)}, e.g. `range(8)`")
+
+        def step(value: Value) -> Callable[[], Flow]:
+            def bind() -> Flow:
+                self.assign(node.target, value)
+                return Flow.FALLS
+
+            return bind
+
+        if escapes(node):  # each round is what follows the one before, for the paths that have not returned
+            if any(isinstance(inner, ast.Continue) for inner in ast.walk(node)):
+                self.fail(
+                    node, "expected `continue` or `return` in one unrolled loop, not both, e.g. an `if` around the rest"
+                )
+            items: list[Item] = []
+            for value in values:
+                items += [step(value), *node.body]
+            return self.block([*items, *rest])
+        for value in values:
+            step(value)()
+            self.loops.append(False)
+            self.block(node.body)
+            self.loops.pop()
+        return Flow.FALLS
+
+    def counting_loop(self, node: ast.For, call: ast.Call) -> Flow:
+        span = self.source.span(node)
+        if not 2 <= len(call.args) <= 3 or call.keywords:
+            self.fail(call, "expected start, stop and perhaps step, e.g. `dynamic_range(U32(0), n)`")
+        if not isinstance(node.target, ast.Name):
+            self.fail(node.target, "expected a name to count with, e.g. `for i in dynamic_range(U32(0), n):`")
+        bounds = [self.builder.hold("bound", self.operand(argument, Type.U32), span) for argument in call.args]
+        step = bounds[2] if len(bounds) == 3 else ir.Const(1, Type.U32, span)
+        if isinstance(step, ir.Const) and step.value == 0:
+            self.fail(call, "expected a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`")
+        variable = self.builder.variable(node.target.id, Type.U32, fixed=True)
+        body = self.loop_body(node, {node.target.id: ir.Read(variable, span)})
+        self.builder.emit(ir.For(variable, bounds[0], bounds[1], step, body, span))
+        return Flow.FALLS
+
+    def while_loop(self, node: ast.While, rest: Sequence[Item]) -> Flow:
+        span = self.source.span(node)
+        if node.orelse:
+            self.fail(node, "expected a loop without `else`, e.g. set a variable before `break`")
+        with self.builder.nested() as head:
+            condition = self.condition(node.test)
+        body = self.loop_body(node, {})
+        self.builder.emit(ir.While(tuple(head), condition, body, span))
+        return self.block(rest)
+
+    def loop_body(self, node: ast.For | ast.While, bound: dict[str, Value]) -> ir.Block:
+        """A run-time loop's body: names it makes end with it; compile-time values may not change in it."""
+        before = dict(self.names)
+        self.names.update(bound)
+        self.loops.append(True)
+        with self.builder.nested() as block:
+            self.block(node.body)
+        self.loops.pop()
+        for name, value in before.items():
+            if name not in bound and self.names.get(name, value) is not value:
+                self.fail(
+                    node, f"expected {name!r} to be a run-time value, for the loop changes it, e.g. `{name} = U32(0)`"
+                )
+        self.names = before
+        return tuple(block)

@@ -1,0 +1,127 @@
+"""Keeps what a function's names stand for: values as they are, or variables where several places assign them."""
+
+from __future__ import annotations
+
+import ast
+
+from ..types import ops
+from . import ir
+from .builder import Builder, apply
+from .calls import CallReader
+from .source import Source
+from .span import KernelError, Span
+from .values import (
+    EXPRESSIONS,
+    MemoryValue,
+    Static,
+    StructValue,
+    Undecided,
+    Value,
+    describe,
+    lift,
+    parts,
+    rebuild,
+    shape,
+)
+
+
+class NameKeeper(CallReader):
+    """The names of one function, as it is inlined at one place."""
+
+    def __init__(self, builder: Builder, source: Source, names: dict[str, Value]) -> None:
+        super().__init__(builder, source, names)
+        self.slots: dict[str, Value] = {}  # variables of the names that are assigned in several places
+
+    def bind(self, name: str, value: Value, span: Span) -> None:
+        """Gives a name a value. What is assigned in several places lives in variables, unless known now."""
+        if self.source.stores.get(name, 0) > 1:
+            value = lift(value, span) if name in self.slots else value
+            if name in self.slots or not self.is_known(value):
+                self.names[name] = self.into_slot(name, lift(value, span), span)
+                return
+        self.names[name] = self.held(name, value, span)
+
+    def is_known(self, value: Value) -> bool:
+        return all(isinstance(part, Static | MemoryValue) for part in parts(value))
+
+    def held(self, name: str, value: Value, span: Span) -> Value:
+        def hold(part: Value) -> Value:
+            return self.builder.hold(name, part, span) if isinstance(part, EXPRESSIONS) else part
+
+        return rebuild(value, hold)
+
+    def into_slot(self, name: str, value: Value, span: Span) -> Value:
+        slot = self.slots.get(name)
+        if slot is None:
+            slot = self.slots[name] = self.new_slot(name, value, span)
+        self.assign_slot(slot, value, name, span)
+        return slot
+
+    def new_slot(self, name: str, value: Value, span: Span) -> Value:
+        def make(part: Value) -> Value:
+            if not isinstance(part, EXPRESSIONS):
+                return part
+            return ir.Read(self.builder.variable(name, part.type), span)
+
+        return rebuild(value, make)
+
+    def assign_slot(self, slot: Value, value: Value, name: str, span: Span) -> None:
+        if shape(slot) != shape(value):
+            hint = f"e.g. `{name} = U32(0)`" if isinstance(value, Static) else "e.g. a name of its own"
+            raise KernelError(
+                span, f"expected {describe(slot)} for {name!r} as before, found {describe(value)}, {hint}"
+            )
+        # All of the new value is read before any of it is written: `a = Pair(a.high, a.low)` must swap.
+        several = sum(1 for _ in parts(value)) > 1
+        for part, held in zip(
+            parts(slot), list(parts(self.held(name, value, span) if several else value)), strict=True
+        ):
+            if isinstance(part, ir.Read) and isinstance(held, EXPRESSIONS):
+                self.builder.emit(ir.Assign(part.variable, held, span))
+
+    def merged(
+        self, node: ast.AST, condition: ir.Expression, then: tuple[list[ir.Statement], Value],
+        otherwise: tuple[list[ir.Statement], Value],
+    ) -> Value:  # fmt: skip
+        """The value of `a if c else b`, by select where both are pure."""
+        span = self.source.span(node)
+        (first, a), (second, b) = then, otherwise
+        if isinstance(a, EXPRESSIONS) and isinstance(b, Static):
+            b = self.literal(b.value, a.type, node)
+        if isinstance(b, EXPRESSIONS) and isinstance(a, Static):
+            a = self.literal(a.value, b.type, node)
+        if shape(a) != shape(b):
+            self.fail(
+                node, f"expected one type on both sides, found {describe(a)} and {describe(b)}, e.g. `U32(1)` for both"
+            )
+        if first or second:
+            slot = self.new_slot("choice", a, span)
+            with self.builder.nested() as assign_a:
+                self.assign_slot(slot, a, "choice", span)
+            with self.builder.nested() as assign_b:
+                self.assign_slot(slot, b, "choice", span)
+            self.builder.emit(ir.If(condition, (*first, *assign_a), (*second, *assign_b), span))
+            return slot
+        condition = self.builder.hold("condition", condition, span) if isinstance(a, StructValue) else condition
+        chosen = iter(list(parts(b)))
+
+        def pick(part: Value) -> Value:
+            other = next(chosen)
+            if isinstance(part, EXPRESSIONS) and isinstance(other, EXPRESSIONS):
+                return apply(ops.SELECT, (condition, part, other), span)
+            return part
+
+        return rebuild(a, pick)
+
+
+def joined(then: dict[str, Value], otherwise: dict[str, Value]) -> dict[str, Value]:
+    """The names after a branch: those that both paths have set."""
+    names: dict[str, Value] = {}
+    for name in then.keys() & otherwise.keys():
+        a, b = then[name], otherwise[name]
+        if a is b or a == b:
+            names[name] = a
+        else:
+            names[name] = Undecided(f"expected one value of {name!r} behind the branch; its compile-time value differs "
+                                    f"between the paths, e.g. `{name} = U32(0)` before it")  # fmt: skip
+    return names

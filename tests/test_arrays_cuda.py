@@ -1,0 +1,181 @@
+"""Arrays on a card go in where they lie and come out as what they were: cupy's, torch's, numba's, anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.targets import registry
+from gpusort.types.errors import TargetUnavailableError
+from tests.reference import Array, sample, sorted_by_numpy, whole_numbers
+
+if TYPE_CHECKING:
+    import cupy
+
+DTYPES = ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8")
+
+
+@pytest.fixture(scope="module", name="cp")
+def cupy_with_a_card() -> ModuleType:
+    try:
+        registry.target("cuda")
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    import cupy
+
+    return cupy
+
+
+def on_card(cp: Any, x: Array) -> cupy.ndarray:
+    moved: cupy.ndarray = cp.asarray(x)
+    return moved
+
+
+def same_bits(found: cupy.ndarray, expected: Array) -> bool:
+    host = found.get()
+    return host.dtype == expected.dtype and host.shape == expected.shape and host.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cupy_arrays_sort_on_the_card(cp: Any, dtype: str, descending: bool) -> None:
+    host = sample(dtype, 3000)
+    x = on_card(cp, host)
+    found = gpusort.sort(x, descending=descending, stable=True)
+    assert type(found) is cp.ndarray
+    assert same_bits(found, sorted_by_numpy(host, descending=descending))
+    assert same_bits(x, host)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_every_layout_on_the_card_sorts(cp: Any, axis: int | None) -> None:
+    base = sample("f4", (8, 12))
+    for host, x in (
+        (base.T, on_card(cp, base).transpose()),
+        (base[::2, 1::3], on_card(cp, base)[::2, 1::3]),
+        (base[::-1], on_card(cp, base)[::-1]),
+        (base[:0], on_card(cp, base)[:0]),
+    ):
+        expected = np.sort(host, axis=axis, kind="stable")
+        assert same_bits(gpusort.sort(x, axis=axis, stable=True), np.ascontiguousarray(expected))
+
+
+def test_in_place_is_in_place_on_the_card(cp: Any) -> None:
+    host = sample("f4", (5, 300))
+    x = on_card(cp, host)
+    address = x.data.ptr
+    gpusort.sort_inplace(x, stable=True)
+    assert x.data.ptr == address
+    assert same_bits(x, sorted_by_numpy(host))
+    gpusort.sort_inplace(x[:, ::2], axis=0)
+    host = sorted_by_numpy(host)
+    host[:, ::2].sort(axis=0)
+    np.testing.assert_array_equal(x.get(), host)
+
+
+def test_out_on_the_card(cp: Any) -> None:
+    host = sample("u4", (4, 50))
+    out = on_card(cp, np.zeros_like(host))
+    assert gpusort.sort(on_card(cp, host), out=out) is out
+    assert same_bits(out, np.sort(host))
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of x's kind"):
+        gpusort.sort(host, out=out)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # the mistake that is tested
+
+
+@pytest.mark.parametrize("name", ["sum", "min", "max", "argmin", "argmax", "any", "all"])
+def test_reductions_stay_on_the_card(cp: Any, name: str) -> None:
+    host = whole_numbers("f4", (6, 500))
+    x = on_card(cp, host)
+    for axis in (None, 0, 1):
+        found = getattr(gpusort, name)(x, axis=axis)
+        expected = getattr(np, name)(host, axis=axis)
+        assert type(found) is cp.ndarray
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.get(), expected)
+
+
+def test_work_follows_the_callers_stream(cp: Any) -> None:
+    host = sample("u4", 1 << 20)
+    with cp.cuda.Stream(non_blocking=True) as stream:
+        x = on_card(cp, host)
+        found = gpusort.sort(x)
+        assert same_bits(found, np.sort(host))
+        stream.synchronize()
+
+
+def test_an_array_on_a_card_does_not_go_to_the_cpu(cp: Any) -> None:
+    x = on_card(cp, sample("u4", 4))
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^target: 'cpu' works in host memory, .* use 'cuda'"):
+        gpusort.sort(x, target="cpu")
+
+
+# What the checkers have no types for is called past them.
+sort: Callable[..., Any] = gpusort.sort
+sort_inplace: Callable[..., Any] = gpusort.sort_inplace
+max_of: Callable[..., Any] = gpusort.max
+
+
+class Foreign:
+    """An array of a library that nobody knows."""
+
+    def __init__(self, array: cupy.ndarray, read_only: bool) -> None:
+        self._array = array
+        address = array.data.ptr
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "data": (address, read_only)}
+
+
+def test_any_cuda_array_interface_sorts(cp: Any) -> None:
+    host = sample("i8", 777)
+    x: Any = Foreign(on_card(cp, host), read_only=True)
+    assert same_bits(sort(x), np.sort(host))
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: expected an array that can be written"):
+        sort_inplace(x)
+
+
+def test_numbas_arrays_stay_numbas(cp: Any) -> None:
+    numba_cuda = pytest.importorskip("numba.cuda")
+    host = sample("f8", 500)
+    x = numba_cuda.as_cuda_array(on_card(cp, host))
+    found = sort(x)
+    assert type(found) is type(x)
+    np.testing.assert_array_equal(found.copy_to_host(), np.sort(host))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i8", "u1", "?"])
+def test_torchs_tensors_stay_torchs(cp: Any, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    host = sample(dtype, (7, 300))
+    x = torch.from_numpy(host).cuda()
+    found = sort(x, stable=True)
+    assert type(found) is torch.Tensor
+    assert found.device == x.device
+    assert found.dtype == x.dtype
+    assert found.cpu().numpy().tobytes() == sorted_by_numpy(host).tobytes()
+    address = x.data_ptr()
+    sort_inplace(x[:, ::3])
+    sort_inplace(x)
+    assert x.data_ptr() == address
+    np.testing.assert_array_equal(x.cpu().numpy(), np.sort(host))
+    total = max_of(x, axis=1)
+    assert type(total) is torch.Tensor
+    assert total.device == x.device
+    np.testing.assert_array_equal(total.cpu().numpy(), np.max(host, axis=1))
+
+
+def test_torch_works_on_its_own_stream(cp: Any) -> None:
+    torch = pytest.importorskip("torch")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        x = torch.rand(1 << 20, device="cuda")
+        np.testing.assert_array_equal(sort(x).cpu().numpy(), np.sort(x.cpu().numpy()))
+
+
+def test_what_torch_has_and_we_have_not_is_refused(cp: Any) -> None:
+    torch = pytest.importorskip("torch")
+    for device in ("cpu", "cuda"):
+        with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: "):
+            sort(torch.zeros(3, dtype=torch.bfloat16, device=device))

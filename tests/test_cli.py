@@ -1,0 +1,246 @@
+"""The command line: what it prints, where it colours, and its exit codes."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+
+import pytest
+
+from gpusort import api, cli, demo
+from gpusort.arrays import HostArray
+from gpusort.show import KEYS, kernel_names, launches_for
+from gpusort.targets import registry
+from gpusort.targets.base import Target
+from gpusort.terminal import Terminal, Tone
+from gpusort.types.errors import TargetUnavailableError
+
+
+def gpusort(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user runs it, piped."""
+    return subprocess.run(
+        [sys.executable, "-m", "gpusort", *arguments], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+# -- demo -------------------------------------------------------------------------------------------------
+
+
+def unavailable() -> Target:
+    raise TargetUnavailableError("target 'wgsl' finds no adapter: it needs a driver")
+
+
+@pytest.fixture
+def few_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One target that is quick to start, and one that is not here."""
+    monkeypatch.setattr(demo, "NAMES", ("simulator", "wgsl"))
+    opened = registry.target
+
+    def target(name: str) -> Target:
+        return unavailable() if name == "wgsl" else opened(name)
+
+    monkeypatch.setattr(demo, "target", target)
+
+
+@pytest.mark.usefixtures("few_targets")
+def test_the_demo_sorts_every_case_and_says_who_did(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^host +\S+: .*NumPy", text, re.MULTILINE)
+    assert re.search(r"^simulator\n  adapter lockstep .*\n  driver  NumPy", text, re.MULTILINE)
+    titles = [case.title for case in demo.cases()]
+    assert len(titles) == 6
+    for title in titles:
+        assert re.search(rf"^  PASSED {title}: \S+ \S+ \(first call \S+ \S+\)$", text, re.MULTILINE)
+    assert "wgsl is not here: target 'wgsl' finds no adapter" in text
+    assert text.splitlines()[-1] == "PASSED on simulator"
+    assert "\x1b" not in text
+
+
+@pytest.mark.usefixtures("few_targets")
+def test_the_demo_shows_the_first_and_last_ten(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["demo"])
+    lines = capsys.readouterr().out.splitlines()
+    start = next(i for i, line in enumerate(lines) if "PASSED 1000 random u32:" in line)
+    ordered = sorted(next(demo.cases()).values.tolist())
+    assert lines[start + 1].split() == ["first", *map(str, ordered[:10])]
+    assert lines[start + 2].split() == ["last", *map(str, ordered[-10:])]
+
+
+@pytest.mark.usefixtures("few_targets")
+def test_the_demo_fails_where_one_result_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = api.sort
+
+    def wrong(x: HostArray, *, descending: bool, stable: bool, target: str) -> HostArray:
+        found = right(x, descending=descending, stable=stable, target=target)
+        if descending and found.dtype == "f4":
+            found = found.copy()
+            found[5:7] = found[6:4:-1]  # a zero of each sign changes places
+        return found
+
+    monkeypatch.setattr(demo, "sort", wrong)
+    assert cli.main(["demo"]) == 1
+    text = capsys.readouterr().out
+    assert text.count("  PASSED ") == 5
+    assert "  FAILED special f32, descending" in text
+    assert text.splitlines()[-1] == "FAILED on simulator"
+
+
+@pytest.mark.usefixtures("few_targets")
+def test_the_demo_goes_on_where_a_target_breaks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> HostArray:
+        raise RuntimeError("the card is on fire")
+
+    monkeypatch.setattr(demo, "sort", broken)
+    assert cli.main(["demo"]) == 1
+    text = capsys.readouterr().out
+    assert text.count("FAILED") == 7
+    assert "FAILED 1000 random u32: RuntimeError: the card is on fire" in text
+
+
+# -- targets ----------------------------------------------------------------------------------------------
+
+
+def test_targets_are_listed_or_their_absence_explained() -> None:
+    done = gpusort("targets")
+    assert done.returncode == 0, done.stderr
+    for name in registry.NAMES:
+        assert re.search(rf"^{name}: \S", done.stdout, re.MULTILINE)
+    assert "1,024 invocations" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+# -- show -------------------------------------------------------------------------------------------------
+
+SIGNS = {
+    "ir": "kernel bitonic_step, 256",
+    "cpu": "def ",
+    "wgsl": "@compute",
+    "cuda": "def ",
+    "ptx": ".entry",
+}
+
+
+@pytest.mark.parametrize("form", SIGNS)
+def test_a_kernel_is_shown_in_every_form(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if form == "ptx":
+        pytest.importorskip("numba.cuda", reason="PTX is compiled by numba-cuda")
+    assert cli.main(["show", "bitonic_step", "--key", "u32", "--target", form]) == 0
+    assert SIGNS[form] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("form", ["ir", "cpu", "wgsl", "cuda"])
+def test_every_kernel_is_shown_for_every_key(form: str, key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for kernel in launches_for(KEYS[key]):
+        if form == "wgsl" and key == "f64" and not kernel.startswith("bitonic"):
+            continue  # WGSL has no 64-bit floats to add
+        assert cli.main(["show", kernel, "--key", key, "--target", form]) == 0
+        assert len(capsys.readouterr().out.splitlines()) > 10
+
+
+def test_without_a_name_the_kernels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert listed == list(kernel_names())
+    assert {"bitonic_step", "bitonic_registers", "bitonic_tile", "reduce_row"} <= set(listed)
+
+
+def test_as_much_of_a_name_as_is_unique_will_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show", "reduce"]) == 0
+    assert capsys.readouterr().out.startswith("kernel reduce_row")
+
+
+# -- mistakes ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("show", "quicksort"), r"gpusort: KERNEL: expected one of bitonic_tile, .*, found 'quicksort'"),
+        (("show", "bitonic"), r"gpusort: KERNEL: expected one of .*, found 'bitonic'"),
+        (("show", "bitonic_step", "--key", "c64"), r"gpusort: --key: expected one of bool, u8, .*, found 'c64'"),
+        (("show", "reduce_row", "--key", "datetime64"), r"gpusort: KERNEL: 'reduce_row' is not made for datetime64"),
+        (("show", "reduce_row", "--key", "f64", "--target", "wgsl"), r"gpusort: .*64-bit float"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert re.match(message, shown.err)
+    assert "Traceback" not in shown.err
+
+
+def test_an_unknown_command_prints_the_usage() -> None:
+    done = gpusort("sortify")
+    assert done.returncode == 2
+    assert "usage: gpusort" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    assert "demo" in capsys.readouterr().out
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m gpusort show bitonic_registers --target cuda | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1
+
+
+# -- colours ----------------------------------------------------------------------------------------------
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+@pytest.mark.usefixtures("plain_environment")
+def test_a_terminal_gets_colours_and_notes() -> None:
+    screen = Screen()
+    terminal = Terminal(screen)
+    assert terminal.toned("well", Tone.GOOD) == "\x1b[32mwell\x1b[0m"
+    terminal.note("compiling")
+    terminal.forget_note()
+    assert "compiling" in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.usefixtures("plain_environment")
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert Terminal(Screen()).toned("well", Tone.GOOD) == "well"
+
+
+@pytest.mark.usefixtures("plain_environment")
+def test_a_pipe_gets_plain_lines_and_no_notes() -> None:
+    pipe = io.StringIO()
+    terminal = Terminal(pipe)
+    terminal.note("compiling")
+    terminal.forget_note()
+    terminal.line(terminal.toned("well", Tone.GOOD))
+    assert pipe.getvalue() == "well\n"
