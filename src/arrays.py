@@ -14,9 +14,10 @@ from typing import Protocol, Self, TypeAlias, cast
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from .targets.registry import Memory
-from .types.dtypes import native
+from .types.dtypes import FloatBits, native
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
@@ -148,14 +149,19 @@ class HostOperand(Operand):
         return self.values.reshape(-1)[first * length : last * length].view(dtype)
 
     def ties(self) -> tuple[object, object]:
-        with np.errstate(invalid="ignore"):
-            return self.values[self.values == 0], self.values[self.values != self.values]
+        zeros, nans = self._tied()
+        return self.values[zeros], self.values[nans]
 
     def restore(self, ties: tuple[object, object]) -> None:
-        zeros, nans = ties
-        with np.errstate(invalid="ignore"):
-            self.values[self.values == 0] = cast(HostArray, zeros)
-            self.values[self.values != self.values] = cast(HostArray, nans)
+        zeros, nans = self._tied()
+        self.values[zeros] = cast(HostArray, ties[0])
+        self.values[nans] = cast(HostArray, ties[1])
+
+    def _tied(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Where the zeros are, and where the NaNs."""
+        bits = FloatBits.of(self.dtype)
+        magnitudes = self.values.view(bits.word) & bits.word.type(bits.magnitude)
+        return magnitudes == 0, magnitudes > bits.word.type(bits.infinity)
 
     def empty(self, count: int, dtype: np.dtype[np.generic]) -> object:
         return np.empty(count, dtype)

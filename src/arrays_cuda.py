@@ -18,6 +18,7 @@ import numpy as np
 from .arrays import HostArray, Operand, Tensor, Torch
 from .targets.cuda_arrays import OnDevice
 from .targets.registry import Memory
+from .types.dtypes import FloatBits
 from .types.errors import UnsupportedTypeError
 
 
@@ -80,13 +81,14 @@ class DeviceOperand(Operand):
 
     def ties(self) -> tuple[object, object]:
         flat = self.values.ravel()
-        return flat[cupy.flatnonzero(flat == 0)], flat[cupy.flatnonzero(flat != flat)]
+        zeros, nans = _tied(flat)
+        return flat[zeros], flat[nans]
 
     def restore(self, ties: tuple[object, object]) -> None:
-        zeros, nans = ties
         flat = self.values.reshape(-1)
-        flat[cupy.flatnonzero(flat == 0)] = cast(cupy.ndarray, zeros)
-        flat[cupy.flatnonzero(flat != flat)] = cast(cupy.ndarray, nans)
+        zeros, nans = _tied(flat)
+        flat[zeros] = cast(cupy.ndarray, ties[0])
+        flat[nans] = cast(cupy.ndarray, ties[1])
 
     def empty(self, count: int, dtype: np.dtype[np.generic]) -> object:
         return cupy.empty(count * dtype.itemsize, np.uint8)  # cupy has no structured dtypes
@@ -106,8 +108,25 @@ class DeviceOperand(Operand):
             if self.stream is None:
                 yield
                 return
-            with cupy.cuda.ExternalStream(self.stream):
+            with cupy.cuda.Stream.from_external(_StreamOf(self.stream)):
                 yield
+
+
+def _tied(flat: cupy.ndarray) -> tuple[cupy.ndarray, cupy.ndarray]:
+    """Where the zeros are, and where the NaNs."""
+    bits = FloatBits.of(flat.dtype)
+    magnitudes = flat.view(bits.word) & bits.word.type(bits.magnitude)
+    return cupy.flatnonzero(magnitudes == 0), cupy.flatnonzero(magnitudes > bits.word.type(bits.infinity))
+
+
+@attrs.frozen
+class _StreamOf:
+    """Another library's stream, as cupy wants to be shown it."""
+
+    pointer: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.pointer
 
 
 def _as_it_is(values: cupy.ndarray) -> object:

@@ -173,7 +173,7 @@ def arithmetic(
     if dtype.kind != "f":  # integers are added modulo 2**64, so the bits are right for signed ones too
         values = states.view(dtype)
         if dtype.kind == "m":
-            values[np.isnat(_extremes(asked, Extreme.LEAST))] = np.timedelta64("NaT")
+            values[np.isnat(_extremes(asked, Extreme.LEAST))] = np.array("NaT", dtype)
         return asked.result(values)
     with np.errstate(over="ignore"):
         return asked.result(states.astype(dtype))

@@ -47,7 +47,7 @@ def lanes_meet(cx: Invocation, data: Storage[U32], out: Storage[U64], wide: Stor
     out[at + 2] = cx.match(mine)
     out[at + 3] = U64(cx.subgroup_add(mine))
     out[at + 4] = U64(cx.exclusive_add(mine))
-    out[at + 5] = U64(cx.shuffle(mine, U32(3)))
+    out[at + 5] = U64(cx.shuffle(mine, U32(0)))
     out[at + 6] = U64(cx.shuffle_up(mine, U32(2)))
     out[at + 7] = U64(cx.shuffle_down(mine, U32(2)))
     out[at + 8] = U64(cx.shuffle_down(mine, U32(33)))
@@ -71,7 +71,7 @@ def lanes_meeting(data: Words, group_size: int) -> npt.NDArray[np.uint64]:
             bits([x == lanes[me] for x in lanes]),
             sum(lanes) % 2**32,
             sum(lanes[:me]) % 2**32,
-            lanes[3],
+            lanes[0],
             lanes[me - 2] if me >= 2 else lanes[me],
             lanes[me + 2] if me + 2 < count else lanes[me],
             lanes[me],

@@ -88,7 +88,7 @@ class CallReader(ExpressionReader):
         return isinstance(function, FunctionType) and function in OPERATIONS
 
     def is_struct_class(self, value: object) -> bool:
-        return isinstance(value, type) and not issubclass(value, Enum) and is_struct(value)
+        return inspect.isclass(value) and not issubclass(value, Enum) and is_struct(value)
 
     def positional(self, node: ast.Call) -> list[Value]:
         if node.keywords:

@@ -11,8 +11,8 @@ from ..types.layout import Type
 from ..types.ops import AtomicOp, SubgroupOp
 from .cuda_bits import Widths
 from .cuda_table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
-from .numba_text import RESERVED_NAMES, TYPE_NAMES, Expressions
-from .render import Lines, Names
+from .numba_text import RESERVED_NAMES, Expressions
+from .render import Lines, Names, render_operation
 
 WARP = 32
 _MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the hardware's match
@@ -117,7 +117,7 @@ class BodyWriter:
         """
         byte = byte_of(node) if self._barriers % 2 else None
         if byte is None:
-            return f"{TYPE_NAMES[node.type]}({operands[0]} & {operands[1]})"
+            return render_operation("cuda", CUDA_OPERATIONS, node, operands)
         source, place = byte
         if source.type is Type.U32:
             return f"byte({self._text(source)}, {place})"

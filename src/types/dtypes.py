@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, TypeAlias, cast
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -91,6 +92,22 @@ def native(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     return dtype.newbyteorder("=")
 
 
+@attrs.frozen
+class FloatBits:
+    """How a float dtype lies in unsigned integers of its size. Bits tell -0.0 from 0.0 and NaN from NaN, and no device
+    takes a subnormal for zero there, as it may in comparing floats."""
+
+    word: np.dtype[np.unsignedinteger[Any]]  # in the byte order of the floats
+    magnitude: int  # all bits but the sign
+    infinity: int
+
+    @classmethod
+    def of(cls, dtype: np.dtype[np.generic]) -> FloatBits:
+        word = np.dtype(f"{dtype.byteorder}u{dtype.itemsize}")
+        infinity = int(np.array(np.inf, native(dtype)).view(word.newbyteorder("="))[()])
+        return cls(word, (1 << (8 * dtype.itemsize - 1)) - 1, infinity)
+
+
 class Extreme(Enum):
     """Which end of the order."""
 
@@ -109,7 +126,9 @@ def elements_of(key: ArrayKey, words: Words) -> Words:
             elements = words + words.dtype.type((1 << 63) + 1)
         case FloatKey(sign=sign, mask=mask, lowest=lowest):
             flipped = (words + words.dtype.type(lowest)) & words.dtype.type(mask)
-            elements = flipped ^ np.where(flipped & words.dtype.type(sign), sign, mask).astype(words.dtype)
+            elements = flipped ^ np.where(
+                flipped & words.dtype.type(sign), words.dtype.type(sign), words.dtype.type(mask)
+            )
         case _:
             raise UnsupportedTypeError(f"elements of a {type(key).__name__} are not known to the host")
     return elements.astype(cast("np.dtype[np.unsignedinteger[Any]]", dtype_of(key.element)))
