@@ -229,6 +229,7 @@ class Recording:
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         self.buffers.append(schedule.buffers[0].count)
         assert all(launch.grid.group_size <= self.limits.group_size for launch in schedule.launches)
+        assert all(launch.grid.groups <= self.limits.groups for launch in schedule.launches)
         self.inner.run(schedule, arrays)
 
     def source(self, step: Step) -> str:
@@ -257,6 +258,14 @@ def test_rows_are_shared_out_over_runs_where_a_launch_is_too_small() -> None:
     x = sample("u4", (7, 10))
     assert_same_bits(gpusort.sort(x, target=own), np.sort(x))
     assert own.buffers == [30, 30, 10]
+
+
+def test_a_fine_policy_shares_rows_out_sooner() -> None:
+    own = Recording(attrs.evolve(LIMITS, groups=128))
+    algorithm = gpusort.Bitonic(gpusort.BitonicPolicy(tile=64, group_size=2, fused_passes=1))
+    x = sample("u4", (5, 256))
+    assert_same_bits(gpusort.sort(x, target=own, algorithm=algorithm), np.sort(x))
+    assert own.buffers == [512, 512, 256]
 
 
 def test_the_policy_fits_the_limits() -> None:
