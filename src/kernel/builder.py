@@ -40,6 +40,14 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
     return ir.Apply(op, operands, result, span)
 
 
+def may_fail(value: object) -> bool:
+    """Whether computing a value divides by what may be zero: then it is computed only where Python would do so."""
+    if not isinstance(value, ir.Apply):
+        return False
+    divides = value.op in (ops.FLOORDIV, ops.MOD) and not isinstance(value.operands[1], ir.Const)
+    return divides or any(may_fail(operand) for operand in value.operands)
+
+
 def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expression:
     """CAST or BITCAST to a type."""
     if operand.type is to:

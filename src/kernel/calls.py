@@ -7,7 +7,9 @@ import inspect
 from collections.abc import Sequence
 from enum import Enum, EnumMeta
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
+
+import attrs
 
 from ..types import ops
 from ..types.elements import class_of, fields_of, is_struct, scalar_of
@@ -112,6 +114,9 @@ class CallReader(ExpressionReader):
 
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
         """A helper or method: its arguments are matched as Python matches them, then it is inlined."""
+        if hasattr(function, "__wrapped__"):
+            self.fail(node, f"expected a helper without a decorator around it, found {function.__name__!r}, "
+                            "e.g. its body in the helper itself")  # fmt: skip
         bound = self.matched(node, function, inspect.signature(function), leading)
         return self.inline(function, list(bound.values()), self.source.span(node))
 
@@ -141,10 +146,11 @@ class CallReader(ExpressionReader):
         """`Pair(low, high)`: its fields, checked against their annotations."""
         cls = class_of(element)
         fields = fields_of(element)
+        specs = self.plain_fields(node, cls)
         bound = self.matched(node, cls, inspect.signature(cls), [])
         made: dict[str, Value] = {}
-        for name, value in zip(fields, bound.values(), strict=True):
-            expected = fields[name]
+        for name, expected in fields.items():
+            value = bound[specs[name].alias]
             if isinstance(expected, EnumMeta):
                 value = lift(value, self.source.span(node))
             if not self.fits(value, expected):
@@ -152,6 +158,18 @@ class CallReader(ExpressionReader):
                                 f"found {describe(value)}")  # fmt: skip
             made[name] = value
         return StructValue(element, made)
+
+    def plain_fields(self, node: ast.Call, cls: type[object]) -> dict[str, attrs.Attribute[object]]:
+        """The fields of a struct that is made by setting them, and by nothing else that a device would not do."""
+        specs = attrs.fields_dict(cast("Any", cls))
+        init = inspect.getattr_static(cls, "__init__", None)
+        odd = [name for name, spec in specs.items() if spec.converter is not None or not spec.init]
+        generated = isinstance(init, FunctionType) and "attrs generated" in init.__code__.co_filename
+        if odd or not generated or hasattr(cls, "__attrs_post_init__"):
+            what = f"of {odd[0]!r}" if odd else "in `__init__`"
+            self.fail(node, f"expected {cls.__name__} to hold what it is given, without a conversion {what}, "
+                            f"e.g. a classmethod `{cls.__name__}.of(x)`")  # fmt: skip
+        return specs
 
     def fits(self, value: Value, expected: object) -> bool:
         if not isinstance(expected, type):

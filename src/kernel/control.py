@@ -6,7 +6,10 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
+from functools import reduce
 from typing import TypeAlias, cast
+
+import attrs
 
 from ..types import ops
 from ..types.intrinsics import dynamic_range
@@ -14,8 +17,8 @@ from ..types.layout import Type
 from . import ir
 from .builder import Builder, apply
 from .names import NameKeeper, joined
-from .source import Source, escapes
-from .values import EnumValue, Static, TupleValue, Value, describe, of_object
+from .source import Source, escapes, jumps_of, stored_in
+from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, of_object, run_time_form
 
 # A block to read: statements, or steps that the reader puts between them (the binding of an unrolled loop's variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
@@ -28,12 +31,22 @@ class Flow(Enum):
     LEAVES = auto()
 
 
+@attrs.define
+class Loop:
+    """A loop that is being read."""
+
+    at_run_time: bool
+    continued: list[dict[str, Value]] = attrs.field(
+        factory=list
+    )  # the names on each path that went on to the next round
+
+
 class ControlReader(NameKeeper):
     """Branches and loops of one function, as it is inlined at one place."""
 
     def __init__(self, builder: Builder, source: Source, names: dict[str, Value]) -> None:
         super().__init__(builder, source, names)
-        self.loops: list[bool] = []  # the loops around here, True for those at run time
+        self.loops: list[Loop] = []  # the loops around here, the innermost last
 
     @abstractmethod
     def block(self, items: Sequence[Item]) -> Flow: ...
@@ -130,7 +143,8 @@ class ControlReader(NameKeeper):
         if isinstance(node.iter, ast.Call):
             callee = self.read(node.iter.func)
             if isinstance(callee, Static) and callee.value is dynamic_range:
-                return self.counting_loop(node, node.iter)
+                self.counting_loop(node, node.iter)
+                return self.block(rest)
             if isinstance(callee, Static) and callee.value is range:
                 for argument in node.iter.args:
                     if not isinstance(value := self.read(argument), Static):
@@ -155,9 +169,10 @@ class ControlReader(NameKeeper):
             return bind
 
         if escapes(node):  # each round is what follows the one before, for the paths that have not returned
-            if any(isinstance(inner, ast.Continue) for inner in ast.walk(node)):
+            if jumps_of(node):
                 self.fail(
-                    node, "expected `continue` or `return` in one unrolled loop, not both, e.g. an `if` around the rest"
+                    node,
+                    "expected no `break` or `continue` in an unrolled loop with a `return`, e.g. an `if` around the rest",
                 )
             items: list[Item] = []
             for value in values:
@@ -165,12 +180,14 @@ class ControlReader(NameKeeper):
             return self.block([*items, *rest])
         for value in values:
             step(value)()
-            self.loops.append(False)
-            self.block(node.body)
+            loop = Loop(at_run_time=False)
+            self.loops.append(loop)
+            reaches_end = self.block(node.body) is Flow.FALLS
             self.loops.pop()
+            self.names = reduce(joined, [*loop.continued, *([self.names] if reaches_end else [])])
         return Flow.FALLS
 
-    def counting_loop(self, node: ast.For, call: ast.Call) -> Flow:
+    def counting_loop(self, node: ast.For, call: ast.Call) -> None:
         span = self.source.span(node)
         if not 2 <= len(call.args) <= 3 or call.keywords:
             self.fail(call, "expected start, stop and perhaps step, e.g. `dynamic_range(U32(0), n)`")
@@ -181,32 +198,58 @@ class ControlReader(NameKeeper):
         if isinstance(step, ir.Const) and step.value == 0:
             self.fail(call, "expected a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`")
         variable = self.builder.variable(node.target.id, Type.U32, fixed=True)
+        self.forget_changed(node)
         body = self.loop_body(node, {node.target.id: ir.Read(variable, span)})
         self.builder.emit(ir.For(variable, bounds[0], bounds[1], step, body, span))
-        return Flow.FALLS
 
     def while_loop(self, node: ast.While, rest: Sequence[Item]) -> Flow:
         span = self.source.span(node)
         if node.orelse:
             self.fail(node, "expected a loop without `else`, e.g. set a variable before `break`")
+        self.forget_changed(node)
         with self.builder.nested() as head:
             condition = self.condition(node.test)
         body = self.loop_body(node, {})
         self.builder.emit(ir.While(tuple(head), condition, body, span))
         return self.block(rest)
 
+    def forget_changed(self, node: ast.For | ast.While) -> None:
+        """What a run-time loop sets is not known in it or behind it, but for run-time variables.
+
+        The loop is read once, and any of its rounds may come before a reading of the name.
+        """
+        stored = stored_in(node)
+        for name in self.names.keys() & stored.keys():
+            value = self.names[name]
+            if stored[name]:
+                reason = f"expected {name!r} to count in its loop only, e.g. another name for the value behind the loop"
+            elif value is self.slots.get(name):
+                continue
+            else:
+                reason = (
+                    f"expected {name!r} to be a run-time value, for a loop changes it, "
+                    f"e.g. `{run_time_form(name, value)}` before the loop"
+                )
+            self.names[name] = Undecided(reason)
+
     def loop_body(self, node: ast.For | ast.While, bound: dict[str, Value]) -> ir.Block:
-        """A run-time loop's body: names it makes end with it; compile-time values may not change in it."""
+        """A run-time loop's body. Names that it makes end with it."""
         before = dict(self.names)
         self.names.update(bound)
-        self.loops.append(True)
+        self.loops.append(Loop(at_run_time=True))
         with self.builder.nested() as block:
             self.block(node.body)
         self.loops.pop()
-        for name, value in before.items():
-            if name not in bound and self.names.get(name, value) is not value:
-                self.fail(
-                    node, f"expected {name!r} to be a run-time value, for the loop changes it, e.g. `{name} = U32(0)`"
-                )
         self.names = before
         return tuple(block)
+
+    def break_loop(self, node: ast.Break) -> Flow:
+        if not self.loops or not self.loops[-1].at_run_time:
+            self.fail(node, "expected `break` in a run-time loop; an unrolled one has no end to jump to, "
+                            "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
+        self.builder.emit(ir.Break(self.source.span(node)))
+        return Flow.LEAVES
+
+    def continue_loop(self) -> Flow:
+        self.loops[-1].continued.append(dict(self.names))
+        return Flow.LEAVES

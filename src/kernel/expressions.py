@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import typing
 from abc import abstractmethod
 from types import FunctionType
 from typing import Any, cast
@@ -50,7 +51,10 @@ class ExpressionReader(OperatorReader):
         return value
 
     def condition(self, node: ast.expr) -> ir.Expression:
-        value = lift(self.read(node), self.source.span(node))
+        return self.truth(node, self.read(node))
+
+    def truth(self, node: ast.expr, value: Value) -> ir.Expression:
+        """A value as what a branch may depend on."""
         if isinstance(value, Static):
             return ir.Const(bool(value.value), Type.BOOL, self.source.span(node))
         if not isinstance(value, EXPRESSIONS) or value.type is not Type.BOOL:
@@ -162,13 +166,13 @@ class ExpressionReader(OperatorReader):
                 self.fail(node, f"expected a field or method, found `.{name}` of {describe(owner)}, e.g. `stage.value`")
 
     def static_attribute(self, node: ast.AST, owner: Static, thing: object, name: str) -> Value:
-        found = inspect.getattr_static(thing, name, None)
-        if found is None:
-            found = getattr(thing, name, None)
-        if isinstance(found, FunctionType) and not isinstance(thing, type) and not inspect.ismodule(thing):
+        is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
+        found = inspect.getattr_static(class_of(thing) if is_class else thing, name, None)
+        own = name in getattr(thing, "__dict__", ())  # of the object itself: a function there takes no `self`
+        if isinstance(found, FunctionType) and not is_class and not own:
             return Method(found, owner)
         if isinstance(found, classmethod):
-            return Method(_behind(found), owner if isinstance(thing, type) else Static(type(thing)))
+            return Method(_behind(found), owner if is_class else Static(type(thing)))
         try:
             return of_object(getattr(thing, name), self.source.span(node))
         except AttributeError:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 
+import attrs
+
 from ..types import ops
 from . import ir
-from .builder import Builder, apply
+from .builder import Builder, apply, may_fail
 from .calls import CallReader
 from .source import Source
 from .span import KernelError, Span
 from .values import (
     EXPRESSIONS,
-    MemoryValue,
+    Method,
     Static,
     StructValue,
     Undecided,
@@ -21,6 +23,7 @@ from .values import (
     lift,
     parts,
     rebuild,
+    run_time_form,
     shape,
 )
 
@@ -42,10 +45,12 @@ class NameKeeper(CallReader):
         self.names[name] = self.held(name, value, span)
 
     def is_known(self, value: Value) -> bool:
-        return all(isinstance(part, Static | MemoryValue) for part in parts(value))
+        return not any(isinstance(part, EXPRESSIONS) for part in parts(value))
 
     def held(self, name: str, value: Value, span: Span) -> Value:
         def hold(part: Value) -> Value:
+            if isinstance(part, Method):
+                return attrs.evolve(part, owner=rebuild(part.owner, hold))
             return self.builder.hold(name, part, span) if isinstance(part, EXPRESSIONS) else part
 
         return rebuild(value, hold)
@@ -94,7 +99,7 @@ class NameKeeper(CallReader):
             self.fail(
                 node, f"expected one type on both sides, found {describe(a)} and {describe(b)}, e.g. `U32(1)` for both"
             )
-        if first or second:
+        if first or second or any(may_fail(part) for part in (*parts(a), *parts(b))):
             slot = self.new_slot("choice", a, span)
             with self.builder.nested() as assign_a:
                 self.assign_slot(slot, a, "choice", span)
@@ -123,5 +128,5 @@ def joined(then: dict[str, Value], otherwise: dict[str, Value]) -> dict[str, Val
             names[name] = a
         else:
             names[name] = Undecided(f"expected one value of {name!r} behind the branch; its compile-time value differs "
-                                    f"between the paths, e.g. `{name} = U32(0)` before it")  # fmt: skip
+                                    f"between the paths, e.g. `{run_time_form(name, a)}` before it")  # fmt: skip
     return names

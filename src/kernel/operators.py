@@ -18,7 +18,7 @@ from ..types.intrinsics import OPERATIONS
 from ..types.layout import Type, bounds
 from ..types.scalars import Bool, Scalar
 from . import ir
-from .builder import Builder, apply, convert
+from .builder import Builder, apply, convert, may_fail
 from .source import Source
 from .span import KernelError, Span
 from .values import EXPRESSIONS, EnumValue, Static, StructValue, Value, describe, lift, of_object
@@ -45,6 +45,10 @@ _UNARY: dict[type[ast.AST], tuple[Callable[[Any], Any], ops.Op]] = {
 _SHIFTS = (ops.SHL, ops.SHR)
 
 
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Static) and value.value is None
+
+
 class OperatorReader(ABC):
     """Operators and operations of one function, as it is inlined at one place."""
 
@@ -60,6 +64,9 @@ class OperatorReader(ABC):
     def condition(self, node: ast.expr) -> ir.Expression: ...
 
     @abstractmethod
+    def truth(self, node: ast.expr, value: Value) -> ir.Expression: ...
+
+    @abstractmethod
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value: ...
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
@@ -68,7 +75,8 @@ class OperatorReader(ABC):
     def literal(self, value: object, type: Type, node: ast.AST) -> ir.Const:
         """A Python number beside a scalar: a literal of the scalar's type."""
         if type.is_float and isinstance(value, int | float):
-            return ir.Const(float(np.asarray(value, type.dtype)), type, self.source.span(node))
+            with np.errstate(over="ignore"):  # a literal too large is infinite, as it is under CPython
+                return ir.Const(float(np.asarray(value, type.dtype)), type, self.source.span(node))
         if type is Type.BOOL and isinstance(value, bool):
             return ir.Const(value, type, self.source.span(node))
         if type.is_integer and isinstance(value, int) and not isinstance(value, bool):
@@ -92,6 +100,8 @@ class OperatorReader(ABC):
                 return of_object(evaluate(left.value, right.value), span)
             except (TypeError, ValueError, ZeroDivisionError) as error:
                 self.fail(node, f"expected operands that fit: {error}")
+        if python in (ast.Is, ast.IsNot) and (_is_none(left) or _is_none(right)):
+            return Static(python is ast.IsNot)  # the other is no compile-time value: it is not None
         if isinstance(left, StructValue):
             return self.struct_operator(node, method, left, right)
         left, right = lift(left, span), lift(right, span)
@@ -102,6 +112,8 @@ class OperatorReader(ABC):
             and op in (ops.EQ, ops.NE)
         ):
             return apply(op, (left.code, right.code), span)
+        if python in (ast.Is, ast.IsNot):
+            self.fail(node, "expected `is` between members of one enum, or with None, e.g. `a == b` for scalars")
         operands = self.beside(node, op, left, right)
         return apply(op, operands, span)
 
@@ -137,7 +149,15 @@ class OperatorReader(ABC):
     def connective(self, node: ast.BoolOp, is_and: bool, values: Sequence[ast.expr]) -> Value:
         """`and`, `or`: what stands right is only evaluated where it counts, as in Python."""
         span = self.source.span(node)
-        result = self.condition(values[0])
+        known = self.read(values[0])
+        while isinstance(known, Static) and len(values) > 1:
+            if bool(known.value) is not is_and:
+                return known
+            values = values[1:]
+            known = self.read(values[0])
+        if isinstance(known, Static):
+            return known
+        result = self.truth(values[0], known)
         for right in values[1:]:
             if isinstance(result, ir.Const):
                 if result.value is not is_and:
@@ -146,7 +166,7 @@ class OperatorReader(ABC):
                 continue
             with self.builder.nested() as block:
                 then = self.condition(right)
-            if not block:
+            if not block and not may_fail(then):
                 result = apply(ops.AND if is_and else ops.OR, (result, then), span)
                 continue
             variable = self.builder.variable("holds", Type.BOOL)

@@ -12,7 +12,8 @@ import ast
 from collections.abc import Sequence
 from types import FunctionType
 
-from ..types.elements import class_of
+from ..types.elements import class_of, leaves
+from ..types.scalars import Scalar
 from . import access, ir
 from .builder import Builder
 from .control import ControlReader, Flow, Item
@@ -28,6 +29,8 @@ from .values import (
     Value,
     describe,
     lift,
+    parts,
+    shape,
 )  # fmt: skip
 
 _DEEPEST = 50
@@ -60,9 +63,21 @@ class Reader(ControlReader):
             reader.bind(name, value, span)
         return reader.function_value()
 
+    @property
+    def name_of_result(self) -> str:
+        """What the generated source calls what this function returns: by the function's own name."""
+        return self.source.tree.name.strip("_")
+
     def function_value(self) -> Value:
-        self.block(self.source.tree.body)
-        return self.result if self.result_slot is None else self.result_slot
+        flow = self.block(self.source.tree.body)
+        if self.result_slot is None:
+            return self.result
+        if flow is Flow.FALLS and self.result_slot != Static(None):
+            self.fail(
+                self.source.tree,
+                f"expected {self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end",
+            )
+        return self.result_slot
 
     def new_memory(self, memory: ir.Memory) -> ir.Memory:
         made = ir.Memory(f"{memory.name}_{len(self.memories)}", memory.space, memory.type, memory.length)
@@ -96,9 +111,16 @@ class Reader(ControlReader):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.read(value))
                 return Flow.FALLS
-            case ast.AugAssign(target=target, op=op, value=value):
-                left = self.read(_as_load(target))
-                self.assign(target, self.binary(node, type(op), left, self.read(value)))
+            case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
+                array, index = self.place(target)
+                left = access.load(self.builder, array, index, self.source.span(target))
+                self.put(target, array, index, self.binary(node, type(op), left, self.read(value)))
+                return Flow.FALLS
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                self.assign(target, self.binary(node, type(op), self.name(target, name), self.read(value)))
+                return Flow.FALLS
+            case ast.AugAssign(target=target):
+                self.assign(target, Static(None))  # refused there, as a plain assignment would be
                 return Flow.FALLS
             case ast.If(test=test, body=body, orelse=otherwise):
                 return self.branch(node, self.condition(test), [*body, *rest], [*otherwise, *rest])
@@ -113,7 +135,7 @@ class Reader(ControlReader):
             case ast.Break():
                 return self.break_loop(node)
             case ast.Continue():
-                return Flow.LEAVES
+                return self.continue_loop()
             case ast.Assert():
                 self.fail(node, "expected no `assert` in a kernel: check on the host, before the launch")
             case ast.Raise() | ast.Try():
@@ -143,8 +165,9 @@ class Reader(ControlReader):
                 assert isinstance(held, TupleValue)
                 for inner, item in zip(targets, held.items, strict=True):
                     self.assign(inner, item)
-            case ast.Subscript(value=owner, slice=index):
-                self.store(target, owner, index, value)
+            case ast.Subscript():
+                array, index = self.place(target)
+                self.put(target, array, index, value)
             case ast.Attribute():
                 self.fail(
                     target,
@@ -153,58 +176,49 @@ class Reader(ControlReader):
             case _:
                 self.fail(target, "expected a name or an element to assign to, e.g. `data[i] = x`")
 
-    def store(self, node: ast.expr, owner: ast.expr, index: ast.expr, value: Value) -> None:
-        array = self.read(owner)
+    def place(self, target: ast.Subscript) -> tuple[MemoryValue, ir.Expression]:
+        """The array and the index of an element to assign to, the index computed once."""
+        array = self.read(target.value)
         if not isinstance(array, MemoryValue):
-            self.fail(node, f"expected an array before `[`, found {describe(array)}, e.g. `data[i] = x`")
-        if isinstance(index, ast.Slice):
-            self.fail(index, "expected one index instead of a slice, e.g. a loop over `data[i]`")
+            self.fail(target, f"expected an array before `[`, found {describe(array)}, e.g. `data[i] = x`")
+        if isinstance(target.slice, ast.Slice):
+            self.fail(target.slice, "expected one index instead of a slice, e.g. a loop over `data[i]`")
+        return array, self.index(target.slice)
+
+    def put(self, node: ast.expr, array: MemoryValue, index: ir.Expression, value: Value) -> None:
+        """Stores an element of the array's own class and types."""
         value = lift(value, self.source.span(node))
         cls = class_of(array.element)
-        found = (
-            class_of(value.element)
-            if isinstance(value, StructValue)
-            else value.cls
-            if isinstance(value, EnumValue)
-            else None
-        )
-        scalar = isinstance(value, EXPRESSIONS) and getattr(cls, "type", None) is value.type
-        if not scalar and found is not cls:
+        match value:
+            case StructValue():
+                fits = class_of(value.element) is cls
+            case EnumValue():
+                fits = value.cls is cls
+            case _:
+                fits = issubclass(cls, Scalar)
+        types = [part.type if isinstance(part, EXPRESSIONS) else None for part in parts(value)]
+        if not fits or types != [leaf.type for leaf in leaves(array.element)]:
             self.fail(node, f"expected {cls.__name__} to store, found {describe(value)}, e.g. `{cls.__name__}(x)`")
-        access.store(self.builder, array, self.index(index), value, self.source.span(node))
+        access.store(self.builder, array, index, value, self.source.span(node))
 
     # -- leaving ---------------------------------------------------------------------------------------
 
     def leave(self, node: ast.Return, value: ast.expr | None) -> Flow:
-        if any(self.loops):
+        if any(loop.at_run_time for loop in self.loops):
             self.fail(node, "expected `return` outside run-time loops, e.g. set a variable and `break`")
         result: Value = Static(None) if value is None else self.read(value)
         if self.builder.depth == self.entry_depth:
-            self.result = self.held("result", result, self.source.span(node))
-            return Flow.LEAVES
-        if value is None:
+            self.result = self.held(self.name_of_result, result, self.source.span(node))
             return Flow.LEAVES
         span = self.source.span(node)
         result = lift(result, span)
         if self.result_slot is None:
-            self.result_slot = self.new_slot("result", result, span)
+            self.result_slot = self.new_slot(self.name_of_result, result, span)
+        if shape(self.result_slot) != shape(result):
+            self.fail(
+                node,
+                f"expected {describe(self.result_slot)} from every `return`, found {describe(result)}, "
+                "e.g. `return U32(1)`",
+            )
         self.assign_slot(self.result_slot, result, "result", span)
         return Flow.LEAVES
-
-    def break_loop(self, node: ast.Break) -> Flow:
-        if not self.loops or not self.loops[-1]:
-            self.fail(node, "expected `break` in a run-time loop; an unrolled one has no end to jump to, "
-                            "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
-        self.builder.emit(ir.Break(self.source.span(node)))
-        return Flow.LEAVES
-
-
-def _as_load(target: ast.expr) -> ast.expr:
-    """The target of `x += 1`, to be read."""
-    match target:
-        case ast.Name(id=name):
-            return ast.copy_location(ast.Name(name, ast.Load()), target)
-        case ast.Subscript(value=value, slice=index):
-            return ast.copy_location(ast.Subscript(value, index, ast.Load()), target)
-        case _:
-            return target

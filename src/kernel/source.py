@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import textwrap
 from functools import cache
 from types import CellType, FunctionType
 from typing import Any
@@ -22,14 +21,13 @@ class Source:
     tree: ast.FunctionDef = attrs.field(eq=False)
     file: str
     first_line: int
-    indent: int
     stores: dict[str, int] = attrs.field(eq=False)  # how many places assign each name; a parameter counts as one
     globals: dict[str, Any] = attrs.field(eq=False)  # the module's names, as they are now
     enclosing: dict[str, CellType] = attrs.field(eq=False)  # names of the function around it
 
     def span(self, node: ast.AST) -> Span:
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        return Span(self.file, self.first_line + line - 1, column + self.indent)
+        return Span(self.file, self.first_line + line - 1, column)
 
     def outer(self, name: str) -> object:
         """What a name means outside the function: a closure's cell, a global, a builtin. KeyError where nothing."""
@@ -53,16 +51,18 @@ def source_of(function: FunctionType) -> Source:
             f"expected the source of {function.__name__!r} in a file, e.g. a module; an interactive function has none",
         ) from None
     text = "".join(lines)
-    dedented = textwrap.dedent(text)
-    indent = len(lines[0]) - len(lines[0].lstrip())
+    if lines[0][:1].isspace():  # a method; its text may not be dedented, for a docstring's lines may stand anywhere
+        text, first = "if True:\n" + text, first - 1
     try:
-        tree = ast.parse(dedented).body[0]
+        tree = ast.parse(text).body[0]
     except SyntaxError:
         tree = None
+    if isinstance(tree, ast.If):
+        tree = tree.body[0]
     if not isinstance(tree, ast.FunctionDef):
         raise KernelError(Span(file, first), "expected a plain function, e.g. `def helper(x: U32) -> U32: …`")
     enclosing = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    return Source(tree, file, first, indent, _count_stores(tree), function.__globals__, enclosing)
+    return Source(tree, file, first, _count_stores(tree), function.__globals__, enclosing)
 
 
 def _count_stores(tree: ast.FunctionDef) -> dict[str, int]:
@@ -85,9 +85,37 @@ def escapes(statement: ast.stmt) -> bool:
         return True
     if isinstance(statement, ast.For | ast.While):
         return any(isinstance(node, ast.Return) for node in ast.walk(statement))
-    blocks: list[ast.stmt] = []
+    return any(escapes(inner) for inner in _blocks(statement))
+
+
+def jumps_of(loop: ast.For | ast.While) -> list[ast.stmt]:
+    """Each `break` and `continue` of this loop, and not of one inside it."""
+    return [jump for statement in loop.body for jump in _jumps_in(statement)]
+
+
+def _jumps_in(statement: ast.stmt) -> list[ast.stmt]:
+    if isinstance(statement, ast.Break | ast.Continue):
+        return [statement]
+    if isinstance(statement, ast.For | ast.While):
+        return []
+    return [jump for inner in _blocks(statement) for jump in _jumps_in(inner)]
+
+
+def _blocks(statement: ast.stmt) -> list[ast.stmt]:
+    """The statements in a branch."""
     if isinstance(statement, ast.If):
-        blocks = [*statement.body, *statement.orelse]
-    elif isinstance(statement, ast.Match):
-        blocks = [inner for case in statement.cases for inner in case.body]
-    return any(escapes(inner) for inner in blocks)
+        return [*statement.body, *statement.orelse]
+    if isinstance(statement, ast.Match):
+        return [inner for case in statement.cases for inner in case.body]
+    return []
+
+
+def stored_in(loop: ast.For | ast.While) -> dict[str, bool]:
+    """The names that a loop sets; True for those that it or a loop inside it counts with."""
+    names = {
+        node.id: False for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    for inner in ast.walk(loop):
+        if isinstance(inner, ast.For):
+            names |= {node.id: True for node in ast.walk(inner.target) if isinstance(node, ast.Name)}
+    return names

@@ -218,7 +218,15 @@ def shape(value: Value) -> object:
         case ir.Const() | ir.Read() | ir.Argument() | ir.Identity() | ir.Length() | ir.Apply():
             return value.type
         case _:
-            return type(value)
+            return value  # a method or the like: only itself will do
+
+
+def run_time_form(name: str, value: Value) -> str:
+    """How a kernel would say that a name holds a run-time value, for messages about one that is known."""
+    known = value.value if isinstance(value, Static) else None
+    if isinstance(known, bool):
+        return f"{name} = Bool({known})"
+    return f"{name} = F32({known})" if isinstance(known, float) else f"{name} = U32(0)"
 
 
 def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
