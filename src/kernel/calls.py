@@ -146,11 +146,11 @@ class CallReader(ExpressionReader):
         """`Pair(low, high)`: its fields, checked against their annotations."""
         cls = class_of(element)
         fields = fields_of(element)
-        specs = self.plain_fields(node, cls)
+        parameters = self.parameters_of(node, cls)
         bound = self.matched(node, cls, inspect.signature(cls), [])
         made: dict[str, Value] = {}
         for name, expected in fields.items():
-            value = bound[specs[name].alias]
+            value = bound[parameters[name]]
             if isinstance(expected, EnumMeta):
                 value = lift(value, self.source.span(node))
             if not self.fits(value, expected):
@@ -159,17 +159,20 @@ class CallReader(ExpressionReader):
             made[name] = value
         return StructValue(element, made)
 
-    def plain_fields(self, node: ast.Call, cls: type[object]) -> dict[str, attrs.Attribute[object]]:
-        """The fields of a struct that is made by setting them, and by nothing else that a device would not do."""
-        specs = attrs.fields_dict(cast("Any", cls))
+    def parameters_of(self, node: ast.Call, cls: type[object]) -> dict[str, str]:
+        """The parameter of each field, of a struct that is made by setting its fields and doing nothing else."""
+        parameters: dict[str, str] = {}
         init = inspect.getattr_static(cls, "__init__", None)
-        odd = [name for name, spec in specs.items() if spec.converter is not None or not spec.init]
-        generated = isinstance(init, FunctionType) and "attrs generated" in init.__code__.co_filename
-        if odd or not generated or hasattr(cls, "__attrs_post_init__"):
-            what = f"of {odd[0]!r}" if odd else "in `__init__`"
-            self.fail(node, f"expected {cls.__name__} to hold what it is given, without a conversion {what}, "
+        plain = isinstance(init, FunctionType) and "attrs generated" in init.__code__.co_filename
+        odd = "" if plain and not hasattr(cls, "__attrs_post_init__") else " in `__init__`"
+        for field in cast("tuple[Any, ...]", attrs.fields(cast("Any", cls))):
+            parameters[field.name] = field.alias
+            if field.converter is not None or not field.init:
+                odd = f" of {field.name!r}"
+        if odd:
+            self.fail(node, f"expected {cls.__name__} to hold what it is given, without a conversion{odd}, "
                             f"e.g. a classmethod `{cls.__name__}.of(x)`")  # fmt: skip
-        return specs
+        return parameters
 
     def fits(self, value: Value, expected: object) -> bool:
         if not isinstance(expected, type):

@@ -36,9 +36,7 @@ class Loop:
     """A loop that is being read."""
 
     at_run_time: bool
-    continued: list[dict[str, Value]] = attrs.field(
-        factory=list
-    )  # the names on each path that went on to the next round
+    continued: list[dict[str, Value]]  # the names on each path that went on to the next round
 
 
 class ControlReader(NameKeeper):
@@ -172,7 +170,7 @@ class ControlReader(NameKeeper):
             if jumps_of(node):
                 self.fail(
                     node,
-                    "expected no `break` or `continue` in an unrolled loop with a `return`, e.g. an `if` around the rest",
+                    "expected no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead",
                 )
             items: list[Item] = []
             for value in values:
@@ -180,7 +178,7 @@ class ControlReader(NameKeeper):
             return self.block([*items, *rest])
         for value in values:
             step(value)()
-            loop = Loop(at_run_time=False)
+            loop = Loop(at_run_time=False, continued=[])
             self.loops.append(loop)
             reaches_end = self.block(node.body) is Flow.FALLS
             self.loops.pop()
@@ -236,7 +234,7 @@ class ControlReader(NameKeeper):
         """A run-time loop's body. Names that it makes end with it."""
         before = dict(self.names)
         self.names.update(bound)
-        self.loops.append(Loop(at_run_time=True))
+        self.loops.append(Loop(at_run_time=True, continued=[]))
         with self.builder.nested() as block:
             self.block(node.body)
         self.loops.pop()

@@ -57,6 +57,19 @@ class Scalar:
             )
         return type(self)(other).item()
 
+    def _integer(self, value: Scalar | int) -> int:
+        """What an integer scalar is made of: a scalar is converted and wraps, a literal must fit."""
+        if isinstance(value, Scalar):
+            if type(value) is not type(self) and not can_cast(value.type, self.type):
+                raise TypeError(f"{value.type} does not convert to {self.type}")
+            return wrap(self.type, int(value.item()))
+        if isinstance(value, float | np.floating):
+            raise TypeError(f"a {self.type} is made of an integer, not of {value!r}")
+        low, high = bounds(self.type)
+        if not low <= value <= high:
+            raise ValueError(f"{value} does not fit {self.type} ({low} to {high})")
+        return int(value)
+
     @classmethod
     def _of(cls, value: float) -> Self:
         """A scalar of a value known to be in range."""
@@ -72,19 +85,21 @@ class Bool(Scalar):
     type = Type.BOOL
 
     def __init__(self, value: Bool | bool) -> None:
+        if type(value) not in (Bool, bool, np.bool_):
+            raise TypeError(f"a Bool is made of a Bool or a bool, not of {value!r}; compare it, e.g. `x != 0`")
         self._value = bool(value)
 
     def __bool__(self) -> bool:
         return bool(self._value)
 
     def __and__(self, other: Bool | bool) -> Bool:
-        return Bool(bool(self) and bool(other))
+        return Bool(self._value & self._same(other))
 
     def __or__(self, other: Bool | bool) -> Bool:
-        return Bool(bool(self) or bool(other))
+        return Bool(self._value | self._same(other))
 
     def __xor__(self, other: Bool | bool) -> Bool:
-        return Bool(bool(self) != bool(other))
+        return Bool(self._value ^ self._same(other))
 
     def __invert__(self) -> Bool:
         return Bool(not self._value)
@@ -135,17 +150,7 @@ class Integer(Number):
     __slots__ = ()
 
     def __init__(self, value: Scalar | int) -> None:
-        if isinstance(value, Scalar):
-            if type(value) is not type(self) and not can_cast(value.type, self.type):
-                raise TypeError(f"{value.type} does not convert to {self.type}")
-            self._value = wrap(self.type, int(value._value))
-            return
-        if isinstance(value, float | np.floating):
-            raise TypeError(f"a {self.type} is made of an integer, not of {value!r}")
-        low, high = bounds(self.type)
-        if not low <= value <= high:
-            raise ValueError(f"{value} does not fit {self.type} ({low} to {high})")
-        self._value = int(value)
+        self._value = self._integer(value)
 
     def __int__(self) -> int:
         return int(self._value)
@@ -214,12 +219,7 @@ class Narrow(Scalar):
     __slots__ = ()
 
     def __init__(self, value: Scalar | int) -> None:
-        if isinstance(value, Scalar):
-            self._value = wrap(self.type, int(value._value))
-        else:
-            if not 0 <= value < 1 << self.type.bits:
-                raise ValueError(f"{value} does not fit {self.type}")
-            self._value = int(value)
+        self._value = self._integer(value)
 
     def __int__(self) -> int:
         return int(self._value)
@@ -276,7 +276,9 @@ class Float(Number):
         if isinstance(value, Scalar):
             if type(value) is not type(self) and not can_cast(value.type, self.type):
                 raise TypeError(f"{value.type} does not convert to {self.type}")
-            value = value.item()
+            # From the scalar's own type in one rounding: a 64-bit integer may not pass through a double.
+            with np.errstate(over="ignore"):
+                value = float(np.asarray(value.item(), value.type.dtype).astype(self.type.dtype).item())
         self._value = self._rounded(value)
 
     def __float__(self) -> float:
