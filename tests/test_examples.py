@@ -14,7 +14,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 def load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module  # annotations are looked up through their module
     spec.loader.exec_module(module)

@@ -125,9 +125,7 @@ def test_importing_gpusort_leaves_the_back_ends_alone(heavy: str) -> None:
 
 
 def seconds_to_import(module: str) -> float:
-    return float(
-        run_python(f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)")
-    )
+    return float(run_python(f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"))
 
 
 def test_importing_gpusort_costs_under_one_and_a_half_times_numpy() -> None:

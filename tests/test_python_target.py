@@ -124,11 +124,7 @@ def read_unwritten(cx: Invocation, out: Storage[U32]) -> None:
 def plan(*launches: Launch) -> Schedule:
     """A schedule of these launches, with the buffers that they name."""
     arguments = [argument for launch in launches for argument in launch.arguments]
-    named = {
-        argument.name: cast("Buffer[object]", argument)
-        for argument in arguments
-        if isinstance(argument, Buffer)
-    }
+    named = {argument.name: cast("Buffer[object]", argument) for argument in arguments if isinstance(argument, Buffer)}
     return Schedule(tuple(named.values()), launches)
 
 
@@ -165,9 +161,7 @@ def test_invocations_take_turns_in_a_fixed_order() -> None:
     order_seen.clear()
     run(share.launch(GRID, buffer, Workgroup(U32, GROUP)), buffer, array)
     np.testing.assert_array_equal(array, np.arange(N).reshape(-1, 8)[:, ::-1].ravel() + 8)
-    assert order_seen == [
-        (group, local, step) for group in range(3) for step in range(2) for local in range(8)
-    ]
+    assert order_seen == [(group, local, step) for group in range(3) for step in range(2) for local in range(8)]
 
 
 def test_a_workgroup_of_one_waits_for_nobody() -> None:
@@ -210,9 +204,7 @@ def test_a_barrier_that_some_never_reach() -> None:
 
 
 def test_two_barriers_are_not_one() -> None:
-    expected = (
-        f"local 0-2 arrive, local 3-7 do not; local 3 waits at .*:{line_of(two_barriers, '# another')}\n"
-    )
+    expected = f"local 0-2 arrive, local 3-7 do not; local 3 waits at .*:{line_of(two_barriers, '# another')}\n"
     with pytest.raises(BarrierDivergenceError, match=expected):
         PlainPython().run(plan(two_barriers.launch(GRID, Workgroup(U32, GROUP))), {})
 
@@ -243,7 +235,5 @@ def test_an_input_is_not_written() -> None:
 
 def test_limits_are_kept() -> None:
     buffer, array = words()
-    with pytest.raises(
-        CapabilityError, match=r"'double' asks for 2048 invocations in a workgroup, .* has 1024"
-    ):
+    with pytest.raises(CapabilityError, match=r"'double' asks for 2048 invocations in a workgroup, .* has 1024"):
         run(double.launch(Grid(1, 2048), buffer), buffer, array)

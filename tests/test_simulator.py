@@ -39,11 +39,7 @@ def words(name: str, role: Role, count: int = N) -> Buffer[U32]:
 def plan(*launches: Launch) -> Schedule:
     """A schedule of these launches, with the buffers that they name."""
     arguments = [argument for launch in launches for argument in launch.arguments]
-    named = {
-        argument.name: cast("Buffer[object]", argument)
-        for argument in arguments
-        if isinstance(argument, Buffer)
-    }
+    named = {argument.name: cast("Buffer[object]", argument) for argument in arguments if isinstance(argument, Buffer)}
     return Schedule(tuple(named.values()), launches)
 
 
@@ -222,14 +218,10 @@ def test_a_barrier_in_a_loop_that_some_have_left() -> None:
 def test_a_subgroup_operation_concerns_its_subgroup_alone() -> None:
     out = words("out", Role.OUTPUT, 16)
     line = place(vote_of_some, "subgroup_add")
-    expected = (
-        rf"^{line}: the subgroup operation 'add' is reached by .* local 8-11 arrive, local 12-15 do not;"
-    )
+    expected = rf"^{line}: the subgroup operation 'add' is reached by .* local 8-11 arrive, local 12-15 do not;"
     with pytest.raises(BarrierDivergenceError, match=expected):
         simulate(vote_of_some.launch(Grid(1, 16), out), out=np.zeros(16, np.uint32))
-    Simulator(subgroup_size=4).run(
-        plan(vote_of_some.launch(Grid(1, 16), out)), {"out": np.zeros(16, np.uint32)}
-    )
+    Simulator(subgroup_size=4).run(plan(vote_of_some.launch(Grid(1, 16), out)), {"out": np.zeros(16, np.uint32)})
 
 
 # -- bounds and values that are not there -------------------------------------------------------------------
@@ -342,12 +334,8 @@ def test_division_by_zero() -> None:
 
 def test_limits_are_kept() -> None:
     data, out = words("data", Role.INPUT), words("out", Role.OUTPUT)
-    with pytest.raises(
-        CapabilityError, match=r"'copy' asks for 2048 invocations in a workgroup, .* has 1024"
-    ):
-        simulate(
-            copy.launch(Grid(1, 2048), data, out), data=np.zeros(N, np.uint32), out=np.zeros(N, np.uint32)
-        )
+    with pytest.raises(CapabilityError, match=r"'copy' asks for 2048 invocations in a workgroup, .* has 1024"):
+        simulate(copy.launch(Grid(1, 2048), data, out), data=np.zeros(N, np.uint32), out=np.zeros(N, np.uint32))
 
 
 def test_an_array_of_the_wrong_length_is_named() -> None:
@@ -359,7 +347,5 @@ def test_an_array_of_the_wrong_length_is_named() -> None:
 
 
 def test_subgroups_have_a_power_of_two_of_lanes() -> None:
-    with pytest.raises(
-        InvalidArgumentError, match="subgroup_size: expected a power of two from 1 to 64, found 12"
-    ):
+    with pytest.raises(InvalidArgumentError, match="subgroup_size: expected a power of two from 1 to 64, found 12"):
         Simulator(subgroup_size=12)

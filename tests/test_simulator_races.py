@@ -25,9 +25,7 @@ class Touch:
 
     def races_with(self, other: Touch) -> bool:
         ordered = self.by.group == other.by.group and (self.by == other.by or self.barriers != other.barriers)
-        harmless = (self.kind in ATOMIC and other.kind in ATOMIC) or (
-            self.kind in READS and other.kind in READS
-        )
+        harmless = (self.kind in ATOMIC and other.kind in ATOMIC) or (self.kind in READS and other.kind in READS)
         return self.element == other.element and not ordered and not harmless
 
 
@@ -52,9 +50,7 @@ def test_the_first_race_is_found_and_is_one(seed: int) -> None:
         elements = np.where(groups[lanes] == elements % GROUPS, elements, -1) if alone else elements
         lanes, elements = lanes[elements >= 0], elements[elements >= 0].astype(np.int64)
         now = [
-            Touch(
-                Invoker(int(groups[i]), int(locals_[i])), int(barriers[groups[i]]), int(element), kind, site
-            )
+            Touch(Invoker(int(groups[i]), int(locals_[i])), int(barriers[groups[i]]), int(element), kind, site)
             for i, element in zip(lanes, elements, strict=True)
         ]
         expected = any(a.races_with(b) for a in now for b in (*so_far, *now))

@@ -36,11 +36,7 @@ def words(name: str, role: Role, count: int = N) -> Buffer[U32]:
 def plan(*launches: Launch) -> Schedule:
     """A schedule of these launches, with the buffers that they name."""
     arguments = [argument for launch in launches for argument in launch.arguments]
-    named = {
-        argument.name: cast("Buffer[object]", argument)
-        for argument in arguments
-        if isinstance(argument, Buffer)
-    }
+    named = {argument.name: cast("Buffer[object]", argument) for argument in arguments if isinstance(argument, Buffer)}
     return Schedule(tuple(named.values()), launches)
 
 
@@ -131,9 +127,7 @@ RIGHT: list[tuple[Kernel[...], Grid, Sequence[object]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("subject", "grid", "more"), RIGHT, ids=lambda it: it.name if isinstance(it, Kernel) else ""
-)
+@pytest.mark.parametrize(("subject", "grid", "more"), RIGHT, ids=lambda it: it.name if isinstance(it, Kernel) else "")
 def test_simulator_agrees_with_plain_python(subject: Kernel[...], grid: Grid, more: Sequence[object]) -> None:
     data, out = words("data", Role.INOUT), words("out", Role.OUTPUT)
     schedule = plan(subject.launch(grid, data, out, *more))
@@ -202,9 +196,7 @@ class Record:
 
 
 @kernel
-def exchange_records(
-    cx: Invocation, records: Storage[Record], narrow: Storage[U8], tile: Workgroup[Record]
-) -> None:
+def exchange_records(cx: Invocation, records: Storage[Record], narrow: Storage[U8], tile: Workgroup[Record]) -> None:
     mine = records[cx.global_id]
     other = cx.shuffle(mine, cx.lane + 5)
     up = cx.shuffle_up(mine.key, U32(1))

@@ -202,14 +202,16 @@ class State:
 
 
 def sweep_pass(
-    number: int, source: SortableKey[A, W], data: Buffer[A], target: SortableKey[B, W], results: Buffer[B], state: State,
+    number: int, source: SortableKey[A, W], data: Buffer[A], target: SortableKey[B, W], results: Buffer[B],
+    state: State,
     orders: tuple[SortOrder, SortOrder],
 ) -> Launch:  # fmt: skip
     """Sorts by one digit."""
     policy = state.policy
     return sweep.launch(
         Grid(state.tiles, policy.group_size), source, data, target, results, Workgroup(source.word, policy.tile),
-        Workgroup(U32, policy.counters), Workgroup(U32, policy.group_size), Workgroup(U32, policy.radix), state.buffer(),
+        Workgroup(U32, policy.counters), Workgroup(U32, policy.group_size), Workgroup(U32, policy.radix),
+        state.buffer(),
         RadixParams(U32(state.length)), U32(state.tickets + number), U32(number * state.cells),
         DigitPlace(number * policy.digit_bits, policy.digit_bits), orders, policy,
     )  # fmt: skip

@@ -143,7 +143,8 @@ def take_place(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup
 
 
 def sort_tile(
-    cx: Invocation, words: Registers[W], strand: Strand, tile: Workgroup[W], counters: Workgroup[U32], place: DigitPlace,
+    cx: Invocation, words: Registers[W], strand: Strand, tile: Workgroup[W], counters: Workgroup[U32],
+    place: DigitPlace,
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Puts every word into its place of the sorted tile."""

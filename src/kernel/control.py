@@ -18,7 +18,7 @@ from . import ir
 from .builder import Builder, apply
 from .names import NameKeeper, joined
 from .source import Source, escapes, jumps_of, stored_in
-from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, of_object, run_time_form
+from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, lift, of_object, run_time_form
 
 # A block to read: statements, or steps that the reader puts between them (the binding of an unrolled loop's variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
@@ -65,13 +65,13 @@ class ControlReader(NameKeeper):
         self.names = dict(before)
         with self.builder.nested() as second:
             flow_otherwise, names_otherwise = self.block(otherwise), self.names
-        self.builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         if flow_then is Flow.LEAVES:
             self.names = names_otherwise
         elif flow_otherwise is Flow.LEAVES:
             self.names = names_then
         else:
-            self.names = joined(names_then, names_otherwise)
+            self.names = self.met((first, names_then), (second, names_otherwise), span)
+        self.builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return Flow.LEAVES if flow_then is flow_otherwise is Flow.LEAVES else Flow.FALLS
 
     def match(self, node: ast.Match, rest: Sequence[Item]) -> Flow:
@@ -176,6 +176,8 @@ class ControlReader(NameKeeper):
             for value in values:
                 items += [step(value), *node.body]
             return self.block([*items, *rest])
+        if jumps_of(node):
+            self.lift_changed(node)
         for value in values:
             step(value)()
             loop = Loop(at_run_time=False, continued=[])
@@ -216,10 +218,12 @@ class ControlReader(NameKeeper):
 
         The loop is read once, and any of its rounds may come before a reading of the name.
         """
-        stored = stored_in(node)
-        for name in self.names.keys() & stored.keys():
+        self.lift_changed(node)
+        for name, counts in stored_in(node).items():
+            if name not in self.names:
+                continue
             value = self.names[name]
-            if stored[name]:
+            if counts:
                 reason = f"expected {name!r} to count in its loop only, e.g. another name for the value behind the loop"
             elif value is self.slots.get(name):
                 continue
@@ -229,6 +233,14 @@ class ControlReader(NameKeeper):
                     f"e.g. `{run_time_form(name, value)}` before the loop"
                 )
             self.names[name] = Undecided(reason)
+
+    def lift_changed(self, node: ast.For | ast.While) -> None:
+        """A known flag or enum that a loop sets becomes a variable before it."""
+        for name in stored_in(node):
+            value = self.names.get(name)
+            lifted = value if value is None else lift(value, self.source.span(node))
+            if lifted is not None and lifted is not value:
+                self.names[name] = self.into_slot(name, lifted, self.source.span(node))
 
     def loop_body(self, node: ast.For | ast.While, bound: dict[str, Value]) -> ir.Block:
         """A run-time loop's body. Names that it makes end with it."""

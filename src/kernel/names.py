@@ -37,7 +37,7 @@ class NameKeeper(CallReader):
 
     def bind(self, name: str, value: Value, span: Span) -> None:
         """Gives a name a value. What is assigned in several places lives in variables, unless known now."""
-        if self.source.stores.get(name, 0) > 1:
+        if self.source.stores.get(name, 0) > 1 or name in self.slots:
             value = lift(value, span) if name in self.slots else value
             if name in self.slots or not self.is_known(value):
                 self.names[name] = self.into_slot(name, lift(value, span), span)
@@ -84,6 +84,24 @@ class NameKeeper(CallReader):
             if isinstance(part, ir.Read) and isinstance(held, EXPRESSIONS):
                 self.builder.emit(ir.Assign(part.variable, held, span))
 
+    def met(
+        self, then: tuple[list[ir.Statement], dict[str, Value]], otherwise: tuple[list[ir.Statement], dict[str, Value]],
+        span: Span,
+    ) -> dict[str, Value]:  # fmt: skip
+        """The names behind a branch. Where both paths end in run-time values, each assigns its own to one variable."""
+        (first, names_then), (second, names_otherwise) = then, otherwise
+        names = joined(names_then, names_otherwise)
+        for name in [name for name, value in names.items() if isinstance(value, Undecided)]:
+            a, b = lift(names_then[name], span), lift(names_otherwise[name], span)
+            slot = self.slots.get(name, a)
+            if shape(a) != shape(b) or shape(a) != shape(slot) or not all(isinstance(p, EXPRESSIONS) for p in parts(a)):
+                continue
+            for block, value in ((first, a), (second, b)):
+                with self.builder.nested() as assignment:
+                    names[name] = self.into_slot(name, value, span)
+                block += assignment
+        return names
+
     def merged(
         self, node: ast.AST, condition: ir.Expression, then: tuple[list[ir.Statement], Value],
         otherwise: tuple[list[ir.Statement], Value],
@@ -122,11 +140,11 @@ class NameKeeper(CallReader):
 def joined(then: dict[str, Value], otherwise: dict[str, Value]) -> dict[str, Value]:
     """The names after a branch: those that both paths have set."""
     names: dict[str, Value] = {}
-    for name in then.keys() & otherwise.keys():
+    for name in (name for name in then if name in otherwise):
         a, b = then[name], otherwise[name]
         if a is b or a == b:
             names[name] = a
         else:
             names[name] = Undecided(f"expected one value of {name!r} behind the branch; its compile-time value differs "
-                                    f"between the paths, e.g. `{run_time_form(name, a)}` before it")  # fmt: skip
+                                    f"between the paths, e.g. `{run_time_form(name, b)}` before it")  # fmt: skip
     return names

@@ -16,7 +16,7 @@ from ..types import ops
 from ..types.elements import class_of
 from ..types.intrinsics import OPERATIONS
 from ..types.layout import Type, bounds
-from ..types.scalars import Bool, Scalar
+from ..types.scalars import Scalar
 from . import ir
 from .builder import Builder, apply, convert, may_fail
 from .source import Source
@@ -224,7 +224,9 @@ class OperatorReader(ABC):
         """`U32(x)`: a literal, or a conversion."""
         if len(arguments) != 1:
             self.fail(node, f"expected one value, e.g. `{cls.__name__}(1)`")
-        value = lift(arguments[0], self.source.span(node)) if cls is Bool else arguments[0]
+        value = arguments[0]
+        if isinstance(value, Static) and isinstance(value.value, bool):
+            value = lift(value, self.source.span(node))
         if isinstance(value, Static):
             if cls.type in (Type.U8, Type.U16) and isinstance(value.value, int):
                 wide = self.literal(value.value, Type.U32, node)

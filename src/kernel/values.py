@@ -226,7 +226,9 @@ def run_time_form(name: str, value: Value) -> str:
     known = value.value if isinstance(value, Static) else None
     if isinstance(known, bool):
         return f"{name} = Bool({known})"
-    return f"{name} = F32({known})" if isinstance(known, float) else f"{name} = U32(0)"
+    if isinstance(known, int | float):
+        return f"{name} = F32({known})" if isinstance(known, float) else f"{name} = U32({max(0, known)})"
+    return f"{name} = U32(0)"
 
 
 def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:

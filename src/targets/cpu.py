@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -124,7 +124,7 @@ def _check_limits(step: Step) -> None:
             )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _version(package: str) -> str:
     try:
         return metadata.version(package)

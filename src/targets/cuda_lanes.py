@@ -53,7 +53,7 @@ def match(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowerin
 
 
 def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Value) -> ir.Value:
-    """The lanes whose bit is as mine. In PTX, for one predicate then serves the vote and the flip behind it: the same in
+    """The lanes whose bit is as mine. In PTX, where one predicate serves the vote and the flip behind it: the same in
     NVVM's terms takes two instructions more, and this is the innermost step of a radix sort."""
     text = (
         "{ .reg .pred p; and.b32 $0, $1, $2; setp.ne.u32 p, $0, 0; "

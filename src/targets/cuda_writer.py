@@ -55,7 +55,12 @@ class BodyWriter:
         self._outer = {thing: self._names.of(thing, thing.name) for thing in outer}
         self._expressions = Expressions(
             target="cuda",
-            operations={**CUDA_OPERATIONS, "count_ones": self._count_ones, "leading_zeros": self._leading_zeros, "and": self._and},
+            operations={
+                **CUDA_OPERATIONS,
+                "count_ones": self._count_ones,
+                "leading_zeros": self._leading_zeros,
+                "and": self._and,
+            },
             variable=self.variable,
             parameter=self.parameter,
             identity=self._identity,
@@ -102,7 +107,9 @@ class BodyWriter:
         return lane_mask(min(size, WARP))
 
     def _count_ones(self, node: ir.Apply, operands: Sequence[str]) -> str:
-        return f"count_ones(u4({operands[0]}))" if self._is_half_empty(node.operands[0]) else f"count_ones({operands[0]})"
+        return (
+            f"count_ones(u4({operands[0]}))" if self._is_half_empty(node.operands[0]) else f"count_ones({operands[0]})"
+        )
 
     def _leading_zeros(self, node: ir.Apply, operands: Sequence[str]) -> str:
         if self._is_half_empty(node.operands[0]):

@@ -23,9 +23,7 @@ def bytes_behind(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:
     if array is None and buffer.role is Role.SCRATCH:
         array = np.empty(buffer.nbytes, np.uint8)
     if not isinstance(array, np.ndarray):
-        raise InvalidArgumentError(
-            f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}"
-        )
+        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}")
     data = cast(Values, array)
     if data.ndim != 1 or not data.flags.c_contiguous or data.nbytes != buffer.nbytes:
         raise InvalidArgumentError(

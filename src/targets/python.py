@@ -29,9 +29,7 @@ class PlainPython:
 
     def __init__(self, subgroup_size: int = 8) -> None:
         if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
-            raise InvalidArgumentError(
-                f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}"
-            )
+            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
         self._info = TargetInfo(
             name="python",
             adapter=f"the interpreter, subgroups of {subgroup_size}",
@@ -78,9 +76,7 @@ class PlainPython:
                     for member in members:
                         cx = PythonInvocation(self._place(launch, group, member.local), member.wait)
                         member.begin(self._invocation(launch, cx, arguments))
-                    run_group(
-                        members, partial(resolve, group=group, subgroup_size=self._info.limits.subgroup_size)
-                    )
+                    run_group(members, partial(resolve, group=group, subgroup_size=self._info.limits.subgroup_size))
                 else:
                     for local in range(size):
                         cx = PythonInvocation(self._place(launch, group, local), self._meet_alone)
@@ -90,9 +86,7 @@ class PlainPython:
                 member.dismiss()
 
     def _place(self, launch: Launch, group: int, local: int) -> Place:
-        return Place(
-            group, local, launch.grid.groups, launch.grid.group_size, self._info.limits.subgroup_size
-        )
+        return Place(group, local, launch.grid.groups, launch.grid.group_size, self._info.limits.subgroup_size)
 
     def _meet_alone(self, what: str, operands: tuple[object, ...]) -> object:
         """A workgroup of one: it is its own company."""

@@ -156,9 +156,7 @@ def _require_together(first: Member, members: Sequence[Member], group: int) -> N
     wait = first.waits
     assert wait is not None
     arrive = [
-        m.local
-        for m in members
-        if m.waits is not None and (m.waits.what, m.waits.span) == (wait.what, wait.span)
+        m.local for m in members if m.waits is not None and (m.waits.what, m.waits.span) == (wait.what, wait.span)
     ]
     if len(arrive) == len(members):
         return

@@ -43,9 +43,7 @@ class Simulator:
 
     def __init__(self, subgroup_size: int = 8, iteration_limit: int = 1 << 20) -> None:
         if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
-            raise InvalidArgumentError(
-                f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}"
-            )
+            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
         self._iteration_limit = iteration_limit
         self._info = TargetInfo(
             name="simulator",
@@ -101,9 +99,7 @@ class Simulator:
     def _require_within_limits(self, step: Step) -> None:
         limits, program = self._info.limits, step.program
         workgroup_bytes = sum(
-            (memory.length or 0) * memory.type.size
-            for memory in program.memories
-            if memory.space is ir.Space.WORKGROUP
+            (memory.length or 0) * memory.type.size for memory in program.memories if memory.space is ir.Space.WORKGROUP
         )
         for what, asked, most in (
             ("invocations in a workgroup", program.group_size, limits.group_size),
@@ -140,9 +136,7 @@ def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Regio
         if write is None:
             continue
         if bound[buffer.name].buffer.role is Role.INPUT:
-            message = (
-                f"the kernel writes to '{memory.name}', to which the INPUT buffer {buffer.name!r} is bound"
-            )
+            message = f"the kernel writes to '{memory.name}', to which the INPUT buffer {buffer.name!r} is bound"
             raise InvalidArgumentError(located(write.span, message))
         # a buffer that this kernel only reads cannot race
         detectors.setdefault(buffer.name, RaceDetector(buffer.nbytes // units[buffer.name]))
@@ -152,9 +146,7 @@ def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Regio
         items = behind.data.view(memory.type.dtype)
         written = None if behind.written is None else behind.written.view(f"u{memory.type.size}")
         scale = memory.type.size // units[buffer.name]
-        regions[memory.name] = Region(
-            memory.name, items, len(items), written, detectors.get(buffer.name), scale
-        )
+        regions[memory.name] = Region(memory.name, items, len(items), written, detectors.get(buffer.name), scale)
     return regions
 
 

@@ -88,9 +88,7 @@ class Checks:
                 f"of {region.length} elements, in {self.name(lanes[outside])}",
             )
 
-    def unraced(
-        self, statement: Memorising, region: Region, elements: Indices, lanes: Lanes, kind: Access
-    ) -> None:
+    def unraced(self, statement: Memorising, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
         """No other invocation touches the elements without a barrier between."""
         found = region.race(elements, self._keys[lanes], kind, self._sites.number(statement))
         if found is None:
@@ -98,9 +96,7 @@ class Checks:
         element = int(elements[found.position]) % region.length
         by = self._invoker(int(lanes[found.position]))
         other = self._sites.span(found.other_site)
-        raise DataRaceError(
-            report.race(statement.span, _describe(statement.memory), element, kind, by, found, other)
-        )
+        raise DataRaceError(report.race(statement.span, _describe(statement.memory), element, kind, by, found, other))
 
     def written(self, statement: Memorising, region: Region, elements: Indices, lanes: Lanes) -> None:
         """What is read has been written."""
@@ -119,9 +115,7 @@ class Checks:
         self.together("the barrier", span, lanes, self._row, self._group_sizes)
         self._keys[lanes] += ONE_BARRIER
 
-    def together(
-        self, what: str, span: Span, lanes: Lanes, rows: Lanes, sizes: npt.NDArray[np.int64]
-    ) -> None:
+    def together(self, what: str, span: Span, lanes: Lanes, rows: Lanes, sizes: npt.NDArray[np.int64]) -> None:
         """All invocations of a row (a workgroup, a subgroup) are here, or none."""
         if len(lanes) == self._shape.invocations:
             return
@@ -133,9 +127,7 @@ class Checks:
         arrives = np.isin(members, lanes, assume_unique=True)
         left = self._where_left(int(members[~arrives][0]))
         group = self._invoker(int(members[0])).group
-        arrive, lack = (
-            [self._invoker(int(lane)).local for lane in members[some]] for some in (arrives, ~arrives)
-        )
+        arrive, lack = ([self._invoker(int(lane)).local for lane in members[some]] for some in (arrives, ~arrives))
         raise BarrierDivergenceError(report.divergence(span, what, arrive, lack, group, left))
 
     @contextmanager

@@ -100,9 +100,7 @@ class Lockstep:
         holds = self._condition(statement.condition, lanes)
         then, otherwise = lanes[holds], lanes[~holds]
         with self._checks.fork("if", statement.span, lanes):
-            stay = np.concatenate(
-                [self._block(statement.then, then), self._block(statement.otherwise, otherwise)]
-            )
+            stay = np.concatenate([self._block(statement.then, then), self._block(statement.otherwise, otherwise)])
         return lanes if len(stay) == len(lanes) else np.sort(stay)
 
     def _for(self, statement: ir.For, lanes: Lanes) -> None:
@@ -114,9 +112,7 @@ class Lockstep:
         if not step.all():
             self._checks.fail(IterationLimitError, statement.span, "a loop with a step of 0 never ends")
         with self._checks.fork("loop", statement.span, lanes):
-            looping = np.arange(
-                len(lanes), dtype=np.int64
-            )  # positions in `lanes`, so that the bounds need no moving
+            looping = np.arange(len(lanes), dtype=np.int64)  # positions in `lanes`, so that the bounds need no moving
             while True:
                 looping = looping[counter[looping] < stop[looping]]
                 if not len(looping):
@@ -159,9 +155,7 @@ class Lockstep:
     def _atomic(self, statement: ir.Atomic, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
         reads = statement.op is ops.AtomicOp.LOAD
-        self._checks.unraced(
-            statement, region, elements, lanes, Access.ATOMIC_READ if reads else Access.ATOMIC_WRITE
-        )
+        self._checks.unraced(statement, region, elements, lanes, Access.ATOMIC_READ if reads else Access.ATOMIC_WRITE)
         if statement.op is ops.AtomicOp.STORE:
             assert statement.value is not None, "verify: an atomic store has a value"
             region.store(elements, self._evaluate(statement.value, lanes))
@@ -187,9 +181,7 @@ class Lockstep:
             present[row, column] = True
             self._assign(statement.variable, lanes, combine(statement.op, table, present)[row, column])
             return
-        operand = cast(
-            "npt.NDArray[np.uint32]", self._everywhere(self._evaluate(statement.operands[1], lanes), lanes)
-        )
+        operand = cast("npt.NDArray[np.uint32]", self._everywhere(self._evaluate(statement.operands[1], lanes), lanes))
         count = self._subgroup_sizes[ids].astype(np.uint32)
         source = source_lane(statement.op, column, operand, self._shape.subgroup_size, count)
         lacking = source >= count
@@ -198,8 +190,7 @@ class Lockstep:
             self._checks.fail(
                 OutOfBoundsError,
                 statement.span,
-                f"{what} reads lane {source[at]} of a subgroup of {count[at]}, "
-                f"in {self._checks.name(lanes[lacking])}",
+                f"{what} reads lane {source[at]} of a subgroup of {count[at]}, in {self._checks.name(lanes[lacking])}",
             )
         self._assign(statement.variable, lanes, table[row, source])
 

@@ -13,9 +13,7 @@ Values: TypeAlias = npt.NDArray[np.generic]
 Numbers: TypeAlias = npt.NDArray[np.uint32]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-READS_A_LANE = frozenset(
-    {SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN}
-)
+READS_A_LANE = frozenset({SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN})
 
 
 def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
@@ -35,9 +33,7 @@ def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
     return sums - counted
 
 
-def source_lane(
-    op: SubgroupOp, lanes: Numbers, operand: Numbers, size: int, count: Numbers
-) -> npt.NDArray[np.int64]:
+def source_lane(op: SubgroupOp, lanes: Numbers, operand: Numbers, size: int, count: Numbers) -> npt.NDArray[np.int64]:
     """Which lane a shuffle reads. Of `size` lanes `count` are there; a result not below it is none."""
     mine, asked = lanes.astype(np.int64), operand.astype(np.int64)
     if op is SubgroupOp.SHUFFLE:

@@ -1,0 +1,81 @@
+"""Every kernel compiles to PTX for every key, with no card at all: NVVM needs none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.radix import radix_sort
+from gpusort.algos.radix_sweep import radix_sweep_sort
+from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.scan import scan_array
+from gpusort.kernel.ir import Program
+from gpusort.kernel.launch import Schedule
+from gpusort.kernel.specialise import specialise
+from gpusort.targets.cuda_compile import compile_ptx
+from gpusort.types.dtypes import key_for, number_for
+from gpusort.types.errors import UnsupportedTypeError
+from gpusort.types.indices import ScanKind, SortOrder
+from gpusort.types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Count, Maximum, Minimum, MinMax, Product, Sum
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+
+DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
+RADIX = RadixPolicy(digit_bits=4, group_size=64, items=2)  # short code compiles fast, and has all statements
+ASCENDING = SortOrder.ASCENDING
+
+
+def sorts(dtype: str) -> Iterator[Schedule]:
+    key, bits = key_for(dtype), 8  # two passes of four bits: a first and a last
+    yield bitonic_sort(key, 1, 5000, ASCENDING, BitonicPolicy(tile=256, group_size=64, fused_passes=2))
+    yield radix_sort(key, 5000, ASCENDING, RADIX, bits)
+    yield radix_sweep_sort(key, 5000, ASCENDING, RADIX, bits)
+
+
+def reductions(dtype: str) -> Iterator[Schedule]:
+    policy = ReducePolicy(group_size=64, items=2, groups=4, subgroups=True)
+    key = key_for(dtype)
+    for monoid in (Minimum(key), Maximum(key), MinMax(key), ArgMin(key), ArgMax(key), AnyTrue(key), AllTrue(key)):
+        yield reduce_rows(monoid, 1, 5000, policy)
+    try:
+        number = number_for(dtype)
+    except UnsupportedTypeError:
+        return
+    yield reduce_rows(Sum(number), 1, 5000, policy)
+    yield reduce_rows(Product(number), 1, 5000, policy)
+
+
+def programs(schedules: Iterator[Schedule]) -> list[Program]:
+    return list({specialise(launch).program: None for schedule in schedules for launch in schedule.launches})
+
+
+def check(found: list[Program]) -> None:
+    for program in found:
+        ptx = compile_ptx(program)
+        assert f".entry gpusort_{program.name}(" in ptx
+        assert f".maxntid {program.group_size}" in ptx
+        assert ".local" not in ptx, f"{program.name} keeps something on a stack"
+        assert "fma." not in ptx, f"{program.name} fuses a product into a sum, which rounds differently"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sorts_compile(dtype: str) -> None:
+    found = programs(sorts(dtype))
+    assert {program.name for program in found} == {
+        "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_scatter", "scan_totals",
+        "scan_carries", "scan_tiles", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep",
+    }  # fmt: skip
+    check(found)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reductions_compile(dtype: str) -> None:
+    check(programs(reductions(dtype)))
+
+
+@pytest.mark.parametrize("kind", ScanKind)
+def test_scans_compile(kind: ScanKind) -> None:
+    policy = ScanPolicy(group_size=64, items=2)
+    for monoid in (Count(), Sum(number_for("i8")), Sum(number_for("f8"))):
+        check(programs(iter([scan_array(monoid, 5000, kind, policy)])))
