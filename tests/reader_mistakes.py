@@ -3,12 +3,10 @@
 They are wrong on purpose, and several also to the type checkers, which therefore do not look at this file.
 """
 # mypy: ignore-errors
-# pyright: basic, reportGeneralTypeIssues=false
-# ruff: noqa
 
 from __future__ import annotations
 
-from enum import Enum
+from functools import wraps
 
 import attrs
 
@@ -146,8 +144,8 @@ def for_else(cx, data: Storage[U32], p: Params):
 @kernel
 def counts_in_a_python_int(cx, data: Storage[U32], p: Params):
     count = 0
-    for i in dynamic_range(U32(0), p.n):  # <-
-        count = count + 1
+    for i in dynamic_range(U32(0), p.n):
+        count = count + 1  # <-
     data[0] = U32(count)
 
 
@@ -316,3 +314,145 @@ def loops_over_a_scalar(cx, data: Storage[U32], p: Params):
 def step_of_zero(cx, data: Storage[U32], p: Params):
     for i in dynamic_range(U32(0), p.n, U32(0)):  # <-
         pass
+
+
+@kernel
+def reads_the_counter_behind_its_loop(cx, data: Storage[U32], p: Params):
+    i = U32(7)
+    for i in dynamic_range(U32(0), p.n):
+        data[i] = i
+    data[0] = i  # <-
+
+
+@kernel
+def python_int_set_before_break(cx, data: Storage[U32], p: Params):
+    found = 0
+    for i in dynamic_range(U32(0), p.n):
+        if data[i] == 1:
+            found = 1
+            break
+    data[0] = U32(found)  # <-
+
+
+@kernel
+def python_int_set_before_continue(cx, data: Storage[U32], p: Params):
+    found = 0
+    for i in range(4):
+        if data[i] == 1:
+            found = 1
+            continue
+        data[i] = p.n
+    data[0] = U32(found)  # <-
+
+
+@kernel
+def breaks_beside_a_return(cx, data: Storage[U32], p: Params):
+    for i in range(4):  # <-
+        if data[i] == 1:
+            return
+        if data[i] == 2:
+            break
+
+
+@kernel
+def identity_of_scalars(cx, data: Storage[U32], p: Params):
+    data[0] = U32(p.n is data[1])  # <-
+
+
+def returns_sometimes(x):  # <-
+    if x > 1:
+        return U32(1)
+
+
+@kernel
+def falls_off_a_helper(cx, data: Storage[U32], p: Params):
+    data[0] = returns_sometimes(p.n)
+
+
+def returns_two_types(x):
+    if x > 1:
+        return U32(1)
+    return F32(1.0)  # <-
+
+
+@kernel
+def helper_of_two_types(cx, data: Storage[U32], p: Params):
+    data[0] = returns_two_types(p.n)
+
+
+def doubled(helper):
+    @wraps(helper)
+    def around(x):
+        return helper(x) * 2
+
+    return around
+
+
+@doubled
+def plus_one(x):
+    return x + 1
+
+
+@kernel
+def decorated_helper(cx, data: Storage[U32], p: Params):
+    data[0] = plus_one(p.n)  # <-
+
+
+@attrs.frozen
+class Converted:
+    value: U32 = attrs.field(converter=lambda x: x + 1)
+
+
+@kernel
+def converting_struct(cx, data: Storage[U32], p: Params):
+    data[0] = Converted(p.n).value  # <-
+
+
+@kernel
+def too_many_operands(cx, data: Storage[U32], p: Params):
+    data[0] = minimum(p.n, p.n, p.n)  # <-
+
+
+@kernel
+def tuple_too_short(cx, data: Storage[U32], p: Params):
+    data[0] = (p.n, p.n)[2]  # <-
+
+
+@kernel
+def known_values_that_do_not_fit(cx, data: Storage[U32], p: Params):
+    data[0] = U32(1 // 0)  # <-
+
+
+@kernel
+def run_time_value_over_zero(cx, data: Storage[U32], p: Params):
+    data[0] = p.n // 0  # <-
+
+
+@kernel
+def narrow_literal_too_large(cx, data: Storage[U32], p: Params):
+    data[0] = U32(U8(300))  # <-
+
+
+@kernel
+def bitcast_to_itself(cx, data: Storage[U32], p: Params):
+    data[0] = bitcast(U32, p.n)  # <-
+
+
+@kernel
+def no_registers(cx, data: Storage[U32], p: Params):
+    mine: Registers[U32] = Registers(U32, 0)  # <-
+
+
+@kernel
+def registers_of_ints(cx, data: Storage[U32], p: Params):
+    mine = Registers(int, 4)  # <-
+
+
+@kernel
+def shuffles_an_array(cx, data: Storage[U32], p: Params):
+    data[0] = cx.shuffle(data, p.n)  # <-
+
+
+@kernel
+def unpacks_too_much(cx, data: Storage[U32], p: Params):
+    a, b = p.n, p.n, p.n  # <-

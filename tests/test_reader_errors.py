@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gpusort.kernel.kernel import Kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role
-from gpusort.kernel.source import source_of
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.types.indices import SortOrder, Stage
@@ -18,6 +16,137 @@ from tests import reader_mistakes
 
 FILE = Path(reader_mistakes.__file__)
 LINES = FILE.read_text().splitlines()
+MARK = "# <-"
 
 # By the kernel's name: all of the message behind `file:line: `.
 MESSAGES = {
+    "calls_itself": "expected helpers nested less than 50 deep; recursion has no meaning on a device, e.g. use a loop",
+    "mixes_types": "expected two numbers of one type for `add`, found U32 and U64; convert one, e.g. `U32(x)`",
+    "literal_too_large": "expected a literal that fits U32 (0 to 4294967295), found 4294967296, e.g. `U32(1)`",
+    "float_beside_integer": "expected U32 beside U32, found 0.5, e.g. `U32(1)`",
+    "indexes_by_a_stage": "expected a U32 index, found a Stage, e.g. `data[thread.value]`",
+    "stores_a_float": "expected U32 to store, found a F32, e.g. `U32(x)`",
+    "stores_a_python_int": "expected U32 to store, found the compile-time value 1, e.g. `U32(x)`",
+    "slices": "expected one index instead of a slice, e.g. a loop over `data[i]`",
+    "chained_comparison": "expected one comparison at a time, e.g. `low <= x and x < high`",
+    "membership": "expected a comparison of scalars instead of `in`, e.g. `a == b or a == c`",
+    "number_as_condition": "expected a condition, found a U32, e.g. `x != 0`",
+    "not_of_a_number": "expected a condition after `not`, found a U32, e.g. `x == 0`",
+    "power": "expected an operator of the kernel language, e.g. `x * x` instead of `x ** 2`",
+    "true_division": "expected two floats of one type for `div`, found U32 and U32; convert one, e.g. `U32(x)`",
+    "division_by_zero": "expected a divisor other than zero, e.g. `x // 2`",
+    "range_of_a_scalar": (
+        "expected compile-time ints in `range`, found a U32, e.g. `for i in dynamic_range(U32(0), n):`"
+    ),
+    "break_of_an_unrolled_loop": (
+        "expected `break` in a run-time loop; an unrolled one has no end to jump to, e.g. `for i in "
+        "dynamic_range(U32(0), n):`"
+    ),
+    "returns_from_a_loop": "expected `return` outside run-time loops, e.g. set a variable and `break`",
+    "for_else": "expected a loop without `else`, e.g. set a variable before `break`",
+    "counts_in_a_python_int": (
+        "expected 'count' to be a run-time value, for a loop changes it, e.g. `count = U32(0)` before the loop"
+    ),
+    "unset_on_a_path": "expected 'x' to be set on every path to here, e.g. `x = U32(0)` before the branch",
+    "changes_its_type": "expected a U32 for 'x' as before, found a U64, e.g. a name of its own",
+    "changes_a_field": "expected a new object instead of a changed field: structs are frozen, e.g. `p = Pair(a, b)`",
+    "forgets_a_case": (
+        "expected a case for every member of SortOrder, found none for SortOrder.DESCENDING, e.g. `case "
+        "SortOrder.DESCENDING:`"
+    ),
+    "matches_a_number": "expected an enum to match, found a U32, e.g. `match order:`",
+    "guards_a_case": "expected a case without a guard, e.g. an `if` inside it",
+    "asserts": "expected no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
+    "raises": "expected no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag",
+    "prints": "expected no `print` in a kernel, e.g. a breakpoint in a run under CPython instead",
+    "makes_a_list": "expected a fixed-size array instead of a Python container, e.g. `Registers(U32, 8)`",
+    "uses_a_lambda": "expected a named function instead of `lambda`, e.g. `def helper(x: U32) -> U32: …`",
+    "formats": "expected no text in a kernel: f-strings have no meaning on a device, e.g. store a U32 code",
+    "walrus": "expected an assignment of its own instead of `:=`, e.g. `x = data[i]`",
+    "unknown_name": "expected a name that is defined, found 'nowhere', e.g. a parameter or an import",
+    "unknown_field": "expected a field or method of Params, found `.length`, e.g. `.n`",
+    "unknown_method_of_cx": "expected something an invocation has, found `.wait`, e.g. `cx.local_id` or `cx.barrier()`",
+    "barrier_with_an_argument": "expected no argument, e.g. `cx.barrier()`",
+    "too_few_arguments": (
+        "expected a call that fits `Pair(low: 'U32', high: 'U32') -> None` (missing a required argument: "
+        "'high'), e.g. each argument by its name"
+    ),
+    "wrong_field_type": "expected U32 for `high` of Pair, found a U64, e.g. `U32(x)`",
+    "builtin_on_scalars": "expected a compile-time value, found a U32, e.g. `minimum(a, b)` for scalars",
+    "two_targets": "expected one target, e.g. `a = x` and then `b = x`",
+    "imports": "expected definitions and imports outside the kernel, e.g. at the top of the module",
+    "with_block": "expected plain assignments, found `with`, e.g. a parameter",
+    "narrow_arithmetic": "expected two numbers of one type for `add`, found U8 and U8; convert one, e.g. `U32(x)`",
+    "atomic_on_registers": "expected Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`",
+    "registers_of_run_time_length": "expected an element class and a compile-time length, e.g. `Registers(U32, 8)`",
+    "bitcasts_to_another_size": "expected another type of U64's size to bitcast, found U32, e.g. `U64(x)`",
+    "different_arms": "expected one type on both sides, found a U32 and a U64, e.g. `U32(1)` for both",
+    "loops_over_a_scalar": "expected something to loop over, found a U32, e.g. `range(8)`",
+    "step_of_zero": "expected a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`",
+    "reads_the_counter_behind_its_loop": (
+        "expected 'i' to count in its loop only, e.g. another name for the value behind the loop"
+    ),
+    "python_int_set_before_break": (
+        "expected 'found' to be a run-time value, for a loop changes it, e.g. `found = U32(0)` before the loop"
+    ),
+    "python_int_set_before_continue": (
+        "expected one value of 'found' behind the branch; its compile-time value differs between the paths, "
+        "e.g. `found = U32(0)` before it"
+    ),
+    "breaks_beside_a_return": (
+        "expected no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead"
+    ),
+    "identity_of_scalars": "expected `is` between members of one enum, or with None, e.g. `a == b` for scalars",
+    "falls_off_a_helper": "expected 'returns_sometimes' to return on every path, e.g. `return U32(0)` at its end",
+    "helper_of_two_types": "expected a U32 from every `return`, found a F32, e.g. `return U32(1)`",
+    "decorated_helper": (
+        "expected a helper without a decorator around it, found 'plus_one', e.g. its body in the helper itself"
+    ),
+    "converting_struct": (
+        "expected Converted to hold what it is given, without a conversion of 'value', e.g. a classmethod "
+        "`Converted.of(x)`"
+    ),
+    "too_many_operands": "expected 2 argument(s), found 3, e.g. `minimum(a, b)`",
+    "tuple_too_short": (
+        "expected compile-time values that fit, found an error (tuple index out of range), e.g. `2 * count`"
+    ),
+    "known_values_that_do_not_fit": (
+        "expected compile-time values that fit, found an error (integer division or modulo by zero), e.g. `2 * count`"
+    ),
+    "run_time_value_over_zero": "expected a divisor other than zero, e.g. `x // 2`",
+    "narrow_literal_too_large": "expected a literal that fits U8, found 300, e.g. `U8(1)`",
+    "bitcast_to_itself": "expected another type of U32's size to bitcast, found U32, e.g. `U32(x)`",
+    "no_registers": "expected a length of at least 1, found 0, e.g. `Registers(U32, 8)`",
+    "registers_of_ints": (
+        "expected a scalar, an enum or a frozen attrs class as an element, found int, e.g. `Registers(U32, 8)`"
+    ),
+    "shuffles_an_array": "expected a scalar or a struct to shuffle, found an array, e.g. `cx.shuffle(pair, lane)`",
+    "unpacks_too_much": "expected 2 values to unpack, found a tuple, e.g. `a, b = p.a, p.b`",
+}
+KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
+
+
+def launch_of(name: str) -> Launch:
+    data = Buffer("data", U32, 8, Role.INOUT)
+    params = reader_mistakes.Params(U32(8), SortOrder.ASCENDING, Stage(U32(1)))
+    return Launch(KERNELS[name], Grid(1, 4), (data, params))
+
+
+def test_every_mistake_has_a_message() -> None:
+    assert list(KERNELS) == list(MESSAGES)
+    assert len([line for line in LINES if line.endswith(MARK)]) == len(MESSAGES)
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_message(name: str) -> None:
+    with pytest.raises(KernelError) as caught:
+        specialise(launch_of(name))
+    line = caught.value.span.line
+    assert LINES[line - 1].endswith(MARK)
+    assert str(caught.value) == f"{FILE}:{line}: {MESSAGES[name]}\n    {LINES[line - 1].strip()}"
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_every_message_has_an_example(name: str) -> None:
+    assert MESSAGES[name].startswith("expected ")
+    assert ", e.g. " in MESSAGES[name]

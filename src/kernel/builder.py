@@ -32,6 +32,8 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
         raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `U32(x)`")
     if op is ops.SELECT and isinstance(operands[0], ir.Const):
         return operands[1] if operands[0].value else operands[2]
+    if op in (ops.FLOORDIV, ops.MOD) and isinstance(operands[1], ir.Const) and operands[1].value == 0:
+        raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`")
     if (constants := _constants(operands)) is not None:
         return _folded(op, constants, result, span)
     for side, operand in enumerate(operands):
@@ -71,10 +73,7 @@ def _array(constant: ir.Const) -> np.ndarray[tuple[int, ...], np.dtype[np.generi
 
 
 def _folded(op: Op, constants: list[ir.Const], result: Type, span: Span) -> ir.Const:
-    try:
-        value = ops.apply(op, *map(_array, constants))
-    except ZeroDivisionError:
-        raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`") from None
+    value = ops.apply(op, *map(_array, constants))
     return ir.Const(value.astype(result.dtype).item(), result, span)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, EnumMeta
 from types import FunctionType
 from typing import Any, cast
@@ -12,7 +12,7 @@ from typing import Any, cast
 import attrs
 
 from ..types import ops
-from ..types.elements import class_of, fields_of, is_struct, scalar_of
+from ..types.elements import class_of, dtype_of, fields_of, is_struct, scalar_of
 from ..types.intrinsics import OPERATIONS, dynamic_range
 from ..types.layout import Type
 from ..types.memory import Registers
@@ -33,6 +33,7 @@ from .values import (
     StructValue,
     Value,
     describe,
+    first_member,
     lift,
     of_object,
     rebuild,
@@ -79,7 +80,7 @@ class CallReader(ExpressionReader):
             case Static(value=function) if function in _FOLDABLE:
                 return self.fold_call(node, function)
             case Static(value=function) if function is print:
-                self.fail(node, "expected no `print` in a kernel; run it under CPython and set a breakpoint instead")
+                self.fail(node, "expected no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
             case Static(value=function) if callable(function):
                 name = getattr(function, "__name__", repr(function))
                 self.fail(node, f"expected a Python function with source, found {name!r}, e.g. a helper of your own")
@@ -107,8 +108,7 @@ class CallReader(ExpressionReader):
                     f"expected a compile-time value, found {describe(argument)}, e.g. `minimum(a, b)` for scalars",
                 )
             known.append(argument.value)
-        callable_: Any = function
-        return of_object(callable_(*known), self.source.span(node))
+        return self.known(node, cast("Callable[..., object]", function), *known)
 
     # -- helpers and structs ---------------------------------------------------------------------------
 
@@ -126,16 +126,16 @@ class CallReader(ExpressionReader):
         given = [*leading, *(self.read(argument) for argument in node.args)]
         named = {keyword.arg: self.read(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         if len(named) != len(node.keywords):
-            self.fail(node, "expected each argument by its name instead of `**`")
+            self.fail(node, "expected each argument by itself instead of `**`, e.g. `f(low=a, high=b)`")
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
             name = getattr(thing, "__qualname__", repr(thing))
-            self.fail(node, f"expected a call that fits `{name}{signature}`: {error}")
+            self.fail(node, f"expected a call that fits `{name}{signature}` ({error}), e.g. each argument by its name")
         found: dict[str, Value] = {}
         for name, parameter in signature.parameters.items():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                self.fail(node, f"expected a helper with named parameters, found `*{name}`")
+                self.fail(node, f"expected a helper with named parameters, found `*{name}`, e.g. `x: U32`")
             default = parameter.default
             found[name] = (
                 bound.arguments[name] if name in bound.arguments else of_object(default, self.source.span(node))
@@ -154,8 +154,10 @@ class CallReader(ExpressionReader):
             if isinstance(expected, EnumMeta):
                 value = lift(value, self.source.span(node))
             if not self.fits(value, expected):
-                self.fail(node, f"expected {getattr(expected, '__name__', expected)} for `{name}` of {cls.__name__}, "
-                                f"found {describe(value)}")  # fmt: skip
+                wanted = getattr(expected, "__name__", str(expected))
+                example = f"{wanted}.{first_member(expected)}" if isinstance(expected, EnumMeta) else f"{wanted}(x)"
+                self.fail(node, f"expected {wanted} for `{name}` of {cls.__name__}, found {describe(value)}, "
+                                f"e.g. `{example}`")  # fmt: skip
             made[name] = value
         return StructValue(element, made)
 
@@ -187,8 +189,14 @@ class CallReader(ExpressionReader):
 
     def registers(self, node: ast.Call) -> Value:
         element, length = self.positional(node) if len(node.args) == 2 else (None, None)
-        if not isinstance(element, Static) or not isinstance(length, Static) or not isinstance(length.value, int):
+        if not (isinstance(element, Static) and isinstance(length, Static) and isinstance(length.value, int)):
             self.fail(node, "expected an element class and a compile-time length, e.g. `Registers(U32, 8)`")
+        if length.value < 1:
+            self.fail(node, f"expected a length of at least 1, found {length.value}, e.g. `Registers(U32, 8)`")
+        try:
+            dtype_of(element.value)
+        except TypeError as error:
+            self.fail(node, f"{error}, e.g. `Registers(U32, 8)`")
         units = access.units_in(element.value) * length.value
         memory = ir.Memory("registers", ir.Space.REGISTERS, access.unit_of(element.value), units)
         return MemoryValue(element.value, self.new_memory(memory))
@@ -264,7 +272,10 @@ class CallReader(ExpressionReader):
         if isinstance(leaf, Static):
             return leaf
         if not isinstance(leaf, EXPRESSIONS):
-            self.fail(node, f"expected scalars or a struct of them to shuffle, found {describe(leaf)}")
+            self.fail(
+                node,
+                f"expected a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`",
+            )
         if leaf.type in (Type.BOOL, Type.U8, Type.U16):  # these travel as a word
             moved = self.subgroup(op, (convert(ops.CAST, leaf, Type.U32, span), lane), Type.U32, span)
             if leaf.type is Type.BOOL:

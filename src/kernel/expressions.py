@@ -6,11 +6,12 @@ import ast
 import inspect
 import typing
 from abc import abstractmethod
+from enum import Enum
 from types import FunctionType
 from typing import Any, cast
 
 from ..types import ops
-from ..types.elements import class_of
+from ..types.elements import class_of, fields_of
 from ..types.layout import Type
 from . import access, ir
 from .builder import apply
@@ -120,7 +121,7 @@ class ExpressionReader(OperatorReader):
             case ast.NamedExpr():
                 self.fail(node, "expected an assignment of its own instead of `:=`, e.g. `x = data[i]`")
             case ast.Await() | ast.Yield() | ast.YieldFrom():
-                self.fail(node, "expected `cx.barrier()` to wait; a kernel neither awaits nor yields")
+                self.fail(node, "expected no waiting but for the workgroup, e.g. `cx.barrier()`")
             case ast.Starred():
                 self.fail(node, "expected each value by itself instead of `*`, e.g. `f(pair.low, pair.high)`")
             case _:
@@ -173,10 +174,9 @@ class ExpressionReader(OperatorReader):
             return Method(found, owner)
         if isinstance(found, classmethod):
             return Method(_behind(found), owner if is_class else Static(type(thing)))
-        try:
-            return of_object(getattr(thing, name), self.source.span(node))
-        except AttributeError:
-            self.fail(node, f"expected an attribute that exists, found `.{name}` of {describe(owner)}")
+        if not hasattr(type(thing), name) and not hasattr(thing, name):
+            self.fail(node, f"expected an attribute that exists, found `.{name}` of {describe(owner)}, e.g. a field")
+        return self.known(node, lambda: getattr(thing, name))
 
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
@@ -190,7 +190,7 @@ class ExpressionReader(OperatorReader):
         if isinstance(found, FunctionType):
             return Method(found, owner)
         if found is None:
-            self.fail(node, f"expected a field or method of {cls.__name__}, found `.{name}`")
+            self.fail(node, f"expected a field or method of {cls.__name__}, found `.{name}`, e.g. `.{_first_of(cls)}`")
         return of_object(found, self.source.span(node))
 
     def identity(self, node: ast.AST, name: str) -> Value:
@@ -217,14 +217,23 @@ class ExpressionReader(OperatorReader):
             if not isinstance(position, Static) or isinstance(index, ast.Slice):
                 self.fail(index, "expected a compile-time index, e.g. `pair[0]`")
             items: Any = array.items if isinstance(array, TupleValue) else array.value
-            if isinstance(array, TupleValue) and isinstance(position.value, int):
+            if (
+                isinstance(array, TupleValue)
+                and isinstance(position.value, int)
+                and -len(items) <= position.value < len(items)
+            ):
                 return array.items[position.value]
-            return of_object(items[position.value], self.source.span(node))
+            return self.known(node, lambda: items[position.value])
         if not isinstance(array, MemoryValue):
             self.fail(node, f"expected an array before `[`, found {describe(array)}, e.g. `data[i]`")
         if isinstance(index, ast.Slice):
             self.fail(index, "expected one index instead of a slice, e.g. a loop over `data[i]`")
         return access.load(self.builder, array, self.index(index), self.source.span(node))
+
+
+def _first_of(cls: type[object]) -> str:
+    """The name of a struct's first field; of an enum's number."""
+    return "value" if issubclass(cls, Enum) else next(iter(fields_of(cls)))
 
 
 def _behind(method: Any) -> FunctionType:

@@ -88,6 +88,14 @@ class OperatorReader(ABC):
             return ir.Const(value, type, self.source.span(node))
         self.fail(node, f"expected {type} beside {type}, found {value!r}, e.g. `{type}(1)`")
 
+    def known(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
+        """What plain Python makes of compile-time values."""
+        try:
+            return of_object(function(*arguments), self.source.span(node))
+        except Exception as error:
+            what = str(error) or type(error).__name__
+            self.fail(node, f"expected compile-time values that fit, found an error ({what}), e.g. `2 * count`")
+
     # -- operators -------------------------------------------------------------------------------------
 
     def binary(self, node: ast.AST, python: type[ast.AST], left: Value, right: Value) -> Value:
@@ -96,10 +104,7 @@ class OperatorReader(ABC):
         evaluate, op, method = BINARY[python]
         span = self.source.span(node)
         if isinstance(left, Static) and isinstance(right, Static):
-            try:
-                return of_object(evaluate(left.value, right.value), span)
-            except (TypeError, ValueError, ZeroDivisionError) as error:
-                self.fail(node, f"expected operands that fit: {error}")
+            return self.known(node, evaluate, left.value, right.value)
         if python in (ast.Is, ast.IsNot) and (_is_none(left) or _is_none(right)):
             return Static(python is ast.IsNot)  # the other is no compile-time value: it is not None
         if isinstance(left, StructValue):
@@ -125,7 +130,11 @@ class OperatorReader(ABC):
             return self.literal(left.value, right.type, node), right
         if isinstance(left, EXPRESSIONS) and isinstance(right, EXPRESSIONS):
             return left, right
-        self.fail(node, f"expected {op.expects} for `{op}`, found {describe(left)} and {describe(right)}")
+        self.fail(
+            node,
+            f"expected {op.expects} for `{op}`, found {describe(left)} and {describe(right)}, "
+            "e.g. `U32(1)` for a literal, or a struct's field",
+        )
 
     def struct_operator(self, node: ast.AST, method: str, left: StructValue, right: Value) -> Value:
         cls = class_of(left.element)
@@ -139,9 +148,9 @@ class OperatorReader(ABC):
     def unary(self, node: ast.AST, python: type[ast.AST], operand: Value) -> Value:
         evaluate, op = _UNARY[python]
         if isinstance(operand, Static):
-            return of_object(evaluate(operand.value), self.source.span(node))
+            return self.known(node, evaluate, operand.value)
         if not isinstance(operand, EXPRESSIONS):
-            self.fail(node, f"expected {op.expects}, found {describe(operand)}")
+            self.fail(node, f"expected {op.expects}, found {describe(operand)}, e.g. its field")
         if python is ast.Not and operand.type is not Type.BOOL:
             self.fail(node, f"expected a condition after `not`, found {describe(operand)}, e.g. `x == 0`")
         return apply(op, (operand,), self.source.span(node))
@@ -200,6 +209,11 @@ class OperatorReader(ABC):
     def operation(self, node: ast.Call, function: object, arguments: Sequence[Value]) -> Value:
         """A function of intrinsics.py: its row of the table, on every scalar of the operands."""
         op, span = OPERATIONS[function], self.source.span(node)
+        examples = {1: f"{op}(x)", 2: f"{op}imum(a, b)", 3: "select(a < b, a, b)"}
+        wanted = 3 if op is ops.SELECT else 2 if op in (ops.MIN, ops.MAX, ops.BITCAST) else 1
+        if len(arguments) != wanted:
+            example = "bitcast(U32, x)" if op is ops.BITCAST else examples[wanted]
+            self.fail(node, f"expected {wanted} argument(s), found {len(arguments)}, e.g. `{example}`")
         if op is ops.BITCAST:
             to = arguments[0]
             if not (isinstance(to, Static) and isinstance(to.value, type) and issubclass(to.value, Scalar)):
@@ -207,6 +221,9 @@ class OperatorReader(ABC):
             operand = lift(arguments[1], span)
             if not isinstance(operand, EXPRESSIONS):
                 self.fail(node, f"expected a scalar to bitcast, found {describe(operand)}, e.g. `bitcast(U32, x)`")
+            if not ops.can_bitcast(operand.type, to.value.type):
+                self.fail(node, f"expected another type of {to.value.type}'s size to bitcast, found {operand.type}, "
+                                f"e.g. `{to.value.type}(x)`")  # fmt: skip
             return convert(op, operand, to.value.type, span)
         if op is ops.SELECT:
             condition = lift(arguments[0], span)
@@ -229,6 +246,10 @@ class OperatorReader(ABC):
             value = lift(value, self.source.span(node))
         if isinstance(value, Static):
             if cls.type in (Type.U8, Type.U16) and isinstance(value.value, int):
+                if value.value >> cls.type.bits:
+                    self.fail(
+                        node, f"expected a literal that fits {cls.type}, found {value.value}, e.g. `{cls.type}(1)`"
+                    )
                 wide = self.literal(value.value, Type.U32, node)
                 return convert(ops.CAST, wide, cls.type, self.source.span(node))
             return self.literal(value.value, cls.type, node)

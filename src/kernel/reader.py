@@ -69,7 +69,14 @@ class Reader(ControlReader):
         return self.source.tree.name.strip("_")
 
     def function_value(self) -> Value:
-        flow = self.block(self.source.tree.body)
+        try:
+            flow = self.block(self.source.tree.body)
+        except RecursionError:
+            self.fail(
+                self.source.tree,
+                f"expected fewer calls and early returns inside each other than {self.source.tree.name!r} has, "
+                "e.g. a loop instead of recursion",
+            )
         if self.result_slot is None:
             return self.result
         if flow is Flow.FALLS and self.result_slot != Static(None):
@@ -137,7 +144,10 @@ class Reader(ControlReader):
             case ast.Continue():
                 return self.continue_loop()
             case ast.Assert():
-                self.fail(node, "expected no `assert` in a kernel: check on the host, before the launch")
+                self.fail(
+                    node,
+                    "expected no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
+                )
             case ast.Raise() | ast.Try():
                 self.fail(node, "expected no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag")
             case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
@@ -160,7 +170,10 @@ class Reader(ControlReader):
                 self.bind(name, value, span)
             case ast.Tuple(elts=targets):
                 if not isinstance(value, TupleValue) or len(value.items) != len(targets):
-                    self.fail(target, f"expected {len(targets)} values to unpack, found {describe(value)}")
+                    self.fail(
+                        target,
+                        f"expected {len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`",
+                    )
                 held = self.held("part", value, span)  # `a, b = b, a` reads both before it writes either
                 assert isinstance(held, TupleValue)
                 for inner, item in zip(targets, held.items, strict=True):

@@ -7,7 +7,7 @@ IR; structs, enums and tuples are Python-side groupings of those, so that nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import Enum
+from enum import Enum, EnumMeta
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
@@ -219,6 +219,11 @@ def shape(value: Value) -> object:
             return value.type
         case _:
             return value  # a method or the like: only itself will do
+
+
+def first_member(cls: EnumMeta) -> str:
+    """The name of an enum's first member, for examples in messages."""
+    return next(iter(cls.__members__))
 
 
 def run_time_form(name: str, value: Value) -> str:

@@ -1,0 +1,66 @@
+"""What mypy and pyright must object to, and nothing else: the lines marked `# E: mypy's code, pyright's rule`."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "tests" / "type_errors"
+FILES = sorted(str(path.relative_to(ROOT)) for path in FOLDER.glob("*.py"))
+MARK = re.compile(r"# E: (?P<mypy>[\w-]+), (?P<pyright>\w+)$")
+MYPY = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): error: .*\[(?P<code>[\w-]+)\]$")
+
+# file, line, code
+Finding = tuple[str, int, str]
+
+
+def marked(checker: str) -> list[Finding]:
+    """What a checker is expected to find."""
+    return [
+        (file, number, match[checker])
+        for file in FILES
+        for number, line in enumerate((ROOT / file).read_text().splitlines(), 1)
+        if (match := MARK.search(line))
+    ]
+
+
+def run(*command: str) -> str:
+    """A checker's words. It ends with 1 where it finds errors; anything else is a failure of its own."""
+    done = subprocess.run([sys.executable, "-m", *command, *FILES], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
+
+
+def found_by_mypy() -> list[Finding]:
+    lines = [
+        line
+        for line in run("mypy", "--strict", "--no-pretty", "--no-error-summary").splitlines()
+        if ": note: " not in line
+    ]
+    matches = [MYPY.match(line) for line in lines]
+    assert all(matches), lines
+    return [(match["file"], int(match["line"]), match["code"]) for match in matches if match]
+
+
+def found_by_pyright() -> list[Finding]:
+    report = json.loads(run("pyright", "--outputjson"))
+    return [
+        (str(Path(found["file"]).relative_to(ROOT)), found["range"]["start"]["line"] + 1, found.get("rule", ""))
+        for found in report["generalDiagnostics"]
+    ]
+
+
+def test_there_is_something_to_find() -> None:
+    assert len(marked("mypy")) >= 30
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_checker_finds_what_is_marked_and_nothing_else(checker: str) -> None:
+    found = found_by_mypy() if checker == "mypy" else found_by_pyright()
+    assert sorted(found) == sorted(marked(checker))

@@ -1,0 +1,91 @@
+"""Words of the algorithms and scalars, taken for each other."""
+
+from __future__ import annotations
+
+from gpusort.algos.bitonic import ComparisonDistance
+from gpusort.types.indices import ElementIndex, Pass, SortOrder, Stage, ThreadId
+from gpusort.types.memory import Storage, Workgroup
+from gpusort.types.scalars import F32, I32, U8, U32, U64, Bool
+
+
+def right(stage: Stage, pass_: Pass, data: Storage[U32], count: U32) -> U32:
+    distance = ComparisonDistance.of(stage, pass_)
+    return data[distance.lower_of(ThreadId(count)).value] + (count >> 1) * 2
+
+
+def stage_for_pass(stage: Stage, pass_: Pass) -> ComparisonDistance:
+    return ComparisonDistance.of(pass_, stage)  # E: arg-type, reportArgumentType
+
+
+def stage_minus_pass(stage: Stage, pass_: Pass) -> U32:
+    return stage - pass_  # E: operator, reportOperatorIssue
+
+
+def element_for_thread(distance: ComparisonDistance, element: ElementIndex) -> ElementIndex:
+    return distance.lower_of(element)  # E: arg-type, reportArgumentType
+
+
+def scalars_of_two_types(a: U32, b: I32) -> U32:
+    return a + b  # E: operator, reportOperatorIssue
+
+
+def wide_and_narrow(a: U64, b: U32) -> U64:
+    return a & b  # E: operator, reportOperatorIssue
+
+
+def shift_by_the_wrong_type(a: U64, b: U64) -> U64:
+    return a << b  # E: operator, reportOperatorIssue
+
+
+def division_of_signed(a: I32, b: I32) -> I32:
+    return a // b  # E: operator, reportOperatorIssue
+
+
+def negative_unsigned(a: U32) -> U32:
+    return -a  # E: operator, reportOperatorIssue
+
+
+def arithmetic_on_bytes(a: U8, b: U8) -> U8:
+    return a + b  # E: operator, reportOperatorIssue
+
+
+def fraction_of_integers(a: U32, b: U32) -> F32:
+    return a / b  # E: operator, reportOperatorIssue
+
+
+def python_bool(a: U32, b: U32) -> Bool:
+    return not a < b  # E: return-value, reportReturnType
+
+
+def index_by_a_stage(data: Storage[U32], stage: Stage) -> U32:
+    return data[stage]  # E: index, reportArgumentType
+
+
+def store_another_type(data: Storage[U32], value: U64) -> None:
+    data[0] = value  # E: assignment, reportArgumentType
+
+
+def atomic_on_floats(data: Storage[F32]) -> None:
+    data.atomic_add(0, U32(1))  # E: misc, reportAttributeAccessIssue
+
+
+def first_of(data: Storage[U32]) -> U32:
+    return data[0]
+
+
+def workgroup_for_storage(tile: Workgroup[U32]) -> U32:
+    return first_of(tile)  # E: arg-type, reportArgumentType
+
+
+def change_a_frozen_struct(stage: Stage) -> None:
+    stage.value = U32(1)  # E: misc, reportAttributeAccessIssue
+
+
+def bool_for_order() -> SortOrder:
+    return True  # E: return-value, reportReturnType
+
+
+def forgotten_case(order: SortOrder) -> U32:  # E: return, reportReturnType
+    match order:  # E: exhaustive-match, reportMatchNotExhaustive
+        case SortOrder.ASCENDING:
+            return U32(0)
