@@ -17,3 +17,7 @@ def target(request: pytest.FixtureRequest) -> str:
     except TargetUnavailableError as error:
         pytest.skip(str(error))
     return name
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files of generated text anew")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,19 @@ from gpusort.targets.cuda_compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.indices import ScanKind, SortOrder
-from gpusort.types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Count, Maximum, Minimum, MinMax, Product, Sum
+from gpusort.types.monoids import (
+    AllTrue,
+    AnyTrue,
+    ArgMax,
+    ArgMin,
+    Count,
+    Maximum,
+    Minimum,
+    MinMax,
+    Monoid,
+    Product,
+    Sum,
+)
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
 
 DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
@@ -36,7 +49,8 @@ def sorts(dtype: str) -> Iterator[Schedule]:
 def reductions(dtype: str) -> Iterator[Schedule]:
     policy = ReducePolicy(group_size=64, items=2, groups=4, subgroups=True)
     key = key_for(dtype)
-    for monoid in (Minimum(key), Maximum(key), MinMax(key), ArgMin(key), ArgMax(key), AnyTrue(key), AllTrue(key)):
+    monoids: list[Monoid[Any, Any]] = [Minimum(key), Maximum(key), MinMax(key), ArgMin(key), ArgMax(key)]
+    for monoid in (*monoids, AnyTrue(key), AllTrue(key)):
         yield reduce_rows(monoid, 1, 5000, policy)
     try:
         number = number_for(dtype)

@@ -32,7 +32,7 @@ def marked(checker: str) -> list[Finding]:
 
 def run(*command: str) -> str:
     """A checker's words. It ends with 1 where it finds errors; anything else is a failure of its own."""
-    done = subprocess.run([sys.executable, "-m", *command, *FILES], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 
@@ -40,7 +40,7 @@ def run(*command: str) -> str:
 def found_by_mypy() -> list[Finding]:
     lines = [
         line
-        for line in run("mypy", "--strict", "--no-pretty", "--no-error-summary").splitlines()
+        for line in run("mypy", "--strict", "--no-pretty", "--no-error-summary", *FILES).splitlines()
         if ": note: " not in line
     ]
     matches = [MYPY.match(line) for line in lines]
@@ -49,7 +49,7 @@ def found_by_mypy() -> list[Finding]:
 
 
 def found_by_pyright() -> list[Finding]:
-    report = json.loads(run("pyright", "--outputjson"))
+    report = json.loads(run("pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(FOLDER)))
     return [
         (str(Path(found["file"]).relative_to(ROOT)), found["range"]["start"]["line"] + 1, found.get("rule", ""))
         for found in report["generalDiagnostics"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from gpusort.algos.bitonic import bitonic_sort, bitonic_step
-from gpusort.algos.reduce import reduction
+from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.types.indices import Pass, SortOrder, Stage
@@ -117,4 +117,4 @@ class NoIdentity:
 
 
 def monoid_without_identity() -> Schedule:
-    return reduction(NoIdentity(), 1, 256, ReducePolicy())  # E: arg-type, reportArgumentType
+    return reduce_rows(NoIdentity(), 1, 256, ReducePolicy())  # E: arg-type, reportArgumentType

@@ -14,43 +14,46 @@ def right(stage: Stage, pass_: Pass, data: Storage[U32], count: U32) -> U32:
 
 
 def stage_for_pass(stage: Stage, pass_: Pass) -> ComparisonDistance:
-    return ComparisonDistance.of(pass_, stage)  # E: arg-type, reportArgumentType
+    return ComparisonDistance.of(
+        pass_,  # E: arg-type, reportArgumentType
+        stage,  # E: arg-type, reportArgumentType
+    )
 
 
-def stage_minus_pass(stage: Stage, pass_: Pass) -> U32:
-    return stage - pass_  # E: operator, reportOperatorIssue
+def stage_minus_pass(stage: Stage, pass_: Pass) -> None:
+    _ = stage - pass_  # E: operator, reportOperatorIssue
 
 
 def element_for_thread(distance: ComparisonDistance, element: ElementIndex) -> ElementIndex:
     return distance.lower_of(element)  # E: arg-type, reportArgumentType
 
 
-def scalars_of_two_types(a: U32, b: I32) -> U32:
-    return a + b  # E: operator, reportOperatorIssue
+def scalars_of_two_types(a: U32, b: I32) -> None:
+    _ = a + b  # E: operator, reportOperatorIssue
 
 
-def wide_and_narrow(a: U64, b: U32) -> U64:
-    return a & b  # E: operator, reportOperatorIssue
+def wide_and_narrow(a: U64, b: U32) -> None:
+    _ = a & b  # E: operator, reportOperatorIssue
 
 
-def shift_by_the_wrong_type(a: U64, b: U64) -> U64:
-    return a << b  # E: operator, reportOperatorIssue
+def shift_by_the_wrong_type(a: U64, b: U64) -> None:
+    _ = a << b  # E: operator, reportOperatorIssue
 
 
-def division_of_signed(a: I32, b: I32) -> I32:
-    return a // b  # E: operator, reportOperatorIssue
+def division_of_signed(a: I32, b: I32) -> None:
+    _ = a // b  # E: operator, reportOperatorIssue
 
 
-def negative_unsigned(a: U32) -> U32:
-    return -a  # E: operator, reportOperatorIssue
+def negative_unsigned(a: U32) -> None:
+    _ = -a  # E: operator, reportOperatorIssue
 
 
-def arithmetic_on_bytes(a: U8, b: U8) -> U8:
-    return a + b  # E: operator, reportOperatorIssue
+def arithmetic_on_bytes(a: U8, b: U8) -> None:
+    _ = a + b  # E: operator, reportOperatorIssue
 
 
-def fraction_of_integers(a: U32, b: U32) -> F32:
-    return a / b  # E: operator, reportOperatorIssue
+def fraction_of_integers(a: U32, b: U32) -> None:
+    _ = a / b  # E: operator, reportOperatorIssue
 
 
 def python_bool(a: U32, b: U32) -> Bool:

@@ -1,0 +1,80 @@
+"""What is generated for a few kernels, to the letter: a change of it shows in a diff. `--update-golden` writes it anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.radix import radix_sort
+from gpusort.algos.reduce import reduce_rows
+from gpusort.kernel.ir import Program
+from gpusort.kernel.launch import Schedule
+from gpusort.kernel.listing import listing
+from gpusort.kernel.specialise import specialise
+from gpusort.targets.cpu_text import module_text
+from gpusort.targets.cuda_text import kernel_text
+from gpusort.targets.wgsl_kernel import written
+from gpusort.types.dtypes import key_for, number_for
+from gpusort.types.indices import SortOrder
+from gpusort.types.monoids import ArgMin, Sum
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def ir(program: Program) -> str:
+    """Without the lines of the source: they move with every edit above them."""
+    return re.sub(r"^ *\d+  ", "", listing(program), flags=re.MULTILINE)
+
+
+def cpu(program: Program) -> str:
+    """Without the stamp of the helpers' own source."""
+    return re.sub(r"Helpers: \w+", "Helpers: …", module_text(program))
+
+
+def cuda(program: Program) -> str:
+    return kernel_text(program).source
+
+
+def wgsl(program: Program) -> str:
+    return written(program)[1].text
+
+
+FORMS: dict[str, Callable[[Program], str]] = {"ir": ir, "cpu": cpu, "cuda": cuda, "wgsl": wgsl}
+
+
+def bitonic(dtype: str) -> Schedule:
+    return bitonic_sort(key_for(dtype), 1, 5000, SortOrder.ASCENDING, BitonicPolicy(256, 64, 2))
+
+
+PROGRAMS: dict[str, tuple[Callable[[], Schedule], str]] = {
+    "bitonic_step_u32": (lambda: bitonic("u4"), "bitonic_step"),
+    "bitonic_step_f32": (lambda: bitonic("f4"), "bitonic_step"),
+    "bitonic_tile_u64": (lambda: bitonic("u8"), "bitonic_tile"),
+    "reduce_sum_f32": (lambda: reduce_rows(Sum(number_for("f4")), 1, 99, ReducePolicy(64, 2, 1, True)), "reduce_row"),
+    "reduce_argmin_f32": (lambda: reduce_rows(ArgMin(key_for("f4")), 1, 99, ReducePolicy(64, 2, 1)), "reduce_row"),
+    "radix_scatter_u32": (
+        lambda: radix_sort(key_for("u4"), 99, SortOrder.ASCENDING, RadixPolicy(4, 64, 2), 8),
+        "radix_scatter",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_generated_text(name: str, form: str, request: pytest.FixtureRequest) -> None:
+    make, kernel = PROGRAMS[name]
+    launch = next(launch for launch in make().launches if launch.kernel.name == kernel)
+    text = FORMS[form](specialise(launch).program)
+    path = GOLDEN / f"{name}.{form}.txt"
+    if request.config.getoption("--update-golden"):
+        path.write_text(text)
+    assert text == path.read_text(), f"{path.name} differs; see `pytest --update-golden` and the diff"
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {path.name for path in GOLDEN.iterdir()} == {f"{n}.{f}.txt" for n in PROGRAMS for f in FORMS}
