@@ -51,8 +51,8 @@ class Monoid(Protocol[E, S]):
 
 
 @attrs.frozen
-class Sum(Generic[E, N]):
-    """The sum; integers in 64 bits, modulo two to the 64."""
+class _OfNumbers(Generic[E, N]):
+    """What monoids over numbers share."""
 
     number: Numeric[E, N]
 
@@ -64,35 +64,27 @@ class Sum(Generic[E, N]):
     def state(self) -> type[N]:
         return self.number.state
 
-    def identity(self) -> N:
-        return self.number.state(0)
-
     def lift(self, element: E, index: U32) -> N:
         return self.number.to_number(element)
+
+
+@attrs.frozen
+class Sum(_OfNumbers[E, N]):
+    """The sum; integers in 64 bits, modulo two to the 64."""
+
+    def identity(self) -> N:
+        return self.number.state(0)
 
     def combine(self, a: N, b: N) -> N:
         return a + b
 
 
 @attrs.frozen
-class Product(Generic[E, N]):
+class Product(_OfNumbers[E, N]):
     """The product; integers in 64 bits, modulo two to the 64."""
-
-    number: Numeric[E, N]
-
-    @property
-    def element(self) -> type[E]:
-        return self.number.element
-
-    @property
-    def state(self) -> type[N]:
-        return self.number.state
 
     def identity(self) -> N:
         return self.number.state(1)
-
-    def lift(self, element: E, index: U32) -> N:
-        return self.number.to_number(element)
 
     def combine(self, a: N, b: N) -> N:
         return a * b
@@ -113,8 +105,8 @@ class RankedKey(SortableKey[E, W], Protocol[E, W]):
 
 
 @attrs.frozen
-class Minimum(Generic[E, W]):
-    """The least element's word, counted from the first NaN: a NaN or NaT anywhere is the result, as in NumPy."""
+class _OfKeys(Generic[E, W]):
+    """What monoids over ordered elements share."""
 
     key: RankedKey[E, W]
 
@@ -122,9 +114,19 @@ class Minimum(Generic[E, W]):
     def element(self) -> type[E]:
         return self.key.element
 
+
+@attrs.frozen
+class _Extremum(_OfKeys[E, W]):
+    """Those whose state is a word."""
+
     @property
     def state(self) -> type[W]:
         return self.key.word
+
+
+@attrs.frozen
+class Minimum(_Extremum[E, W]):
+    """The least element's word, counted from the first NaN: a NaN or NaT anywhere is the result, as in NumPy."""
 
     def identity(self) -> W:
         return self.key.word((1 << self.key.word.type.bits) - 1)
@@ -137,18 +139,8 @@ class Minimum(Generic[E, W]):
 
 
 @attrs.frozen
-class Maximum(Generic[E, W]):
+class Maximum(_Extremum[E, W]):
     """The greatest element's word; NaN and NaT are the greatest."""
-
-    key: RankedKey[E, W]
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
-
-    @property
-    def state(self) -> type[W]:
-        return self.key.word
 
     def identity(self) -> W:
         return self.key.word(0)
@@ -169,14 +161,8 @@ class Extremes(Generic[W]):
 
 
 @attrs.frozen
-class MinMax(Generic[E, W]):
+class MinMax(_OfKeys[E, W]):
     """Both extremes in one reading: `low` counts as Minimum's state does, `high` as Maximum's."""
-
-    key: RankedKey[E, W]
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
 
     @property
     def state(self) -> type[Extremes[W]]:
@@ -204,14 +190,8 @@ class Ranked(Generic[W]):
 
 
 @attrs.frozen
-class ArgMin(Generic[E, W]):
-    """Where the least element stands; the first of equals, and the first NaN before anything else."""
-
-    key: RankedKey[E, W]
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
+class _Place(_OfKeys[E, W]):
+    """Those that tell where an element stands: the first of the least rank."""
 
     @property
     def state(self) -> type[Ranked[W]]:
@@ -219,48 +199,32 @@ class ArgMin(Generic[E, W]):
 
     def identity(self) -> Ranked[W]:
         return Ranked(self.key.word((1 << self.key.word.type.bits) - 1), U32(0xFFFFFFFF))
+
+    def combine(self, a: Ranked[W], b: Ranked[W]) -> Ranked[W]:
+        return a if a.precedes(b) else b
+
+
+@attrs.frozen
+class ArgMin(_Place[E, W]):
+    """Where the least element stands; the first of equals, and the first NaN before anything else."""
 
     def lift(self, element: E, index: U32) -> Ranked[W]:
         return Ranked(self.key.to_rank(element) - self.key.word(self.key.last) - 1, index)
 
-    def combine(self, a: Ranked[W], b: Ranked[W]) -> Ranked[W]:
-        return a if a.precedes(b) else b
-
 
 @attrs.frozen
-class ArgMax(Generic[E, W]):
+class ArgMax(_Place[E, W]):
     """Where the greatest element stands; the first of equals, and the first NaN before anything else."""
-
-    key: RankedKey[E, W]
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
-
-    @property
-    def state(self) -> type[Ranked[W]]:
-        return Ranked[self.key.word]  # type: ignore[name-defined]  # the alias is made from a class known at run time
-
-    def identity(self) -> Ranked[W]:
-        return Ranked(self.key.word((1 << self.key.word.type.bits) - 1), U32(0xFFFFFFFF))
 
     def lift(self, element: E, index: U32) -> Ranked[W]:
         return Ranked(~self.key.to_rank(element), index)
 
-    def combine(self, a: Ranked[W], b: Ranked[W]) -> Ranked[W]:
-        return a if a.precedes(b) else b
-
 
 @attrs.frozen
-class AnyTrue(Generic[E, W]):
+class AnyTrue(_OfKeys[E, W]):
     """1 where an element is not zero, else 0. NaN is not zero."""
 
-    key: RankedKey[E, W]
     state: type[U32] = U32
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
 
     def identity(self) -> U32:
         return U32(0)
@@ -273,15 +237,10 @@ class AnyTrue(Generic[E, W]):
 
 
 @attrs.frozen
-class AllTrue(Generic[E, W]):
+class AllTrue(_OfKeys[E, W]):
     """1 where no element is zero, else 0. NaN is not zero."""
 
-    key: RankedKey[E, W]
     state: type[U32] = U32
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
 
     def identity(self) -> U32:
         return U32(1)
