@@ -1,4 +1,4 @@
-"""What is generated for a few kernels, to the letter: a change of it shows in a diff. `--update-golden` writes it anew."""
+"""What is generated for a few kernels, to the letter, so that a change shows. `--update-golden` writes it anew."""
 
 from __future__ import annotations
 

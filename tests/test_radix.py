@@ -64,6 +64,8 @@ def quick_target(target: str) -> str:
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_portable_form(quick_target: str, dtype: str, order: SortOrder) -> None:
+    if quick_target == "cpu" and dtype not in ("u1", "u4", "f4", "i8"):
+        pytest.skip("each dtype compiles for seconds there, and these four have every word size and kind of key")
     policy = policy_for(quick_target, subgroups=True)
     for length in LENGTHS:
         x = random_bits(dtype, length)

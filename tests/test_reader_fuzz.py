@@ -1,0 +1,82 @@
+"""Random kernels, as CPython runs them and as the simulator runs what the reader has made of them: bit for bit."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpusort.kernel.kernel import Kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.targets import registry
+from gpusort.types.scalars import U32
+from tests.reader_programs import RESULT_COUNT, Writer
+
+SubjectKernel = Kernel[Buffer[U32], Buffer[U32], U32]
+DATA = (3, (1 << 31) + 5, 0, 77)
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kernels")
+
+
+def kernel_of(text: str, folder: Path) -> SubjectKernel:
+    """The kernel of a module with this text, in a file of its own: the reader wants a source."""
+    name = f"random_kernel_{next(_numbers)}"
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # the types of a struct's fields are looked up there
+    spec.loader.exec_module(module)
+    subject: SubjectKernel = module.subject
+    return subject
+
+
+def run(subject: SubjectKernel, target: str, number: int) -> npt.NDArray[np.uint32]:
+    count = len(DATA) * RESULT_COUNT
+    data, out = Buffer("data", U32, len(DATA), Role.INPUT), Buffer("out", U32, count, Role.INOUT)
+    schedule = Schedule((data, out), (subject.launch(Grid(1, len(DATA)), data, out, U32(number)),))
+    found = np.zeros(count, np.uint32)
+    registry.target(target).run(schedule, {"data": np.array(DATA, np.uint32), "out": found})
+    return found
+
+
+def one_nan(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """With one word for every NaN: which of them an operation gives is not defined."""
+    return np.where((words & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000), np.uint32(0x7FC00000), words)
+
+
+def require_agreement(random: Random, number: int, folder: Path, target: str) -> None:
+    text = Writer(random).module()
+    subject = kernel_of(text, folder)
+    expected, found = run(subject, "python", number), run(subject, target, number)
+    np.testing.assert_array_equal(one_nan(found), one_nan(expected), err_msg=text)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(random=st.randoms(use_true_random=False), number=st.integers(0, (1 << 32) - 1))
+def test_the_simulator_runs_what_cpython_runs(random: Random, number: int, folder: Path) -> None:
+    require_agreement(random, number, folder, "simulator")
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_larger_kernels_on_the_simulator(seed: int, folder: Path) -> None:
+    require_agreement(Random(seed), seed * 2654435761 % (1 << 32), folder, "simulator")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_for_the_cpu(seed: int, folder: Path) -> None:
+    require_agreement(Random(seed), seed * 2654435761 % (1 << 32), folder, "cpu")
