@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -30,4 +31,5 @@ def test_sort(benchmark: BenchmarkFixture, target: str, dtype: str, size: int) -
     def sort() -> Any:
         return gpusort.sort(x, target=target)
 
-    np.testing.assert_array_equal(benchmark(sort), np.sort(x))
+    found: npt.NDArray[Any] = benchmark(sort)
+    np.testing.assert_array_equal(found, np.sort(x))
