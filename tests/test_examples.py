@@ -37,4 +37,10 @@ def test_the_simulator_reports_the_race_with_both_lines() -> None:
 
 
 def test_no_example_is_forgotten() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"ipv4_key", "log_sum_exp", "own_kernel", "race"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {
+        "ipv4_key",
+        "log_sum_exp",
+        "mistakes",
+        "own_kernel",
+        "race",
+    }

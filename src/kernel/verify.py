@@ -7,7 +7,7 @@ have been.
 from __future__ import annotations
 
 from ..types import ops
-from ..types.layout import Type
+from ..types.layout import Type, bounds
 from ..types.ops import AtomicOp, SubgroupOp
 from . import ir
 from .span import Span
@@ -22,6 +22,16 @@ def verify(program: ir.Program) -> None:
     _Verifier(program).block(program.body, in_loop=False)
 
 
+def _fits(constant: ir.Const) -> bool:
+    """Whether a constant's Python value is one of its type."""
+    if constant.type is Type.BOOL:
+        return isinstance(constant.value, bool)
+    if constant.type.is_float:
+        return isinstance(constant.value, float)
+    low, high = bounds(constant.type)
+    return isinstance(constant.value, int) and not isinstance(constant.value, bool) and low <= constant.value <= high
+
+
 class _Verifier:
     def __init__(self, program: ir.Program) -> None:
         self.program = program
@@ -30,6 +40,11 @@ class _Verifier:
         self.parameters = set(program.parameters)
         names = [memory.name for memory in program.memories]
         self.require(len(set(names)) == len(names), program.span, "memories have names of their own", str(names))
+        for memory in program.memories:
+            has_length = memory.length is not None and memory.length >= 1
+            storage = memory.space is ir.Space.STORAGE
+            rule = f"{memory.space.value} memory comes {'without' if storage else 'with'} a length"
+            self.require(memory.length is None if storage else has_length, program.span, rule, str(memory.length))
         self.require(program.group_size >= 1, program.span, "a group has an invocation", str(program.group_size))
 
     def require(self, holds: bool, span: Span, rule: str, found: str) -> None:
@@ -41,8 +56,7 @@ class _Verifier:
     def expression(self, node: ir.Expression, expected: Type | None = None) -> None:
         match node:
             case ir.Const():
-                fits = isinstance(node.value, bool) if node.type is Type.BOOL else not isinstance(node.value, bool)
-                self.require(fits, node.span, f"a {node.type} constant holds a {node.type}", repr(node.value))
+                self.require(_fits(node), node.span, f"a {node.type} constant holds a {node.type}", repr(node.value))
             case ir.Read():
                 self.require(node.variable in self.variables, node.span, "a variable is declared", node.variable.name)
             case ir.Argument():
@@ -107,6 +121,7 @@ class _Verifier:
                 self.block(node.otherwise, in_loop)
             case ir.For():
                 self.variable(node.variable, node.span)
+                self.require(node.variable.type is Type.U32, node.span, "a loop counts in U32", str(node.variable.type))
                 for bound in (node.start, node.stop, node.step):
                     self.expression(bound, Type.U32)
                 self.block(node.body, in_loop=True)
