@@ -15,7 +15,7 @@ demo: $(READY)
 	@$(PYTHON) -m gpusort demo
 
 test: $(READY)
-	$(PYTHON) -m pytest -n $(JOBS) --durations=10 --benchmark-disable --cov --cov-report=term $(ARGS)
+	$(PYTHON) -m pytest -n $(JOBS) --durations=10 --benchmark-disable $(ARGS)
 
 check: $(READY)
 	$(PYTHON) -m ruff check
@@ -30,6 +30,7 @@ bench: $(READY)
 docs: $(READY)
 	$(PYTHON) -m pytest tests/test_docs.py $(ARGS)
 
+# Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
 	$(PYTHON) -m pytest -n $(JOBS) --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
 	@echo "lines in their place: htmlcov/index.html"
