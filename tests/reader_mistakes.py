@@ -12,7 +12,7 @@ import attrs
 
 from gpusort.kernel.kernel import kernel
 from gpusort.types.indices import SortOrder, Stage
-from gpusort.types.intrinsics import bitcast, count_ones, dynamic_range, minimum
+from gpusort.types.intrinsics import bitcast, count_ones, dynamic_range, minimum, select
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, U8, U32, U64, Bool
 
@@ -456,3 +456,44 @@ def shuffles_an_array(cx, data: Storage[U32], p: Params):
 @kernel
 def unpacks_too_much(cx, data: Storage[U32], p: Params):
     a, b = p.n, p.n, p.n  # <-
+
+
+@kernel
+def negates_unsigned(cx, data: Storage[U32], p: Params):
+    data[0] = -p.n  # <-
+
+
+@kernel
+def selects_by_a_number(cx, data: Storage[U32], p: Params):
+    data[0] = select(p.n, p.n, p.n)  # <-
+
+
+@kernel
+def converts_a_float(cx, data: Storage[U32], p: Params):
+    data[0] = U32(F32(p.n))  # <-
+
+
+@kernel
+def stores_a_number_for_a_pair(cx, data: Storage[U32], p: Params):
+    pairs: Registers[Pair] = Registers(Pair, 4)
+    pairs[0] = p.n  # <-
+
+
+@kernel
+def number_for_an_order(cx, data: Storage[U32], p: Params):
+    data[0] = Params(p.n, p.n, p.stage).n  # <-
+
+
+@attrs.frozen
+class Plan:
+    passes: int
+
+
+@kernel
+def number_for_a_python_int(cx, data: Storage[U32], p: Params):
+    data[0] = U32(Plan(p.n).passes)  # <-
+
+
+@kernel
+def loads_with_a_value(cx, data: Storage[U32], p: Params):
+    data[0] = data.atomic_load(0, p.n)  # <-

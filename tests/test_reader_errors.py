@@ -25,7 +25,7 @@ MESSAGES = {
     "literal_too_large": "expected a literal that fits U32 (0 to 4294967295), found 4294967296, e.g. `U32(1)`",
     "float_beside_integer": "expected U32 beside U32, found 0.5, e.g. `U32(1)`",
     "indexes_by_a_stage": "expected a U32 index, found a Stage, e.g. `data[thread.value]`",
-    "stores_a_float": "expected U32 to store, found a F32, e.g. `U32(x)`",
+    "stores_a_float": "expected U32 to store, found a F32, e.g. `bitcast(U32, x)`",
     "stores_a_python_int": "expected U32 to store, found the compile-time value 1, e.g. `U32(x)`",
     "slices": "expected one index instead of a slice, e.g. a loop over `data[i]`",
     "chained_comparison": "expected one comparison at a time, e.g. `low <= x and x < high`",
@@ -33,7 +33,7 @@ MESSAGES = {
     "number_as_condition": "expected a condition, found a U32, e.g. `x != 0`",
     "not_of_a_number": "expected a condition after `not`, found a U32, e.g. `x == 0`",
     "power": "expected an operator of the kernel language, e.g. `x * x` instead of `x ** 2`",
-    "true_division": "expected two floats of one type for `div`, found U32 and U32; convert one, e.g. `U32(x)`",
+    "true_division": "expected two floats of one type for `div`, found U32 and U32; convert one, e.g. `F32(x)`",
     "division_by_zero": "expected a divisor other than zero, e.g. `x // 2`",
     "range_of_a_scalar": (
         "expected compile-time ints in `range`, found a U32, e.g. `for i in dynamic_range(U32(0), n):`"
@@ -122,6 +122,16 @@ MESSAGES = {
     ),
     "shuffles_an_array": "expected a scalar or a struct to shuffle, found an array, e.g. `cx.shuffle(pair, lane)`",
     "unpacks_too_much": "expected 2 values to unpack, found a tuple, e.g. `a, b = p.a, p.b`",
+    "negates_unsigned": "expected a signed number for `neg`, found U32; convert one, e.g. `I32(x)`",
+    "selects_by_a_number": (
+        "expected a Bool and two scalars of one type for `select`, found U32 and U32 and U32; convert one, "
+        "e.g. `select(a < b, a, b)`"
+    ),
+    "converts_a_float": "expected a value that converts to U32, found F32, e.g. `bitcast(U32, x)`",
+    "stores_a_number_for_a_pair": "expected Pair to store, found a U32, e.g. `Pair(low, high)`",
+    "number_for_an_order": ("expected SortOrder for `order` of Params, found a U32, e.g. `SortOrder.ASCENDING`"),
+    "number_for_a_python_int": "expected int for `passes` of Plan, found a U32, e.g. `8`",
+    "loads_with_a_value": "expected an index, e.g. `counts.atomic_load(i)`",
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

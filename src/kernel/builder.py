@@ -10,7 +10,7 @@ import numpy as np
 from ..types import ops
 from ..types.layout import Type
 from ..types.ops import Op
-from . import ir
+from . import examples, ir
 from .span import KernelError, Span
 
 # An operand that changes nothing: (operation, which side, value). Floats stay out: -0.0 + 0 is not -0.0.
@@ -28,8 +28,9 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
     """An operation, checked against its rule and folded where all operands are known."""
     result = op.rule([operand.type for operand in operands])
     if result is None:
-        found = " and ".join(str(operand.type) for operand in operands)
-        raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `U32(x)`")
+        types = [operand.type for operand in operands]
+        found, example = " and ".join(map(str, types)), examples.operand_of(op, types)
+        raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `{example}`")
     if op is ops.SELECT and isinstance(operands[0], ir.Const):
         return operands[1] if operands[0].value else operands[2]
     if op in (ops.FLOORDIV, ops.MOD) and isinstance(operands[1], ir.Const) and operands[1].value == 0:
@@ -56,7 +57,8 @@ def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expressi
         return operand
     allowed = ops.can_cast if op is ops.CAST else ops.can_bitcast
     if not allowed(operand.type, to):
-        raise KernelError(span, f"expected a value that converts to {to}, found {operand.type}, e.g. `{to}(U32(1))`")
+        example = examples.converted(operand.type, to)
+        raise KernelError(span, f"expected a value that converts to {to}, found {operand.type}, e.g. `{example}`")
     if isinstance(operand, ir.Const):
         value = ops.apply(op, _array(operand), to=to)
         return ir.Const(value.item(), to, span)

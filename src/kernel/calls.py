@@ -18,7 +18,7 @@ from ..types.layout import Type
 from ..types.memory import Registers
 from ..types.ops import AtomicOp, SubgroupOp
 from ..types.scalars import Scalar
-from . import access, ir
+from . import access, examples, ir
 from .builder import convert
 from .expressions import ExpressionReader
 from .span import Span
@@ -33,7 +33,6 @@ from .values import (
     StructValue,
     Value,
     describe,
-    first_member,
     lift,
     of_object,
     rebuild,
@@ -155,7 +154,7 @@ class CallReader(ExpressionReader):
                 value = lift(value, self.source.span(node))
             if not self.fits(value, expected):
                 wanted = getattr(expected, "__name__", str(expected))
-                example = f"{wanted}.{first_member(expected)}" if isinstance(expected, EnumMeta) else f"{wanted}(x)"
+                example = examples.element_of(expected, value)
                 self.fail(node, f"expected {wanted} for `{name}` of {cls.__name__}, found {describe(value)}, "
                                 f"e.g. `{example}`")  # fmt: skip
             made[name] = value
@@ -224,7 +223,9 @@ class CallReader(ExpressionReader):
         if len(node.args) != wanted or node.keywords:
             self.fail(
                 node,
-                "expected an index" + (" and a value" if wanted == 2 else "") + f", e.g. `counts.{callee.name}(i, x)`",
+                f"expected an index, e.g. `counts.{callee.name}(i)`"
+                if wanted == 1
+                else f"expected an index and a value, e.g. `counts.{callee.name}(i, x)`",
             )
         index = self.index(node.args[0])
         value = self.operand(node.args[1], Type.U32) if wanted == 2 else None

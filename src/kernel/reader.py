@@ -14,7 +14,7 @@ from types import FunctionType
 
 from ..types.elements import class_of, leaves
 from ..types.scalars import Scalar
-from . import access, ir
+from . import access, examples, ir
 from .builder import Builder
 from .control import ControlReader, Flow, Item
 from .source import Source, escapes, source_of
@@ -211,7 +211,8 @@ class Reader(ControlReader):
                 fits = issubclass(cls, Scalar)
         types = [part.type if isinstance(part, EXPRESSIONS) else None for part in parts(value)]
         if not fits or types != [leaf.type for leaf in leaves(array.element)]:
-            self.fail(node, f"expected {cls.__name__} to store, found {describe(value)}, e.g. `{cls.__name__}(x)`")
+            example = examples.element_of(array.element, value)
+            self.fail(node, f"expected {cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
         access.store(self.builder, array, index, value, self.source.span(node))
 
     # -- leaving ---------------------------------------------------------------------------------------
