@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+
+import gpusort
+from gpusort.types.errors import CapabilityError
+from tests.reference import DTYPES, assert_same_bits, sample, sorted_by_numpy, whole_numbers
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -36,11 +42,55 @@ def test_the_simulator_reports_the_race_with_both_lines() -> None:
     assert "data[cx.local_id] = tile[cx.group_size - 1 - cx.local_id]" in report
 
 
+@pytest.fixture(scope="module")
+def own_target() -> ModuleType:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler: `cc` is not here")
+    return load(EXAMPLES / "own_target.py")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("descending", [False, True])
+def test_a_target_of_ones_own_sorts_to_numpys_bits(own_target: ModuleType, dtype: str, descending: bool) -> None:
+    x = sample(dtype, 5000, seed=7)
+    found = gpusort.sort(x, descending=descending, stable=True, target=own_target.CTarget())
+    assert_same_bits(found, sorted_by_numpy(x, descending=descending))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_target_of_ones_own_reduces_as_numpy(own_target: ModuleType, dtype: str) -> None:
+    target, x, whole = own_target.CTarget(), sample(dtype, 5000, seed=7), whole_numbers(dtype, 5000)
+    assert gpusort.argmin(x, target=target) == np.argmin(x)
+    if not dtype.startswith("M"):  # dates have no sum
+        assert gpusort.sum(whole, target=target) == np.sum(whole)
+
+
+def test_an_operation_of_ones_own_runs_where_it_has_a_row(own_target: ModuleType) -> None:
+    example = load(EXAMPLES / "own_operation.py")
+    for where in (
+        gpusort.target("simulator"),
+        gpusort.target("python"),
+        own_target.CTarget({**own_target.ROWS, "multiply_high": example.C_ROW}),
+    ):
+        example.main(where)
+
+
+def test_an_operation_of_ones_own_is_refused_where_it_has_no_row(target: str) -> None:
+    example = load(EXAMPLES / "own_operation.py")
+    if target in ("simulator", "python"):
+        pytest.skip(f"target {target!r} needs no row")
+    expected = rf"own_operation\.py:\d+: target '{target}' has no operation 'multiply_high'"
+    with pytest.raises(CapabilityError, match=expected):
+        example.main(gpusort.target(target))
+
+
 def test_no_example_is_forgotten() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {
         "ipv4_key",
         "log_sum_exp",
         "mistakes",
         "own_kernel",
+        "own_operation",
+        "own_target",
         "race",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,28 +31,58 @@ def policy_for(name: str, subgroups: bool) -> RadixPolicy:
     return RadixPolicy(4, GROUP, ITEMS, strand, subgroups, looks=2, count_group=GROUP, count_items=2, copies=2)
 
 
+def hard_words(dtype: str) -> Array:
+    """The ends of the order and of its halves; for floats both zeros and infinities, and NaNs of both signs."""
+    size = np.dtype(dtype).itemsize
+    half = 1 << (8 * size - 1)
+    found = [0, 1, half - 1, half, half + 1, 2 * half - 1]
+    if np.dtype(dtype).kind == "f":
+        infinity = int(np.array(np.inf, dtype).view(f"u{size}"))
+        found += [sign + infinity + change for sign in (0, half) for change in (-1, 0, 1)]
+    return np.array(found, f"u{size}").view(dtype)
+
+
 def random_bits(dtype: str, length: int, few: bool = False) -> Array:
-    """Any bits at all: for floats, NaNs of both signs, infinities, subnormals and both zeros are among them."""
+    """Any bits at all, and a quarter of them hard ones; or a few different elements, many times."""
     rng = np.random.default_rng(length + few)
-    bits = rng.integers(0, 2 if few else 256, length * np.dtype(dtype).itemsize, dtype=np.uint8) * (255 if few else 1)
-    return bits.view(dtype)
+    hard = hard_words(dtype)
+    if few:
+        return hard[rng.integers(0, len(hard), length)]
+    x = rng.integers(0, 256, length * np.dtype(dtype).itemsize, dtype=np.uint8).view(dtype)
+    return np.where(rng.random(length) < 0.25, hard[rng.integers(0, len(hard), length)], x)
+
+
+def unordered(x: Array) -> int:
+    """How many elements are NaN or NaT."""
+    return int(np.isnan(x).sum() if x.dtype.kind == "f" else np.isnat(x).sum() if x.dtype.kind == "M" else 0)
 
 
 def in_order(x: Array, order: SortOrder) -> Array:
-    """NumPy's answer; descending mirrors what is not NaN or NaT."""
-    ascending = np.sort(x)
+    """NumPy's answer, -0.0 before 0.0; descending mirrors what is not NaN or NaT."""
+    ascending = x[np.lexsort((~np.signbit(x), x))] if x.dtype.kind == "f" else np.sort(x)
     if order is SortOrder.ASCENDING:
         return ascending
-    last = int(np.isnan(x).sum()) if x.dtype.kind == "f" else int(np.isnat(x).sum()) if x.dtype.kind == "M" else 0
-    return np.concatenate([ascending[: len(x) - last][::-1], ascending[len(x) - last :]])
+    ordered = len(x) - unordered(x)
+    return np.concatenate([ascending[:ordered][::-1], ascending[ordered:]])
 
 
 def check(schedule: Schedule, name: str, x: Array, order: SortOrder) -> None:
-    words = np.dtype(f"u{x.dtype.itemsize}")
-    found = np.zeros_like(x)
-    target_of(name).run(schedule, {"data": x.view(words), "results": found.view(words)})
-    np.testing.assert_array_equal(found, in_order(x, order))
+    words, ordered = f"u{x.dtype.itemsize}", len(x) - unordered(x)
+    given, found, expected = x.copy(), np.zeros_like(x), in_order(x, order)
+    target_of(name).run(schedule, {"data": given.view(words), "results": found.view(words)})
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found[:ordered].view(words), expected[:ordered].view(words))  # the zeros' signs too
     np.testing.assert_array_equal(np.sort(found.view(words)), np.sort(x.view(words)))  # every bit came back
+    np.testing.assert_array_equal(given.view(words), x.view(words))  # what is sorted is not written to
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_the_floats_sorted_hold_the_hard_ones(dtype: str) -> None:
+    x = random_bits(dtype, 1000)
+    sign = np.signbit(x)
+    for kind in (np.isnan(x), np.isinf(x), x == 0):
+        assert (kind & sign).any()
+        assert (kind & ~sign).any()
 
 
 @pytest.fixture
@@ -61,11 +92,20 @@ def quick_target(target: str) -> str:
     return target
 
 
+@pytest.fixture
+def sweeping_target(quick_target: str) -> str:
+    """In the simulator all workgroups of these lengths advance together, which is progress enough."""
+    has_progress = Capability.FORWARD_PROGRESS in target_of(quick_target).info.capabilities
+    if not has_progress and quick_target != "simulator":
+        pytest.skip(f"{quick_target} does not promise forward progress between workgroups")
+    return quick_target
+
+
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_portable_form(quick_target: str, dtype: str, order: SortOrder) -> None:
-    if quick_target == "cpu" and dtype not in ("u1", "u4", "f4", "i8"):
-        pytest.skip("each dtype compiles for seconds there, and these four have every word size and kind of key")
+    if quick_target == "cpu" and dtype not in ("u1", "f2", "u4", "f4", "i8", "M8[s]"):
+        pytest.skip("each dtype compiles for seconds there; six have every size of element and kind of key")
     policy = policy_for(quick_target, subgroups=True)
     for length in LENGTHS:
         x = random_bits(dtype, length)
@@ -83,25 +123,31 @@ def test_the_portable_form_without_subgroups(quick_target: str, dtype: str) -> N
 
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_single_sweep(quick_target: str, dtype: str, order: SortOrder) -> None:
-    """In the simulator all workgroups of these lengths advance together, which is progress enough."""
-    has_progress = Capability.FORWARD_PROGRESS in target_of(quick_target).info.capabilities
-    if not has_progress and quick_target != "simulator":
-        pytest.skip(f"{quick_target} does not promise forward progress between workgroups")
-    policy = policy_for(quick_target, subgroups=True)
+def test_the_single_sweep(sweeping_target: str, dtype: str, order: SortOrder) -> None:
+    policy = policy_for(sweeping_target, subgroups=True)
     for length in LENGTHS:
         x = random_bits(dtype, length)
-        check(radix_sweep_sort(key_for(dtype), length, order, policy, 8 * x.itemsize), quick_target, x, order)
+        check(radix_sweep_sort(key_for(dtype), length, order, policy, 8 * x.itemsize), sweeping_target, x, order)
 
 
-@pytest.mark.parametrize("name", ["simulator"])
-@pytest.mark.parametrize("make", [radix_sort, radix_sweep_sort])
-def test_arrangements(name: str, make: Any) -> None:
-    policy = policy_for(name, subgroups=True)
+def arrangements() -> Iterator[Array]:
     n = 5 * TILE + 3
-    ramp = np.arange(n, dtype=np.uint32) * np.uint32(7919)
-    for x in (ramp, ramp[::-1].copy(), np.full(n, 5, np.uint32), random_bits("u4", n, few=True)):
-        check(make(key_for("u4"), n, SortOrder.ASCENDING, policy, 32), name, x, SortOrder.ASCENDING)
+    ramp = np.sort(random_bits("u4", n))
+    yield from (ramp, ramp[::-1].copy(), np.full(n, 5, np.uint32), random_bits("u4", n, few=True))
+
+
+@pytest.mark.parametrize("order", SortOrder)
+def test_arrangements_in_the_portable_form(quick_target: str, order: SortOrder) -> None:
+    policy = policy_for(quick_target, subgroups=True)
+    for x in arrangements():
+        check(radix_sort(key_for("u4"), len(x), order, policy, 32), quick_target, x, order)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+def test_arrangements_in_a_single_sweep(sweeping_target: str, order: SortOrder) -> None:
+    policy = policy_for(sweeping_target, subgroups=True)
+    for x in arrangements():
+        check(radix_sweep_sort(key_for("u4"), len(x), order, policy, 32), sweeping_target, x, order)
 
 
 def test_a_sweep_of_too_many_elements_is_refused() -> None:

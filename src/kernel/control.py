@@ -153,7 +153,8 @@ class ControlReader(NameKeeper):
     def unrolled(self, node: ast.For, iterable: Value, rest: Sequence[Item]) -> Flow:
         span = self.source.span(node)
         if isinstance(iterable, TupleValue):
-            values: list[Value] = list(iterable.items)
+            # as they are now: a round may change the names that they were read from
+            values = [self.held("item", item, span) for item in iterable.items]
         elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
             values = [of_object(item, span) for item in cast("Iterable[object]", iterable.value)]
         else:

@@ -213,9 +213,9 @@ class ExpressionReader(OperatorReader):
     def element(self, node: ast.AST, owner: ast.expr, index: ast.expr) -> Value:
         array = self.read(owner)
         if isinstance(array, TupleValue | Static):
-            position = self.read(index)
-            if not isinstance(position, Static) or isinstance(index, ast.Slice):
-                self.fail(index, "expected a compile-time index, e.g. `pair[0]`")
+            position = None if isinstance(index, ast.Slice) else self.read(index)
+            if not isinstance(position, Static):
+                self.fail(index, "expected one compile-time index, e.g. `pair[0]`")
             items: Any = array.items if isinstance(array, TupleValue) else array.value
             if (
                 isinstance(array, TupleValue)

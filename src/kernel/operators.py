@@ -209,11 +209,11 @@ class OperatorReader(ABC):
     def operation(self, node: ast.Call, function: object, arguments: Sequence[Value]) -> Value:
         """A function of intrinsics.py: its row of the table, on every scalar of the operands."""
         op, span = OPERATIONS[function], self.source.span(node)
-        examples = {1: f"{op}(x)", 2: f"{op}imum(a, b)", 3: "select(a < b, a, b)"}
-        wanted = 3 if op is ops.SELECT else 2 if op in (ops.MIN, ops.MAX, ops.BITCAST) else 1
-        if len(arguments) != wanted:
-            example = "bitcast(U32, x)" if op is ops.BITCAST else examples[wanted]
-            self.fail(node, f"expected {wanted} argument(s), found {len(arguments)}, e.g. `{example}`")
+        assert isinstance(function, FunctionType)
+        names = inspect.signature(function).parameters
+        example = "bitcast(U32, x)" if op is ops.BITCAST else f"{function.__name__}({', '.join(names)})"
+        if len(arguments) != len(names):
+            self.fail(node, f"expected {len(names)} argument(s), found {len(arguments)}, e.g. `{example}`")
         if op is ops.BITCAST:
             to = arguments[0]
             if not (isinstance(to, Static) and isinstance(to.value, type) and issubclass(to.value, Scalar)):
@@ -232,10 +232,12 @@ class OperatorReader(ABC):
             return self.merged(node, condition, ([], lift(arguments[1], span)), ([], lift(arguments[2], span)))
         if len(arguments) == 2:
             return apply(op, self.beside(node, op, *arguments), span)
-        operand = arguments[0]
-        if not isinstance(operand, EXPRESSIONS):
-            self.fail(node, f"expected {op.expects} for `{op}`, found {describe(operand)}, e.g. `count_ones(mask)`")
-        return apply(op, (operand,), span)
+        operands: list[ir.Expression] = []
+        for operand in arguments:
+            if not isinstance(operand, EXPRESSIONS):
+                self.fail(node, f"expected {op.expects} for `{op}`, found {describe(operand)}, e.g. `{example}`")
+            operands.append(operand)
+        return apply(op, tuple(operands), span)
 
     def scalar_of_class(self, node: ast.Call, cls: type[Scalar], arguments: Sequence[Value]) -> Value:
         """`U32(x)`: a literal, or a conversion."""

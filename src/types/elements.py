@@ -115,8 +115,10 @@ def encode(value: object) -> Any:
         return value.item()
     if isinstance(value, Enum):
         return value.value
-    parts = [encode(getattr(value, name)) for name in fields_of(type(value))]
-    return parts[0] if len(parts) == 1 else tuple(parts)
+    parts: list[Any] = [encode(getattr(value, name)) for name in fields_of(type(value))]
+    if len(parts) == 1 and not isinstance(parts[0], tuple):  # a newtype, as scalar_of has it
+        return parts[0]
+    return tuple(parts)
 
 
 def decode(element: type[T], item: Any) -> T:
@@ -128,6 +130,6 @@ def decode(element: type[T], item: Any) -> T:
     if issubclass(cls, Enum):
         return make(int(item))
     fields = [(name, cast("type[object]", field)) for name, field in fields_of(element).items()]
-    if len(fields) == 1:
+    if scalar_of(element) is not None:
         return make(decode(fields[0][1], item))
     return make(*[decode(field, item[name]) for name, field in fields])

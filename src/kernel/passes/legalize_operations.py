@@ -54,6 +54,8 @@ class Operations:
                 f"{node.span}: {str(node.op)!r} needs float64 arithmetic, which is not available in WGSL; "
                 f"64-bit floats can be moved there, and looked at as U64 with bitcast"
             )
+        if node.op not in ops.OPS and any(type.bits == 64 for type in (node.type, *types)):
+            raise CapabilityError(f"{node.span}: no {str(node.op)!r} of {types[0]} in 32-bit words")
         values = [self.value(operand) for operand in node.operands]
         if node.op in (ops.CAST, ops.BITCAST):
             return self._converted(node, types[0], values[0])
