@@ -16,7 +16,7 @@ import cupy
 import numpy as np
 
 from .arrays import HostArray, Operand, Tensor, Torch
-from .targets.cuda_arrays import OnDevice
+from .targets.cuda.arrays import OnDevice
 from .targets.registry import Memory
 from .types.dtypes import FloatBits
 from .types.errors import UnsupportedTypeError

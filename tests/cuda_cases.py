@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, Step
-from gpusort.targets.cuda import CudaTarget
-from gpusort.targets.simulator import Simulator
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.intrinsics import dynamic_range, select
 from gpusort.types.invocation import Invocation
 from gpusort.types.keys import UnsignedKey

@@ -13,7 +13,7 @@ import pytest
 import gpusort
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.targets.base import Limits, TargetInfo
-from gpusort.targets.simulator import Simulator
+from gpusort.targets.simulator.target import Simulator
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 
 LENGTHS = (0, 1, 2, 3, 17, 100, 1000, 2048, 2049, 5000)

@@ -12,8 +12,8 @@ import pytest
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
 from gpusort.kernel.span import Span
-from gpusort.targets.cpu import CpuTarget
-from gpusort.targets.cpu_writer import CPU_OPERATIONS
+from gpusort.targets.cpu.target import CpuTarget
+from gpusort.targets.cpu.writer import CPU_OPERATIONS
 from gpusort.types import ops, scalars
 from gpusort.types.layout import Type, bounds
 from gpusort.types.ops import Op

@@ -18,9 +18,9 @@ from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.base import Capability
-from gpusort.targets.cpu import CpuTarget
-from gpusort.targets.cpu_lanes import subgroup_size
-from gpusort.targets.simulator import Simulator
+from gpusort.targets.cpu.lanes import subgroup_size
+from gpusort.targets.cpu.target import CpuTarget
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import CapabilityError, InvalidArgumentError
 from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
@@ -252,6 +252,6 @@ def test_info_says_who_runs_the_kernels() -> None:
 
 
 def test_numba_is_loaded_only_when_a_kernel_runs() -> None:
-    code = "import sys, gpusort.targets.cpu as c; c.CpuTarget().info; assert 'numba' not in sys.modules"
+    code = "import sys, gpusort.targets.cpu.target as c; c.CpuTarget().info; assert 'numba' not in sys.modules"
     package = str(Path(__file__).parent.parent / "typings")
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": package}, check=True)

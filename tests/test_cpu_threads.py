@@ -15,8 +15,8 @@ import pytest
 
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from gpusort.targets.cpu import CpuTarget
-from gpusort.targets.cpu_pool import Pool, thread_count
+from gpusort.targets.cpu.pool import Pool, thread_count
+from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage, Workgroup
@@ -148,7 +148,7 @@ def test_a_senseless_number_of_threads_is_refused(asked: str, monkeypatch: pytes
 
 _CACHED = """
 import numpy as np
-from gpusort.targets import cpu_module
+from gpusort.targets.cpu import module
 from {module} import COUNT, TARGET, _count, VALUES, _expected
 assert (_count(VALUES) == _expected(VALUES)).all()
 [loaded] = cpu_module._loaded.kernels.values()

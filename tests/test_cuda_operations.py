@@ -13,9 +13,9 @@ import pytest
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
 from gpusort.kernel.span import Span
-from gpusort.targets import cuda_compile
-from gpusort.targets.cuda import CudaTarget
-from gpusort.targets.cuda_table import CUDA_OPERATIONS
+from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda.table import CUDA_OPERATIONS
+from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types import ops, scalars
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.layout import Type, bounds

@@ -18,10 +18,11 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.specialise import specialise
-from gpusort.targets import cuda, cuda_compile
 from gpusort.targets.base import Capability
-from gpusort.targets.cuda import CudaTarget
-from gpusort.targets.cuda_text import kernel_text
+from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import target as cuda
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import (
     CapabilityError,
     DeviceLostError,

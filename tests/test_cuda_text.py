@@ -14,9 +14,9 @@ from gpusort.algos.bitonic import bitonic_sort
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
-from gpusort.targets import cuda_compile
-from gpusort.targets.cuda_table import INTRINSICS
-from gpusort.targets.cuda_text import kernel_text
+from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda.table import INTRINSICS
+from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import BitonicPolicy
@@ -138,6 +138,6 @@ def test_without_numba_cuda_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 
 def test_no_numba_is_loaded_until_a_kernel_is_compiled() -> None:
-    check = "import sys, gpusort.targets.cuda; print({'numba', 'llvmlite', 'cupy'} & set(sys.modules))"
+    check = "import sys, gpusort.targets.cuda.target; print({'numba', 'llvmlite', 'cupy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

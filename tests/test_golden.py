@@ -15,9 +15,9 @@ from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
 from gpusort.kernel.listing import listing
 from gpusort.kernel.specialise import specialise
-from gpusort.targets.cpu_text import module_text
-from gpusort.targets.cuda_text import kernel_text
-from gpusort.targets.wgsl_kernel import written
+from gpusort.targets.cpu.text import module_text
+from gpusort.targets.cuda.text import kernel_text
+from gpusort.targets.wgsl.kernel import written
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.monoids import ArgMin, Sum

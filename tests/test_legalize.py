@@ -15,8 +15,8 @@ from gpusort.kernel.launch import Buffer, Role, Step
 from gpusort.kernel.passes.legalize import Legalized, legalize
 from gpusort.kernel.span import Span
 from gpusort.kernel.verify import verify
-from gpusort.targets.simulator import Simulator
-from gpusort.targets.wgsl import WgslTarget
+from gpusort.targets.simulator.target import Simulator
+from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types import ops, scalars
 from gpusort.types.errors import CapabilityError, TargetUnavailableError
 from gpusort.types.layout import Type, bounds

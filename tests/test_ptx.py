@@ -15,7 +15,7 @@ from gpusort.algos.scan import scan_array
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
 from gpusort.kernel.specialise import specialise
-from gpusort.targets.cuda_compile import compile_ptx
+from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.indices import ScanKind, SortOrder

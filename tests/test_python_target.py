@@ -14,8 +14,8 @@ import pytest
 
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from gpusort.targets.python import PlainPython
-from gpusort.targets.python_waits import may_wait
+from gpusort.targets.python.target import PlainPython
+from gpusort.targets.python.waits import may_wait
 from gpusort.types.errors import (
     BarrierDivergenceError,
     CapabilityError,

@@ -14,7 +14,7 @@ import gpusort
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.targets.base import Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
-from gpusort.targets.simulator import Simulator
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import Extreme, Words, elements_of, extremes_of, key_for
 from gpusort.types.elements import dtype_of, encode
 from gpusort.types.monoids import Maximum, Minimum, MinMax

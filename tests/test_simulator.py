@@ -12,7 +12,7 @@ import pytest
 
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from gpusort.targets.simulator import Simulator
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import (
     BarrierDivergenceError,
     CapabilityError,

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.targets.simulator_races import ONE_BARRIER, Access, Invoker, RaceDetector, keys_of
+from gpusort.targets.simulator.races import ONE_BARRIER, Access, Invoker, RaceDetector, keys_of
 
 GROUPS, GROUP_SIZE, ELEMENTS = 3, 4, 5
 ATOMIC = (Access.ATOMIC_READ, Access.ATOMIC_WRITE)

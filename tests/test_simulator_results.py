@@ -13,8 +13,8 @@ import pytest
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.specialise import specialise
-from gpusort.targets.python import PlainPython
-from gpusort.targets.simulator import Simulator
+from gpusort.targets.python.target import PlainPython
+from gpusort.targets.simulator.target import Simulator
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import (
     OutOfBoundsError,

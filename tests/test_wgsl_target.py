@@ -21,11 +21,12 @@ from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.base import Capability
-from gpusort.targets.python import PlainPython
-from gpusort.targets.wgsl import WgslTarget
-from gpusort.targets.wgsl_kernel import written
-from gpusort.targets.wgsl_memory import Pool, size_class
-from gpusort.targets.wgsl_names import RESERVED_NAMES, spelled
+from gpusort.targets.python.target import PlainPython
+from gpusort.targets.wgsl import operations as wgsl_operations
+from gpusort.targets.wgsl.kernel import written
+from gpusort.targets.wgsl.memory import Pool, size_class
+from gpusort.targets.wgsl.names import RESERVED_NAMES, spelled
+from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.errors import (
     CapabilityError,
     DeviceLostError,
@@ -443,7 +444,6 @@ def test_arrays_that_do_not_fit(target: WgslTarget, array: object, message: str)
 
 
 def test_a_refusal_by_wgpu_names_kernel_and_line(target: WgslTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gpusort.targets import wgsl_operations
 
     monkeypatch.setitem(wgsl_operations.OPERATIONS, "xor", "({0} ^^ {1})")
 
@@ -585,7 +585,7 @@ def _in_a_fresh_process(code: str, **environment: str) -> str:
 
 def test_an_adapter_can_be_asked_for(target: WgslTarget) -> None:
     code = """
-from gpusort.targets.wgsl import WgslTarget
+from gpusort.targets.wgsl.target import WgslTarget
 try:
     print(WgslTarget().info.adapter)
 except Exception as error:
@@ -598,7 +598,7 @@ except Exception as error:
 
 
 def test_wgpu_is_loaded_only_with_a_target() -> None:
-    assert not _in_a_fresh_process("import sys, gpusort.targets.wgsl; assert 'wgpu' not in sys.modules")
+    assert not _in_a_fresh_process("import sys, gpusort.targets.wgsl.target; assert 'wgpu' not in sys.modules")
 
 
 def test_every_name_the_text_uses_itself_is_reserved() -> None:

@@ -33,31 +33,31 @@ class Unavailable:
 
 
 def _cpu() -> Target:
-    from .cpu import CpuTarget
+    from .cpu.target import CpuTarget
 
     return CpuTarget()
 
 
 def _wgsl() -> Target:
-    from .wgsl import WgslTarget
+    from .wgsl.target import WgslTarget
 
     return WgslTarget()
 
 
 def _cuda() -> Target:
-    from .cuda import CudaTarget
+    from .cuda.target import CudaTarget
 
     return CudaTarget()
 
 
 def _simulator() -> Target:
-    from .simulator import Simulator
+    from .simulator.target import Simulator
 
     return Simulator()
 
 
 def _python() -> Target:
-    from .python import PlainPython
+    from .python.target import PlainPython
 
     return PlainPython()
 
@@ -134,26 +134,26 @@ def _choices() -> str:
 
 
 def _cpu_text(step: Step) -> str:
-    from .cpu_text import module_text
+    from .cpu.text import module_text
 
     return module_text(step.program)
 
 
 def _wgsl_text(step: Step) -> str:
-    from .wgsl_kernel import written
+    from .wgsl.kernel import written
 
     return written(step.program)[1].text
 
 
 def _cuda_text(step: Step) -> str:
-    from .cuda_compile import text_of
+    from .cuda.compile import text_of
 
     return text_of(step.program).source
 
 
 def _ptx_text(step: Step) -> str:
     try:
-        from .cuda_compile import compile_ptx
+        from .cuda.compile import compile_ptx
 
         return compile_ptx(step.program)
     except ImportError as error:

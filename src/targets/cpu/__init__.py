@@ -1,0 +1,1 @@
+"""Vectorised CPU, through Numba."""

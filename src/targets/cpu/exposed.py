@@ -1,0 +1,80 @@
+"""Which variables a run of statements reads before it has surely given them a value."""
+
+from __future__ import annotations
+
+import attrs
+
+from ...kernel import ir
+from ...kernel.passes.uniform import expressions_of, variables_in
+
+
+@attrs.define
+class Flow:
+    """What one walk over a block sees. A loop may run zero times: what it assigns is not sure afterwards."""
+
+    exposed: set[ir.Variable] = attrs.field(factory=set[ir.Variable])
+    assigned: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on some path
+    sure: set[ir.Variable] = attrs.field(factory=set[ir.Variable])  # on every path so far
+
+    def block(self, block: ir.Block) -> None:
+        for statement in block:
+            self._statement(statement)
+
+    def _statement(self, statement: ir.Statement) -> None:
+        if not isinstance(statement, ir.While):  # its condition comes after its head
+            self._read(statement)
+        match statement:
+            case ir.Assign() | ir.Load() | ir.Subgroup():
+                self._assign(statement.variable)
+            case ir.Atomic():
+                if statement.variable is not None:
+                    self._assign(statement.variable)
+            case ir.If():
+                then, otherwise = self._inside(statement.then), self._inside(statement.otherwise)
+                self.sure |= then & otherwise
+            case ir.For():
+                self._inside(statement.body, statement.variable)
+            case ir.While():
+                before = set(self.sure)
+                self.block(statement.head)
+                self._read(statement)
+                self._inside(statement.body)
+                if _breaks(statement.head):
+                    self.sure = before
+            case ir.Store() | ir.Barrier() | ir.Break():
+                pass
+
+    def _inside(self, block: ir.Block, *given: ir.Variable) -> set[ir.Variable]:
+        """Walks a block that may be skipped; the result is what is sure at its end."""
+        before, self.sure = self.sure, set(self.sure)
+        for variable in given:
+            self._assign(variable)
+        self.block(block)
+        after, self.sure = self.sure, before
+        return after
+
+    def _read(self, statement: ir.Statement) -> None:
+        for expression in expressions_of(statement):
+            self.exposed.update(v for v in variables_in(expression) if v not in self.sure)
+
+    def _assign(self, variable: ir.Variable) -> None:
+        self.assigned.add(variable)
+        self.sure.add(variable)
+
+
+def flow_of(block: ir.Block) -> Flow:
+    flow = Flow()
+    flow.block(block)
+    return flow
+
+
+def exposed_reads(block: ir.Block) -> set[ir.Variable]:
+    """The variables whose value at the start of the block may be read in it."""
+    return flow_of(block).exposed
+
+
+def _breaks(block: ir.Block) -> bool:
+    """Whether the block may leave the loop it stands in."""
+    return any(
+        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (_breaks(s.then) or _breaks(s.otherwise))) for s in block
+    )

@@ -1,0 +1,289 @@
+"""Cuts a kernel at its barriers and subgroup operations into pieces that a CPU runs one after the other.
+
+A region is a run of statements that every invocation goes through without waiting: it becomes one loop over
+the lanes of the workgroup. Control flow around a barrier is uniform (the uniformity check has seen to that),
+so it stays outside of those loops, run once for the whole group. Three kinds of variables come out of it:
+
+- group variables: uniform ones that steer such control flow, or that several regions read; a scalar a group;
+- kept variables: those whose value passes from one region to the next; one element a lane;
+- all others: a scalar inside one region's loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+import attrs
+
+from ...kernel import ir
+from ...kernel.passes.uniform import Uniformity, expressions_of, variables_in
+from ...types.ops import SubgroupOp
+from .exposed import exposed_reads
+from .interchange import Interchange, Rounds, interchanges
+
+SHUFFLES = frozenset({SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN})
+
+
+@attrs.frozen(eq=False)
+class Exchange:
+    """A subgroup operation. Consecutive ones take slots in turn: one is read while the next is filled."""
+
+    statement: ir.Subgroup
+    slot: int
+
+
+@attrs.frozen
+class Region:
+    """A loop over the lanes: fetch from the exchange before, run the statements, hand in to the one after."""
+
+    fetch: Exchange | None
+    statements: ir.Block
+    hand_in: Exchange | None
+
+
+@attrs.frozen
+class Combine:
+    """Between two regions: the subgroup operation over what all lanes handed in."""
+
+    exchange: Exchange
+
+
+@attrs.frozen
+class Count:
+    """Between two regions: the least and the most rounds that a lane has."""
+
+    rounds: Rounds
+
+
+@attrs.frozen
+class GroupAssign:
+    statement: ir.Assign
+
+
+@attrs.frozen
+class GroupIf:
+    statement: ir.If
+    then: Pieces
+    otherwise: Pieces
+
+
+@attrs.frozen
+class GroupFor:
+    statement: ir.For
+    body: Pieces
+
+
+@attrs.frozen
+class GroupWhile:
+    statement: ir.While
+    head: Pieces
+    body: Pieces
+
+
+@attrs.frozen
+class GroupBreak:
+    statement: ir.Break
+
+
+Piece: TypeAlias = Region | Combine | Count | GroupAssign | GroupIf | GroupFor | GroupWhile | GroupBreak
+Pieces: TypeAlias = tuple[Piece, ...]
+
+
+@attrs.frozen
+class Fission:
+    """A program in pieces."""
+
+    pieces: Pieces
+    regions: tuple[Region, ...]
+    variables: tuple[ir.Variable, ...]  # the program's, and those of its turned loops
+    group: frozenset[ir.Variable]
+    kept: frozenset[ir.Variable]
+
+
+def fission(program: ir.Program, uniformity: Uniformity) -> Fission:
+    """Cuts until nothing moves: a variable found to be the group's may take more out of the lanes."""
+    turned = interchanges(program, uniformity)
+    variables = (*program.variables, *(v for turn in turned.values() for v in turn.variables))
+    rounds = [turn.rounds for turn in turned.values() if turn.rounds is not None]
+    varying = uniformity.varying | {v for found in rounds for v in (found.origin, found.trips)}
+    group: frozenset[ir.Variable] = frozenset()
+    while True:
+        cutter = _Cutter(group, turned)
+        pieces = cutter.block(program.body, in_group_loop=False)
+        exposed = frozenset(v for region in cutter.regions for v in exposed_reads(region_statements(region)))
+        movable = frozenset(
+            v for v in exposed - group if v not in varying and v not in cutter.assigned_under_lane_control
+        )
+        wanted = group | cutter.steering | movable
+        if wanted == group:
+            return Fission(pieces, tuple(cutter.regions), variables, group, exposed - group)
+        group = wanted
+
+
+def region_statements(region: Region) -> ir.Block:
+    """A region as plain statements, for what it reads and assigns: handing in is an assignment to nothing."""
+    before: ir.Block = ()
+    after: ir.Block = ()
+    if region.fetch is not None:
+        statement = region.fetch.statement
+        operands = statement.operands[1:] if statement.op in SHUFFLES else ()
+        before = (attrs.evolve(statement, operands=operands),)
+    if region.hand_in is not None:
+        statement = region.hand_in.statement
+        nothing = ir.Variable("nothing", statement.operands[0].type)
+        after = (ir.Assign(nothing, statement.operands[0], statement.span),)
+    return before + region.statements + after
+
+
+class _Cutter:
+    """One attempt, with the group variables known so far."""
+
+    def __init__(self, group: frozenset[ir.Variable], turned: Mapping[int, Interchange]) -> None:
+        self.group = group
+        self.turned = turned
+        self.regions: list[Region] = []
+        self.steering: set[ir.Variable] = set()  # variables that control flow outside of the lanes reads
+        self.assigned_under_lane_control: set[ir.Variable] = set()
+        self._exchanges = 0
+
+    def block(self, block: ir.Block, *, in_group_loop: bool) -> Pieces:
+        pieces: list[Piece] = []
+        pending: list[ir.Statement] = []
+        fetch: Exchange | None = None
+
+        def close(hand_in: Exchange | None = None) -> None:
+            nonlocal fetch
+            if pending or fetch is not None or hand_in is not None:
+                region = Region(fetch, tuple(pending), hand_in)
+                self.regions.append(region)
+                pieces.append(region)
+                pending.clear()
+                fetch = None
+
+        for statement in self._with_prologues(block):
+            if not self._is_lifted(statement, in_group_loop):
+                self._note_lane_control(statement)
+                pending.append(statement)
+                continue
+            match statement:
+                case ir.Barrier():
+                    close()
+                case ir.Subgroup():
+                    exchange = Exchange(statement, self._exchanges % 2)
+                    self._exchanges += 1
+                    close(exchange)
+                    pieces.append(Combine(exchange))
+                    fetch = exchange
+                case ir.Assign():
+                    # It can run before the region being made, unless that reads the variable's old value.
+                    if statement.variable in _reads(Region(fetch, tuple(pending), None)):
+                        close()
+                    self.steering.update(variables_in(statement.value))
+                    pieces.append(GroupAssign(statement))
+                case ir.For() if id(statement) in self.turned:
+                    close()
+                    turned = self.turned[id(statement)]
+                    if turned.rounds is not None:
+                        pieces.append(Count(turned.rounds))
+                    pieces.extend(self._control(loop, in_group_loop) for loop in turned.loops)
+                case ir.If() | ir.For() | ir.While() | ir.Break():
+                    close()
+                    pieces.append(self._control(statement, in_group_loop))
+                case ir.Load() | ir.Store() | ir.Atomic():
+                    raise AssertionError(f"{statement.span}: memory is touched by lanes only")
+        close()
+        return tuple(pieces)
+
+    def _with_prologues(self, block: ir.Block) -> Iterator[ir.Statement]:
+        """The block, and before each turned loop what its lanes compute first."""
+        for statement in block:
+            turned = self.turned.get(id(statement))
+            if turned is not None and turned.rounds is not None:
+                yield from turned.rounds.prologue
+            yield statement
+
+    def _control(self, statement: ir.If | ir.For | ir.While | ir.Break, in_group_loop: bool) -> Piece:
+        for expression in expressions_of(statement):
+            self.steering.update(variables_in(expression))
+        match statement:
+            case ir.If():
+                then = self.block(statement.then, in_group_loop=in_group_loop)
+                return GroupIf(statement, then, self.block(statement.otherwise, in_group_loop=in_group_loop))
+            case ir.For():
+                self.steering.add(statement.variable)
+                return GroupFor(statement, self.block(statement.body, in_group_loop=True))
+            case ir.While():
+                head = self.block(statement.head, in_group_loop=True)
+                return GroupWhile(statement, head, self.block(statement.body, in_group_loop=True))
+            case ir.Break():
+                return GroupBreak(statement)
+
+    def _is_lifted(self, statement: ir.Statement, in_group_loop: bool) -> bool:
+        """Whether a statement stands outside of the lane loops."""
+        match statement:
+            case ir.Barrier() | ir.Subgroup():
+                return True
+            case ir.Assign():
+                return statement.variable in self.group
+            case ir.Break():
+                return in_group_loop
+            case ir.If():
+                return any(self._is_lifted(s, in_group_loop) for s in statement.then + statement.otherwise)
+            case ir.For():
+                if id(statement) in self.turned or statement.variable in self.group:
+                    return True
+                return any(self._is_lifted(s, False) for s in statement.body)
+            case ir.While():
+                return any(self._is_lifted(s, False) for s in statement.head + statement.body)
+            case ir.Load() | ir.Store() | ir.Atomic():
+                return False
+
+    def _note_lane_control(self, statement: ir.Statement) -> None:
+        """A variable assigned inside control flow of the lanes is not worth lifting for a reader's sake."""
+        match statement:
+            case ir.If() | ir.For() | ir.While():
+                self.assigned_under_lane_control.update(_assigned(statement))
+            case _:
+                pass
+
+
+def _all_assigned(block: ir.Block) -> set[ir.Variable]:
+    return {variable for statement in block for variable in _assigned(statement)}
+
+
+def _assigned(statement: ir.Statement) -> set[ir.Variable]:
+    """All variables a statement, or what is inside it, gives a value."""
+    match statement:
+        case ir.Assign() | ir.Load() | ir.Subgroup():
+            return {statement.variable}
+        case ir.Atomic():
+            return set() if statement.variable is None else {statement.variable}
+        case ir.If():
+            return _all_assigned(statement.then + statement.otherwise)
+        case ir.For():
+            return {statement.variable} | _all_assigned(statement.body)
+        case ir.While():
+            return _all_assigned(statement.head + statement.body)
+        case ir.Store() | ir.Barrier() | ir.Break():
+            return set()
+
+
+def _reads(region: Region) -> set[ir.Variable]:
+    """All variables a region reads."""
+    found: set[ir.Variable] = set()
+    waiting = list(region_statements(region))
+    while waiting:
+        statement = waiting.pop()
+        for expression in expressions_of(statement):
+            found.update(variables_in(expression))
+        match statement:
+            case ir.If():
+                waiting += statement.then + statement.otherwise
+            case ir.For():
+                waiting += statement.body
+            case ir.While():
+                waiting += statement.head + statement.body
+            case _:
+                pass
+    return found

@@ -1,0 +1,266 @@
+"""A fissioned program as Numba source: a loop over the lanes for each region, group control around them."""
+
+from __future__ import annotations
+
+from ...kernel import ir
+from ...types.layout import Type
+from ...types.ops import SubgroupOp
+from ..numba_text import TYPE_NAMES
+from ..render import Lines
+from .exposed import flow_of
+from .fission import (
+    SHUFFLES,
+    Combine,
+    Count,
+    Exchange,
+    Fission,
+    GroupAssign,
+    GroupBreak,
+    GroupFor,
+    GroupIf,
+    GroupWhile,
+    Pieces,
+    Region,
+    region_statements,
+)
+from .registers import private_registers
+from .writer import Writer
+
+_SUBGROUP_SIZE = 8
+
+
+def subgroup_size(group_size: int) -> int:
+    """Eight lanes, or all of a workgroup of one, two or four. The last subgroup of others may have fewer."""
+    return group_size if group_size in (1, 2, 4) else _SUBGROUP_SIZE
+
+
+class LaneWriter(Writer):
+    """Writes the body of a group of several lanes."""
+
+    def __init__(self, program: ir.Program, lines: Lines, fission: Fission) -> None:
+        super().__init__(program, lines)
+        self.fission = fission
+        self.size = program.group_size
+        self.subgroup = subgroup_size(self.size)
+        self._private = private_registers(fission)
+        self._lane_arrays = {v: self.names.of(_Own(), f"{v.name}_lanes") for v in self._kept()}
+        self._slots = {
+            key: self.names.of(_Own(), f"{key[0]}_{TYPE_NAMES[key[1]]}_{key[2]}") for key in _slots_of(fission)
+        }
+
+    # -- what differs from one lane alone -----------------------------------------------------------------
+
+    def identity(self, builtin: ir.Builtin) -> str:
+        match builtin:
+            case ir.Builtin.GROUP_SIZE:
+                return f"u4({self.size})"
+            case ir.Builtin.SUBGROUP_SIZE:
+                return f"u4({self.subgroup})"
+            case ir.Builtin.LOCAL_ID:
+                return "local"
+            case ir.Builtin.LANE:
+                return f"u4(local % u4({self.subgroup}))"
+            case ir.Builtin.SUBGROUP_ID:
+                return f"u4(local // u4({self.subgroup}))"
+            case ir.Builtin.GROUP_ID | ir.Builtin.NUM_GROUPS:
+                return super().identity(builtin)
+
+    def place(self, memory: ir.Memory, index: ir.Expression) -> str:
+        """Registers that outlive a region hold element i of all lanes side by side: so lanes vectorise."""
+        if memory.space is ir.Space.REGISTERS and memory not in self._private:
+            return f"{self.memory(memory)}[u8({self.text(index)}) * u8({self.size}) + u8(local)]"
+        return super().place(memory, index)
+
+    # -- declarations -------------------------------------------------------------------------------------
+
+    def declare(self) -> None:
+        """The arrays of the function: kept variables, exchanges, workgroup memory and registers."""
+        for variable in self._kept():
+            self.array(self._lane_arrays[variable], variable.type, self.size)
+        for (_, type, _), name in self._slots.items():
+            self.array(name, type, self.size)
+        for memory in self.program.memories:
+            if memory.space is ir.Space.STORAGE:
+                continue
+            assert memory.length is not None
+            shared = memory.space is ir.Space.REGISTERS and memory not in self._private
+            self.array(self.memory(memory), memory.type, memory.length * (self.size if shared else 1))
+
+    def group(self) -> None:
+        """The work of one workgroup."""
+        for variable in self.fission.variables:
+            if variable in self.fission.group:
+                self.zero(variable)
+        self.pieces(self.fission.pieces)
+
+    def _kept(self) -> list[ir.Variable]:
+        """In the order of the program, so that the text is the same every time."""
+        return [v for v in self.fission.variables if v in self.fission.kept]
+
+    def _slot(self, kind: str, type: Type, exchange: Exchange) -> str:
+        return self._slots[kind, type, exchange.slot]
+
+    # -- pieces -------------------------------------------------------------------------------------------
+
+    def pieces(self, pieces: Pieces) -> None:
+        if not pieces:
+            self.lines.add("pass")
+        for piece in pieces:
+            match piece:
+                case Region():
+                    self._region(piece)
+                case Combine():
+                    self._combine(piece.exchange)
+                case Count():
+                    self._count(piece)
+                case GroupAssign() | GroupBreak():
+                    self.statement(piece.statement)
+                case GroupIf():
+                    self.lines.add(f"if {self.text(piece.statement.condition)}:")
+                    with self.lines.indented():
+                        self.pieces(piece.then)
+                    if piece.otherwise:
+                        self.lines.add("else:")
+                        with self.lines.indented():
+                            self.pieces(piece.otherwise)
+                case GroupFor():
+                    self.loop_head(piece.statement)
+                    with self.lines.indented():
+                        self.loop_variable(piece.statement)
+                        self.pieces(piece.body)
+                case GroupWhile():
+                    self.lines.add("while True:")
+                    with self.lines.indented():
+                        if piece.head:
+                            self.pieces(piece.head)
+                        self.leave_unless(piece.statement.condition)
+                        self.pieces(piece.body)
+
+    def _count(self, piece: Count) -> None:
+        least, most = self.variable(piece.rounds.least), self.variable(piece.rounds.most)
+        trips = self._lane_arrays[piece.rounds.trips]
+        self.lines.add(f"{least} = {most} = {trips}[0]")
+        self.lines.add(f"for lane in range({self.size}):")
+        with self.lines.indented():
+            self.lines.add(f"{least} = u4(min({least}, {trips}[lane]))")
+            self.lines.add(f"{most} = u4(max({most}, {trips}[lane]))")
+
+    def _region(self, region: Region) -> None:
+        flow = flow_of(region_statements(region))
+        maybe = flow.assigned - flow.sure  # kept as they were on the paths that do not assign them
+        self.lines.add(f"for lane in range({self.size}):")
+        with self.lines.indented():
+            self.lines.add("local = u4(lane)")
+            for variable in self._kept():
+                if variable in flow.exposed or variable in maybe:
+                    place = f"{self._lane_arrays[variable]}[lane]"
+                    shown = f"({place} != 0)" if variable.type is Type.BOOL else place
+                    self.lines.add(f"{self.variable(variable)} = {shown}")
+            if region.fetch is not None:
+                self._fetch(region.fetch)
+            for statement in region.statements:
+                self.statement(statement)
+            if region.hand_in is not None:
+                operand = region.hand_in.statement.operands[0]
+                place = f"{self._slot('given', operand.type, region.hand_in)}[lane]"
+                self.lines.add(f"{place} = {_held(operand.type, self.text(operand))}")
+            for variable in self._kept():
+                if variable in flow.assigned:
+                    place = f"{self._lane_arrays[variable]}[lane]"
+                    self.lines.add(f"{place} = {_held(variable.type, self.variable(variable))}")
+
+    # -- subgroup operations ------------------------------------------------------------------------------
+
+    def _fetch(self, exchange: Exchange) -> None:
+        """A lane takes its result: what was found for it, or what another lane handed in."""
+        statement = exchange.statement
+        if statement.op not in SHUFFLES:
+            type, array, source = statement.variable.type, "found", "lane"
+        else:
+            type, array, source = statement.operands[0].type, "given", self._source(statement)
+        place = f"{self._slot(array, type, exchange)}[{source}]"
+        self._assign(statement.variable, f"({place} != 0)" if type is Type.BOOL else place)
+
+    def _source(self, statement: ir.Subgroup) -> str:
+        """The lane that a shuffle reads. What names no lane gives some lane's value, never a fault."""
+        operand = f"u8({self.text(statement.operands[1])})"
+        size, count = f"u8({self.subgroup})", self.size
+        here, lead = (
+            f"u8(local % u4({self.subgroup}))",
+            f"u8(local // u4({self.subgroup}) * u4({self.subgroup}))",
+        )
+        ragged = count % self.subgroup != 0
+        match statement.op:
+            case SubgroupOp.SHUFFLE_UP:
+                return f"select({here} >= {operand}, u8(local) - {operand}, u8(local))"
+            case SubgroupOp.SHUFFLE_DOWN:
+                inside = f"{here} + {operand} < {size}"
+                if ragged:
+                    inside = f"({inside}) & (u8(local) + {operand} < u8({count}))"
+                return f"select({inside}, u8(local) + {operand}, u8(local))"
+            case SubgroupOp.SHUFFLE_XOR:
+                source = f"{lead} + ({here} ^ {operand}) % {size}"
+            case _:
+                source = f"{lead} + {operand} % {size}"
+        return f"min({source}, u8({count - 1}))" if ragged else source
+
+    def _combine(self, exchange: Exchange) -> None:
+        """What the lanes of each subgroup find together."""
+        statement = exchange.statement
+        if statement.op in SHUFFLES:
+            return
+        given = self._slot("given", statement.operands[0].type, exchange)
+        found = self._slot("found", statement.variable.type, exchange)
+        ragged = self.size % self.subgroup != 0
+        self.lines.add(f"for lead in range(0, {self.size}, {self.subgroup}):")
+        with self.lines.indented():
+            self.lines.add(
+                f"count = min({self.subgroup}, {self.size} - lead)" if ragged else f"count = {self.subgroup}"
+            )
+            match statement.op:
+                case SubgroupOp.BALLOT:
+                    self.lines.add("mask = u8(0)")
+                    self._each("lane", f"mask = u8(mask | (u8({given}[lead + lane]) << u8(lane)))")
+                    self._each("lane", f"{found}[lead + lane] = mask")
+                case SubgroupOp.ADD:
+                    self.lines.add("total = u4(0)")
+                    self._each("lane", f"total = u4(total + {given}[lead + lane])")
+                    self._each("lane", f"{found}[lead + lane] = total")
+                case SubgroupOp.EXCLUSIVE_ADD:
+                    self.lines.add("total = u4(0)")
+                    self._each("lane", f"{found}[lead + lane] = total", f"total = u4(total + {given}[lead + lane])")
+                case SubgroupOp.MATCH:
+                    self.lines.add("for lane in range(count):")
+                    with self.lines.indented():
+                        self.lines.add(f"mine = {given}[lead + lane]")
+                        self.lines.add("mask = u8(0)")
+                        self._each("other", f"mask = u8(mask | (u8({given}[lead + other] == mine) << u8(other)))")
+                        self.lines.add(f"{found}[lead + lane] = mask")
+                case _:
+                    raise AssertionError(f"{statement.span}: no way to combine {statement.op}")
+
+    def _each(self, index: str, *body: str) -> None:
+        self.lines.add(f"for {index} in range(count):")
+        with self.lines.indented():
+            for line in body:
+                self.lines.add(line)
+
+
+class _Own:
+    """Something to name that the program does not have."""
+
+
+def _slots_of(fission: Fission) -> list[tuple[str, Type, int]]:
+    """The arrays that subgroup operations need: what lanes hand in, what is found; in order of first use."""
+    found: dict[tuple[str, Type, int], None] = {}
+    for region in fission.regions:
+        if region.hand_in is not None:
+            statement, slot = region.hand_in.statement, region.hand_in.slot
+            found["given", statement.operands[0].type, slot] = None
+            if statement.op not in SHUFFLES:
+                found["found", statement.variable.type, slot] = None
+    return list(found)
+
+
+def _held(type: Type, value: str) -> str:
+    return f"u1({value})" if type is Type.BOOL else value

@@ -1,0 +1,60 @@
+"""Which register arrays one region of a fissioned kernel has to itself."""
+
+from __future__ import annotations
+
+from ...kernel import ir
+from .fission import (
+    Combine,
+    Count,
+    Fission,
+    GroupAssign,
+    GroupBreak,
+    GroupFor,
+    GroupIf,
+    GroupWhile,
+    Pieces,
+    Region,
+)
+
+
+def private_registers(fission: Fission) -> frozenset[ir.Memory]:
+    """Register arrays that one region alone uses, outside of group loops: one array does for all lanes."""
+    users: dict[ir.Memory, int] = {}
+
+    def visit(pieces: Pieces, weight: int) -> None:
+        for piece in pieces:
+            match piece:
+                case Region():
+                    for memory in _registers_in(piece.statements):
+                        users[memory] = users.get(memory, 0) + weight
+                case GroupIf():
+                    visit(piece.then, weight)
+                    visit(piece.otherwise, weight)
+                case GroupFor():
+                    visit(piece.body, 2)
+                case GroupWhile():
+                    visit(piece.head, 2)
+                    visit(piece.body, 2)
+                case Combine() | Count() | GroupAssign() | GroupBreak():
+                    pass
+
+    visit(fission.pieces, 1)
+    return frozenset(memory for memory, weight in users.items() if weight == 1)
+
+
+def _registers_in(block: ir.Block) -> set[ir.Memory]:
+    found: set[ir.Memory] = set()
+    for statement in block:
+        match statement:
+            case ir.Load() | ir.Store():
+                if statement.memory.space is ir.Space.REGISTERS:
+                    found.add(statement.memory)
+            case ir.If():
+                found |= _registers_in(statement.then) | _registers_in(statement.otherwise)
+            case ir.For():
+                found |= _registers_in(statement.body)
+            case ir.While():
+                found |= _registers_in(statement.head) | _registers_in(statement.body)
+            case _:
+                pass
+    return found

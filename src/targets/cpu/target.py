@@ -1,0 +1,144 @@
+"""The CPU target: kernels compiled by Numba, workgroups shared out over threads."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from ...kernel import ir
+from ...kernel.launch import Schedule, Step
+from ...kernel.specialise import specialise
+from ...types.errors import CapabilityError
+from ...types.layout import Type
+from ..base import Capability, Limits, TargetInfo
+from .binding import Binding
+from .lanes import subgroup_size
+from .module import Kernel, load_kernel
+from .pool import shared_pool, thread_count
+from .text import module_text
+
+_LARGEST_U32 = (1 << 32) - 1
+_LIMITS = Limits(
+    group_size=1024,
+    workgroup_bytes=1 << 20,
+    groups=_LARGEST_U32,
+    storage_bytes=8 * _LARGEST_U32,  # indices are U32
+    storage_buffers=64,
+    subgroup_size=subgroup_size(1024),
+)
+# Waking a thread takes about as long as this many elements: below, the caller works alone.
+_WORTH_SHARING = 1 << 16
+_PIECES_PER_THREAD = 4
+
+
+class CpuTarget:
+    """Runs schedules on this machine's processor. Safe under Python threads and in forked children."""
+
+    def __init__(self) -> None:
+        self._kernels: dict[ir.Program, Kernel] = {}
+
+    @property
+    def info(self) -> TargetInfo:
+        threads = thread_count()
+        compiler = f"numba {_version('numba')}, llvmlite {_version('llvmlite')}"
+        driver = f"{compiler}, {threads} thread{'s' if threads > 1 else ''}"
+        return TargetInfo("cpu", _processor(), driver, _LIMITS, frozenset({Capability.FLOAT64, Capability.SUBGROUPS}))
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        """Runs all launches on NumPy arrays, in place."""
+        self.run_steps([specialise(launch) for launch in schedule.launches], arrays)
+
+    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
+        """Runs launches whose kernels are read. All is checked and compiled before anything is written."""
+        for step in steps:
+            _check_limits(step)
+        binding = Binding.of(steps, arrays)
+        work = [(self._kernel(step.program), step, binding.views(step)) for step in steps]
+        for kernel, step, views in work:
+            _launch(kernel, step, views)
+        binding.hand_back()
+
+    def source(self, step: Step) -> str:
+        """The Numba module of a kernel."""
+        return module_text(step.program)
+
+    def _kernel(self, program: ir.Program) -> Kernel:
+        kernel = self._kernels.get(program)
+        if kernel is None:
+            kernel = self._kernels[program] = load_kernel(program.name, module_text(program))
+        return kernel
+
+
+def _launch(kernel: Kernel, step: Step, views: tuple[np.ndarray[tuple[int], np.dtype[np.generic]], ...]) -> None:
+    """One launch: on this thread, or in pieces of some workgroups each on all of them."""
+    groups = step.groups
+    values = [_scalar(p.type, value) for p, value in zip(step.program.parameters, step.values, strict=True)]
+    arguments = (np.uint32(groups), *views, *values)
+    work = max(groups * step.program.group_size, sum(view.nbytes for view in views) // 4)
+    pool = shared_pool()
+    if groups < 2 or pool.threads < 2 or work < _WORTH_SHARING:
+        if groups:
+            kernel(0, groups, *arguments)
+        return
+    pieces = min(groups, pool.threads * _PIECES_PER_THREAD)
+
+    def piece(number: int) -> None:
+        kernel(groups * number // pieces, groups * (number + 1) // pieces, *arguments)
+
+    pool.run(piece, pieces)
+
+
+def _scalar(type: Type, value: int | float | bool) -> object:
+    """A parameter in its exact type, which is what Numba looks at."""
+    return bool(value) if type is Type.BOOL else np.asarray(value, type.dtype)[()]
+
+
+def _check_limits(step: Step) -> None:
+    """Refuses what this target does not go as far as, naming the kernel and the limit."""
+    program = step.program
+    shared = [m for m in program.memories if m.space is ir.Space.WORKGROUP]
+    for what, asked, most in (
+        ("invocations in a workgroup", program.group_size, _LIMITS.group_size),
+        (
+            "bytes of workgroup memory",
+            sum(m.type.size * (m.length or 0) for m in shared),
+            _LIMITS.workgroup_bytes,
+        ),
+        ("workgroups", step.groups, _LIMITS.groups),
+        ("storage buffers", len(step.buffers), _LIMITS.storage_buffers),
+        (
+            "bytes in a storage buffer",
+            max((b.nbytes for b in step.buffers), default=0),
+            _LIMITS.storage_bytes,
+        ),
+        ("elements in a storage buffer", max((b.count for b in step.buffers), default=0), _LARGEST_U32),
+    ):
+        if asked > most:
+            raise CapabilityError(
+                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, target 'cpu' has {most}"
+            )
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    """The processor's name for itself."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,90 @@
+"""A program as Numba source for the CPU: a module with one function, for the workgroups [first, last)."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from ...kernel import ir
+from ...kernel.passes.uniform import check_uniform
+from ..numba_text import TYPE_NAMES
+from ..render import Lines
+from .fission import fission
+from .lanes import LaneWriter
+from .writer import HELPERS, Writer, memory_type
+
+_RUNTIME = Path(__file__).with_name("runtime.py")
+
+
+def module_text(program: ir.Program) -> str:
+    """The whole module."""
+    uniformity = check_uniform(program)
+    lines = Lines()
+    writer: SerialWriter | LaneWriter
+    if program.group_size == 1:
+        writer = SerialWriter(program, lines)
+    else:
+        writer = LaneWriter(program, lines, fission(program, uniformity))
+    _imports(program, lines)
+    _function(writer)
+    return lines.text()
+
+
+class SerialWriter(Writer):
+    """One invocation a workgroup: plain serial code, as it stands in the kernel."""
+
+    def declare(self) -> None:
+        for memory in self.program.memories:
+            if memory.space is not ir.Space.STORAGE:
+                assert memory.length is not None
+                self.array(self.memory(memory), memory.type, memory.length)
+
+    def group(self) -> None:
+        for variable in self.program.variables:
+            self.zero(variable)
+        self.block(self.program.body)
+
+
+def _imports(program: ir.Program, lines: Lines) -> None:
+    package = __name__.rpartition(".")[0]
+    shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
+    lines.add(f'"""Kernel {program.name}, {shape}. Generated; do not edit. Helpers: {_runtime_stamp()}."""')
+    lines.add()
+    lines.add("import math")
+    lines.add()
+    lines.add("import numpy as np")
+    lines.add(f"from numba import {', '.join(sorted(TYPE_NAMES.values()))}, njit")
+    lines.add()
+    lines.add(f"from {package}.cpu_runtime import (")
+    with lines.indented():
+        for name in HELPERS:
+            lines.add(f"{name},")
+    lines.add(")")
+    lines.add()
+    lines.add("inf, nan = math.inf, math.nan")
+    lines.add()
+    lines.add()
+
+
+def _function(writer: SerialWriter | LaneWriter) -> None:
+    """The kernel: storage arrays and parameters come by position, in the program's order."""
+    program, lines = writer.program, writer.lines
+    arrays = [f"{TYPE_NAMES[memory_type(m.type)]}[::1]" for m in program.storage]
+    scalars = [TYPE_NAMES[p.type] for p in program.parameters]
+    signature = f"void({', '.join(['i8', 'i8', 'u4', *arrays, *scalars])})"
+    names = [*map(writer.memory, program.storage), *map(writer.parameter, program.parameters)]
+    lines.add(f'@njit("{signature}", nogil=True, error_model="numpy", boundscheck=False, cache=True)')
+    lines.add(f"def kernel({', '.join(['first', 'last', 'num_groups', *names])}):")
+    with lines.indented():
+        writer.declare()
+        lines.add("for group_at in range(first, last):")
+        with lines.indented():
+            lines.add("group = u4(group_at)")
+            writer.group()
+
+
+@lru_cache(maxsize=1)
+def _runtime_stamp() -> str:
+    """Names this version of the helpers: a kernel in the cache has them compiled in."""
+    return hashlib.sha256(_RUNTIME.read_bytes()).hexdigest()[:16]

@@ -1,0 +1,107 @@
+"""How many bits the integers of a program may need: lanes match digits of eight bits by eight ballots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...kernel import ir
+from ...types import ops
+from ...types.layout import Type
+
+_DEEPEST = 24  # beyond this an expression counts as wide as its type: the search stays short
+
+
+class Widths:
+    """Upper bounds on the bits of expressions, over all that a program assigns to its variables."""
+
+    def __init__(self, program: ir.Program, lanes: int) -> None:
+        self._lanes = lanes  # of a subgroup: no mask of lanes has more bits
+        self._assigned: dict[ir.Variable, list[ir.Expression | int]] = {}
+        self._collect(program.body)
+
+    def of(self, expression: ir.Expression) -> int:
+        """So many low bits hold the value, whenever this is evaluated."""
+        return self._width(expression, frozenset(), 0)
+
+    def _collect(self, block: ir.Block) -> None:
+        for statement in block:
+            match statement:
+                case ir.Assign():
+                    self._note(statement.variable, statement.value)
+                case ir.Load():
+                    self._note(statement.variable, statement.memory.type.bits)
+                case ir.For():
+                    self._note(statement.variable, statement.variable.type.bits)
+                    self._collect(statement.body)
+                case ir.If():
+                    self._collect(statement.then)
+                    self._collect(statement.otherwise)
+                case ir.While():
+                    self._collect(statement.head)
+                    self._collect(statement.body)
+                case ir.Subgroup():
+                    is_mask = statement.op in (ops.SubgroupOp.BALLOT, ops.SubgroupOp.MATCH)
+                    self._note(statement.variable, self._lanes if is_mask else statement.variable.type.bits)
+                case ir.Atomic():
+                    if statement.variable is not None:
+                        self._note(statement.variable, statement.variable.type.bits)
+                case ir.Store() | ir.Barrier() | ir.Break():
+                    pass
+
+    def _note(self, variable: ir.Variable, value: ir.Expression | int) -> None:
+        self._assigned.setdefault(variable, []).append(value)
+
+    def _width(self, expression: ir.Expression, within: frozenset[ir.Variable], depth: int) -> int:
+        whole = expression.type.bits
+        if depth > _DEEPEST or not (expression.type.is_unsigned or expression.type in (Type.U8, Type.U16, Type.BOOL)):
+            return whole
+        match expression:
+            case ir.Const():
+                return int(expression.value).bit_length()
+            case ir.Read():
+                return min(whole, self._variable(expression.variable, within, depth))
+            case ir.Identity():
+                return min(whole, self._lanes.bit_length()) if expression.builtin in _IN_A_SUBGROUP else whole
+            case ir.Apply():
+                if expression.type is Type.BOOL:
+                    return 1
+                widths = [self._width(operand, within, depth + 1) for operand in expression.operands]
+                return min(whole, _result(expression, widths))
+            case _:
+                return whole
+
+    def _variable(self, variable: ir.Variable, within: frozenset[ir.Variable], depth: int) -> int:
+        """The widest of all that is assigned. A value that comes back around a loop adds nothing."""
+        if variable in within:
+            return 0
+        inside = within | {variable}
+        sources = self._assigned.get(variable, [])
+        return max((s if isinstance(s, int) else self._width(s, inside, depth + 1) for s in sources), default=0)
+
+
+def _result(node: ir.Apply, widths: Sequence[int]) -> int:
+    """The width of an operation's result from the widths of its operands."""
+    op, whole = node.op, node.type.bits
+    if op is ops.AND:
+        return min(widths)
+    if op in (ops.OR, ops.XOR, ops.MAX):
+        return max(widths)
+    if op is ops.MIN:
+        return min(widths)
+    if op is ops.SELECT:
+        return max(widths[1:])
+    if op is ops.CAST:
+        return widths[0] if node.operands[0].type not in _SIGNED else whole
+    last = node.operands[-1]
+    if op is ops.SHR and isinstance(last, ir.Const):
+        return max(0, widths[0] - int(last.value) % node.type.bits)
+    if op is ops.MOD and isinstance(last, ir.Const):
+        return (int(last.value) - 1).bit_length()
+    if op is ops.FLOORDIV:
+        return widths[0]
+    return _COUNTS.get(op.name, whole)
+
+
+_IN_A_SUBGROUP = frozenset({ir.Builtin.LANE, ir.Builtin.SUBGROUP_SIZE})
+_SIGNED = frozenset({Type.I32, Type.I64})
+_COUNTS: Mapping[str, int] = {op.name: 7 for op in (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)}

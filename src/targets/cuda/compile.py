@@ -1,0 +1,209 @@
+"""From a program to PTX and on to machine code: Numba and NVVM, then NVIDIA's assembler. No card is needed.
+
+Both results are kept in the user's cache directory, named by what they were made of; a second process loads
+neither Numba nor NVVM.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, cast
+from weakref import WeakKeyDictionary
+
+import attrs
+import numpy as np
+
+from ...kernel import ir
+from ...types.errors import TargetUnavailableError
+from ..cache import cache_directory, write_atomically
+from .text import KernelText, kernel_text
+
+if TYPE_CHECKING:
+    from types import FunctionType
+
+    from numba.core.typing import Signature
+
+ComputeCapability: TypeAlias = tuple[int, int]  # the compute capability of a card, e.g. (9, 0)
+DEFAULT_CAPABILITY: ComputeCapability = (9, 0)
+INSTALL = 'pip install "gpusort[cuda]"'
+
+_LOWERING = ("lower.py", "ops.py", "atomics.py", "lanes.py", "compile.py")
+_COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
+_ASSEMBLERS = ("nvidia-nvjitlink",)
+
+
+@attrs.frozen
+class Compiled:
+    """A kernel in text or machine code, by the name it is launched by."""
+
+    entry: str
+    text: KernelText
+    code: bytes
+
+
+def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None) -> str:
+    """The program as PTX for a compute capability: the current card's, or 9.0 where there is no card."""
+    if capability is None:
+        capability = capability_of_card() or DEFAULT_CAPABILITY
+    text = text_of(program)
+    key = _digest(
+        text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), _own_stamp()
+    )
+    return _kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
+
+
+def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
+    """The program as machine code for a compute capability; as PTX where the assembler is not installed."""
+    ptx = compile_ptx(program, capability)
+    if not _has_assembler():
+        return Compiled(entry_name(program), text_of(program), ptx.encode())
+    key = _digest(ptx, repr(capability), _stamp(_ASSEMBLERS))
+    cubin = _kept(f"{key}.cubin", lambda: assemble(ptx, capability)[0])
+    return Compiled(entry_name(program), text_of(program), cubin)
+
+
+def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
+    """PTX as machine code, and what the assembler says of it: registers, spills, stack.
+
+    The driver could do it, but only if it is no older than the compiler that wrote the PTX.
+    """
+    from cuda.bindings import nvjitlink
+
+    source = ptx.encode()
+    options = [f"-arch=sm_{capability[0]}{capability[1]}", "-O3", "-verbose"]
+    linker = nvjitlink.create(len(options), options)
+    try:
+        nvjitlink.add_data(linker, nvjitlink.InputType.PTX, source, len(source), "kernel")
+        nvjitlink.complete(linker)
+        cubin = bytearray(nvjitlink.get_linked_cubin_size(linker))
+        nvjitlink.get_linked_cubin(linker, cubin)
+        log = bytearray(nvjitlink.get_info_log_size(linker))
+        nvjitlink.get_info_log(linker, log)
+    finally:
+        nvjitlink.destroy(linker)
+    return bytes(cubin), log.decode(errors="replace").rstrip("\0")
+
+
+def capability_of_card(device: int | None = None) -> ComputeCapability | None:
+    """What a card can compute, the current one if none is named; None where there is none."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    try:
+        digits = cupy.cuda.Device(device).compute_capability  # "90" is 9.0, "120" is 12.0
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return None
+    return int(digits[:-1]), int(digits[-1])
+
+
+_texts: WeakKeyDictionary[ir.Program, KernelText] = WeakKeyDictionary()
+
+
+def text_of(program: ir.Program) -> KernelText:
+    """The program's Numba source, written once."""
+    text = _texts.get(program)
+    if text is None:
+        text = _texts[program] = kernel_text(program)
+    return text
+
+
+def entry_name(program: ir.Program) -> str:
+    """The kernel's name in PTX: one that no instruction has."""
+    return f"gpusort_{program.name}"
+
+
+def _compile(program: ir.Program, text: KernelText, capability: ComputeCapability) -> str:
+    _prepare_for_numba_cuda()
+    from numba import cuda
+
+    namespace: dict[str, object] = {"__name__": f"gpusort.generated.{program.name}"}
+    exec(compile(text.source, f"<{program.name} for CUDA>", "exec"), namespace)
+    ptx, _ = cuda.compile(
+        cast("FunctionType", namespace["kernel"]),
+        cast("Signature", namespace["SIGNATURE"]),
+        device=False,
+        abi="numba",
+        fastmath=False,
+        cc=capability,
+        launch_bounds=program.group_size,
+    )
+    return _tidied(ptx, entry_name(program))
+
+
+def _tidied(ptx: str, entry: str) -> str:
+    """The kernel under a name that people can read, without Numba's environment, which it does not use."""
+    found = re.search(r"^\.visible \.entry (\S+)\(", ptx, re.MULTILINE)
+    assert found is not None, "a compiled kernel has an entry"
+    without_environment = re.sub(r"^\.common \.global .* _ZN\d+NumbaEnv\S+;\n", "", ptx, flags=re.MULTILINE)
+    return without_environment.replace(found.group(1), entry)
+
+
+def _prepare_for_numba_cuda() -> None:
+    """Makes numba.cuda importable on any NumPy, or says that it is missing."""
+    # NumPy 2.5 dropped the name; numba-cuda up to 0.30 looks it up as it is imported.
+    if not hasattr(np, "row_stack"):
+        setattr(np, "row_stack", np.vstack)  # noqa: B010  (checkers do not know it as an attribute)
+    if find_spec("numba_cuda") is None:
+        raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}")
+
+
+# -- the cache --------------------------------------------------------------------------------------------
+
+
+def _kept(name: str, make: Callable[[], bytes]) -> bytes:
+    """What the cache holds under this name, made first if it is not there."""
+    path = cache_directory() / "cuda" / name
+    try:
+        return path.read_bytes()
+    except OSError:
+        pass
+    content = make()
+    try:
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, content)
+    except OSError:
+        pass  # a full or read-only disk costs time, not the result
+    return content
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@cache
+def _stamp(packages: tuple[str, ...]) -> str:
+    """The versions of what compiles."""
+    return ", ".join(f"{package} {version_of(package)}" for package in packages)
+
+
+def version_of(package: str) -> str | None:
+    """The version of an installed package."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+@cache
+def _own_stamp() -> str:
+    """This version of the intrinsics: a kernel in the cache has them compiled in."""
+    here = Path(__file__).parent
+    return hashlib.sha256(b"\0".join((here / name).read_bytes() for name in _LOWERING)).hexdigest()
+
+
+@cache
+def _has_assembler() -> bool:
+    try:
+        from cuda.bindings import nvjitlink
+
+        nvjitlink.version()
+    except Exception:  # absent package, absent library: each binding raises its own
+        return False
+    return True

@@ -1,0 +1,210 @@
+"""Subgroup operations for Numba CUDA: the lanes of a warp, asked for with NVVM's own intrinsics.
+
+Every operation takes the mask of the lanes that exist: bit i for lane i. The last warp of a workgroup may
+lack some, and naming a lane that is not there would wait for it forever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from llvmlite import ir
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+from .lower import I1, I32, I64, Lowering, call, constant, plainly
+
+if TYPE_CHECKING:
+    from numba.extending import TypingContext
+
+_WARP = 32
+_INDEXED, _UP, _DOWN, _XOR = (constant(mode) for mode in range(4))
+_FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)
+
+
+# -- which lanes ------------------------------------------------------------------------------------------
+
+
+def _vote(builder: ir.IRBuilder, mask: ir.Value, predicate: ir.Value) -> ir.Value:
+    ballot_mode = constant(3)
+    result = ir.LiteralStructType((I32, I1))
+    return builder.extract_value(call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate)), 0)
+
+
+@intrinsic
+def ballot(typing: TypingContext, mask: types.Type, predicate: types.Type) -> Lowering:
+    """The lanes for which the predicate holds, as a U64."""
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        return builder.zext(_vote(builder, args[0], args[1]), I64)
+
+    return types.uint64(types.uint32, types.boolean), plainly(body)
+
+
+@intrinsic
+def match(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowering:
+    """The lanes with my value, as a U64, by the hardware's own match: slower the more values there are."""
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        return builder.zext(call(builder, "llvm.nvvm.match.any.sync.i32", I32, args), I64)
+
+    return types.uint64(types.uint32, types.uint32), plainly(body)
+
+
+def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Value) -> ir.Value:
+    """The lanes whose bit is as mine. In PTX, where one predicate serves the vote and the flip behind it: the same in
+    NVVM's terms takes two instructions more, and this is the innermost step of a radix sort."""
+    text = (
+        "{ .reg .pred p; and.b32 $0, $1, $2; setp.ne.u32 p, $0, 0; "
+        "vote.sync.ballot.b32 $0, p, $3; @!p not.b32 $0, $0; }"
+    )
+    assembly = ir.InlineAsm(ir.FunctionType(I32, [I32, I32, I32]), text, "=&r,r,n,r", side_effect=True)
+    return builder.call(assembly, [value, bit, mask])
+
+
+@intrinsic
+def match_low_bits(typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type) -> Lowering | None:
+    """The lanes with my value, as a U64, for values known to fit so many bits: one ballot a bit."""
+    if not isinstance(bits, types.IntegerLiteral):
+        return None
+    count = int(bits.literal_value)
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        mask, value = args[0], args[1]
+        alike = mask
+        for bit in range(count):
+            alike = builder.and_(alike, _same_bit(builder, mask, value, constant(1 << bit)))
+        return builder.zext(alike, I64)
+
+    return types.uint64(types.uint32, types.uint32, bits), plainly(body)
+
+
+# -- values of other lanes --------------------------------------------------------------------------------
+
+Exchange: TypeAlias = Callable[[ir.Value], ir.Value]
+
+
+def _in_words(builder: ir.IRBuilder, kind: types.Type, value: ir.Value, exchange: Exchange) -> ir.Value:
+    """Any scalar through an exchange of 32-bit words."""
+    if isinstance(kind, types.Boolean):
+        return builder.trunc(exchange(builder.zext(value, I32)), I1)
+    if isinstance(kind, types.Float):
+        word, scalar = (I32, ir.FloatType()) if kind.bitwidth == 32 else (I64, ir.DoubleType())
+        integer = types.uint32 if kind.bitwidth == 32 else types.uint64
+        return builder.bitcast(_in_words(builder, integer, builder.bitcast(value, word), exchange), scalar)
+    assert isinstance(kind, types.Integer), kind
+    if kind.bitwidth == 32:
+        return exchange(value)
+    half = ir.Constant(I64, 32)
+    low = exchange(builder.trunc(value, I32))
+    high = exchange(builder.trunc(builder.lshr(value, half), I32))
+    return builder.or_(builder.shl(builder.zext(high, I64), half), builder.zext(low, I64))
+
+
+def _shuffled(
+    builder: ir.IRBuilder, mask: ir.Value, mode: ir.Value, value: ir.Value, other: ir.Value, clamp: ir.Value
+) -> ir.Value:
+    """One word from another lane, and whether that lane was in range (else the word is my own)."""
+    result = ir.LiteralStructType((I32, I1))
+    return call(builder, "llvm.nvvm.shfl.sync.i32", result, (mask, mode, value, other, clamp))
+
+
+def _exchanged(
+    builder: ir.IRBuilder, kind: types.Type, mode: ir.Value, args: tuple[ir.Value, ...], clamp: ir.Value
+) -> ir.Value:
+    """A scalar from another lane. The operands are the mask, the value, and what says which lane."""
+    mask, value, other = args
+
+    def exchange(word: ir.Value) -> ir.Value:
+        return builder.extract_value(_shuffled(builder, mask, mode, word, other, clamp), 0)
+
+    return _in_words(builder, kind, value, exchange)
+
+
+def _short(builder: ir.IRBuilder, distance: ir.Value) -> ir.Value:
+    """A distance as the hardware takes it, five bits of it: from further away there is only my own value."""
+    within = builder.icmp_unsigned("<", distance, constant(_WARP))
+    return builder.select(within, distance, constant(0))
+
+
+def _last_lane(builder: ir.IRBuilder, mask: ir.Value) -> ir.Value:
+    """The highest lane there is. Lanes exist from 0 on, so the mask's ones count them."""
+    return builder.sub(call(builder, "llvm.ctpop.i32", I32, (mask,)), constant(1))
+
+
+@intrinsic
+def shuffle(typing: TypingContext, mask: types.Type, value: types.Type, lane: types.Type) -> Lowering:
+    """The value of a lane, counted modulo 32."""
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        return _exchanged(builder, value, _INDEXED, args, _LAST_LANE)
+
+    return value(types.uint32, value, types.uint32), plainly(body)
+
+
+@intrinsic
+def shuffle_xor(typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type) -> Lowering:
+    """The value of the lane whose number differs in these bits."""
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        return _exchanged(builder, value, _XOR, args, _LAST_LANE)
+
+    return value(types.uint32, value, types.uint32), plainly(body)
+
+
+@intrinsic
+def shuffle_up(typing: TypingContext, mask: types.Type, value: types.Type, distance: types.Type) -> Lowering:
+    """The value of the lane that far below; my own where there is none."""
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        return _exchanged(builder, value, _UP, (args[0], args[1], _short(builder, args[2])), _FIRST_LANE)
+
+    return value(types.uint32, value, types.uint32), plainly(body)
+
+
+@intrinsic
+def shuffle_down(typing: TypingContext, mask: types.Type, value: types.Type, distance: types.Type) -> Lowering:
+    """The value of the lane that far above; my own where there is none, as in a warp that lacks lanes."""
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        operands = (args[0], args[1], _short(builder, args[2]))
+        return _exchanged(builder, value, _DOWN, operands, _last_lane(builder, args[0]))
+
+    return value(types.uint32, value, types.uint32), plainly(body)
+
+
+# -- sums over lanes --------------------------------------------------------------------------------------
+
+
+def _inclusive_add(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value) -> ir.Value:
+    total = value
+    for distance in (1, 2, 4, 8, 16):
+        pair = _shuffled(builder, mask, _UP, total, constant(distance), _FIRST_LANE)
+        below, exists = builder.extract_value(pair, 0), builder.extract_value(pair, 1)
+        total = builder.select(exists, builder.add(total, below), total)
+    return total
+
+
+@intrinsic
+def lanes_exclusive_add(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowering:
+    """The sum over the lanes below mine."""
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        return builder.sub(_inclusive_add(builder, args[0], args[1]), args[1])
+
+    return types.uint32(types.uint32, types.uint32), plainly(body)
+
+
+@intrinsic
+def lanes_add(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowering:
+    """The sum over all lanes: the last lane's running sum."""
+
+    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        mask, value = args
+        total = _inclusive_add(builder, mask, value)
+        return builder.extract_value(
+            _shuffled(builder, mask, _INDEXED, total, _last_lane(builder, mask), _LAST_LANE), 0
+        )
+
+    return types.uint32(types.uint32, types.uint32), plainly(body)

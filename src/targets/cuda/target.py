@@ -1,0 +1,267 @@
+"""The CUDA target: kernels compiled by Numba, loaded and launched by cupy, on arrays where they lie."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING, cast
+
+import attrs
+import numpy as np
+
+from ...kernel import ir
+from ...kernel.launch import Buffer, Role, Schedule, Step
+from ...kernel.specialise import specialise
+from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
+from ...types.layout import Type
+from ..base import Capability, Limits, TargetInfo
+from .arrays import Binding, common_device, given
+from .compile import (
+    INSTALL,
+    ComputeCapability,
+    capability_of_card,
+    compile_machine_code,
+    text_of,
+    version_of,
+)
+from .text import workgroup_bytes
+from .writer import WARP
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from cupy.cuda.function import Function
+
+_LARGEST_U32 = (1 << 32) - 1
+_MAX_DYNAMIC_BYTES = 8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
+_PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel's parameters take up to 4 KB
+# What the driver reports when a context cannot be used any more.
+_LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
+
+
+@attrs.frozen
+class _Ready:
+    """A launch with all that does not change from run to run."""
+
+    function: Function
+    groups: int
+    group_size: int
+    places: tuple[int, ...]  # of the kernel's storage among the schedule's buffers
+    values: tuple[np.generic, ...]  # lengths, then parameters
+    dynamic_bytes: int
+
+    def launch(self, pointers: list[int]) -> None:
+        arguments: tuple[int | np.generic, ...] = (*[pointers[place] for place in self.places], *self.values)
+        self.function((self.groups,), (self.group_size,), arguments, self.dynamic_bytes)
+
+
+@attrs.frozen
+class _Plan:
+    """A schedule made ready for one card."""
+
+    buffers: tuple[Buffer[object], ...]
+    launches: tuple[_Ready, ...]
+
+
+class CudaTarget:
+    """Runs schedules on NVIDIA cards, each on the one its arrays lie on, in the caller's stream."""
+
+    def __init__(self) -> None:
+        _require_card()
+        self._lock = RLock()
+        self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
+        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], _Plan]] = {}
+        self._infos: dict[int, TargetInfo] = {}
+
+    @property
+    def info(self) -> TargetInfo:
+        """Of the current card."""
+        import cupy
+
+        return self._info(cupy.cuda.runtime.getDevice())
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        """Launches everything on cupy's current stream; waits for it only where results go to the host."""
+        self._run(schedule.buffers, arrays, lambda device: self._plan(schedule, device))
+
+    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
+        """The same for launches whose kernels are read."""
+        buffers = tuple({buffer.name: buffer for step in steps for buffer in step.buffers}.values())
+        self._run(buffers, arrays, lambda device: self._prepared(buffers, steps, device))
+
+    def _run(
+        self,
+        buffers: Sequence[Buffer[object]],
+        arrays: Mapping[str, object],
+        plan_for: Callable[[int], _Plan],
+    ) -> None:
+        import cupy
+
+        found = {
+            b.name: given(b, arrays.get(b.name)) for b in buffers if b.role is not Role.SCRATCH or b.name in arrays
+        }
+        device = common_device(tuple(found.values()))
+        with cupy.cuda.Device(device), _device_errors():
+            plan = plan_for(device)
+            binding = Binding(plan.buffers, found, cupy.cuda.get_current_stream())
+            for ready in plan.launches:
+                ready.launch(binding.pointers)
+            binding.hand_back()
+
+    def source(self, step: Step) -> str:
+        """The Numba CUDA module of a kernel."""
+        return text_of(step.program).source
+
+    # -- making ready -------------------------------------------------------------------------------------
+
+    def _plan(self, schedule: Schedule, device: int) -> _Plan:
+        """The schedule's plan, kept as long as the schedule lives. Schedules are told apart by identity."""
+        key = (id(schedule), device)
+        known = self._plans.get(key)
+        if known is not None and known[0]() is schedule:
+            return known[1]
+        steps = tuple(map(specialise, schedule.launches))
+        plan = self._prepared(schedule.buffers, steps, device)
+        self._plans[key] = (weakref.ref(schedule, lambda _: self._plans.pop(key, None)), plan)
+        return plan
+
+    def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> _Plan:
+        """Everything checked and compiled before anything is launched."""
+        places = {buffer.name: place for place, buffer in enumerate(buffers)}
+        limits = self._info(device).limits
+        for step in steps:
+            _check_limits(step, limits)
+        # cupy would make a launch of no workgroups one of a single group
+        return _Plan(tuple(buffers), tuple(self._ready(step, places, device) for step in steps if step.groups))
+
+    def _ready(self, step: Step, places: Mapping[str, int], device: int) -> _Ready:
+        program, text = step.program, text_of(step.program)
+        lengths = {m: b.nbytes // m.type.size for m, b in zip(program.storage, step.buffers, strict=True)}
+        values = [np.uint32(lengths[memory]) for memory in text.lengths]
+        parameters = zip(program.parameters, step.values, strict=True)
+        return _Ready(
+            self._function(program, device),
+            step.groups,
+            program.group_size,
+            tuple(places[buffer.name] for buffer in step.buffers),
+            (*values, *(_scalar(p.type, value) for p, value in parameters)),
+            text.dynamic_bytes,
+        )
+
+    def _function(self, program: ir.Program, device: int) -> Function:
+        """The kernel, compiled and loaded onto the current card."""
+        import cupy
+
+        with self._lock:
+            loaded = self._functions.setdefault(program, {})
+            if device not in loaded:
+                compiled = compile_machine_code(program, _capability_of(device))
+                module = cupy.cuda.function.Module()
+                module.load(compiled.code)
+                function = module.get_function(compiled.entry)
+                if compiled.text.dynamic_bytes:
+                    cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_BYTES, compiled.text.dynamic_bytes)
+                loaded[device] = function
+            return loaded[device]
+
+    # -- who runs the kernels -----------------------------------------------------------------------------
+
+    def _info(self, device: int) -> TargetInfo:
+        info = self._infos.get(device)
+        if info is None:
+            info = self._infos[device] = _describe(device)
+        return info
+
+
+def _scalar(type: Type, value: int | float | bool) -> np.generic:
+    """A parameter in its exact type: cupy hands over as many bytes as it has."""
+    return cast("np.generic", np.asarray(value, type.dtype)[()])
+
+
+def _require_card() -> None:
+    """One clear sentence where something is missing."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
+    if version_of("numba-cuda") is None:
+        raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}")
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
+    if count == 0:
+        raise TargetUnavailableError("target 'cuda': no NVIDIA card was found")
+
+
+def _describe(device: int) -> TargetInfo:
+    import cupy
+
+    card, runtime = cupy.cuda.Device(device), cupy.cuda.runtime
+    properties, attributes = runtime.getDeviceProperties(device), card.attributes
+    name = properties["name"]
+    major, minor = _capability_of(device)
+    compilers = f"cupy {cupy.__version__}, numba-cuda {version_of('numba-cuda')}"
+    return TargetInfo(
+        name="cuda",
+        adapter=name.decode() if isinstance(name, bytes) else str(name),
+        driver=(
+            f"CUDA driver {_dotted(runtime.driverGetVersion())}, "
+            f"runtime {_dotted(runtime.runtimeGetVersion())}, "
+            f"compute capability {major}.{minor}, {compilers}"
+        ),
+        limits=Limits(
+            group_size=attributes["MaxThreadsPerBlock"],
+            workgroup_bytes=attributes["MaxSharedMemoryPerBlockOptin"],
+            groups=attributes["MaxGridDimX"],
+            storage_bytes=card.mem_info[1],
+            storage_buffers=_PARAMETERS,
+            subgroup_size=WARP,
+        ),
+        capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS, Capability.FORWARD_PROGRESS}),
+    )
+
+
+def _capability_of(device: int) -> ComputeCapability:
+    capability = capability_of_card(device)
+    if capability is None:
+        raise TargetUnavailableError(f"target 'cuda': device {device} does not answer")
+    return capability
+
+
+def _dotted(version: int) -> str:
+    """13020 is 13.2."""
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+def _check_limits(step: Step, limits: Limits) -> None:
+    """Refuses what the card does not go as far as, naming the kernel and the limit."""
+    program = step.program
+    elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
+    for what, asked, most in (
+        ("invocations in a workgroup", program.group_size, limits.group_size),
+        ("bytes of workgroup memory", workgroup_bytes(program), limits.workgroup_bytes),
+        ("workgroups", step.groups, limits.groups),
+        ("storage buffers", len(step.buffers), limits.storage_buffers),
+        ("bytes in a storage buffer", max((b.nbytes for b in step.buffers), default=0), limits.storage_bytes),
+        ("elements in a storage buffer", max(elements, default=0), _LARGEST_U32),
+    ):
+        if asked > most:
+            raise CapabilityError(
+                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, target 'cuda' has {most}"
+            )
+
+
+@contextmanager
+def _device_errors() -> Generator[None]:
+    """A card that stopped working is reported as such, whatever call noticed it."""
+    import cupy
+
+    try:
+        yield
+    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+        if error.status in _LOST:
+            raise DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})") from error
+        raise

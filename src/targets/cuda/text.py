@@ -1,0 +1,150 @@
+"""A program as Numba CUDA source: the text of a module with one kernel in it.
+
+Storage comes as raw pointers (an array of Numba's would cost seven parameters each), integers stay 32 bits
+wide and unsigned, loops stay loops. Workgroup memory beyond what a kernel may hold statically lies behind
+one base address, each memory at an offset, and the host asks for the bytes at the launch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from ...kernel import ir
+from ...kernel.passes.uniform import check_uniform
+from ...types.layout import Type
+from ..numba_text import TYPE_NAMES, literal
+from ..render import Lines
+from .table import INTRINSICS
+from .writer import WARP, BodyWriter, held_type, lane_mask
+
+_STATIC_BYTES = 48 * 1024  # more than this of workgroup memory has to be asked for at the launch
+_ALIGNMENT = 16  # of each workgroup memory: fit for any type
+
+_OWN_NUMBERS: Mapping[ir.Builtin, str] = {
+    ir.Builtin.LOCAL_ID: "local_id = u4(cuda.threadIdx.x)",
+    ir.Builtin.LANE: f"lane = u4(local_id & u4({WARP - 1}))",
+    ir.Builtin.SUBGROUP_ID: f"subgroup_id = shift_right(local_id, u4({WARP.bit_length() - 1}))",
+    ir.Builtin.GROUP_ID: "group_id = u4(cuda.blockIdx.x)",
+    ir.Builtin.NUM_GROUPS: "num_groups = u4(cuda.gridDim.x)",
+}
+
+
+@attrs.frozen
+class KernelText:
+    """A module's source, and what the host has to know to launch its kernel.
+
+    The kernel takes the storage in the program's order, then the lengths asked for, then the parameters.
+    """
+
+    source: str
+    lengths: tuple[ir.Memory, ...]
+    dynamic_bytes: int  # workgroup memory to ask for at the launch; 0 where it is static
+
+
+def kernel_text(program: ir.Program) -> KernelText:
+    """The program as a module with one function, `kernel`, and its `SIGNATURE`."""
+    check_uniform(program)
+    offsets = _workgroup_offsets(program)
+    writer = BodyWriter(program, offsets)
+    body = writer.text()
+    prologue = _prologue(program, writer, offsets)
+    lengths = tuple(memory for memory in program.storage if memory in writer.lengths)
+    source = _head(program, writer, lengths, prologue + body) + prologue + body
+    return KernelText(source, lengths, workgroup_bytes(program) if offsets else 0)
+
+
+def workgroup_bytes(program: ir.Program) -> int:
+    """The workgroup memory of a program, each of its memories on a boundary fit for any type."""
+    return sum(_padded_bytes(memory) for memory in program.memories if memory.space is ir.Space.WORKGROUP)
+
+
+def _padded_bytes(memory: ir.Memory) -> int:
+    return -(-_length(memory) * memory.type.size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _length(memory: ir.Memory) -> int:
+    assert memory.length is not None, memory
+    return max(memory.length, 1)
+
+
+def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
+    """Where each workgroup memory begins behind the common base, in elements; empty while all are static."""
+    offsets: dict[ir.Memory, int] = {}
+    if workgroup_bytes(program) > _STATIC_BYTES:
+        at = 0
+        for memory in program.memories:
+            if memory.space is ir.Space.WORKGROUP:
+                offsets[memory] = at // memory.type.size
+                at += _padded_bytes(memory)
+    return offsets
+
+
+def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory], text: str) -> str:
+    """All above the function's first line, and that line."""
+    lines = Lines()
+    package = __name__.rpartition(".")[0]
+    names, types = _arguments(program, writer, lengths)
+    shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
+    lines.add(f'"""Kernel {program.name}, {shape}. Generated; do not edit."""')
+    lines.add()
+    lines.add("import math")
+    lines.add("from math import inf, nan")
+    lines.add()
+    lines.add("from numba import cuda")
+    lines.add("from numba.cuda import types")
+    lines.add(f"from numba.cuda.types import {', '.join(sorted(TYPE_NAMES.values()))}")
+    lines.add()
+    for module, offered in INTRINSICS.items():
+        used = [name for name in offered if re.search(rf"\b{name}\(", text)]
+        if used:
+            lines.add(f"from {package}.{module} import {', '.join(used)}")
+    lines.add()
+    lines.add(f"SIGNATURE = types.void({', '.join(types)})")
+    lines.add()
+    lines.add()
+    lines.add(f"def kernel({', '.join(names)}):")
+    return lines.text()
+
+
+def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> tuple[list[str], list[str]]:
+    """What the kernel takes: names, and types as they read in the source."""
+    arguments = [(writer.memory(m), f"types.CPointer({TYPE_NAMES[held_type(m.type)]})") for m in program.storage]
+    arguments += [(writer.lengths[memory], "u4") for memory in lengths]
+    arguments += [(writer.parameter(p), TYPE_NAMES[held_type(p.type)]) for p in program.parameters]
+    return [name for name, _ in arguments], [type for _, type in arguments]
+
+
+def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memory, int]) -> str:
+    """The invocation's own numbers, memories and variables."""
+    lines = Lines()
+    with lines.indented():
+        _own_numbers(program.group_size, writer, lines)
+        for parameter in program.parameters:
+            if parameter.type is Type.BOOL:
+                name = writer.parameter(parameter)
+                lines.add(f"{name} = {name} != u1(0)")
+        for memory in program.memories:
+            if memory.space is not ir.Space.STORAGE:
+                place = "local" if memory.space is ir.Space.REGISTERS else "shared"
+                length = 0 if memory in offsets else _length(memory)  # 0: all that is asked for at the launch
+                element = TYPE_NAMES[held_type(memory.type)]
+                lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
+        for variable in program.variables:
+            # a start value for the type's sake: every variable is assigned before it is read
+            lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
+    return lines.text()
+
+
+def _own_numbers(group_size: int, writer: BodyWriter, lines: Lines) -> None:
+    used = set(writer.identities)
+    if writer.lanes_vary or used & {ir.Builtin.LANE, ir.Builtin.SUBGROUP_ID}:
+        used.add(ir.Builtin.LOCAL_ID)
+    for builtin, form in _OWN_NUMBERS.items():
+        if builtin in used:
+            lines.add(form)
+    if writer.lanes_vary:
+        whole = group_size // WARP * WARP
+        lines.add(f"lanes = choose(local_id < u4({whole}), {lane_mask(WARP)}, {lane_mask(group_size % WARP)})")

@@ -1,0 +1,291 @@
+"""The body of a kernel as Numba CUDA source, statement by statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from ...kernel import ir
+from ...types import ops
+from ...types.layout import Type
+from ...types.ops import AtomicOp, SubgroupOp
+from ..numba_text import RESERVED_NAMES, Expressions
+from ..render import Lines, Names, render_operation
+from .bits import Widths
+from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
+
+WARP = 32
+_MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the hardware's match
+_SCAFFOLDING = frozenset(
+    {
+        "SIGNATURE",
+        "cuda",
+        "group_id",
+        "kernel",
+        "lane",
+        "lanes",
+        "local_id",
+        "num_groups",
+        "subgroup_id",
+        "types",
+    }
+)
+_RESERVED = RESERVED_NAMES | _SCAFFOLDING | {name for names in INTRINSICS.values() for name in names}
+
+
+class BodyWriter:
+    """Writes a program's body, and notes what it turns out to use, which is declared above it afterwards.
+
+    `offsets` says where workgroup memories begin behind their common base, in elements; it is empty where
+    each is an array of its own.
+    """
+
+    def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
+        self.lengths: dict[ir.Memory, str] = {}
+        self.identities: set[ir.Builtin] = set()
+        self.lanes_vary = False  # whether the last subgroup of a workgroup has fewer lanes than the others
+        self._program = program
+        self._offsets = offsets
+        self._barriers = 0  # written so far
+        self._lines = Lines()
+        self._widths = Widths(program, WARP)
+        self._names = Names(_RESERVED)
+        # by value: statements may hold equal copies of the program's own memories and parameters
+        outer: tuple[ir.Memory | ir.Parameter, ...] = (*program.memories, *program.parameters)
+        self._outer = {thing: self._names.of(thing, thing.name) for thing in outer}
+        self._expressions = Expressions(
+            target="cuda",
+            operations={
+                **CUDA_OPERATIONS,
+                "count_ones": self._count_ones,
+                "leading_zeros": self._leading_zeros,
+                "and": self._and,
+            },
+            variable=self.variable,
+            parameter=self.parameter,
+            identity=self._identity,
+            length=self._length,
+        )
+
+    def text(self) -> str:
+        """The body, indented once."""
+        with self._lines.indented():
+            self._block(self._program.body)
+        return self._lines.text()
+
+    # -- names --------------------------------------------------------------------------------------------
+
+    def variable(self, variable: ir.Variable) -> str:
+        return self._names.of(variable, variable.name)
+
+    def memory(self, memory: ir.Memory) -> str:
+        return self._outer[memory]
+
+    def parameter(self, parameter: ir.Parameter) -> str:
+        return self._outer[parameter]
+
+    def _length(self, memory: ir.Memory) -> str:
+        if memory not in self.lengths:
+            self.lengths[memory] = self._names.of(("length", memory), f"length_of_{memory.name}")
+        return self.lengths[memory]
+
+    def _identity(self, builtin: ir.Builtin) -> str:
+        if builtin is ir.Builtin.GROUP_SIZE:
+            return f"u4({self._program.group_size})"
+        if builtin is ir.Builtin.SUBGROUP_SIZE:
+            return f"u4({WARP})"
+        self.identities.add(builtin)
+        name: str = builtin.value
+        return name
+
+    def _lanes(self) -> str:
+        """The mask of the lanes there are."""
+        size = self._program.group_size
+        if size % WARP and size > WARP:
+            self.lanes_vary = True
+            return "lanes"
+        return lane_mask(min(size, WARP))
+
+    def _count_ones(self, node: ir.Apply, operands: Sequence[str]) -> str:
+        return (
+            f"count_ones(u4({operands[0]}))" if self._is_half_empty(node.operands[0]) else f"count_ones({operands[0]})"
+        )
+
+    def _leading_zeros(self, node: ir.Apply, operands: Sequence[str]) -> str:
+        if self._is_half_empty(node.operands[0]):
+            return f"u4(u4(32) + leading_zeros(u4({operands[0]})))"
+        return f"leading_zeros({operands[0]})"
+
+    def _and(self, node: ir.Apply, operands: Sequence[str]) -> str:
+        """A byte of a word, in two forms by turns from barrier to barrier.
+
+        The assembler would keep what it computed from each of many bytes before a barrier for use after it, and run
+        out of registers; the same byte in another form it computes again.
+        """
+        byte = byte_of(node) if self._barriers % 2 else None
+        if byte is None:
+            return render_operation("cuda", CUDA_OPERATIONS, node, operands)
+        source, place = byte
+        if source.type is Type.U32:
+            return f"byte({self._text(source)}, {place})"
+        half = f"u4({self._text(source)} >> u8({place // 4 * 32}))"
+        return f"u8(byte({half}, {place % 4}))"
+
+    def _is_half_empty(self, operand: ir.Expression) -> bool:
+        """Masks of lanes are 64 bits wide to the kernel; here their upper half is empty, and costs nothing."""
+        return operand.type is Type.U64 and self._widths.of(operand) <= 32
+
+    # -- statements ---------------------------------------------------------------------------------------
+
+    def _text(self, expression: ir.Expression) -> str:
+        return self._expressions.text(expression)
+
+    def _index(self, memory: ir.Memory, index: ir.Expression) -> str:
+        offset = self._offsets.get(memory, 0)
+        return f"u4({self._text(index)} + u4({offset}))" if offset else self._text(index)
+
+    def _block(self, block: ir.Block) -> None:
+        if not block:
+            self._lines.add("pass")
+        for statement in block:
+            self._statement(statement)
+
+    def _statement(self, statement: ir.Statement) -> None:
+        add = self._lines.add
+        match statement:
+            case ir.Assign():
+                add(f"{self.variable(statement.variable)} = {self._text(statement.value)}")
+            case ir.Load():
+                place = f"{self.memory(statement.memory)}[{self._index(statement.memory, statement.index)}]"
+                value = f"{place} != u1(0)" if statement.memory.type is Type.BOOL else place
+                add(f"{self.variable(statement.variable)} = {value}")
+            case ir.Store():
+                place = f"{self.memory(statement.memory)}[{self._index(statement.memory, statement.index)}]"
+                value = self._text(statement.value)
+                add(f"{place} = u1({value})" if statement.memory.type is Type.BOOL else f"{place} = {value}")
+            case ir.Atomic():
+                self._atomic(statement)
+            case ir.Subgroup():
+                self._subgroup(statement)
+            case ir.Barrier():
+                add("cuda.syncthreads()")
+                self._barriers += 1
+            case ir.If():
+                add(f"if {self._text(statement.condition)}:")
+                self._inside(statement.then)
+                if statement.otherwise:
+                    add("else:")
+                    self._inside(statement.otherwise)
+            case ir.For():
+                self._for(statement)
+            case ir.While():
+                self._while(statement)
+            case ir.Break():
+                add("break")
+            case _:
+                assert_never(statement)
+
+    def _inside(self, block: ir.Block) -> None:
+        with self._lines.indented():
+            self._block(block)
+
+    def _for(self, statement: ir.For) -> None:
+        """A counter beside the variable, since the body may assign to that.
+
+        Where the counter might wrap before it passes the end, the turns are counted down instead; in that
+        form NVVM sees how many there are, and has the loads of several under way at once.
+        """
+        name, add = statement.variable.name, self._lines.add
+        counter = self._names.of(statement, f"{name}_at")
+        add(f"{counter} = {self._text(statement.start)}")
+        stop = self._bound_once(statement.stop, f"{name}_end")
+        step = self._bound_once(statement.step, f"{name}_step")
+        counting = not _ends_before_it_wraps(statement)
+        if counting:
+            turns = self._names.of(object(), f"{name}_turns")
+            add(f"{turns} = u4(0)")
+            add(f"if {counter} < {stop}:")
+            with self._lines.indented():
+                add(f"{turns} = u4(divide(u4(u4({stop} - {counter}) - u4(1)), {step}) + u4(1))")
+            add(f"while {turns} > u4(0):")
+        else:
+            turns = ""
+            add(f"while {counter} < {stop}:")
+        with self._lines.indented():
+            add(f"{self.variable(statement.variable)} = {counter}")
+            self._block(statement.body)
+            add(f"{counter} = u4({counter} + {step})")
+            if counting:
+                add(f"{turns} = u4({turns} - u4(1))")
+
+    def _bound_once(self, bound: ir.Expression, wanted: str) -> str:
+        """A bound as it is before the first turn, whatever the body does to what it was computed from."""
+        text = self._text(bound)
+        if isinstance(bound, ir.Const):
+            return text
+        name = self._names.of(object(), wanted)
+        self._lines.add(f"{name} = {text}")
+        return name
+
+    def _while(self, statement: ir.While) -> None:
+        condition = self._text(statement.condition)
+        if not statement.head:
+            self._lines.add(f"while {condition}:")
+            self._inside(statement.body)
+            return
+        self._lines.add("while True:")
+        with self._lines.indented():
+            self._block(statement.head)
+            self._lines.add(f"if not {condition}:")
+            with self._lines.indented():
+                self._lines.add("break")
+            self._block(statement.body)
+
+    def _atomic(self, statement: ir.Atomic) -> None:
+        operands = [self.memory(statement.memory), self._index(statement.memory, statement.index)]
+        if statement.value is not None and statement.op is not AtomicOp.LOAD:
+            operands.append(self._text(statement.value))
+        call = f"atomic_{statement.op.value}({', '.join(operands)})"
+        self._lines.add(call if statement.variable is None else f"{self.variable(statement.variable)} = {call}")
+
+    def _subgroup(self, statement: ir.Subgroup) -> None:
+        operands = [self._lanes(), *map(self._text, statement.operands)]
+        function = LANE_OPERATIONS[statement.op]
+        if statement.op is SubgroupOp.MATCH:
+            bits = self._widths.of(statement.operands[0])
+            if bits <= _MATCH_BY_BALLOTS:
+                function = "match_low_bits"
+                operands.append(str(bits))
+        self._lines.add(f"{self.variable(statement.variable)} = {function}({', '.join(operands)})")
+
+
+def lane_mask(lanes: int) -> str:
+    """So many lanes, from 0 on."""
+    return f"u4({(1 << lanes) - 1})"
+
+
+def _ends_before_it_wraps(loop: ir.For) -> bool:
+    """Whether the counter is known to pass the end within 32 bits."""
+    if not isinstance(loop.step, ir.Const):
+        return False
+    if loop.step.value == 1:
+        return True
+    return isinstance(loop.stop, ir.Const) and int(loop.stop.value) + int(loop.step.value) <= 1 << 32
+
+
+def held_type(type: Type) -> Type:
+    """How memory and parameters hold this type: a Bool is a byte."""
+    return Type.U8 if type is Type.BOOL else type
+
+
+def byte_of(node: ir.Apply) -> tuple[ir.Expression, int] | None:
+    """What an expression like `(x >> 8) & 255` takes a byte of, and which."""
+    source, mask = node.operands
+    if node.op is not ops.AND or not node.type.is_unsigned or not isinstance(mask, ir.Const) or mask.value != 255:
+        return None
+    if not isinstance(source, ir.Apply) or source.op is not ops.SHR:
+        return source, 0
+    inner, shift = source.operands
+    if not isinstance(shift, ir.Const) or shift.value % 8:
+        return None
+    return inner, int(shift.value) // 8

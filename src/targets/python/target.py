@@ -1,0 +1,127 @@
+"""The target "python": the kernel's own function, run as it stands.
+
+It is slow, and the plainest meaning a kernel can have: one can step through it. A kernel whose
+invocations never wait for each other runs in a plain loop, in the thread that called.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from ...kernel.launch import Buffer, Launch, Role, Schedule, Step
+from ...types.elements import dtype_of
+from ...types.errors import CapabilityError, InvalidArgumentError
+from ...types.memory import Storage, Workgroup
+from ..base import Capability, Limits, TargetInfo
+from ..host_buffers import bytes_behind, starts_written
+from .crew import Member, run_group
+from .invocation import Place, PythonInvocation, meet_in_subgroup, resolve
+from .waits import may_wait
+
+
+class PlainPython:
+    """Runs kernels under CPython, with subgroups of a chosen size. Safe to use from several threads."""
+
+    def __init__(self, subgroup_size: int = 8) -> None:
+        if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
+            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
+        self._info = TargetInfo(
+            name="python",
+            adapter=f"the interpreter, subgroups of {subgroup_size}",
+            driver=f"{platform.python_implementation()} {platform.python_version()}",
+            limits=Limits(
+                group_size=1024,
+                workgroup_bytes=64 << 10,
+                groups=1 << 24,
+                storage_bytes=1 << 32,
+                storage_buffers=64,
+                subgroup_size=subgroup_size,
+            ),
+            capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
+        )
+
+    @property
+    def info(self) -> TargetInfo:
+        return self._info
+
+    def source(self, step: Step) -> str:
+        """There is no generated text: what runs is the kernel's own."""
+        return f"# {step.program.span}: the kernel {step.program.name!r} runs as it stands there\n"
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        storage = {buffer.name: _storage(buffer, arrays) for buffer in schedule.buffers}
+        for launch in schedule.launches:
+            self._run_launch(launch, storage)
+
+    def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
+        size, function = launch.grid.group_size, launch.kernel.function
+        for what, asked, most in (
+            ("invocations in a workgroup", size, self._info.limits.group_size),
+            ("workgroups", launch.grid.groups, self._info.limits.groups),
+        ):
+            if asked > most:
+                raise CapabilityError(
+                    f"kernel {function.__name__!r} asks for {asked} {what}, target 'python' has {most}"
+                )
+        members = [Member(local) for local in range(size)] if size > 1 and may_wait(function) else []
+        try:
+            for group in range(launch.grid.groups):
+                arguments = [_argument(argument, storage) for argument in launch.arguments]
+                if members:
+                    for member in members:
+                        cx = PythonInvocation(self._place(launch, group, member.local), member.wait)
+                        member.begin(self._invocation(launch, cx, arguments))
+                    run_group(members, partial(resolve, group=group, subgroup_size=self._info.limits.subgroup_size))
+                else:
+                    for local in range(size):
+                        cx = PythonInvocation(self._place(launch, group, local), self._meet_alone)
+                        self._invocation(launch, cx, arguments)()
+        finally:
+            for member in members:
+                member.dismiss()
+
+    def _place(self, launch: Launch, group: int, local: int) -> Place:
+        return Place(group, local, launch.grid.groups, launch.grid.group_size, self._info.limits.subgroup_size)
+
+    def _meet_alone(self, what: str, operands: tuple[object, ...]) -> object:
+        """A workgroup of one: it is its own company."""
+        if what == "barrier":
+            return None
+        return meet_in_subgroup(what, [operands], 0, self._info.limits.subgroup_size)
+
+    @staticmethod
+    def _invocation(launch: Launch, cx: PythonInvocation, arguments: list[object]) -> Callable[[], None]:
+        def invoke() -> None:
+            try:
+                launch.kernel.function(cx, *arguments)
+            except Exception as error:
+                error.add_note(f"in invocation {cx.place} of kernel {launch.kernel.function.__name__!r}")
+                raise
+
+        return invoke
+
+
+def _storage(buffer: Buffer[object], arrays: Mapping[str, object]) -> Storage[object]:
+    """A buffer with its array behind it, which raises where the kernel must not write or not yet read."""
+    items = bytes_behind(buffer, arrays).view(dtype_of(buffer.element))
+    if buffer.role is Role.INPUT:
+        items.flags.writeable = False
+    storage: Storage[object] = Storage(buffer.element, items)
+    if not starts_written(buffer):
+        storage.written = np.zeros(len(items), np.bool_)
+    return storage
+
+
+def _argument(argument: object, storage: Mapping[str, Storage[object]]) -> object:
+    """An argument as the invocations of one workgroup see it."""
+    if isinstance(argument, Buffer):
+        return storage[argument.name]
+    if isinstance(argument, Workgroup):
+        template = cast("Workgroup[object]", argument)
+        return Workgroup(template.element, len(template.items))
+    return argument

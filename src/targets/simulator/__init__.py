@@ -1,0 +1,1 @@
+"""All invocations in lockstep, in NumPy, with every mistake reported."""

@@ -1,0 +1,50 @@
+"""What subgroup operations mean, on a table with one row a subgroup and one column a lane."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ...types.ops import SubgroupOp
+
+Values: TypeAlias = npt.NDArray[np.generic]
+Numbers: TypeAlias = npt.NDArray[np.uint32]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+READS_A_LANE = frozenset({SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN})
+
+
+def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
+    """The operations on one operand. `present` says which lanes there are: a last subgroup may lack some."""
+    width = values.shape[1]
+    if op is SubgroupOp.BALLOT:
+        votes = cast(Mask, values) & present
+        return np.broadcast_to(_mask(votes)[:, None], values.shape)
+    if op is SubgroupOp.MATCH:
+        alike = (values[:, :, None] == values[:, None, :]) & present[:, None, :]
+        return _mask(alike)
+    counted = np.where(present, cast(Numbers, values), np.uint32(0))
+    sums = np.cumsum(counted, axis=1, dtype=np.uint32)
+    if op is SubgroupOp.ADD:
+        return np.broadcast_to(sums[:, width - 1 :], values.shape)
+    assert op is SubgroupOp.EXCLUSIVE_ADD, op
+    return sums - counted
+
+
+def source_lane(op: SubgroupOp, lanes: Numbers, operand: Numbers, size: int, count: Numbers) -> npt.NDArray[np.int64]:
+    """Which lane a shuffle reads. Of `size` lanes `count` are there; a result not below it is none."""
+    mine, asked = lanes.astype(np.int64), operand.astype(np.int64)
+    if op is SubgroupOp.SHUFFLE:
+        return asked % size
+    if op is SubgroupOp.SHUFFLE_XOR:
+        return mine ^ asked
+    wanted = mine - asked if op is SubgroupOp.SHUFFLE_UP else mine + asked
+    return np.where((wanted >= 0) & (wanted < count), wanted, mine)
+
+
+def _mask(votes: Mask) -> npt.NDArray[np.uint64]:
+    """The last axis as bits of a word, bit i for lane i."""
+    bits = np.uint64(1) << np.arange(votes.shape[-1], dtype=np.uint64)
+    return cast("npt.NDArray[np.uint64]", np.sum(np.where(votes, bits, np.uint64(0)), axis=-1))

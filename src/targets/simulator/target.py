@@ -1,0 +1,183 @@
+"""The target "simulator": runs a kernel's IR in NumPy, and finds what a device would leave to chance.
+
+It reports data races, divergent barriers and subgroup operations, indices out of bounds, reads of memory
+that nothing has written, and writes to buffers that are only read, each with the kernel's source line
+and the invocations concerned. What it runs without complaint means the same on every target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from ...kernel import ir
+from ...kernel.launch import Buffer, Role, Schedule, Step
+from ...kernel.listing import listing
+from ...kernel.specialise import specialise
+from ...types.errors import CapabilityError, InvalidArgumentError
+from ...types.ops import AtomicOp
+from ..base import Capability, Limits, TargetInfo
+from ..host_buffers import Bytes, bytes_behind, starts_written
+from .checks import Shape, Sites
+from .lockstep import Lockstep
+from .memory import Flags, Region
+from .races import LOCAL_BITS, RaceDetector
+from .report import located
+
+_CHUNK = 1 << 16  # invocations that run together: enough to keep NumPy busy, few enough to stay in the cache
+
+
+@attrs.frozen
+class _Bound:
+    """A buffer with memory behind it, and for each byte whether it has been written (None: all have)."""
+
+    buffer: Buffer[object]
+    data: Bytes
+    written: Flags | None
+
+
+class Simulator:
+    """Plays a machine with subgroups of a chosen size. Safe to use from several threads."""
+
+    def __init__(self, subgroup_size: int = 8, iteration_limit: int = 1 << 20) -> None:
+        if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
+            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
+        self._iteration_limit = iteration_limit
+        self._info = TargetInfo(
+            name="simulator",
+            adapter=f"lockstep interpreter, subgroups of {subgroup_size}",
+            driver=f"NumPy {np.__version__}",
+            limits=Limits(
+                group_size=1 << LOCAL_BITS,
+                workgroup_bytes=64 << 10,
+                groups=1 << 24,
+                storage_bytes=1 << 32,
+                storage_buffers=64,
+                subgroup_size=subgroup_size,
+            ),
+            capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
+        )
+
+    @property
+    def info(self) -> TargetInfo:
+        return self._info
+
+    def source(self, step: Step) -> str:
+        """The simulator generates no text: it runs the IR, which this prints."""
+        return listing(step.program)
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        bound = {buffer.name: _bind(buffer, arrays) for buffer in schedule.buffers}
+        for launch in schedule.launches:
+            self._run_step(specialise(launch), bound)
+
+    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
+        """Run programs as they are, in order: to see that a pass has not changed what they mean."""
+        buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
+        bound = {name: _bind(buffer, arrays) for name, buffer in buffers.items()}
+        for step in steps:
+            self._run_step(step, bound)
+
+    def _run_step(self, step: Step, bound: Mapping[str, _Bound]) -> None:
+        program = step.program
+        self._require_within_limits(step)
+        storage = _storage_regions(step, bound)
+        values = {
+            parameter: np.asarray(value, parameter.type.dtype)
+            for parameter, value in zip(program.parameters, step.values, strict=True)
+        }
+        sites = Sites()
+        together = max(1, _CHUNK // program.group_size)
+        for first in range(0, step.groups, together):
+            groups = min(together, step.groups - first)
+            shape = Shape(first, groups, program.group_size, step.groups, self._info.limits.subgroup_size)
+            regions = {**storage, **_own_regions(program, shape)}
+            Lockstep(shape, regions, values, sites, self._iteration_limit).run(program.body)
+
+    def _require_within_limits(self, step: Step) -> None:
+        limits, program = self._info.limits, step.program
+        workgroup_bytes = sum(
+            (memory.length or 0) * memory.type.size for memory in program.memories if memory.space is ir.Space.WORKGROUP
+        )
+        for what, asked, most in (
+            ("invocations in a workgroup", program.group_size, limits.group_size),
+            ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes),
+            ("workgroups", step.groups, limits.groups),
+            ("storage buffers", len(step.buffers), limits.storage_buffers),
+            (
+                "bytes in a storage buffer",
+                max((b.nbytes for b in step.buffers), default=0),
+                limits.storage_bytes,
+            ),
+        ):
+            if asked > most:
+                raise CapabilityError(f"{program.span}: kernel {program.name!r} asks for {asked} {what}, "
+                                      f"target 'simulator' has {most}")  # fmt: skip
+
+
+def _bind(buffer: Buffer[object], arrays: Mapping[str, object]) -> _Bound:
+    data = bytes_behind(buffer, arrays)
+    return _Bound(buffer, data, None if starts_written(buffer) else np.zeros(buffer.nbytes, np.uint8))
+
+
+def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Region]:
+    """The kernel's storage. Memories that lie in one buffer share its flags and its race detector."""
+    program = step.program
+    writers = _writers(program.body)
+    pairs = tuple(zip(program.storage, step.buffers, strict=True))
+    detectors: dict[str, RaceDetector] = {}
+    units: dict[str, int] = {}
+    for memory, buffer in pairs:
+        units[buffer.name] = min(units.get(buffer.name, 8), memory.type.size)
+    for memory, buffer in pairs:
+        write = writers.get(memory)
+        if write is None:
+            continue
+        if bound[buffer.name].buffer.role is Role.INPUT:
+            message = f"the kernel writes to '{memory.name}', to which the INPUT buffer {buffer.name!r} is bound"
+            raise InvalidArgumentError(located(write.span, message))
+        # a buffer that this kernel only reads cannot race
+        detectors.setdefault(buffer.name, RaceDetector(buffer.nbytes // units[buffer.name]))
+    regions: dict[str, Region] = {}
+    for memory, buffer in pairs:
+        behind = bound[buffer.name]
+        items = behind.data.view(memory.type.dtype)
+        written = None if behind.written is None else behind.written.view(f"u{memory.type.size}")
+        scale = memory.type.size // units[buffer.name]
+        regions[memory.name] = Region(memory.name, items, len(items), written, detectors.get(buffer.name), scale)
+    return regions
+
+
+def _own_regions(program: ir.Program, shape: Shape) -> dict[str, Region]:
+    """Workgroup memory and registers: new for each chunk of workgroups."""
+    regions: dict[str, Region] = {}
+    for memory in program.memories:
+        if memory.space is ir.Space.STORAGE:
+            continue
+        assert memory.length is not None, "verify: only storage comes without a length"
+        shared = memory.space is ir.Space.WORKGROUP
+        rows = shape.groups if shared else shape.invocations
+        regions[memory.name] = Region.fresh(memory.name, memory.type, memory.length, rows, shared)
+    return regions
+
+
+def _writers(block: ir.Block) -> dict[ir.Memory, ir.Store | ir.Atomic]:
+    """For each memory that a kernel writes, a statement that does."""
+    found: dict[ir.Memory, ir.Store | ir.Atomic] = {}
+    for statement in block:
+        match statement:
+            case ir.Atomic(op=AtomicOp.LOAD):
+                pass
+            case ir.Store() | ir.Atomic():
+                found.setdefault(statement.memory, statement)
+            case ir.If(_, then, otherwise):
+                found = {**_writers(otherwise), **_writers(then), **found}
+            case ir.For(body=body):
+                found = {**_writers(body), **found}
+            case ir.While(head, _, body):
+                found = {**_writers(head), **_writers(body), **found}
+            case _:
+                pass
+    return found

@@ -1,0 +1,190 @@
+"""The adapter and device behind the WGSL target: which one, with what limits, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
+from ..base import Capability, Limits
+
+if TYPE_CHECKING:
+    import wgpu
+
+ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
+MAX_LANES = 64  # what a mask of lanes holds
+
+_NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
+# The smallest subgroup of a maker that compiles to several sizes. (wgpu-py hands out placeholders for both
+# bounds.)
+_SMALLEST = {_AMD: 32, _INTEL: 8}
+_BY_POWER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
+_BY_BACKEND = ("Metal", "D3D12", "Vulkan")  # OpenGL has no storage buffers to speak of, and comes last
+_SUBGROUP_FEATURES = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
+_LIMITS = (
+    "max-buffer-size",
+    "max-compute-invocations-per-workgroup",
+    "max-compute-workgroup-size-x",
+    "max-compute-workgroup-storage-size",
+    "max-compute-workgroups-per-dimension",
+    "max-storage-buffer-binding-size",
+    "max-storage-buffers-per-shader-stage",
+)
+_WORD = 4
+_NO_LAYER = "NODEVICE_SELECT"
+
+
+@attrs.frozen
+class Device:
+    """An open device. `process` is the one that opened it: a forked child has its memory, and not its
+    threads."""
+
+    handle: wgpu.GPUDevice
+    adapter: str
+    driver: str
+    groups_in_row: int
+    has_subgroups: bool
+    cuts_loops: bool  # see wgsl_overrun
+    limits: Limits
+    capabilities: frozenset[Capability]
+
+    def with_lanes(self, measured: int) -> Device:
+        """The same, now that it is known how many lanes a subgroup has when a kernel asks."""
+        vendor = int(self.handle.adapter_info.get("vendor_id", 0))
+        smallest = min(measured, _SMALLEST.get(vendor, measured))
+        if not 1 <= measured <= MAX_LANES or vendor == _QUALCOMM:
+            return self
+        return attrs.evolve(
+            self,
+            limits=attrs.evolve(self.limits, subgroup_size=smallest),
+            capabilities=self.capabilities | {Capability.SUBGROUPS},
+        )
+
+
+_opener: list[int] = []  # the process that woke wgpu, once one has
+
+
+def require_own_process() -> None:
+    """Refuses to go on in a forked child of a process that uses wgpu: it has that one's memory, and not its
+    threads."""
+    process = os.getpid()
+    if not _opener:
+        _opener.append(process)
+    if _opener[0] != process:
+        raise TargetUnavailableError(
+            "target 'wgsl' was opened before this process was forked, and a device does not survive that: start "
+            "workers with multiprocessing.get_context('spawn'), or let only the children use the target"
+        )
+
+
+def choose_adapter() -> wgpu.GPUAdapter:
+    """The strongest adapter there is, or the one that the environment names."""
+    import wgpu
+
+    with _quietly():
+        found = wgpu.gpu.enumerate_adapters_sync()
+    if not found:
+        raise TargetUnavailableError(
+            "target 'wgsl' finds no adapter: it needs a Vulkan, Metal or Direct3D 12 driver; "
+            "Mesa's software one will do (on Debian: apt install mesa-vulkan-drivers)"
+        )
+    wanted = os.environ.get(ADAPTER_VARIABLE, "")
+    fitting = [adapter for adapter in found if wanted.lower() in _described(adapter).lower()]
+    if not fitting:
+        names = "; ".join(_described(adapter) for adapter in found)
+        raise TargetUnavailableError(f"{ADAPTER_VARIABLE}={wanted!r} fits no adapter; there are: {names}")
+    return min(fitting, key=_rank)
+
+
+def open_device() -> Device:
+    """Opens the chosen adapter with all that it allows."""
+    require_own_process()
+    adapter = choose_adapter()
+    features = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
+    limits = {name: adapter.limits[name] for name in _LIMITS}
+    handle = adapter.request_device_sync(required_features=features, required_limits=dict(limits))
+    info = adapter.info
+    groups_in_row = limits["max-compute-workgroups-per-dimension"]
+    storage_bytes = min(limits["max-buffer-size"], limits["max-storage-buffer-binding-size"])
+    cuts_loops = "llvmpipe" in info.device
+    progress = info.get("vendor_id") in (_NVIDIA, _AMD) and info.get("adapter_type") in _BY_POWER[:2]
+    return Device(
+        handle=handle,
+        adapter=info.device,
+        driver=f"{info.get('backend_type', 'WebGPU')}, {info.description}".rstrip(", "),
+        groups_in_row=groups_in_row,
+        has_subgroups=bool(features),
+        cuts_loops=cuts_loops,
+        limits=Limits(
+            group_size=min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]),
+            workgroup_bytes=limits["max-compute-workgroup-storage-size"],
+            groups=min(groups_in_row**2, 2**32 - 1),
+            storage_bytes=storage_bytes // _WORD * _WORD,
+            storage_buffers=limits["max-storage-buffers-per-shader-stage"] - cuts_loops,
+            subgroup_size=1,
+        ),
+        capabilities=frozenset({Capability.FORWARD_PROGRESS} if progress else ()),
+    )
+
+
+@contextmanager
+def translated(what: str) -> Generator[None, None, None]:
+    """Turns wgpu's errors into ours."""
+    import wgpu
+
+    try:
+        yield
+    except wgpu.GPUOutOfMemoryError as error:
+        raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
+    except (wgpu.GPUError, RuntimeError) as error:
+        if isinstance(error, GpusortError):
+            raise
+        if is_loss(error):
+            raise DeviceLostError(f"{what}: the device was lost ({_first_line(error)})") from error
+        if isinstance(error, wgpu.GPUError):
+            raise GpusortError(f"{what}: wgpu refuses: {_first_line(error)}") from error
+        raise
+
+
+def is_loss(error: BaseException) -> bool:
+    """Whether an error of wgpu's says that the device is gone."""
+    text = str(error).lower()
+    return "lost" in text or "device is invalid" in text or "destroyed" in text
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+def _described(adapter: wgpu.GPUAdapter) -> str:
+    info = adapter.info
+    kinds = (str(info.get(key, "?")) for key in ("backend_type", "adapter_type", "description"))
+    return f"{info.device} ({', '.join(kinds)})"
+
+
+def _rank(adapter: wgpu.GPUAdapter) -> tuple[int, int]:
+    power, backend = str(adapter.info.get("adapter_type")), str(adapter.info.get("backend_type"))
+    return (
+        _BY_POWER.index(power) if power in _BY_POWER else len(_BY_POWER) - 2,
+        _BY_BACKEND.index(backend) if backend in _BY_BACKEND else len(_BY_BACKEND),
+    )
+
+
+@contextmanager
+def _quietly() -> Generator[None, None, None]:
+    """Without Mesa's layer that orders devices by the display they drive: on a machine with no display it can
+    only complain on stderr, and we order them ourselves. The Vulkan loader reads this when wgpu first wakes
+    it."""
+    if _NO_LAYER in os.environ or os.environ.get("XDG_RUNTIME_DIR"):
+        yield
+        return
+    os.environ[_NO_LAYER] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_NO_LAYER]

@@ -1,0 +1,151 @@
+"""A kernel as the WGSL target keeps it: legalised, written, compiled, and how its parameters are laid out."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import attrs
+
+from ...kernel import ir
+from ...kernel.launch import Step
+from ...kernel.passes.legalize import Legalized, Origin, legalize
+from ...kernel.verify import verify
+from ...types.errors import CapabilityError, DeviceLostError, GpusortError
+from ...types.layout import Type
+from ..base import Capability
+from .device import Device, is_loss
+from .overrun import guarded, has_loops
+from .text import HEADER_WORDS, Shader, wgsl_of
+from .uses import Use, uses_of
+
+if TYPE_CHECKING:
+    import wgpu
+
+PARAMETER_STEP = 256  # what every adapter takes as a dynamic offset
+_COMPUTE = 4  # ShaderStage.COMPUTE
+_FORMATS = {Type.BOOL: "<I", Type.U32: "<I", Type.I32: "<i", Type.F32: "<f", Type.U64: "<Q", Type.I64: "<q",
+            Type.F64: "<d", Type.U8: "<I", Type.U16: "<I"}  # fmt: skip
+
+
+_Binding: TypeAlias = Literal["uniform", "storage", "read-only-storage"]
+
+
+@attrs.frozen(eq=False)
+class Kernel:
+    """One compiled program. Its parameters are a uniform struct of 4-byte members, the header first."""
+
+    legalized: Legalized
+    text: str
+    uses: tuple[Use, ...]  # one for each storage memory
+    tells_overrun: bool  # whether one more storage buffer comes behind the program's own
+    layout: wgpu.GPUBindGroupLayout
+    pipeline: wgpu.GPUComputePipeline
+
+    @property
+    def parameter_bytes(self) -> int:
+        return 4 * (HEADER_WORDS + len(self.legalized.origins))
+
+    def parameters(self, step: Step, groups_in_row: int) -> bytes:
+        """What the uniform struct holds for one launch."""
+        values = dict(zip(step.program.parameters, step.values, strict=True))
+        counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
+        words = [struct.pack("<II", step.groups, groups_in_row)]
+        words += [_word(origin, values, counts) for origin in self.legalized.origins]
+        return b"".join(words)
+
+
+def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> bytes:
+    if origin.length_of is not None:
+        return struct.pack("<I", sizes[origin.length_of] // origin.length_of.type.size)
+    assert origin.parameter is not None
+    packed = struct.pack(_FORMATS[origin.parameter.type], values[origin.parameter])
+    return packed[4 * origin.word : 4 * origin.word + 4]
+
+
+def written(program: ir.Program, *, enable_line: bool = False) -> tuple[Legalized, Shader]:
+    """A program legalised, and its WGSL."""
+    legalized = legalize(program)
+    verify(legalized.program)
+    return legalized, wgsl_of(legalized.program, enable_line=enable_line)
+
+
+def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
+    """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is
+    wrong. `probing` is for the kernel that finds out about subgroups."""
+    legalized, shader = written(program)
+    _require_fits(legalized.program, device)
+    tells_overrun = device.cuts_loops and has_loops(program)
+    if tells_overrun:
+        legalized = attrs.evolve(legalized, program=guarded(legalized.program))
+        verify(legalized.program)
+        shader = wgsl_of(legalized.program)
+    if shader.uses_subgroups and not (probing or Capability.SUBGROUPS in device.capabilities):
+        raise CapabilityError(
+            f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
+        )
+    uses = uses_of(legalized.program)
+    storage = tuple(uses[memory] for memory in legalized.program.storage)
+    handle = device.handle
+    kinds: list[_Binding] = ["uniform", *(_kind(use) for use in storage)]
+    layout = handle.create_bind_group_layout(
+        entries=[
+            {
+                "binding": binding,
+                "visibility": _COMPUTE,
+                "buffer": {"type": kind, "has_dynamic_offset": kind == "uniform"},
+            }
+            for binding, kind in enumerate(kinds)
+        ]
+    )
+    pipeline = _pipeline(program, shader.text, handle, layout)
+    return Kernel(legalized, shader.text, storage[: len(program.storage)], tells_overrun, layout, pipeline)
+
+
+def _kind(use: Use) -> _Binding:
+    return "storage" if use.needs_write else "read-only-storage"
+
+
+def _pipeline(
+    program: ir.Program, text: str, device: wgpu.GPUDevice, layout: wgpu.GPUBindGroupLayout
+) -> wgpu.GPUComputePipeline:
+    import wgpu
+
+    try:
+        module = device.create_shader_module(label=program.name, code=text)
+        return device.create_compute_pipeline(
+            label=program.name,
+            layout=device.create_pipeline_layout(bind_group_layouts=[layout]),
+            compute={"module": module},
+        )
+    except wgpu.GPUError as error:
+        if is_loss(error):
+            raise DeviceLostError(f"kernel {program.name!r}: the device was lost while it was compiled") from error
+        raise GpusortError(_refusal(program, text, str(error))) from error
+
+
+def _refusal(program: ir.Program, text: str, message: str) -> str:
+    """What wgpu says of generated text, with the line it means."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    found = re.search(r":(\d+):(\d+)", message)
+    place = ""
+    if found and 0 < int(found[1]) <= text.count("\n"):
+        place = f"\n    line {found[1]} of the generated WGSL: {text.splitlines()[int(found[1]) - 1].strip()}"
+    reason = lines[-1] if lines else message
+    return f"{program.span}: wgpu refuses the WGSL of kernel {program.name!r}: {reason}{place}"
+
+
+def _require_fits(program: ir.Program, device: Device) -> None:
+    limits = device.limits
+    workgroup_bytes = sum((memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.WORKGROUP)
+    for what, asked, most in (
+        ("invocations in a workgroup", program.group_size, limits.group_size),
+        ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes),
+        ("storage buffers", len(program.storage), limits.storage_buffers),
+    ):
+        if asked > most:
+            raise CapabilityError(
+                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, "
+                f"adapter {device.adapter!r} has {most}"
+            )

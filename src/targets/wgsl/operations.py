@@ -1,0 +1,121 @@
+"""How WGSL writes types, literals and operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...kernel import ir
+from ...types import ops
+from ...types.layout import Type
+from ..render import Row
+
+TYPE_NAMES: Mapping[Type, str] = {
+    Type.BOOL: "bool",
+    Type.U32: "u32",
+    Type.I32: "i32",
+    Type.F32: "f32",
+    Type.U64: "vec2<u32>",  # a mask of lanes; legalisation leaves no other U64
+}
+
+
+def literal(constant: ir.Const) -> str:
+    """A constant; an F32 that WGSL has no literal for comes as its bits (see `needs_bits`)."""
+    value = constant.value
+    if constant.type is Type.BOOL:
+        return "true" if value else "false"
+    if constant.type is Type.F32:
+        if needs_bits(constant):
+            return f"bitcast<f32>({float_bits(constant):#010x}u)"
+        return f"{np.float32(value)}f"
+    if constant.type is Type.I32:
+        return f"{value}i" if value != -(2**31) else "i32(-2147483648)"  # -2147483648i would negate what is no i32
+    return f"{value}u"
+
+
+def needs_bits(constant: ir.Const) -> bool:
+    """An F32 whose decimal form a translator may lose: a zero with a sign, or a number below the normal
+    ones."""
+    value = float(constant.value)
+    return constant.type is Type.F32 and abs(value) < 2.0**-126 and (value != 0 or math.copysign(1, value) < 0)
+
+
+def is_unwritable(constant: ir.Const) -> bool:
+    """An F32 that no constant expression may have as its value: infinite, or not a number."""
+    return constant.type is Type.F32 and not math.isfinite(constant.value)
+
+
+def float_bits(constant: ir.Const) -> int:
+    return int(np.float32(constant.value).view(np.uint32))
+
+
+def _shift(sign: str) -> Row:
+    """The amount counts modulo 32; WGSL refuses a constant one that is too large, and leaves others to the
+    device."""
+
+    def row(node: ir.Apply, operands: Sequence[str]) -> str:
+        amount = node.operands[1]
+        if isinstance(amount, ir.Const):
+            return f"({operands[0]} {sign} {int(amount.value) % 32}u)"
+        return f"({operands[0]} {sign} ({operands[1]} & 31u))"
+
+    return row
+
+
+def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
+    source = node.operands[0]
+    if source.type is not Type.U64:
+        return f"{TYPE_NAMES[node.type]}({operands[0]})"
+    # A word of a mask: `cast(mask)` is the lower, `cast(shr(mask, 32))` the upper (see legalisation).
+    if isinstance(source, ir.Apply):
+        return f"{operands[0]}.y"
+    return f"{operands[0]}.x"
+
+
+def _shr(node: ir.Apply, operands: Sequence[str]) -> str:
+    if node.type is Type.U64:
+        return operands[0]  # the upper word of a mask: `_cast` picks it
+    row = _shift(">>")
+    assert callable(row)
+    return row(node, operands)
+
+
+def _logical(bits: str, logic: str) -> Row:
+    """Integers have an operator, Bools another."""
+    return lambda node, operands: (logic if node.type is Type.BOOL else bits).format(*operands)
+
+
+OPERATIONS: Mapping[str, Row] = {
+    ops.ADD.name: "({0} + {1})",
+    ops.SUB.name: "({0} - {1})",
+    ops.MUL.name: "({0} * {1})",
+    ops.DIV.name: "({0} / {1})",
+    ops.FLOORDIV.name: "({0} / {1})",
+    ops.MOD.name: "({0} % {1})",
+    ops.NEG.name: "(-{0})",
+    ops.AND.name: "({0} & {1})",
+    ops.OR.name: "({0} | {1})",
+    ops.XOR.name: _logical("({0} ^ {1})", "({0} != {1})"),
+    ops.INVERT.name: _logical("(~{0})", "(!{0})"),
+    ops.SHL.name: _shift("<<"),
+    ops.SHR.name: _shr,
+    ops.EQ.name: "({0} == {1})",
+    ops.NE.name: "({0} != {1})",
+    ops.LT.name: "({0} < {1})",
+    ops.LE.name: "({0} <= {1})",
+    ops.GT.name: "({0} > {1})",
+    ops.GE.name: "({0} >= {1})",
+    ops.MIN.name: "min({0}, {1})",
+    ops.MAX.name: "max({0}, {1})",
+    ops.SELECT.name: "select({2}, {1}, {0})",
+    ops.COUNT_ONES.name: "countOneBits({0})",
+    ops.LEADING_ZEROS.name: "countLeadingZeros({0})",
+    ops.TRAILING_ZEROS.name: "countTrailingZeros({0})",
+    ops.SQRT.name: "sqrt({0})",
+    ops.EXP.name: "exp({0})",
+    ops.LOG.name: "log({0})",
+    ops.CAST.name: _cast,
+    ops.BITCAST.name: lambda node, operands: f"bitcast<{TYPE_NAMES[node.type]}>({operands[0]})",
+}

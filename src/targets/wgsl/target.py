@@ -1,0 +1,88 @@
+"""The target "wgsl": any adapter that WebGPU reaches, through wgpu."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ...kernel.launch import Buffer, Role, Schedule, Step
+from ...kernel.specialise import specialise
+from ...types.errors import DeviceLostError, InvalidArgumentError, TargetUnavailableError
+from ..base import TargetInfo
+from .device import open_device, require_own_process, translated
+from .kernel import written
+from .memory import Bytes
+from .session import Session
+
+NAME = "wgsl"
+
+
+class WgslTarget:
+    """Runs schedules on one adapter. Opens it at once, so that a target that exists is one that works; opens
+    it anew when the device was lost. Threads take turns."""
+
+    def __init__(self) -> None:
+        try:
+            importlib.import_module("wgpu")
+        except (ImportError, OSError) as error:
+            raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
+        self._lock = threading.Lock()
+        self._session: Session | None = Session(open_device())
+        self._info = _info_of(self._session)
+
+    @property
+    def info(self) -> TargetInfo:
+        return self._info
+
+    def source(self, step: Step) -> str:
+        """The WGSL of a kernel, as naga is given it."""
+        return written(step.program)[1].text
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        self.run_steps([specialise(launch) for launch in schedule.launches], arrays)
+
+    def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
+        """Runs kernels that are read already, in order."""
+        buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
+        bound = {b.name: _bytes_of(b, arrays) for b in buffers.values() if b.role is not Role.SCRATCH}
+        self._run(steps, bound)
+
+    def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes]) -> None:
+        require_own_process()  # before the lock, which a thread of the parent may have held
+        names = ", ".join(dict.fromkeys(repr(step.program.name) for step in steps))
+        with self._lock:
+            if self._session is None:
+                self._session = Session(open_device())
+                self._info = _info_of(self._session)
+            try:
+                with translated(f"target 'wgsl', running {names}"):
+                    self._session.run(steps, bound)
+            except DeviceLostError:
+                self._session = None
+                raise
+
+
+def _info_of(session: Session) -> TargetInfo:
+    device = session.device
+    return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities)
+
+
+def _bytes_of(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:
+    """The memory of the array that is given for a buffer."""
+    array = arrays.get(buffer.name)
+    if not isinstance(array, np.ndarray):
+        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}")
+    data = cast("npt.NDArray[np.generic]", array)
+    if data.ndim != 1 or not data.flags.c_contiguous or data.nbytes != buffer.nbytes:
+        raise InvalidArgumentError(
+            f"arrays[{buffer.name!r}]: expected a contiguous array of one dimension and {buffer.nbytes} "
+            f"bytes, found shape {data.shape} of {data.dtype}"
+        )
+    if buffer.role is not Role.INPUT and not data.flags.writeable:
+        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a writable array, as {buffer.role} is")
+    return data.view(np.uint8)
