@@ -34,7 +34,7 @@ def entry(ptx: str) -> str:
 
 def test_every_intrinsic_a_module_may_import_is_defined() -> None:
     for module, names in INTRINSICS.items():
-        defined = set(vars(importlib.import_module(f"gpusort.targets.{module}")))
+        defined = set(vars(importlib.import_module(f"gpusort.targets.cuda.{module}")))
         assert set(names) <= defined
         assert {name for name in names if not name.startswith("_")} == set(names)
 

@@ -56,7 +56,7 @@ def _imports(program: ir.Program, lines: Lines) -> None:
     lines.add("import numpy as np")
     lines.add(f"from numba import {', '.join(sorted(TYPE_NAMES.values()))}, njit")
     lines.add()
-    lines.add(f"from {package}.cpu_runtime import (")
+    lines.add(f"from {package}.runtime import (")
     with lines.indented():
         for name in HELPERS:
             lines.add(f"{name},")
