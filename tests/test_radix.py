@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.algos.radix import radix_sort
-from gpusort.algos.radix_sweep import MOST_ELEMENTS, radix_sweep_sort
+from gpusort.algos.radix_sweep import radix_sweep_sort
+from gpusort.algos.sweep_state import MOST_ELEMENTS
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.base import Capability
 from gpusort.targets.registry import target as target_of
@@ -148,6 +149,29 @@ def test_arrangements_in_a_single_sweep(sweeping_target: str, order: SortOrder) 
     policy = policy_for(sweeping_target, subgroups=True)
     for x in arrangements():
         check(radix_sweep_sort(key_for("u4"), len(x), order, policy, 32), sweeping_target, x, order)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dtype", ["u4", "i8", "f4"])
+def test_digits_that_are_all_the_same_are_skipped(sweeping_target: str, dtype: str, in_place: bool) -> None:
+    """Masks leave some digits constant: of four bits, so of none, one, an odd number, all but one."""
+    policy = policy_for(sweeping_target, subgroups=True)
+    size, n = np.dtype(dtype).itemsize, 3 * TILE + 5
+    for mask in (0, 0xF, 0xF0, 0xFF00, 0xF0F0F0, 0x7FFF_FFF0, 0xFFFF_FFFF):
+        x = (np.random.default_rng(mask).integers(0, 1 << 32, n, np.uint32) & np.uint32(mask)).astype(f"u{size}")
+        x = x.view(dtype)
+        schedule = radix_sweep_sort(key_for(dtype), n, SortOrder.ASCENDING, policy, 8 * size, in_place)
+        if in_place:
+            found = x.copy()
+            target_of(sweeping_target).run(schedule, {"data": found.view(f"u{size}")})
+            np.testing.assert_array_equal(found, in_order(x, SortOrder.ASCENDING))
+        else:
+            check(schedule, sweeping_target, x, SortOrder.ASCENDING)
+
+
+def test_a_sweep_in_place_takes_an_even_number_of_passes() -> None:
+    with pytest.raises(InvalidArgumentError, match="an even number of passes, not 1"):
+        radix_sweep_sort(key_for("u1"), 9, SortOrder.ASCENDING, RadixPolicy(), 8, in_place=True)
 
 
 def test_a_sweep_of_too_many_elements_is_refused() -> None:

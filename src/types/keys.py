@@ -220,3 +220,37 @@ class FloatKey(Generic[Memory, W]):
 
     def mirrored(self, word: W) -> W:
         return self.last - word if word <= self.last else word
+
+
+@attrs.frozen
+class RankKey(Generic[E, WordT]):
+    """Orders elements as another key does, but leaves those that compare equal in the order they came in.
+
+    The way back leads to one of several equals, so it is for sorting that keeps something else.
+    """
+
+    key: SortableKey[E, WordT]
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    @property
+    def word(self) -> type[WordT]:
+        return self.key.word
+
+    @property
+    def greatest(self) -> WordT:
+        return self.key.greatest
+
+    def to_word(self, element: E) -> WordT:
+        return self.key.to_rank(element)
+
+    def from_word(self, word: WordT) -> E:
+        return self.key.from_word(word)
+
+    def to_rank(self, element: E) -> WordT:
+        return self.key.to_rank(element)
+
+    def mirrored(self, word: WordT) -> WordT:
+        return self.key.mirrored(word)

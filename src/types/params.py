@@ -97,6 +97,7 @@ class RadixPolicy:
     count_group: int = 256  # invocations of a workgroup that counts the digits of all passes
     count_items: int = 4  # elements that each of them holds at a time
     copies: int = 1  # of every counter there
+    count_groups: int = 1024  # workgroups that count, at most
 
     @property
     def tile(self) -> int:

@@ -1,0 +1,212 @@
+"""What the sweeps of a radix sort share: counted digits, the plan made of them, tickets, and what tiles publish.
+
+One reading counts the digits of all passes. A pass whose digit is the same in all elements has nothing to do: from the
+counts every pass learns whether it runs, and which memory the pass before it has left the elements in.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Launch, Role
+from ..types.digits import DigitPlace
+from ..types.indices import SortOrder
+from ..types.intrinsics import count_ones, dynamic_range
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.monoids import Count
+from ..types.params import RadixParams, RadixPolicy
+from ..types.scalars import U8, U16, U32, U64, Bool
+from .bitonic import to_ordered
+from .scan import exclusive_scan_workgroup
+
+A = TypeVar("A", U8, U16, U32, U64)
+W = TypeVar("W", U32, U64)
+
+# A status word: what a tile has published about a digit, and how much of it. Zero: nothing yet.
+OWN = 1 << 30  # the tile's own count
+UP_TO_HERE = 1 << 31  # the count of all tiles up to it
+COUNT = OWN - 1
+MOST_ELEMENTS = OWN  # a count must fit beside the flags
+
+# What a pass's word of the plan says.
+RUNS, READS_DATA, IS_LAST, INTO_WORDS = 1, 2, 4, 8
+
+
+@attrs.frozen
+class PassPlan:
+    """What one pass does. Elements go back and forth between `results` and `words`, and end up in the former."""
+
+    bits: U32
+
+    @classmethod
+    def of(cls, number: U32, running: U32) -> PassPlan:
+        """The plan of a pass; `running` has a bit for each pass that runs."""
+        earlier, later = running & ((U32(1) << number) - 1), (running >> number) >> 1
+        bits = (running >> number) & RUNS
+        bits |= U32(READS_DATA) if earlier == 0 else U32(0)
+        bits |= U32(IS_LAST) if later == 0 else U32(0)
+        bits |= U32(INTO_WORDS) if count_ones(later) % 2 == 1 else U32(0)
+        return cls(bits)
+
+    def runs(self) -> Bool:
+        return (self.bits & RUNS) != 0
+
+    def reads_data(self) -> Bool:
+        """Whether the elements still lie where the caller put them: no pass before this one runs."""
+        return (self.bits & READS_DATA) != 0
+
+    def is_last(self) -> Bool:
+        return (self.bits & IS_LAST) != 0
+
+    def goes_into_words(self) -> Bool:
+        return (self.bits & INTO_WORDS) != 0
+
+
+# -- kernels ----------------------------------------------------------------------------------------------
+
+
+@kernel
+def sweep_clear(cx: Invocation, state: Storage[U32], params: RadixParams) -> None:
+    """Sets all status words, histograms and tickets to zero."""
+    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+        state[i] = U32(0)
+
+
+@kernel
+def sweep_histograms(
+    cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
+    params: RadixParams, first_cell: U32, passes: int, order: SortOrder, policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """Counts the digits of all passes in one reading.
+
+    Every counter has a few copies, for lanes that would wait for each other at one.
+    """
+    cells = passes * policy.radix
+    for cell in dynamic_range(cx.local_id, U32(cells * policy.copies), cx.group_size):
+        counters[cell] = U32(0)
+    cx.barrier()
+    mine = cx.local_id % policy.copies
+    block = cx.group_size * policy.count_items
+    words: Registers[W] = Registers(key.word, policy.count_items)
+    for start in dynamic_range(cx.group_id * block, params.num_elements, cx.num_groups * block):
+        for i in dynamic_range(U32(0), U32(policy.count_items)):
+            index = start + i * cx.group_size + cx.local_id
+            if index < params.num_elements:
+                words[i] = to_ordered(key, data[index], order)
+        for i in dynamic_range(U32(0), U32(policy.count_items)):
+            if start + i * cx.group_size + cx.local_id < params.num_elements:
+                for number in range(passes):
+                    digit = DigitPlace(number * policy.digit_bits, policy.digit_bits).digit_of(words[i])
+                    counters.atomic_add((digit.value + number * policy.radix) * policy.copies + mine, U32(1))
+    cx.barrier()
+    for cell in dynamic_range(cx.local_id, U32(cells), cx.group_size):
+        total = U32(0)
+        for j in dynamic_range(U32(0), U32(policy.copies)):
+            total += counters[cell * policy.copies + (cell + j) % policy.copies]
+        if total > 0:
+            state.atomic_add(first_cell + cell, total)
+
+
+@kernel
+def sweep_starts(
+    cx: Invocation, shared: Workgroup[U32], idle: Workgroup[U32], state: Storage[U32], params: RadixParams,
+    cells: U32, first_cell: U32, first_plan: U32, passes: int, in_place: bool, policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """A workgroup a pass: makes its plan, and turns its histogram into the sums that the first tile finds before it."""
+    if cx.local_id == 0:
+        idle[0] = U32(0)
+    cx.barrier()
+    if cx.local_id < policy.radix:
+        for number in range(passes):
+            if state[first_cell + number * policy.radix + cx.local_id] == params.num_elements:
+                idle.atomic_or(U32(0), U32(1 << number))
+    count = state[first_cell + cx.group_id * policy.radix + cx.local_id] if cx.local_id < policy.radix else U32(0)
+    first = exclusive_scan_workgroup(cx, Count(), shared, count)  # waits, so that all have told who is idle
+    if cx.local_id == 0:
+        running = passes_that_run(idle[0], passes, in_place)
+        state[first_plan + cx.group_id] = PassPlan.of(cx.group_id, running).bits
+    if cx.local_id < policy.radix:
+        row = policy.looks - 1  # the rows before it are looked at, and then not counted
+        state[cx.group_id * cells + row * policy.radix + cx.local_id] = first | UP_TO_HERE
+
+
+def passes_that_run(idle: U32, passes: int, in_place: bool) -> U32:
+    """A bit for each pass that runs. A few run though they change nothing, so that elements end where they should.
+
+    Into other memory at least one has to take them. In place an even number must: there and back.
+    """
+    running = ~idle & ((1 << passes) - 1)
+    lowest_idle = idle & (0 - idle)
+    if in_place:
+        return running | lowest_idle if count_ones(running) % 2 == 1 else running
+    return lowest_idle if running == 0 else running
+
+
+# -- schedule ---------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class SweepState:
+    """How the shared words are laid out: statuses pass by pass, histograms, tickets, plans."""
+
+    length: int
+    passes: int
+    policy: RadixPolicy
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.length // self.policy.tile)
+
+    @property
+    def cells(self) -> int:
+        """Status words of one pass; the first rows stand before the first tile."""
+        return (self.tiles + self.policy.looks) * self.policy.radix
+
+    @property
+    def histograms(self) -> int:
+        """Where the histograms start."""
+        return self.passes * self.cells
+
+    @property
+    def tickets(self) -> int:
+        """Where the tickets start, one a pass."""
+        return self.histograms + self.passes * self.policy.radix
+
+    @property
+    def plans(self) -> int:
+        """Where the plans start, one a pass."""
+        return self.tickets + self.passes
+
+    def buffer(self) -> Buffer[U32]:
+        return Buffer("state", U32, self.plans + self.passes, Role.SCRATCH)
+
+    def place(self, number: int) -> DigitPlace:
+        return DigitPlace(number * self.policy.digit_bits, self.policy.digit_bits)
+
+
+def prepare(
+    key: SortableKey[A, W], data: Buffer[A], state: SweepState, order: SortOrder, in_place: bool
+) -> tuple[Launch, ...]:
+    """Counts all digits, and sets up the state for the passes."""
+    policy, buffer = state.policy, state.buffer()
+    size, counters = policy.group_size, state.passes * policy.radix * policy.copies
+    elements, histograms = RadixParams(U32(state.length)), U32(state.histograms)
+    clearing = Grid(min(policy.count_groups, -(-buffer.count // size)), size)
+    counting = Grid(
+        min(policy.count_groups, -(-state.length // (policy.count_group * policy.count_items))), policy.count_group
+    )
+    return (
+        sweep_clear.launch(clearing, buffer, RadixParams(U32(buffer.count))),
+        sweep_histograms.launch(
+            counting, key, data, Workgroup(U32, counters), buffer, elements, histograms, state.passes, order, policy
+        ),
+        sweep_starts.launch(
+            Grid(state.passes, size), Workgroup(U32, size), Workgroup(U32, 1), buffer, elements, U32(state.cells),
+            histograms, U32(state.plans), state.passes, in_place, policy,
+        ),
+    )  # fmt: skip
