@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from gpusort import SortOrder, target
-from gpusort.algos.choice import Bitonic
+from gpusort.algos.sorts import Bitonic
 from gpusort.types.scalars import U32
 
 

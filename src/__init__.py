@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .algos.choice import Bitonic as Bitonic
-    from .algos.choice import SortAlgorithm as SortAlgorithm
+    from .algos.sorts import Bitonic as Bitonic
+    from .algos.sorts import Radix as Radix
+    from .algos.sorts import SortAlgorithm as SortAlgorithm
     from .api import sort as sort
     from .api import sort_inplace as sort_inplace
     from .api_reduce import all as all
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .types.errors import UnsupportedTypeError as UnsupportedTypeError
     from .types.indices import SortOrder as SortOrder
     from .types.params import BitonicPolicy as BitonicPolicy
+    from .types.params import RadixPolicy as RadixPolicy
     from .types.params import ReducePolicy as ReducePolicy
 
 __version__ = "0.1.0"
@@ -49,6 +51,8 @@ __all__ = [
     "GpusortError",
     "InvalidArgumentError",
     "Limits",
+    "Radix",
+    "RadixPolicy",
     "ReducePolicy",
     "SortAlgorithm",
     "SortOrder",
@@ -76,7 +80,7 @@ __all__ = [
 
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
 _HOMES: dict[str, tuple[str, ...]] = {
-    "algos.choice": ("Bitonic", "SortAlgorithm"),
+    "algos.sorts": ("Bitonic", "Radix", "SortAlgorithm"),
     "api": ("sort", "sort_inplace"),
     "api_reduce": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
     "targets.base": ("Capability", "Limits", "Target", "TargetInfo"),
@@ -91,7 +95,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "UnsupportedTypeError",
     ),
     "types.indices": ("SortOrder",),
-    "types.params": ("BitonicPolicy", "ReducePolicy"),
+    "types.params": ("BitonicPolicy", "RadixPolicy", "ReducePolicy"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import SupportsIndex, TypeAlias, TypeVar, overload
 
-import attrs
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from .algos.choice import SortAlgorithm, fitting_bitonic
+from .algos.sorts import LARGEST_U32, SortAlgorithm
 from .arrays import HostArray, OnCard, Operand, Tensor, kind_of, operand
-from .kernel.launch import Schedule
+from .sorting import sort_into
 from .targets.base import Limits, Target
 from .targets.registry import choose
-from .types.dtypes import ArrayKey, key_for
-from .types.elements import dtype_of
+from .types.dtypes import key_for
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.indices import SortOrder
 
@@ -25,8 +22,6 @@ D = TypeVar("D", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
 Other = TypeVar("Other", bound=OnCard | Tensor)
 Nested: TypeAlias = "Sequence[float | Nested]"
-
-_LARGEST_U32 = (1 << 32) - 1
 
 
 @overload
@@ -89,66 +84,13 @@ def sort_inplace(
     sort_into(source, source, axis, key, _order(descending), stable, choose(target, source.memory), algorithm)
 
 
-def sort_into(
-    source: Operand, destination: Operand, axis: int, key: ArrayKey, order: SortOrder, stable: bool, target: Target,
-    algorithm: SortAlgorithm | None,
-) -> None:  # fmt: skip
-    """Sorts `source` along an axis into `destination`, which may be the same array."""
-    rows = source.along([axis])
-    result = rows if destination is source else destination.along([axis])
-    with source.working():
-        work = result if result.is_packed else rows.pack()
-        ties = rows.ties() if stable and source.dtype.kind == "f" else None
-        if work is result and result is not rows:
-            work.assign(rows)
-        _sort_rows(work, key, order, target, algorithm)
-        if ties is not None:
-            work.restore(ties)
-        if work is not result:
-            result.assign(work)
-
-
-def _sort_rows(work: Operand, key: ArrayKey, order: SortOrder, target: Target, algorithm: SortAlgorithm | None) -> None:
-    """Sorts the rows of a packed array in place, in as few runs as the target's limits allow."""
-    length = work.shape[-1]
-    rows = int(np.prod(work.shape[:-1], dtype=np.int64))
-    if length < 2 or rows == 0:
-        return
-    limits = target.info.limits
-    if algorithm is not None and not callable(getattr(algorithm, "schedule", None)):
-        raise UnsupportedTypeError(f"algorithm: expected a value such as Bitonic(), or None, found {algorithm!r}")
-    chosen = algorithm or fitting_bitonic(key.word, limits.workgroup_bytes, limits.group_size)
-    together = rows_together("x", length, work.dtype.itemsize, chosen.groups_of(length), target.info.name, limits)
-    for first in range(0, rows, together):
-        last = min(rows, first + together)
-        schedule = _schedule(_Plan(chosen, key, last - first, length, order))
-        target.run(schedule, {"data": work.rows(first, last, length, dtype_of(key.element))})
-
-
-@attrs.frozen
-class _Plan:
-    """All that a schedule depends on."""
-
-    algorithm: SortAlgorithm
-    key: ArrayKey
-    rows: int
-    length: int
-    order: SortOrder
-
-
-@lru_cache(maxsize=512)
-def _schedule(plan: _Plan) -> Schedule:
-    """Kept, so that a target can keep what it has made of it."""
-    return plan.algorithm.schedule(plan.key, plan.rows, plan.length, plan.order)
-
-
 def rows_together(name: str, length: int, itemsize: int, groups: int, target: str, limits: Limits) -> int:
     """How many rows one run can take; an error where it cannot take one."""
-    most = min(_LARGEST_U32 // length, limits.storage_bytes // (length * itemsize), limits.groups // groups)
+    most = min(LARGEST_U32 // length, limits.storage_bytes // (length * itemsize), limits.groups // groups)
     if most < 1:
         raise CapabilityError(
             f"{name}: a row of {length} elements of {itemsize} bytes is more than target {target!r} takes: at most "
-            f"{min(_LARGEST_U32, limits.storage_bytes // itemsize)} elements"
+            f"{min(LARGEST_U32, limits.storage_bytes // itemsize)} elements"
         )
     return most
 

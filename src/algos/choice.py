@@ -1,49 +1,28 @@
-"""Which algorithm sorts, as a typed value that carries its tuning; and the policies that fit a target's limits.
-
-An algorithm is handed to `sort` as such a value, never as a string; where none is, the functions here choose.
-"""
+"""Which algorithm sorts where the caller names none, and the policies that fit a target's limits."""
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import attrs
 
-from ..kernel.launch import Schedule
+from ..targets.base import TargetInfo
 from ..types.elements import dtype_of
-from ..types.indices import SortOrder
 from ..types.keys import SortableKey, Word
 from ..types.params import BitonicPolicy, ReducePolicy
-from .bitonic import bitonic_sort
+from .sorts import Bitonic, SortAlgorithm, bits_of
+from .table import SORTS
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 
 
-class SortAlgorithm(Protocol):
-    """Anything that makes a schedule which sorts rows in place. It is hashable: schedules are kept by it."""
-
-    def schedule(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        """Sorts every row of the INOUT buffer "data", rows of one length that lie one behind the other."""
-        ...
-
-    def groups_of(self, length: int, /) -> int:
-        """The most workgroups that one launch uses for a row."""
-        ...
-
-
-@attrs.frozen
-class Bitonic:
-    """The bitonic network. It needs no memory besides the array, and does the same whatever the data."""
-
-    policy: BitonicPolicy = attrs.field(factory=BitonicPolicy)
-
-    def schedule(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return bitonic_sort(key, rows, length, order, self.policy)
-
-    def groups_of(self, length: int, /) -> int:
-        padded = 1 << max(0, length - 1).bit_length()
-        return max(1, padded // self.policy.tile, padded // 2 // self.policy.group_size)
+def fitting_sort(info: TargetInfo, key: SortableKey[E, W], length: int) -> SortAlgorithm:
+    """The sort for rows of a length on a target: the first of the table that suits, else the bitonic network."""
+    for line in SORTS:
+        if line.suits(info, bits_of(key), length):
+            return line.algorithm
+    return fitting_bitonic(key.word, info.limits.workgroup_bytes, info.limits.group_size)
 
 
 def _power_of_two(most: int) -> int:

@@ -1,0 +1,111 @@
+"""The sorts as typed values that carry their tuning. One is handed to `sort` as such a value, never as a string."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Protocol, TypeVar, cast
+
+import attrs
+
+from ..kernel.launch import Schedule
+from ..types.elements import dtype_of
+from ..types.errors import UnsupportedTypeError
+from ..types.indices import SortOrder
+from ..types.keys import SortableKey, UnsignedKey, Word
+from ..types.params import BitonicPolicy, RadixPolicy
+from ..types.scalars import U32, Scalar
+from .bitonic import bitonic_sort
+from .radix import radix_sort
+from .radix_sweep import radix_sweep_sort
+from .sweep_state import MOST_ELEMENTS
+
+E = TypeVar("E")
+W = TypeVar("W", bound=Word)
+
+LARGEST_U32 = (1 << 32) - 1
+
+
+class Placement(Enum):
+    """Where a schedule leaves the sorted rows."""
+
+    IN_PLACE = "in place"  # in the INOUT buffer "data", which brought them
+    ELSEWHERE = "elsewhere"  # in the OUTPUT buffer "results"; the INPUT buffer "data" is only read
+
+
+class SortAlgorithm(Protocol):
+    """Anything that makes schedules which sort rows. It is hashable: schedules are kept by it."""
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        """What it can do with such keys, the best first."""
+        ...
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        """How many rows of a length one schedule takes, on a target with so many workgroups a launch; 0 for none."""
+        ...
+
+    def schedule(
+        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
+    ) -> Schedule:
+        """Sorts every row of the buffer "data", rows of one length that lie one behind the other."""
+        ...
+
+
+@attrs.frozen
+class Bitonic:
+    """The bitonic network. It needs no memory besides the array, and does the same whatever the data."""
+
+    policy: BitonicPolicy = attrs.field(factory=BitonicPolicy)
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        return (Placement.IN_PLACE,)
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        padded = 1 << max(0, length - 1).bit_length()
+        needed = max(1, padded // self.policy.tile, padded // 2 // self.policy.group_size)
+        return min(LARGEST_U32 // max(1, length), groups // needed)
+
+    def schedule(
+        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder,
+        placement: Placement = Placement.IN_PLACE, /,
+    ) -> Schedule:  # fmt: skip
+        return bitonic_sort(key, rows, length, order, self.policy)
+
+
+@attrs.frozen
+class Radix:
+    """Radix sort, a digit at a time: a few readings and writings of the whole array, whatever its length.
+
+    `sweeps`: one launch a digit, whose workgroups wait for each other; for targets with Capability.FORWARD_PROGRESS.
+    Otherwise each digit is counted, scanned and moved by launches of their own.
+    """
+
+    policy: RadixPolicy = attrs.field(factory=RadixPolicy)
+    sweeps: bool = False
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        if not issubclass(key.element, Scalar) or key.element.type.is_float:
+            raise UnsupportedTypeError(
+                f"algorithm: Radix sorts keys whose elements are integers in memory, not {key.element.__name__}; "
+                "Bitonic() sorts any"
+            )
+        even = -(-bits_of(key) // self.policy.digit_bits) % 2 == 0
+        return tuple(Placement)[::-1] if self.sweeps and even else (Placement.ELSEWHERE,)
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        most = MOST_ELEMENTS - 1 if self.sweeps else LARGEST_U32
+        return int(length <= most and -(-length // self.policy.tile) <= groups)
+
+    def schedule(
+        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
+    ) -> Schedule:
+        assert rows == 1, "as most_rows says"
+        found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
+        if self.sweeps:
+            in_place = placement is Placement.IN_PLACE
+            return radix_sweep_sort(found, length, order, self.policy, bits_of(key), in_place)
+        return radix_sort(found, length, order, self.policy, bits_of(key))
+
+
+def bits_of(key: SortableKey[E, W]) -> int:
+    """How many bits of a word can differ: as many as an element has."""
+    return 8 * dtype_of(key.element).itemsize

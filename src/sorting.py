@@ -1,0 +1,110 @@
+"""From operands to schedules: where the rows lie, where they go, and how many a target takes at a time."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+import attrs
+import numpy as np
+
+from .algos.choice import fitting_sort
+from .algos.sorts import Placement, SortAlgorithm
+from .arrays import HostArray, Operand
+from .kernel.launch import Schedule
+from .targets.base import SortsRows, Target
+from .targets.registry import Memory
+from .types.dtypes import ArrayKey
+from .types.elements import dtype_of
+from .types.errors import CapabilityError, UnsupportedTypeError
+from .types.indices import SortOrder
+
+
+def sort_into(
+    source: Operand, destination: Operand, axis: int, key: ArrayKey, order: SortOrder, stable: bool, target: Target,
+    algorithm: SortAlgorithm | None,
+) -> None:  # fmt: skip
+    """Sorts `source` along an axis into `destination`, which may be the same array."""
+    if algorithm is not None and not callable(getattr(algorithm, "schedule", None)):
+        raise UnsupportedTypeError(f"algorithm: expected a value such as Bitonic(), or None, found {algorithm!r}")
+    rows = source.along([axis])
+    result = rows if destination is source else destination.along([axis])
+    with source.working():
+        ties = rows.ties() if stable and source.dtype.kind == "f" else None
+        work = result if result.is_packed else rows.pack()
+        data = rows if rows.is_packed and work is result else work
+        if work is result and data is not rows:
+            work.assign(rows)
+        _sort_rows(data, work, key, order, target, algorithm)
+        if ties is not None:
+            work.restore(ties)
+        if work is not result:
+            result.assign(work)
+
+
+def _sort_rows(
+    data: Operand, results: Operand, key: ArrayKey, order: SortOrder, target: Target, algorithm: SortAlgorithm | None
+) -> None:
+    """Sorts the rows of a packed array into another, or in place, in as few runs as the target's limits allow."""
+    length = data.shape[-1]
+    rows = int(np.prod(data.shape[:-1], dtype=np.int64))
+    if length < 2 or rows == 0:
+        if data is not results:
+            results.assign(data)
+        return
+    if algorithm is None and data.memory is Memory.HOST and isinstance(target, SortsRows):
+        target.sort_rows(_as_rows(data, rows, length), _as_rows(results, rows, length), order)
+        return
+    chosen = algorithm or fitting_sort(target.info, key, length)
+    placement = Placement.IN_PLACE if data is results else Placement.ELSEWHERE
+    if placement not in chosen.placements(key):
+        if data is results:
+            data, placement = data.pack(), Placement.ELSEWHERE
+        else:
+            results.assign(data)
+            data, placement = results, Placement.IN_PLACE
+    together = _rows_together(chosen, length, data.dtype.itemsize, target)
+    element = dtype_of(key.element)
+    for first in range(0, rows, together):
+        last = min(rows, first + together)
+        schedule = _schedule(_Plan(chosen, key, last - first, length, order, placement))
+        arrays = {"data": data.rows(first, last, length, element)}
+        if data is not results:
+            arrays["results"] = results.rows(first, last, length, element)
+        target.run(schedule, arrays)
+
+
+def _as_rows(operand: Operand, rows: int, length: int) -> HostArray:
+    """A packed array in host memory, seen as its rows."""
+    return cast(HostArray, operand.rows(0, rows, length, operand.dtype)).reshape(rows, length)
+
+
+def _rows_together(chosen: SortAlgorithm, length: int, itemsize: int, target: Target) -> int:
+    """How many rows one run can take; an error where it cannot take one."""
+    limits = target.info.limits
+    fitting, sortable = limits.storage_bytes // (length * itemsize), chosen.most_rows(length, limits.groups)
+    row = f"x: a row of {length} elements of {itemsize} bytes is more than"
+    if fitting < 1:
+        most = limits.storage_bytes // itemsize
+        raise CapabilityError(f"{row} target {target.info.name!r} takes: at most {most} elements")
+    if sortable < 1:
+        raise CapabilityError(f"{row} {chosen} takes on target {target.info.name!r}")
+    return min(fitting, sortable)
+
+
+@attrs.frozen
+class _Plan:
+    """All that a schedule depends on."""
+
+    algorithm: SortAlgorithm
+    key: ArrayKey
+    rows: int
+    length: int
+    order: SortOrder
+    placement: Placement
+
+
+@lru_cache(maxsize=512)
+def _schedule(plan: _Plan) -> Schedule:
+    """Kept, so that a target can keep what it has made of it."""
+    return plan.algorithm.schedule(plan.key, plan.rows, plan.length, plan.order, plan.placement)
