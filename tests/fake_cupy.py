@@ -6,7 +6,7 @@ A kernel's machine code is its source, run by the stand-in. Streams and events o
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self
 
@@ -34,14 +34,36 @@ class MemoryPointer:
         self.ptr = ctypes.addressof(self._storage)
 
 
+class Graph:
+    def __init__(self, launches: list[Callable[[], None]]) -> None:
+        self._launches = launches
+
+    def launch(self, stream: Stream) -> None:
+        log.append(f"graph on {stream.ptr}")
+        for launch in self._launches:
+            launch()
+
+
 class Event:
     def __init__(self, stream: int) -> None:
         self.stream = stream
 
 
 class Stream:
-    def __init__(self, ptr: int = 0) -> None:
+    def __init__(self, ptr: int = 0, non_blocking: bool = False) -> None:
         self.ptr = ptr
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def begin_capture(self) -> None:
+        recording.append([])
+
+    def end_capture(self) -> Graph:
+        return Graph(recording.pop())
 
     def record(self) -> Event:
         return Event(self.ptr)
@@ -54,6 +76,7 @@ class Stream:
 
 
 current_stream = Stream()
+recording: list[list[Callable[[], None]]] = []  # of the graph that is being recorded, if one is
 
 
 class Device:
@@ -92,8 +115,14 @@ class Function:
         self._source = source
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], shared_mem: int = 0) -> None:
-        log.append("launch")
-        run_kernel(self._source, grid[0], block[0], args, shared_mem)
+        def launch() -> None:
+            log.append("launch")
+            run_kernel(self._source, grid[0], block[0], args, shared_mem)
+
+        if recording:
+            recording[-1].append(launch)
+        else:
+            launch()
 
 
 class Module:
@@ -146,7 +175,7 @@ def module() -> ModuleType:
         funcSetAttribute=_set_attribute,
     )
     cuda = SimpleNamespace(
-        runtime=runtime, driver=driver, alloc=_alloc, Device=Device, ExternalStream=Stream,
+        runtime=runtime, driver=driver, alloc=_alloc, Device=Device, ExternalStream=Stream, Stream=Stream,
         get_current_stream=lambda: current_stream, function=SimpleNamespace(Module=Module),
     )  # fmt: skip
     vars(cupy).update(cuda=cuda, ndarray=ndarray, __version__="14.0")

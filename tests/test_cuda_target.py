@@ -90,6 +90,23 @@ def test_arrays_on_the_card_are_used_in_place_and_not_waited_for(card: CudaTarge
     assert set(fake_cupy.log) == {"launch"}
 
 
+def test_addresses_that_come_again_are_launched_as_a_graph(card: CudaTarget) -> None:
+    data, schedule = fake_cupy.ndarray(keys(200)), sorting(200)
+    launches = len(schedule.launches)
+    assert launches > 1
+    for expected in (["launch"] * launches, *[["graph on 0", *["launch"] * launches]] * 2):
+        fake_cupy.log.clear()
+        data.host[:] = keys(200)
+        card.run(schedule, {"data": data})
+        assert fake_cupy.log == expected
+        np.testing.assert_array_equal(data.host, np.sort(keys(200)))
+    other = fake_cupy.ndarray(keys(200))
+    fake_cupy.log.clear()
+    card.run(schedule, {"data": other})
+    assert fake_cupy.log == ["launch"] * launches
+    np.testing.assert_array_equal(other.host, np.sort(keys(200)))
+
+
 class Foreign:
     """Another library's array on the card."""
 

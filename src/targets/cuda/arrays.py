@@ -105,14 +105,14 @@ class Binding:
     """
 
     def __init__(self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, Given], stream: Stream) -> None:
-        self._stream = stream
+        self.stream = stream
         self._held: list[MemoryPointer] = []
         self._on_host: list[tuple[Given, int]] = []
         self._foreign = [
             _external(s) for s in {_normal(a.stream) for a in arrays.values()} - {None, _normal(stream.ptr)}
         ]
         self._wait_for_owners()
-        self.pointers = [self._address(buffer, arrays.get(buffer.name)) for buffer in buffers]
+        self.addresses = tuple([self._address(buffer, arrays.get(buffer.name)) for buffer in buffers])
 
     def hand_back(self) -> None:
         """Once all is launched: results to the host, and the owners' streams behind ours."""
@@ -122,17 +122,17 @@ class Binding:
         for array, pointer in self._on_host:
             if array.buffer.role in (Role.OUTPUT, Role.INOUT) and array.host is not None:
                 target = array.host.ctypes.data
-                runtime.memcpyAsync(target, pointer, array.buffer.nbytes, runtime.memcpyDeviceToHost, self._stream.ptr)
+                runtime.memcpyAsync(target, pointer, array.buffer.nbytes, runtime.memcpyDeviceToHost, self.stream.ptr)
         if self._foreign:
-            done = self._stream.record()
+            done = self.stream.record()
             for stream in self._foreign:
                 stream.wait_event(done)
         if self._on_host:
-            self._stream.synchronize()
+            self.stream.synchronize()
 
     def _wait_for_owners(self) -> None:
         for stream in self._foreign:
-            self._stream.wait_event(stream.record())
+            self.stream.wait_event(stream.record())
 
     def _address(self, buffer: Buffer[object], array: Given | None) -> int:
         import cupy
@@ -145,7 +145,7 @@ class Binding:
             self._on_host.append((array, memory.ptr))
             if buffer.role in (Role.INPUT, Role.INOUT):
                 source, runtime = array.host.ctypes.data, cupy.cuda.runtime
-                runtime.memcpyAsync(memory.ptr, source, buffer.nbytes, runtime.memcpyHostToDevice, self._stream.ptr)
+                runtime.memcpyAsync(memory.ptr, source, buffer.nbytes, runtime.memcpyHostToDevice, self.stream.ptr)
         return memory.ptr
 
 

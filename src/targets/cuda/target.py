@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, cast
 
-import attrs
 import numpy as np
 
 from ...kernel import ir
@@ -26,6 +25,7 @@ from .compile import (
     text_of,
     version_of,
 )
+from .plan import Plan, Ready
 from .text import workgroup_bytes
 from .writer import WARP
 
@@ -41,30 +41,6 @@ _PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel
 _LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
 
 
-@attrs.frozen
-class _Ready:
-    """A launch with all that does not change from run to run."""
-
-    function: Function
-    groups: int
-    group_size: int
-    places: tuple[int, ...]  # of the kernel's storage among the schedule's buffers
-    values: tuple[np.generic, ...]  # lengths, then parameters
-    dynamic_bytes: int
-
-    def launch(self, pointers: list[int]) -> None:
-        arguments: tuple[int | np.generic, ...] = (*[pointers[place] for place in self.places], *self.values)
-        self.function((self.groups,), (self.group_size,), arguments, self.dynamic_bytes)
-
-
-@attrs.frozen
-class _Plan:
-    """A schedule made ready for one card."""
-
-    buffers: tuple[Buffer[object], ...]
-    launches: tuple[_Ready, ...]
-
-
 class CudaTarget:
     """Runs schedules on NVIDIA cards, each on the one its arrays lie on, in the caller's stream."""
 
@@ -72,7 +48,7 @@ class CudaTarget:
         _require_card()
         self._lock = RLock()
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
-        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], _Plan]] = {}
+        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan]] = {}
         self._infos: dict[int, TargetInfo] = {}
 
     @property
@@ -95,7 +71,7 @@ class CudaTarget:
         self,
         buffers: Sequence[Buffer[object]],
         arrays: Mapping[str, object],
-        plan_for: Callable[[int], _Plan],
+        plan_for: Callable[[int], Plan],
     ) -> None:
         import cupy
 
@@ -106,8 +82,7 @@ class CudaTarget:
         with cupy.cuda.Device(device), _device_errors():
             plan = plan_for(device)
             binding = Binding(plan.buffers, found, cupy.cuda.get_current_stream())
-            for ready in plan.launches:
-                ready.launch(binding.pointers)
+            plan.launch(binding.addresses, binding.stream)
             binding.hand_back()
 
     def source(self, step: Step) -> str:
@@ -116,7 +91,7 @@ class CudaTarget:
 
     # -- making ready -------------------------------------------------------------------------------------
 
-    def _plan(self, schedule: Schedule, device: int) -> _Plan:
+    def _plan(self, schedule: Schedule, device: int) -> Plan:
         """The schedule's plan, kept as long as the schedule lives. Schedules are told apart by identity."""
         key = (id(schedule), device)
         known = self._plans.get(key)
@@ -127,21 +102,21 @@ class CudaTarget:
         self._plans[key] = (weakref.ref(schedule, lambda _: self._plans.pop(key, None)), plan)
         return plan
 
-    def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> _Plan:
+    def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> Plan:
         """Everything checked and compiled before anything is launched."""
         places = {buffer.name: place for place, buffer in enumerate(buffers)}
         limits = self._info(device).limits
         for step in steps:
             _check_limits(step, limits)
         # cupy would make a launch of no workgroups one of a single group
-        return _Plan(tuple(buffers), tuple(self._ready(step, places, device) for step in steps if step.groups))
+        return Plan(tuple(buffers), tuple(self._ready(step, places, device) for step in steps if step.groups))
 
-    def _ready(self, step: Step, places: Mapping[str, int], device: int) -> _Ready:
+    def _ready(self, step: Step, places: Mapping[str, int], device: int) -> Ready:
         program, text = step.program, text_of(step.program)
         lengths = {m: b.nbytes // m.type.size for m, b in zip(program.storage, step.buffers, strict=True)}
         values = [np.uint32(lengths[memory]) for memory in text.lengths]
         parameters = zip(program.parameters, step.values, strict=True)
-        return _Ready(
+        return Ready(
             self._function(program, device),
             step.groups,
             program.group_size,
