@@ -73,6 +73,7 @@ def radix_scatter(
     strand = Strand.of(cx, policy)
     words: Registers[W] = Registers(source.word, policy.items)
     clear_counters(cx, counters, policy)
+    cx.barrier()
     load_tile(source, data, orders[0], cx.group_id, strand, words, params, policy)
     count_strands(cx, words, strand, counters, place, policy)
     first = place_strands(cx, counters, shared, total_of_digit(cx, counters, policy), policy)
@@ -149,7 +150,7 @@ def radix_sort(key: SortableKey[A, W], length: int, order: SortOrder, policy: Ra
     launches: list[Launch] = []
     passes = -(-key_bits // policy.digit_bits) if length else 0
     for i in range(passes):
-        place = DigitPlace(i * policy.digit_bits, policy.digit_bits)
+        place = DigitPlace(U32(i), policy.digit_bits)
         before, after = words[(i - 1) % 2], words[i % 2]
         same = SortOrder.ASCENDING  # words are in order already: the first pass's reading saw to that
         if passes == 1:

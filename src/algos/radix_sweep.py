@@ -71,9 +71,9 @@ def sweep(
     order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Moves every element of one tile to its digit's place."""
-    plan = PassPlan(state[plan_at])
+    plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
     if plan.runs():
-        index = take_tile(cx, counters, bases, state, ticket, policy)
+        index = bases[1]
         strand = Strand.of(cx, policy)
         mine: Registers[W] = Registers(key.word, policy.items)
         if plan.reads_data():
@@ -94,9 +94,9 @@ def sweep_in_place(
     order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """The same where the results take the data's place."""
-    plan = PassPlan(state[plan_at])
+    plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
     if plan.runs():
-        index = take_tile(cx, counters, bases, state, ticket, policy)
+        index = bases[1]
         strand = Strand.of(cx, policy)
         mine: Registers[W] = Registers(key.word, policy.items)
         if plan.reads_data():
@@ -110,14 +110,15 @@ def sweep_in_place(
 
 
 def take_tile(
-    cx: Invocation, counters: Workgroup[U32], bases: Workgroup[U32], state: Storage[U32], ticket: U32,
+    cx: Invocation, counters: Workgroup[U32], bases: Workgroup[U32], state: Storage[U32], ticket: U32, plan_at: U32,
     policy: RadixPolicy,
-) -> U32:  # fmt: skip
-    """The number of the next tile that nobody has; clears the counters meanwhile."""
+) -> PassPlan:  # fmt: skip
+    """The pass's plan; `bases[1]` is then the number of the next tile that nobody has, and the counters are clear."""
     if cx.local_id == 0:
-        bases[0] = state.atomic_add(ticket, U32(1))
+        bases[1] = state.atomic_add(ticket, U32(1))
+        bases[0] = state[plan_at]
     clear_counters(cx, counters, policy)
-    return bases[0]
+    return PassPlan(cx.load_for_all(bases, 0))
 
 
 def sort_swept_tile(

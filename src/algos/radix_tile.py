@@ -78,9 +78,9 @@ def count_strands(
 
 
 def clear_counters(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy) -> None:
+    """The caller waits before they are used."""
     for i in dynamic_range(cx.local_id, U32(policy.counters), cx.group_size):
         counters[i] = U32(0)
-    cx.barrier()
 
 
 def total_of_digit(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy) -> U32:

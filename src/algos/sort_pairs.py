@@ -24,7 +24,7 @@ from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered
 from .radix_sweep import look_back, take_tile
 from .radix_tile import Strand, count_strands, load_tile, place_strands, take_place, total_of_digit
-from .sweep_state import MOST_ELEMENTS, OWN, UP_TO_HERE, PassPlan, SweepState, prepare
+from .sweep_state import MOST_ELEMENTS, OWN, UP_TO_HERE, SweepState, prepare
 
 A = TypeVar("A", U8, U16, U32, U64)
 V = TypeVar("V", U8, U16, U32, U64)
@@ -52,9 +52,9 @@ def sweep_pairs(
     order: SortOrder, mode: PairsMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Moves every key of one tile to its digit's place, and its value to the same place of `moved`, or of `spare`."""
-    plan = PassPlan(state[plan_at])
+    plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
     if plan.runs():
-        index = take_tile(cx, counters, bases, state, ticket, policy)
+        index = bases[1]
         strand = Strand.of(cx, policy)
         mine: Registers[W] = Registers(key.word, policy.items)
         if plan.reads_data():

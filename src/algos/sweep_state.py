@@ -101,7 +101,7 @@ def sweep_histograms(
         for i in dynamic_range(U32(0), U32(policy.count_items)):
             if start + i * cx.group_size + cx.local_id < params.num_elements:
                 for number in range(passes):
-                    digit = DigitPlace(number * policy.digit_bits, policy.digit_bits).digit_of(words[i])
+                    digit = DigitPlace(U32(number), policy.digit_bits).digit_of(words[i])
                     counters.atomic_add((digit.value + number * policy.radix) * policy.copies + mine, U32(1))
     cx.barrier()
     for cell in dynamic_range(cx.local_id, U32(cells), cx.group_size):
@@ -186,7 +186,7 @@ class SweepState:
         return Buffer("state", U32, self.plans + self.passes, Role.SCRATCH)
 
     def place(self, number: int) -> DigitPlace:
-        return DigitPlace(number * self.policy.digit_bits, self.policy.digit_bits)
+        return DigitPlace(U32(number), self.policy.digit_bits)
 
 
 def prepare(

@@ -244,6 +244,22 @@ class CallReader(ExpressionReader):
             self.fail(node, f"expected {type}, found {describe(value)}, e.g. `{type}(1)`")
         return value
 
+    def load_for_all(self, node: ast.Call, span: Span) -> Value:
+        """A barrier, a load, and a barrier."""
+        array = self.read(node.args[0]) if len(node.args) == 2 and not node.keywords else None
+        if (
+            not isinstance(array, MemoryValue)
+            or array.memory.space is not ir.Space.WORKGROUP
+            or scalar_of(array.element) is not Type.U32
+        ):
+            self.fail(node, "expected workgroup memory of U32 and an index, e.g. `cx.load_for_all(shared, 0)`")
+        index = self.operand(node.args[1], Type.U32)
+        variable = self.builder.variable(array.memory.name + "_for_all", Type.U32, fixed=True)
+        self.builder.emit(ir.Barrier(span))
+        self.builder.emit(ir.Load(variable, array.memory, index, span, for_all=True))
+        self.builder.emit(ir.Barrier(span))
+        return ir.Read(variable, span)
+
     def invocation_method(self, node: ast.Call, name: str) -> Value:
         span = self.source.span(node)
         if name == "barrier":
@@ -251,6 +267,8 @@ class CallReader(ExpressionReader):
                 self.fail(node, "expected no argument, e.g. `cx.barrier()`")
             self.builder.emit(ir.Barrier(span))
             return Static(None)
+        if name == "load_for_all":
+            return self.load_for_all(node, span)
         op = _SUBGROUP.get(name)
         if op is None:
             self.fail(

@@ -148,12 +148,16 @@ class Assign:
 
 @attrs.frozen
 class Load:
-    """variable = memory[index]"""
+    """variable = memory[index]
+
+    `for_all`: of workgroup memory, between two barriers and at an index all agree on, so that all find the same.
+    """
 
     variable: Variable
     memory: Memory
     index: Expression
     span: Span
+    for_all: bool = False
 
 
 @attrs.frozen

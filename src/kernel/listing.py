@@ -72,7 +72,8 @@ class _Listing:
             case ir.Assign(variable, value):
                 return f"{self._names[variable]} = {self._text(value)}"
             case ir.Load(variable, memory, index):
-                return f"{self._names[variable]} = {memory.name}[{self._text(index)}]"
+                for_all = " for all" if statement.for_all else ""
+                return f"{self._names[variable]} = {memory.name}[{self._text(index)}]{for_all}"
             case ir.Store(memory, index, value):
                 return f"{memory.name}[{self._text(index)}] = {self._text(value)}"
             case ir.Atomic(variable, op, memory, index, value):

@@ -21,9 +21,9 @@ class Digit:
 
 @attrs.frozen
 class DigitPlace:
-    """Which bits of a word make the digit; a choice made when the kernel is compiled."""
+    """Which bits of a word make the digit: the first digit is made of the lowest."""
 
-    shift: int
+    number: U32
     bits: int
 
     @property
@@ -32,7 +32,7 @@ class DigitPlace:
         return 1 << self.bits
 
     def digit_of(self, word: W) -> Digit:
-        return Digit(U32((word >> self.shift) & (self.radix - 1)))
+        return Digit(U32((word >> (self.number * self.bits)) & (self.radix - 1)))
 
 
 @attrs.frozen

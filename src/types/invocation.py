@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TypeVar
 
+from .memory import Workgroup
 from .scalars import U32, U64, Bool
 
 T = TypeVar("T")
@@ -60,6 +61,16 @@ class Invocation(ABC):
     @abstractmethod
     def barrier(self) -> None:
         """Waits for the workgroup, and makes its writes visible to all of it."""
+
+    def load_for_all(self, memory: Workgroup[U32], index: U32 | int) -> U32:
+        """An element, known to be the same for all invocations: a condition on it may guard barriers.
+
+        Waits for the workgroup before and after. The index must be the same for all too.
+        """
+        self.barrier()
+        value = memory[index]
+        self.barrier()
+        return value
 
     @abstractmethod
     def ballot(self, condition: Bool) -> U64:

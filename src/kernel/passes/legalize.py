@@ -150,6 +150,9 @@ class _Legalizer:
         match statement:
             case ir.Assign():
                 self._assign(statement.variable, self.operations.value(statement.value))
+            case ir.Load() if statement.for_all:
+                loaded, memory = self._halves(statement.variable)[0], self.places[statement.memory].after
+                build.emit(ir.Load(loaded, memory, self._word(statement.index), statement.span, for_all=True))
             case ir.Load():
                 value = self.places[statement.memory].load(build, self._word(statement.index))
                 self._assign(statement.variable, value)

@@ -114,7 +114,10 @@ class _Analysis:
                 if cause is not None or not _is_uniform(statement.value, self.varying):
                     self.varying.add(statement.variable)
             case ir.Load():
-                self.varying.add(statement.variable)
+                if not statement.for_all:
+                    self.varying.add(statement.variable)
+                elif not _is_uniform(statement.index, self.varying):
+                    raise KernelError(statement.span, "expected an index that is the same for all, e.g. `0`")
             case ir.Atomic():
                 if statement.variable is not None:
                     self.varying.add(statement.variable)

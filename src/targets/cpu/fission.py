@@ -58,7 +58,7 @@ class Count:
 
 @attrs.frozen
 class GroupAssign:
-    statement: ir.Assign
+    statement: ir.Assign | ir.Load
 
 
 @attrs.frozen
@@ -181,6 +181,10 @@ class _Cutter:
                         close()
                     self.steering.update(variables_in(statement.value))
                     pieces.append(GroupAssign(statement))
+                case ir.Load():
+                    close()
+                    self.steering.update((statement.variable, *variables_in(statement.index)))
+                    pieces.append(GroupAssign(statement))
                 case ir.For() if id(statement) in self.turned:
                     close()
                     turned = self.turned[id(statement)]
@@ -190,7 +194,7 @@ class _Cutter:
                 case ir.If() | ir.For() | ir.While() | ir.Break():
                     close()
                     pieces.append(self._control(statement, in_group_loop))
-                case ir.Load() | ir.Store() | ir.Atomic():
+                case ir.Store() | ir.Atomic():
                     raise AssertionError(f"{statement.span}: memory is touched by lanes only")
         close()
         return tuple(pieces)
@@ -236,7 +240,9 @@ class _Cutter:
                 return any(self._is_lifted(s, False) for s in statement.body)
             case ir.While():
                 return any(self._is_lifted(s, False) for s in statement.head + statement.body)
-            case ir.Load() | ir.Store() | ir.Atomic():
+            case ir.Load():
+                return statement.for_all
+            case ir.Store() | ir.Atomic():
                 return False
 
     def _note_lane_control(self, statement: ir.Statement) -> None:

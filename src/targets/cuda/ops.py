@@ -59,11 +59,13 @@ def shift_right(typing: TypingContext, a: types.Integer, amount: types.Type) -> 
 @intrinsic
 def byte(typing: TypingContext, word: types.Type, place: types.Type) -> Lowering | None:
     """One byte of a word, the lowest at place 0, by an instruction of its own."""
-    if not isinstance(place, types.IntegerLiteral):
-        return None
-    text = f"prmt.b32 $0, $1, 0, 0x444{int(place.literal_value)};"
-    assembly = ir.InlineAsm(ir.FunctionType(I32, [I32]), text, "=r,r", side_effect=True)
-    return types.uint32(types.uint32, place), plainly(lambda builder, args: builder.call(assembly, [args[0]]))
+    text = "prmt.b32 $0, $1, 0, $2;"  # selects one byte, and three of the zero
+    assembly = ir.InlineAsm(ir.FunctionType(I32, [I32, I32]), text, "=r,r,r", side_effect=True)
+
+    def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+        return builder.call(assembly, [args[0], builder.or_(args[1], ir.Constant(I32, 0x4440))])
+
+    return types.uint32(types.uint32, types.uint32), plainly(emit)
 
 
 def _extreme(a: types.Integer, comparison: Literal["<", ">"]) -> Lowering:

@@ -126,10 +126,11 @@ class BodyWriter:
         if byte is None:
             return render_operation("cuda", CUDA_OPERATIONS, node, operands)
         source, place = byte
+        word, number = self._text(source), self._text(place)
         if source.type is Type.U32:
-            return f"byte({self._text(source)}, {place})"
-        half = f"u4({self._text(source)} >> u8({place // 4 * 32}))"
-        return f"u8(byte({half}, {place % 4}))"
+            return f"byte({word}, {number})"
+        half = f"choose({number} < u4(4), u4({word}), u4({word} >> u8(32)))"
+        return f"u8(byte({half}, u4({number} & u4(3))))"
 
     def _is_half_empty(self, operand: ir.Expression) -> bool:
         """Masks of lanes are 64 bits wide to the kernel; here their upper half is empty, and costs nothing."""
@@ -278,14 +279,18 @@ def held_type(type: Type) -> Type:
     return Type.U8 if type is Type.BOOL else type
 
 
-def byte_of(node: ir.Apply) -> tuple[ir.Expression, int] | None:
-    """What an expression like `(x >> 8) & 255` takes a byte of, and which."""
+def byte_of(node: ir.Apply) -> tuple[ir.Expression, ir.Expression] | None:
+    """What an expression like `(x >> number * 8) & 255` takes a byte of, and which."""
     source, mask = node.operands
     if node.op is not ops.AND or not node.type.is_unsigned or not isinstance(mask, ir.Const) or mask.value != 255:
         return None
     if not isinstance(source, ir.Apply) or source.op is not ops.SHR:
-        return source, 0
+        return source, ir.Const(0, Type.U32, node.span)
     inner, shift = source.operands
-    if not isinstance(shift, ir.Const) or shift.value % 8:
-        return None
-    return inner, int(shift.value) // 8
+    if isinstance(shift, ir.Const) and shift.value % 8 == 0:
+        return inner, ir.Const(int(shift.value) // 8, Type.U32, node.span)
+    if isinstance(shift, ir.Apply) and shift.op is ops.MUL and shift.type is Type.U32:
+        number, bits = shift.operands
+        if isinstance(bits, ir.Const) and bits.value == 8:
+            return inner, number
+    return None

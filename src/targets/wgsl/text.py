@@ -209,8 +209,13 @@ class _Writer:
             case ir.Load():
                 if node.variable not in self.scopes.unread:
                     element = self.element(node.memory, node.index)
-                    atomic = self.uses[node.memory].atomic
-                    self.set(node.variable, f"atomicLoad(&{element})" if atomic else element)
+                    if node.for_all and self.uses[node.memory].atomic:
+                        raise CapabilityError(f"{node.span}: WGSL cannot load for all from memory that has atomics")
+                    if node.for_all:
+                        element = f"workgroupUniformLoad(&{element})"
+                    elif self.uses[node.memory].atomic:
+                        element = f"atomicLoad(&{element})"
+                    self.set(node.variable, element)
             case ir.Store():
                 element, value = self.element(node.memory, node.index), self.expression(node.value)
                 atomic = self.uses[node.memory].atomic
