@@ -212,6 +212,15 @@ class Invocation:
         assert int(value) < 1 << bits, "the value fits the bits it was promised to"
         return self.match(mask, value)
 
+    def take_in_order(self, mask: Scalar, counters: Any, index: Scalar, digit: Scalar, bits: int) -> Scalar:
+        alike = [lane for lane, other in enumerate(self._seen(mask, digit)) if other == digit]
+        before = counters[index]
+        self._seen(mask, digit)
+        if alike[-1] == self._lane:
+            counters[index] = u4(before + u4(len(alike)))
+        self._seen(mask, digit)
+        return u4(before + u4(alike.index(self._lane)))
+
     def _from(self, mask: Scalar, value: Scalar, lane: int) -> Scalar:
         seen = self._seen(mask, value)
         return seen[lane] if 0 <= lane < self._lanes else value

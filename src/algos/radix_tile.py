@@ -12,6 +12,7 @@ from typing import TypeVar
 import attrs
 
 from ..types.digits import Digit, DigitPlace, Lanes
+from ..types.idioms import idiom
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
@@ -109,36 +110,31 @@ def place_strands(
     return first
 
 
-def lanes_with(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> Lanes:
-    """The lanes of the strand that hold my digit: by a subgroup match, or through masks in workgroup memory."""
-    if policy.subgroups:
-        return Lanes(cx.match(digit.value), strand.lane)
-    mask = policy.strands * policy.radix + strand.counter(digit, policy)
-    counters.atomic_or(mask, U32(1) << strand.lane)
-    cx.barrier()
-    found = Lanes(U64(counters[mask]), strand.lane)
-    cx.barrier()
-    if found.is_led_by_me():
-        counters[mask] = U32(0)
-    cx.barrier()
-    return found
+@idiom
+def take_in_order(cx: Invocation, counters: Workgroup[U32], first: U32, digit: U32) -> U32:
+    """Counts every lane's digit at `counters[first + digit]`, in the order of the lanes; gives the count before it."""
+    lanes = Lanes(cx.match(digit), cx.lane)
+    taken = U32(0)
+    if lanes.is_led_by_me():
+        taken = counters.atomic_add(first + digit, lanes.count())
+    return cx.shuffle(taken, lanes.leader()) + lanes.before_me()
 
 
 def take_place(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> U32:
     """The next free place of my digit, for every lane of a row: those with one digit take theirs in a row."""
-    lanes = lanes_with(cx, digit, strand, counters, policy)
-    counter = strand.counter(digit, policy)
-    taken = U32(0)
     if policy.subgroups:
-        if lanes.is_led_by_me():
-            taken = counters.atomic_add(counter, lanes.count())
-        taken = cx.shuffle(taken, lanes.leader())
-    else:
-        taken = counters[counter]
-        cx.barrier()
-        if lanes.is_led_by_me():
-            counters[counter] = taken + lanes.count()
-        cx.barrier()
+        return take_in_order(cx, counters, strand.index * policy.radix, digit.value)
+    counter = strand.counter(digit, policy)
+    mask = policy.strands * policy.radix + counter
+    counters.atomic_or(mask, U32(1) << strand.lane)
+    cx.barrier()
+    lanes = Lanes(U64(counters[mask]), strand.lane)
+    taken = counters[counter]
+    cx.barrier()
+    if lanes.is_led_by_me():
+        counters[mask] = U32(0)
+        counters[counter] = taken + lanes.count()
+    cx.barrier()
     return taken + lanes.before_me()
 
 

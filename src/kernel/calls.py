@@ -13,6 +13,7 @@ import attrs
 
 from ..types import ops
 from ..types.elements import class_of, dtype_of, fields_of, is_struct, scalar_of
+from ..types.idioms import IDIOMS
 from ..types.intrinsics import OPERATIONS, dynamic_range
 from ..types.layout import Type
 from ..types.memory import Registers
@@ -21,7 +22,7 @@ from ..types.scalars import Scalar
 from . import access, examples, ir
 from .builder import convert
 from .expressions import ExpressionReader
-from .span import Span
+from .span import KernelError, Span
 from .values import (
     EXPRESSIONS,
     EnumValue,
@@ -117,7 +118,26 @@ class CallReader(ExpressionReader):
             self.fail(node, f"expected a helper without a decorator around it, found {function.__name__!r}, "
                             "e.g. its body in the helper itself")  # fmt: skip
         bound = self.matched(node, function, inspect.signature(function), leading)
-        return self.inline(function, list(bound.values()), self.source.span(node))
+        arguments, span = list(bound.values()), self.source.span(node)
+        if function in IDIOMS:
+            return self.idiom(function, arguments, span)
+        return self.inline(function, arguments, span)
+
+    def idiom(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
+        """A helper with a name for targets to know: inlined all the same, into a block of its own."""
+        name = function.__name__
+        held = [self.builder.hold(name, a, span) if isinstance(a, EXPRESSIONS) else a for a in arguments]
+        with self.builder.nested() as body:
+            result = self.inline(function, held, span)
+            if not isinstance(result, EXPRESSIONS):
+                raise KernelError(span, f"expected the idiom {name!r} to give a scalar, found {describe(result)}")
+            variable = self.builder.variable(name, result.type)
+            self.builder.emit(ir.Assign(variable, result, span))
+        memories = tuple(value.memory for value in held if isinstance(value, MemoryValue))
+        operands = tuple(value for value in held if isinstance(value, EXPRESSIONS))
+        always = ir.Const(True, Type.BOOL, span)
+        self.builder.emit(ir.If(always, tuple(body), (), span, ir.Idiom(name, variable, memories, operands)))
+        return ir.Read(variable, span)
 
     def matched(
         self, node: ast.Call, thing: object, signature: inspect.Signature, leading: Sequence[Value]

@@ -200,11 +200,24 @@ class Barrier:
 
 
 @attrs.frozen
+class Idiom:
+    """What a block comes to, by a name: a target that knows the name may write something better for it."""
+
+    name: str
+    variable: Variable  # for the result
+    memories: tuple[Memory, ...]
+    operands: tuple[Expression, ...]
+
+
+@attrs.frozen
 class If:
+    """A choice; or, always taken, the body of an idiom."""
+
     condition: Expression
     then: Block
     otherwise: Block
     span: Span
+    idiom: Idiom | None = None
 
 
 @attrs.frozen

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _GLOBAL, _SHARED = 1, 3  # how LLVM numbers a card's address spaces
 
 
-def _address(
+def element_address(
     context: CodegenContext, builder: ir.IRBuilder, memory: types.Type, args: tuple[ir.Value, ...]
 ) -> ir.Value:
     """Where an element lies. The first operands are the memory and the index."""
@@ -29,7 +29,7 @@ def _address(
 
 def _update(operation: Literal["add", "umin", "umax", "and", "or", "xor", "xchg"], memory: types.Type) -> Lowering:
     def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.atomic_rmw(operation, _address(context, builder, memory, args), args[2], "monotonic")
+        return builder.atomic_rmw(operation, element_address(context, builder, memory, args), args[2], "monotonic")
 
     return types.uint32(memory, types.uint32, types.uint32), emit
 
@@ -85,7 +85,7 @@ def _suffix(memory: types.Type) -> str:
     return "relaxed.cta.shared.u32" if isinstance(memory, types.Array) else "relaxed.gpu.global.u32"
 
 
-def _in_its_space(builder: ir.IRBuilder, memory: types.Type, address: ir.Value) -> ir.Value:
+def in_its_space(builder: ir.IRBuilder, memory: types.Type, address: ir.Value) -> ir.Value:
     """The address as an instruction that names its memory wants it."""
     space = _SHARED if isinstance(memory, types.Array) else _GLOBAL
     return builder.addrspacecast(address, ir.PointerType(I32, space))
@@ -96,7 +96,7 @@ def atomic_load(typing: TypingContext, memory: types.Type, index: types.Type) ->
     """Reads an element anew each time."""
 
     def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
-        address = _in_its_space(builder, memory, _address(context, builder, memory, args))
+        address = in_its_space(builder, memory, element_address(context, builder, memory, args))
         instruction = f"ld.{_suffix(memory)} $0, [$1];"
         load = ir.InlineAsm(ir.FunctionType(I32, [address.type]), instruction, "=r,l,~{memory}", side_effect=True)
         return builder.call(load, [address])
@@ -109,7 +109,7 @@ def atomic_store(typing: TypingContext, memory: types.Type, index: types.Type, v
     """Writes an element for all to see."""
 
     def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
-        address = _in_its_space(builder, memory, _address(context, builder, memory, args))
+        address = in_its_space(builder, memory, element_address(context, builder, memory, args))
         kind = ir.FunctionType(ir.VoidType(), [address.type, I32])
         store = ir.InlineAsm(kind, f"st.{_suffix(memory)} [$0], $1;", "l,r,~{memory}", side_effect=True)
         builder.call(store, [address, args[2]])

@@ -63,6 +63,14 @@ def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Va
     return builder.call(assembly, [value, bit, mask])
 
 
+def lanes_alike(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bits: int) -> ir.Value:
+    """The lanes with my value, for values known to fit so many bits."""
+    alike = mask
+    for bit in range(bits):
+        alike = builder.and_(alike, _same_bit(builder, mask, value, constant(1 << bit)))
+    return alike
+
+
 @intrinsic
 def match_low_bits(typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type) -> Lowering | None:
     """The lanes with my value, as a U64, for values known to fit so many bits: one ballot a bit."""
@@ -71,11 +79,7 @@ def match_low_bits(typing: TypingContext, mask: types.Type, value: types.Type, b
     count = int(bits.literal_value)
 
     def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        mask, value = args[0], args[1]
-        alike = mask
-        for bit in range(count):
-            alike = builder.and_(alike, _same_bit(builder, mask, value, constant(1 << bit)))
-        return builder.zext(alike, I64)
+        return builder.zext(lanes_alike(builder, args[0], args[1], count), I64)
 
     return types.uint64(types.uint32, types.uint32, bits), plainly(body)
 

@@ -16,6 +16,7 @@ INTRINSICS: Mapping[str, Sequence[str]] = {
         "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
         "atomic_store", "atomic_xor",
     ),
+    "idioms": ("take_in_order",),
     "lanes": (
         "ballot", "lanes_add", "lanes_exclusive_add", "match", "match_low_bits", "shuffle", "shuffle_down",
         "shuffle_up", "shuffle_xor",

@@ -171,6 +171,8 @@ class BodyWriter:
             case ir.Barrier():
                 add("cuda.syncthreads()")
                 self._barriers += 1
+            case ir.If(idiom=ir.Idiom(name="take_in_order") as idiom):
+                self._take_in_order(idiom)
             case ir.If():
                 add(f"if {self._text(statement.condition)}:")
                 self._inside(statement.then)
@@ -248,6 +250,13 @@ class BodyWriter:
             operands.append(self._text(statement.value))
         call = f"atomic_{statement.op.value}({', '.join(operands)})"
         self._lines.add(call if statement.variable is None else f"{self.variable(statement.variable)} = {call}")
+
+    def _take_in_order(self, idiom: ir.Idiom) -> None:
+        (memory,), (first, digit) = idiom.memories, idiom.operands
+        index = ir.Apply(ops.ADD, (first, digit), Type.U32, digit.span)
+        operands = [self._lanes(), self.memory(memory), self._index(memory, index), self._text(digit)]
+        call = f"take_in_order({', '.join(operands)}, {self._widths.of(digit)})"
+        self._lines.add(f"{self.variable(idiom.variable)} = {call}")
 
     def _subgroup(self, statement: ir.Subgroup) -> None:
         operands = [self._lanes(), *map(self._text, statement.operands)]
