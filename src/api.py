@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from .algos.sorts import LARGEST_U32, SortAlgorithm
 from .arrays import HostArray, OnCard, Operand, Tensor, kind_of, operand
+from .quick import quick_sort
 from .sorting import sort_into
 from .targets.base import Limits, Target
 from .targets.registry import choose
@@ -54,6 +55,10 @@ def sort(
     came in; nothing else can tell. `out` takes the result and must have its shape and dtype. `target` is a name of
     `targets()` or a target; "auto" works where the array lies. `algorithm` is a value such as `Bitonic()`.
     """
+    if axis == -1 and algorithm is None:
+        found = quick_sort(x, out, descending, stable, target)
+        if found is not None:
+            return found
     source = operand("x", x)
     key = key_for(source.dtype, "x")
     chosen = choose(target, source.memory)

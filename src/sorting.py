@@ -63,11 +63,11 @@ def _sort_rows(
         else:
             results.assign(data)
             data, placement = results, Placement.IN_PLACE
-    together = _rows_together(chosen, length, data.dtype.itemsize, target)
+    together = rows_together(chosen, length, data.dtype.itemsize, target)
     element = dtype_of(key.element)
     for first in range(0, rows, together):
         last = min(rows, first + together)
-        schedule = _schedule(_Plan(chosen, key, last - first, length, order, placement))
+        schedule = schedule_of(SortPlan(chosen, key, last - first, length, order, placement))
         arrays = {"data": data.rows(first, last, length, element)}
         if data is not results:
             arrays["results"] = results.rows(first, last, length, element)
@@ -79,7 +79,7 @@ def _as_rows(operand: Operand, rows: int, length: int) -> HostArray:
     return cast(HostArray, operand.rows(0, rows, length, operand.dtype)).reshape(rows, length)
 
 
-def _rows_together(chosen: SortAlgorithm, length: int, itemsize: int, target: Target) -> int:
+def rows_together(chosen: SortAlgorithm, length: int, itemsize: int, target: Target) -> int:
     """How many rows one run can take; an error where it cannot take one."""
     limits = target.info.limits
     fitting, sortable = limits.storage_bytes // (length * itemsize), chosen.most_rows(length, limits.groups)
@@ -93,7 +93,7 @@ def _rows_together(chosen: SortAlgorithm, length: int, itemsize: int, target: Ta
 
 
 @attrs.frozen
-class _Plan:
+class SortPlan:
     """All that a schedule depends on."""
 
     algorithm: SortAlgorithm
@@ -105,6 +105,6 @@ class _Plan:
 
 
 @lru_cache(maxsize=512)
-def _schedule(plan: _Plan) -> Schedule:
+def schedule_of(plan: SortPlan) -> Schedule:
     """Kept, so that a target can keep what it has made of it."""
     return plan.algorithm.schedule(plan.key, plan.rows, plan.length, plan.order, plan.placement)

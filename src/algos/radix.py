@@ -76,7 +76,9 @@ def radix_scatter(
     cx.barrier()
     load_tile(source, data, orders[0], cx.group_id, strand, words, params, policy)
     count_strands(cx, words, strand, counters, place, policy)
-    first = place_strands(cx, counters, shared, total_of_digit(cx, counters, policy), policy)
+    counts: Registers[U32] = Registers(U32, policy.strands)
+    total = total_of_digit(cx, counters, counts, policy)
+    first = place_strands(cx, counters, counts, shared, total, policy)
     if cx.local_id < policy.radix:
         bases[cx.local_id] = offsets[cx.local_id * cx.num_groups + cx.group_id] - first
     cx.barrier()

@@ -128,11 +128,12 @@ def sort_swept_tile(
 ) -> None:  # fmt: skip
     """Sorts the tile, publishes its counts, and leaves in `bases` what leads from the tile to the result."""
     count_strands(cx, words, strand, counters, place, policy)
-    total = total_of_digit(cx, counters, policy)
+    counts: Registers[U32] = Registers(U32, policy.strands)
+    total = total_of_digit(cx, counters, counts, policy)
     cell = first_cell + (index + policy.looks) * policy.radix + cx.local_id
     if cx.local_id < policy.radix:
         state.atomic_store(cell, total | OWN)
-    first = place_strands(cx, counters, shared, total, policy)
+    first = place_strands(cx, counters, counts, shared, total, policy)
     cx.barrier()
     sort_tile(cx, words, strand, tile, counters, place, policy)
     if cx.local_id < policy.radix:

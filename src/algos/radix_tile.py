@@ -84,30 +84,45 @@ def clear_counters(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy
         counters[i] = U32(0)
 
 
-def total_of_digit(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy) -> U32:
+def total_of_digit(cx: Invocation, counters: Workgroup[U32], counts: Registers[U32], policy: RadixPolicy) -> U32:
     """How many elements of the tile have the digit that this invocation looks after (its local id)."""
     total = U32(0)
     if cx.local_id < policy.radix:
-        for strand in dynamic_range(U32(0), U32(policy.strands)):
-            total += counters[strand * policy.radix + cx.local_id]
+        for strand in range(policy.strands):
+            counts[strand] = counters[cx.local_id + strand * policy.radix]
+            total += counts[strand]
     return total
 
 
 def place_strands(
-    cx: Invocation, counters: Workgroup[U32], shared: Workgroup[U32], total: U32, policy: RadixPolicy
-) -> U32:
+    cx: Invocation, counters: Workgroup[U32], counts: Registers[U32], shared: Workgroup[U32], total: U32,
+    policy: RadixPolicy,
+) -> U32:  # fmt: skip
     """Turns every strand's count of a digit into its first place in the sorted tile; gives the digit's first place.
 
     The caller waits before the places are used.
     """
-    first = exclusive_scan_workgroup(cx, Count(), shared, total)
+    first = count_before(cx, shared, total, policy)
     if cx.local_id < policy.radix:
         place = first
-        for strand in dynamic_range(U32(0), U32(policy.strands)):
-            count = counters[strand * policy.radix + cx.local_id]
-            counters[strand * policy.radix + cx.local_id] = place
-            place += count
+        for strand in range(policy.strands):
+            counters[cx.local_id + strand * policy.radix] = place
+            place += counts[strand]
     return first
+
+
+def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, policy: RadixPolicy) -> U32:
+    """The sum over the invocations before this one; those that look after no digit have nothing."""
+    if not policy.subgroups:
+        return exclusive_scan_workgroup(cx, Count(), shared, mine)
+    before = cx.exclusive_add(mine)
+    if cx.lane == cx.subgroup_size - 1 or cx.local_id == cx.group_size - 1:
+        shared[cx.subgroup_id] = before + mine
+    cx.barrier()
+    for subgroup in range(-(-policy.radix // policy.strand)):
+        if subgroup < cx.subgroup_id:
+            before += shared[subgroup]
+    return before
 
 
 @idiom

@@ -65,11 +65,12 @@ def sweep_pairs(
             load_tile(plain, words, SortOrder.ASCENDING, index, strand, mine, params, policy)
 
         count_strands(cx, mine, strand, counters, place, policy)
-        total = total_of_digit(cx, counters, policy)
+        counts: Registers[U32] = Registers(U32, policy.strands)
+        total = total_of_digit(cx, counters, counts, policy)
         cell = first_cell + (index + policy.looks) * policy.radix + cx.local_id
         if cx.local_id < policy.radix:
             state.atomic_store(cell, total | OWN)
-        first = place_strands(cx, counters, shared, total, policy)
+        first = place_strands(cx, counters, counts, shared, total, policy)
         cx.barrier()
 
         places: Registers[U32] = Registers(U32, policy.items)

@@ -18,11 +18,10 @@ from ..types.intrinsics import count_ones, dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
-from ..types.monoids import Count
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64, Bool
 from .bitonic import to_ordered
-from .scan import exclusive_scan_workgroup
+from .radix_tile import count_before
 
 A = TypeVar("A", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
@@ -126,7 +125,7 @@ def sweep_starts(
             if state[first_cell + number * policy.radix + cx.local_id] == params.num_elements:
                 idle.atomic_or(U32(0), U32(1 << number))
     count = state[first_cell + cx.group_id * policy.radix + cx.local_id] if cx.local_id < policy.radix else U32(0)
-    first = exclusive_scan_workgroup(cx, Count(), shared, count)  # waits, so that all have told who is idle
+    first = count_before(cx, shared, count, policy)  # waits, so that all have told who is idle
     if cx.local_id == 0:
         running = passes_that_run(idle[0], passes, in_place)
         state[first_plan + cx.group_id] = PassPlan.of(cx.group_id, running).bits

@@ -53,7 +53,6 @@ def given(buffer: Buffer[object], array: object) -> Given:
     """What was handed in for a buffer, or an error that says what it should be."""
     import cupy
 
-    wanted = f"arrays[{buffer.name!r}]: expected a contiguous array of {buffer.count} x {buffer.dtype}"
     if isinstance(array, cupy.ndarray):
         found = Given(buffer, None, array.data.ptr, array.device.id, None)
         nbytes, contiguous, writable = array.nbytes, array.flags.c_contiguous, True
@@ -71,13 +70,19 @@ def given(buffer: Buffer[object], array: object) -> Given:
         strides = interface.get("strides")
         contiguous, writable = strides is None or strides == _packed(shape, dtype.itemsize), not read_only
     else:
+        wanted = _wanted(buffer)
         kind = "nothing" if array is None else type(array).__name__
         raise InvalidArgumentError(f"{wanted}, of NumPy, cupy or with __cuda_array_interface__, found {kind}")
     if nbytes != buffer.nbytes or not contiguous:
+        wanted = _wanted(buffer)
         raise InvalidArgumentError(f"{wanted}, found {nbytes} bytes{'' if contiguous else ', not contiguous'}")
     if buffer.role is not Role.INPUT and not writable:
-        raise InvalidArgumentError(f"{wanted} that can be written, found a read-only one")
+        raise InvalidArgumentError(f"{_wanted(buffer)} that can be written, found a read-only one")
     return found
+
+
+def _wanted(buffer: Buffer[object]) -> str:
+    return f"arrays[{buffer.name!r}]: expected a contiguous array of {buffer.count} x {buffer.dtype}"
 
 
 def _packed(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -7,13 +7,14 @@ cupy's pool hands them out again; a graph is recorded when addresses come a seco
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 import numpy as np
 
-from ...kernel.launch import Buffer
+from ...kernel.launch import Buffer, Role
 
 if TYPE_CHECKING:
     from cupy.cuda import Stream
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Addresses: TypeAlias = tuple[int, ...]
 
+_ALIGNMENT = 256  # as cupy's own memory has it
 _MOST_GRAPHS = 16  # kept for one schedule: each holds some kilobytes on the card
 
 
@@ -48,8 +50,26 @@ class Plan:
     def __init__(self, buffers: tuple[Buffer[object], ...], launches: tuple[Ready, ...]) -> None:
         self.buffers = buffers
         self.launches = launches
+        self._scratch: list[int | None] = []  # where in one piece of memory each scratch buffer starts
+        self._scratch_bytes = 0
+        for buffer in buffers:
+            if buffer.role is Role.SCRATCH:
+                self._scratch.append(self._scratch_bytes)
+                self._scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
+            else:
+                self._scratch.append(None)
         self._lock = Lock()  # one graph cannot be launched from two threads at once
         self._graphs: OrderedDict[Addresses, Graph | None] = OrderedDict()
+
+    def run(self, given: Sequence[int]) -> None:
+        """Everything, on the current device and stream, on arrays that lie there: their addresses in the schedule's
+        order. Scratch comes from cupy's pool, which reuses it in the stream's order: so it may be let go here."""
+        import cupy
+
+        memory = cupy.cuda.alloc(self._scratch_bytes)
+        base, next_given = memory.ptr, iter(given)
+        addresses = tuple([next(next_given) if offset is None else base + offset for offset in self._scratch])
+        self.launch(addresses, cupy.cuda.get_current_stream())
 
     def launch(self, addresses: Addresses, stream: Stream) -> None:
         """Everything, in order, on the current stream, which is `stream`."""

@@ -79,11 +79,16 @@ class CudaTarget:
             b.name: given(b, arrays.get(b.name)) for b in buffers if b.role is not Role.SCRATCH or b.name in arrays
         }
         device = common_device(tuple(found.values()))
-        with cupy.cuda.Device(device), _device_errors():
+        with cupy.cuda.Device(device), device_errors():
             plan = plan_for(device)
             binding = Binding(plan.buffers, found, cupy.cuda.get_current_stream())
             plan.launch(binding.addresses, binding.stream)
             binding.hand_back()
+
+    def prepared(self, schedule: Schedule, device: int) -> Plan:
+        """The schedule's plan for the current device, for a caller that brings addresses."""
+        with device_errors():
+            return self._plan(schedule, device)
 
     def source(self, step: Step) -> str:
         """The Numba CUDA module of a kernel."""
@@ -230,7 +235,7 @@ def _check_limits(step: Step, limits: Limits) -> None:
 
 
 @contextmanager
-def _device_errors() -> Generator[None]:
+def device_errors() -> Generator[None]:
     """A card that stopped working is reported as such, whatever call noticed it."""
     import cupy
 

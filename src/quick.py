@@ -1,0 +1,121 @@
+"""The short way for plain arrays: what does not depend on where an array lies is found once and kept.
+
+A call for an array of a thousand elements costs little more than the sorting. Whatever is not plain (other axes,
+strides, byte orders, devices, kinds of arrays) gets None here, and goes the long way.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import numpy as np
+
+from .algos.choice import fitting_sort
+from .algos.sorts import Placement
+from .arrays import HostArray
+from .sorting import SortPlan, rows_together, schedule_of
+from .targets import registry
+from .targets.base import SortsRows
+from .types.dtypes import key_for
+from .types.elements import dtype_of
+from .types.errors import UnsupportedTypeError
+from .types.indices import SortOrder
+
+if TYPE_CHECKING:
+    import cupy
+
+    from .targets.cuda.plan import Plan
+
+_ORDERS = {False: SortOrder.ASCENDING, True: SortOrder.DESCENDING}
+_HostSort: TypeAlias = Callable[[HostArray, HostArray, SortOrder], None]
+
+
+def quick_sort(x: object, out: object, descending: bool, stable: bool, target: object) -> object | None:
+    """The sorted array, along the last axis; None where the long way is needed."""
+    if type(x) is np.ndarray:
+        return _on_host(x, out, descending, stable) if target in ("auto", "cpu") else None
+    if target in ("auto", "cuda") and type(x).__module__ == "cupy" and type(x) is sys.modules["cupy"].ndarray:
+        return _on_card(cast("cupy.ndarray", x), out, descending, stable)
+    return None
+
+
+# -- in the host's memory ---------------------------------------------------------------------------------
+
+
+def _on_host(x: HostArray, out: object, descending: bool, stable: bool) -> object | None:
+    flags = x.flags
+    if out is not None or not (flags.c_contiguous and flags.aligned) or x.ndim != 1 or x.size < 2:
+        return None
+    sort = _host_sort(x.dtype)
+    if sort is None or (stable and x.dtype.kind == "f"):
+        return None
+    results = np.empty_like(x)
+    shape = 1, x.size
+    sort(x.reshape(shape), results.reshape(shape), _ORDERS[bool(descending)])
+    return results
+
+
+@lru_cache
+def _host_sort(dtype: np.dtype[np.generic]) -> _HostSort | None:
+    """The CPU target's own way to sort elements that it takes as they lie."""
+    try:
+        key_for(dtype)
+    except UnsupportedTypeError:
+        return None
+    target = registry.target("cpu")
+    return target.sort_rows if isinstance(target, SortsRows) and dtype.isnative else None
+
+
+# -- on a card --------------------------------------------------------------------------------------------
+
+
+def _on_card(x: cupy.ndarray, out: object, descending: bool, stable: bool) -> object | None:
+    import cupy
+
+    from .targets.cuda.target import device_errors
+
+    dtype, shape = x.dtype, x.shape
+    if not x.flags.c_contiguous or not shape or shape[-1] < 2 or x.size == 0 or (stable and dtype.kind == "f"):
+        return None
+    device = cupy.cuda.runtime.getDevice()
+    if x.device.id != device:
+        return None
+    if out is None:
+        results = cupy.empty(shape, dtype)
+    elif type(out) is cupy.ndarray and out.flags.c_contiguous and out.shape == shape and out.dtype == dtype:
+        results = out
+    else:
+        return None
+    pointer, goal = x.data.ptr, results.data.ptr
+    if abs(pointer - goal) < x.nbytes:
+        return None  # they overlap
+    plan = _card_plan(dtype, shape, bool(descending), device)
+    if plan is None:
+        return None
+    with device_errors():
+        plan.run((pointer, goal))
+    return results
+
+
+@lru_cache(maxsize=256)
+def _card_plan(dtype: np.dtype[np.generic], shape: tuple[int, ...], descending: bool, device: int) -> Plan | None:
+    """The plan that sorts all rows at once from one array into another, if there is one."""
+    from .targets.cuda.target import CudaTarget
+
+    try:
+        key = key_for(dtype)
+    except UnsupportedTypeError:
+        return None
+    target = registry.target("cuda")
+    assert isinstance(target, CudaTarget)
+    length = shape[-1]
+    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    chosen = fitting_sort(target.info, key, length)
+    fits = rows_together(chosen, length, dtype_of(key.element).itemsize, target) >= rows
+    if not fits or Placement.ELSEWHERE not in chosen.placements(key):
+        return None
+    schedule = schedule_of(SortPlan(chosen, key, rows, length, _ORDERS[descending], Placement.ELSEWHERE))
+    return target.prepared(schedule, device)
