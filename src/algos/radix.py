@@ -83,6 +83,7 @@ def radix_scatter(
         bases[cx.local_id] = offsets[cx.local_id * cx.num_groups + cx.group_id] - first
     cx.barrier()
     sort_tile(cx, words, strand, tile, counters, place, policy)
+    cx.barrier()
     store_tile(cx, tile, target, results, orders[1], cx.group_id, bases, params, place, policy)
 
 

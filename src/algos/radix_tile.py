@@ -158,11 +158,10 @@ def sort_tile(
     place: DigitPlace,
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Puts every word into its place of the sorted tile."""
+    """Puts every word into its place of the sorted tile. The caller waits before it is read."""
     for row in dynamic_range(U32(0), U32(policy.items)):
         taken = take_place(cx, place.digit_of(words[row]), strand, counters, policy)
         tile[taken] = words[row]
-    cx.barrier()
 
 
 def store_tile(

@@ -112,10 +112,14 @@ def place_values(
     params: RadixParams, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Reads the tile's values, and puts them where their keys are."""
-    for row in dynamic_range(U32(0), U32(policy.items)):
-        element = strand.element(index, row, policy)
-        if element < params.num_elements:
-            beside[places[row]] = values[element]
+    if (index + 1) * policy.tile <= params.num_elements:
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            beside[places[row]] = values[strand.element(index, row, policy)]
+    else:
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            element = strand.element(index, row, policy)
+            if element < params.num_elements:
+                beside[places[row]] = values[element]
 
 
 def store_pairs(
@@ -124,10 +128,16 @@ def store_pairs(
     place: DigitPlace, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Writes the sorted tile, keys and values."""
-    remaining = params.num_elements - index * policy.tile
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        position = i * cx.group_size + cx.local_id
-        if position < remaining:
+    if (index + 1) * policy.tile <= params.num_elements:
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            position = i * cx.group_size + cx.local_id
+            word = tile[position]
+            element = bases[place.digit_of(word).value] + position
+            if keeps_keys:
+                results[element] = from_ordered(target, word, order)
+            values[element] = beside[position]
+    else:
+        for position in dynamic_range(cx.local_id, params.num_elements - index * policy.tile, cx.group_size):
             word = tile[position]
             element = bases[place.digit_of(word).value] + position
             if keeps_keys:

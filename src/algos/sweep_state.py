@@ -70,9 +70,9 @@ class PassPlan:
 
 
 @kernel
-def sweep_clear(cx: Invocation, state: Storage[U32], params: RadixParams) -> None:
-    """Sets all status words, histograms and tickets to zero."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+def sweep_clear(cx: Invocation, state: Storage[U32], first: U32) -> None:
+    """Sets histograms and tickets to zero."""
+    for i in dynamic_range(first + cx.global_id, state.length, cx.num_groups * cx.group_size):
         state[i] = U32(0)
 
 
@@ -81,10 +81,12 @@ def sweep_histograms(
     cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
     params: RadixParams, first_cell: U32, passes: int, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Counts the digits of all passes in one reading.
+    """Counts the digits of all passes in one reading, and sets all status words to zero meanwhile.
 
     Every counter has a few copies, for lanes that would wait for each other at one.
     """
+    for i in dynamic_range(cx.global_id, first_cell, cx.num_groups * cx.group_size):
+        state[i] = U32(0)
     cells = passes * policy.radix
     for cell in dynamic_range(cx.local_id, U32(cells * policy.copies), cx.group_size):
         counters[cell] = U32(0)
@@ -195,12 +197,12 @@ def prepare(
     policy, buffer = state.policy, state.buffer()
     size, counters = policy.group_size, state.passes * policy.radix * policy.copies
     elements, histograms = RadixParams(U32(state.length)), U32(state.histograms)
-    clearing = Grid(min(policy.count_groups, -(-buffer.count // size)), size)
+    clearing = Grid(-(-(buffer.count - state.histograms) // size), size)
     counting = Grid(
         min(policy.count_groups, -(-state.length // (policy.count_group * policy.count_items))), policy.count_group
     )
     return (
-        sweep_clear.launch(clearing, buffer, RadixParams(U32(buffer.count))),
+        sweep_clear.launch(clearing, buffer, histograms),
         sweep_histograms.launch(
             counting, key, data, Workgroup(U32, counters), buffer, elements, histograms, state.passes, order, policy
         ),

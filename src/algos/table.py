@@ -36,12 +36,16 @@ _LONG = range(1 << 13, 1 << 32)
 # The first line that suits is taken; where none does, the bitonic network sorts.
 SORTS: tuple[SortLine, ...] = (
     SortLine(
+        "cuda", _SWEEPS, (8, 16, 32), range(1 << 13, 1 << 22),
+        Radix(RadixPolicy(8, 384, 24, 32, True, 4, 1024, 8, 32, 132), sweeps=True),
+    ),
+    SortLine(
         "cuda", _SWEEPS, (8, 16, 32), _LONG,
-        Radix(RadixPolicy(8, 384, 22, 32, True, 4, 1024, 8, 32, 132), sweeps=True),
+        Radix(RadixPolicy(8, 384, 28, 32, True, 4, 1024, 8, 32, 132), sweeps=True),
     ),
     SortLine(
         "cuda", _SWEEPS, (64,), _LONG,
-        Radix(RadixPolicy(8, 384, 12, 32, True, 4, 1024, 4, 16, 132), sweeps=True),
+        Radix(RadixPolicy(8, 384, 16, 32, True, 4, 1024, 4, 16, 132), sweeps=True),
     ),
     SortLine("cuda", _SUBGROUPS, (8, 16, 32, 64), _LONG, Radix(RadixPolicy(8, 256, 16, 32))),
 )  # fmt: skip

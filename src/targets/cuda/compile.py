@@ -74,30 +74,31 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
 
 
 def assemble_for_company(ptx: str, capability: ComputeCapability, program: ir.Program) -> bytes:
-    """Machine code that lets one more workgroup live on a multiprocessor, where a few registers less allow it.
-
-    The assembler takes what it likes: 59 registers where 56 would let three workgroups in instead of two.
+    """Machine code that lets as many workgroups live on a multiprocessor as its workgroup memory does, if registers
+    can be had so few without a spill. The assembler takes what it likes: 59 where 56 let three in instead of two.
     """
     code, said = assemble(ptx, capability)
-    found = re.search(r"Used (\d+) registers", said)
-    if found is None:
-        return code
-    used = int(found.group(1))
-    wanted = resident_if_tighter(used, program.group_size, workgroup_bytes(program))
-    if wanted is None:
-        return code
-    bound = re.sub(r"^(\.maxntid .*)$", rf"\1\n.minnctapersm {wanted}", ptx, count=1, flags=re.MULTILINE)
-    tighter, said = assemble(bound, capability)
-    return tighter if " 0 bytes spill stores" in said else code
+    used = re.search(r"Used (\d+) registers", said)
+    for wanted in () if used is None else company(int(used.group(1)), program.group_size, workgroup_bytes(program)):
+        bound = re.sub(r"^(\.maxntid .*)$", rf"\1\n.minnctapersm {wanted}", ptx, count=1, flags=re.MULTILINE)
+        tighter, said = assemble(bound, capability)
+        if " 0 bytes spill stores" in said:
+            return tighter
+    return code
 
 
-def resident_if_tighter(used: int, group_size: int, nbytes: int) -> int | None:
-    """How many workgroups would live on a multiprocessor if an eighth less registers were used, if that is one more."""
+def company(used: int, group_size: int, nbytes: int) -> range:
+    """How many workgroups might live on a multiprocessor with fewer registers each, but no less than half: from most
+    on down to one more than as it is."""
     warps = -(-group_size // WARP)
-    resident = _REGISTERS // (warps * WARP * -(-used // _REGISTER_UNIT) * _REGISTER_UNIT)
-    fitting = min(_SHARED_BYTES // (nbytes + _RESERVED_BYTES), _WARPS // warps)
-    most = _REGISTERS // (warps * WARP * (resident + 1)) // _REGISTER_UNIT * _REGISTER_UNIT
-    return resident + 1 if resident < fitting and used - most <= used // 8 else None
+    resident, half = (_fitting_registers(warps, registers) for registers in (used, used // 2))
+    fitting = min(_SHARED_BYTES // (nbytes + _RESERVED_BYTES), _WARPS // warps, half)
+    return range(fitting, resident, -1)
+
+
+def _fitting_registers(warps: int, registers: int) -> int:
+    """How many workgroups of so many warps fit, by their registers."""
+    return _REGISTERS // (warps * WARP * max(1, -(-registers // _REGISTER_UNIT)) * _REGISTER_UNIT)
 
 
 def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
