@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .algos.sorts import SortAlgorithm as SortAlgorithm
     from .api import sort as sort
     from .api import sort_inplace as sort_inplace
+    from .api_argsort import argsort as argsort
+    from .api_argsort import sort_by_key as sort_by_key
     from .api_reduce import all as all
     from .api_reduce import any as any
     from .api_reduce import argmax as argmax
@@ -65,6 +67,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "argsort",
     "key_for",
     "max",
     "min",
@@ -72,6 +75,7 @@ __all__ = [
     "prod",
     "reduce",
     "sort",
+    "sort_by_key",
     "sort_inplace",
     "sum",
     "target",
@@ -81,6 +85,7 @@ __all__ = [
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
 _HOMES: dict[str, tuple[str, ...]] = {
     "algos.sorts": ("Bitonic", "Radix", "SortAlgorithm"),
+    "api_argsort": ("argsort", "sort_by_key"),
     "api": ("sort", "sort_inplace"),
     "api_reduce": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
     "targets.base": ("Capability", "Limits", "Target", "TargetInfo"),

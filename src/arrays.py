@@ -57,6 +57,14 @@ class Operand(ABC):
         """A new array of the same kind, shape, dtype and, where it can be, order of axes; it holds anything."""
 
     @abstractmethod
+    def blank(self, dtype: np.dtype[np.generic]) -> Operand:
+        """A new array of the same kind and shape, in C order, of another dtype; it holds anything."""
+
+    @abstractmethod
+    def taken(self, places: Operand) -> Operand:
+        """A new array of the same kind, of the elements at these places; of one dimension."""
+
+    @abstractmethod
     def flattened(self) -> Operand:
         """A new array of the same kind with the elements in C order."""
 
@@ -130,6 +138,13 @@ class HostOperand(Operand):
 
     def fresh(self) -> Operand:
         return HostOperand(np.empty_like(self.values))
+
+    def blank(self, dtype: np.dtype[np.generic]) -> Operand:
+        return HostOperand(np.empty(self.values.shape, dtype))
+
+    def taken(self, places: Operand) -> Operand:
+        assert isinstance(places, HostOperand), "both are of one kind"
+        return HostOperand(self.values[cast("npt.NDArray[np.int64]", places.values)])
 
     def flattened(self) -> Operand:
         return HostOperand(self.values.flatten())
@@ -237,6 +252,14 @@ class TorchOperand(HostOperand):
 
     def fresh(self) -> Operand:
         return TorchOperand.of("x", self.tensor.detach().clone(), self.torch)
+
+    def blank(self, dtype: np.dtype[np.generic]) -> Operand:
+        return TorchOperand.of("x", self.torch.from_numpy(np.empty(self.values.shape, dtype)), self.torch)
+
+    def taken(self, places: Operand) -> Operand:
+        assert isinstance(places, HostOperand), "both are of one kind"
+        found = self.values[cast("npt.NDArray[np.int64]", places.values)]
+        return TorchOperand.of("x", self.torch.from_numpy(found), self.torch)
 
     def flattened(self) -> Operand:
         return TorchOperand.of("x", self.tensor.detach().flatten().clone(), self.torch)

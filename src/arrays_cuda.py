@@ -63,6 +63,13 @@ class DeviceOperand(Operand):
     def fresh(self) -> Operand:
         return self._made(cupy.empty_like(self.values))
 
+    def blank(self, dtype: np.dtype[np.generic]) -> Operand:
+        return self._made(cupy.empty(self.values.shape, dtype))
+
+    def taken(self, places: Operand) -> Operand:
+        assert isinstance(places, DeviceOperand), "both are of one kind"
+        return self._made(self.values[places.values])
+
     def flattened(self) -> Operand:
         return self._made(self.values.ravel().copy())
 

@@ -199,6 +199,13 @@ def _groups(threads: int, group_size: int) -> int:
 def bitonic_sort(key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy) -> Schedule:
     """Sorts every row of `data`, a buffer of rows of one length, in place."""
     data = Buffer("data", key.element, rows * length, Role.INOUT)
+    return Schedule((data,), bitonic_launches(key, data, rows, length, order, policy))
+
+
+def bitonic_launches(
+    key: SortableKey[E, W], data: Buffer[E], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
+) -> tuple[Launch, ...]:
+    """Sorts every row of a buffer."""
     stages = max(0, (length - 1).bit_length())  # two to the stages holds the length
     tile = min(policy.tile, 1 << stages)
     tile_stages = tile.bit_length() - 1
@@ -230,4 +237,4 @@ def bitonic_sort(key: SortableKey[E, W], rows: int, length: int, order: SortOrde
         for pass_ in range(0, wide, policy.fused_passes):
             over_global_memory(stage, pass_, min(policy.fused_passes, wide - pass_))
         in_tiles(stage, wide, stage)
-    return Schedule((data,), tuple(launches))
+    return tuple(launches)

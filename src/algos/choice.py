@@ -10,8 +10,8 @@ from ..targets.base import TargetInfo
 from ..types.elements import dtype_of
 from ..types.keys import SortableKey, Word
 from ..types.params import BitonicPolicy, ReducePolicy
-from .sorts import Bitonic, SortAlgorithm, bits_of
-from .table import SORTS
+from .sorts import Bitonic, Radix, SortAlgorithm, bits_of
+from .table import PAIRS, SORTS
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
@@ -23,6 +23,14 @@ def fitting_sort(info: TargetInfo, key: SortableKey[E, W], length: int) -> SortA
         if line.suits(info, bits_of(key), length):
             return line.algorithm
     return fitting_bitonic(key.word, info.limits.workgroup_bytes, info.limits.group_size)
+
+
+def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], length: int, value_bytes: int) -> Radix | None:
+    """The radix sort that takes values of a size along, for a row of a length; None where a target has none."""
+    for line in PAIRS:
+        if line.suits(info, bits_of(key) + 8 * value_bytes, length) and isinstance(line.algorithm, Radix):
+            return line.algorithm
+    return None
 
 
 def _power_of_two(most: int) -> int:

@@ -49,3 +49,15 @@ SORTS: tuple[SortLine, ...] = (
     ),
     SortLine("cuda", _SUBGROUPS, (8, 16, 32, 64), _LONG, Radix(RadixPolicy(8, 256, 16, 32))),
 )  # fmt: skip
+
+# The same for keys with values; bits are counted of both together.
+PAIRS: tuple[SortLine, ...] = (
+    SortLine(
+        "cuda", _SWEEPS, (16, 24, 40, 48, 64), range(1, 1 << 32),
+        Radix(RadixPolicy(8, 384, 26, 32, True, 4, 1024, 8, 32, 132), sweeps=True),
+    ),
+    SortLine(
+        "cuda", _SWEEPS, (72, 80, 96, 128), range(1, 1 << 32),
+        Radix(RadixPolicy(8, 384, 16, 32, True, 4, 1024, 4, 16, 132), sweeps=True),
+    ),
+)  # fmt: skip

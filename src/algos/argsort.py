@@ -1,0 +1,112 @@
+"""Argsort by the bitonic network, for targets where no sweep runs: it sorts words that know where they come from."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, cast
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey
+from ..types.memory import Storage
+from ..types.params import BitonicPolicy
+from ..types.scalars import U32, U64, Bool
+from .bitonic import bitonic_launches, to_ordered
+
+E = TypeVar("E")
+W = TypeVar("W", U32, U64)
+
+
+@attrs.frozen
+class Placed(Generic[W]):
+    """A word and its place in its row. Equal words are ordered by place, which makes any sort of them stable."""
+
+    word: W
+    place: U32
+
+    def __lt__(self, other: Placed[W], /) -> Bool:
+        return (self.word < other.word) | ((self.word == other.word) & (self.place < other.place))
+
+
+@attrs.frozen
+class PlacedKey(Generic[W]):
+    """Sorts placed words, which are ordered already."""
+
+    of: type[W]
+    element: type[Placed[W]]
+    word: type[Placed[W]]
+
+    @property
+    def greatest(self) -> Placed[W]:
+        return Placed(self.of((1 << self.of.type.bits) - 1), U32((1 << 32) - 1))
+
+    def to_word(self, element: Placed[W]) -> Placed[W]:
+        return element
+
+    def from_word(self, word: Placed[W]) -> Placed[W]:
+        return word
+
+    def to_rank(self, element: Placed[W]) -> Placed[W]:
+        return element
+
+    def mirrored(self, word: Placed[W]) -> Placed[W]:
+        return word
+
+
+@attrs.frozen
+class RowsParams:
+    """Rows of one length that lie one behind the other."""
+
+    num_elements: U32  # in all rows
+    length: U32
+
+
+@kernel
+def place_words(
+    cx: Invocation, key: SortableKey[E, W], data: Storage[E], placed: Storage[Placed[W]], params: RowsParams,
+    order: SortOrder,
+) -> None:  # fmt: skip
+    """Every element's word, and its place in its row."""
+    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+        placed[i] = Placed(to_ordered(key, data[i], order), i % params.length)
+
+
+@kernel
+def take_places(
+    cx: Invocation, of: type[W], placed: Storage[Placed[W]], places: Storage[U64], params: RowsParams
+) -> None:
+    """The places alone, as the host's 64-bit indices."""
+    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+        places[i] = U64(placed[i].place)
+
+
+def placed_class(word: type[W]) -> type[Placed[W]]:
+    """What is sorted for words of a class, which is known at run time only."""
+    return cast("type[Placed[W]]", cast(Any, Placed)[word])
+
+
+def bitonic_argsort(
+    key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
+) -> Schedule:
+    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
+    entry: Any = placed_class(key.word)
+    own: SortableKey[Any, Any] = PlacedKey(key.word, entry, entry)
+    count = rows * length
+    data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)
+    placed: Buffer[Any] = Buffer("placed", own.element, count, Role.SCRATCH)
+    if count == 0:
+        return Schedule((data, places, placed), ())
+    params = RowsParams(U32(count), U32(length))
+    grid = Grid(min(1024, -(-count // policy.group_size)), policy.group_size)
+    return Schedule(
+        (data, places, placed),
+        (
+            place_words.launch(grid, key, data, placed, params, order),
+            *bitonic_launches(own, placed, rows, length, SortOrder.ASCENDING, policy),
+            take_places.launch(grid, key.word, placed, places, params),
+        ),
+    )

@@ -1,0 +1,80 @@
+"""`argsort` and `sort_by_key`, compared with NumPy exactly, on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.targets.base import SortsRows
+from tests.reference import DTYPES, Array, sample
+
+LENGTHS = [0, 1, 2, 3, 255, 1000]
+
+
+def stable_order(x: Array, descending: bool) -> Array:
+    """NumPy's stable argsort of a row; descending, equals keep their order and NaN and NaT stay last."""
+    if not descending:
+        return np.argsort(x, kind="stable")
+    backwards = len(x) - 1 - np.argsort(x[::-1], kind="stable")[::-1]
+    last = np.isnan(x[backwards]) if x.dtype.kind in "fmM" else np.zeros(len(x), np.bool_)
+    return np.concatenate([backwards[~last], backwards[last]])
+
+
+def lengths_for(target: str) -> list[int]:
+    return [0, 1, 2, 17] if target == "python" else LENGTHS
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_dimension(target: str, dtype: str, descending: bool) -> None:
+    if target == "cpu" and not isinstance(gpusort.target(target), SortsRows) and dtype not in ("u1", "f4", "i8"):
+        pytest.skip("each dtype compiles for seconds there")
+    for length in lengths_for(target):
+        x = sample(dtype, length, seed=length)
+        before = x.copy()
+        found = gpusort.argsort(x, descending=descending, target=target)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, stable_order(x, descending))
+        assert x.tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_axes(target: str, axis: Any) -> None:
+    x = sample("f4", (3, 5, 4), seed=3)
+    expected = np.argsort(x, axis=axis, kind="stable")
+    np.testing.assert_array_equal(gpusort.argsort(x, axis=axis, target=target), expected)
+    turned = x.transpose(2, 0, 1)
+    np.testing.assert_array_equal(
+        gpusort.argsort(turned, axis=axis, target=target), np.argsort(turned, axis=axis, kind="stable")
+    )
+
+
+def test_other_byte_orders_and_lists() -> None:
+    x = sample(">i4", 100)
+    np.testing.assert_array_equal(gpusort.argsort(x), np.argsort(x, kind="stable"))
+    np.testing.assert_array_equal(gpusort.argsort([3, 1, 2]), [1, 2, 0])
+
+
+@pytest.mark.parametrize("value", ["u1", "f8", "M8[s]", "U3"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_values_by_keys(target: str, value: str, descending: bool) -> None:
+    length = 17 if target == "python" else 300
+    keys = np.random.default_rng(1).integers(0, 20, length).astype(np.int32)
+    values: Any = np.arange(length).astype(value)
+    order = stable_order(keys, descending)
+    found, moved = gpusort.sort_by_key(keys, values, descending=descending, target=target)
+    np.testing.assert_array_equal(found, keys[order])
+    np.testing.assert_array_equal(moved, values[order])
+    assert moved.dtype == values.dtype
+
+
+def test_mistakes() -> None:
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^values: .* found shapes \(3,\) and \(2,\)"):
+        gpusort.sort_by_key(np.zeros(3), np.zeros(2))
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^keys: cannot order"):
+        gpusort.sort_by_key(np.zeros(3, "c8"), np.zeros(3))
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: cannot order"):
+        gpusort.argsort(np.array(["a"]))
