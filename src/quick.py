@@ -113,7 +113,7 @@ def _card_plan(dtype: np.dtype[np.generic], shape: tuple[int, ...], descending: 
     assert isinstance(target, CudaTarget)
     length = shape[-1]
     rows = int(np.prod(shape[:-1], dtype=np.int64))
-    chosen = fitting_sort(target.info, key, length)
+    chosen = fitting_sort(target.info, key, rows, length)
     fits = rows_together(chosen, length, dtype_of(key.element).itemsize, target) >= rows
     if not fits or Placement.ELSEWHERE not in chosen.placements(key):
         return None

@@ -55,7 +55,7 @@ def _sort_rows(
     if algorithm is None and data.memory is Memory.HOST and isinstance(target, SortsRows):
         target.sort_rows(_as_rows(data, rows, length), _as_rows(results, rows, length), order)
         return
-    chosen = algorithm or fitting_sort(target.info, key, length)
+    chosen = algorithm or fitting_sort(target.info, key, rows, length)
     placement = Placement.IN_PLACE if data is results else Placement.ELSEWHERE
     if placement not in chosen.placements(key):
         if data is results:

@@ -13,7 +13,7 @@ from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Storage
-from ..types.params import BitonicPolicy
+from ..types.params import BitonicPolicy, RowsParams
 from ..types.scalars import U32, U64, Bool
 from .bitonic import bitonic_launches, to_ordered
 
@@ -57,21 +57,13 @@ class PlacedKey(Generic[W]):
         return word
 
 
-@attrs.frozen
-class RowsParams:
-    """Rows of one length that lie one behind the other."""
-
-    num_elements: U32  # in all rows
-    length: U32
-
-
 @kernel
 def place_words(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], placed: Storage[Placed[W]], params: RowsParams,
     order: SortOrder,
 ) -> None:  # fmt: skip
     """Every element's word, and its place in its row."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+    for i in dynamic_range(cx.global_id, params.num_rows * params.length, cx.num_groups * cx.group_size):
         placed[i] = Placed(to_ordered(key, data[i], order), i % params.length)
 
 
@@ -80,7 +72,7 @@ def take_places(
     cx: Invocation, of: type[W], placed: Storage[Placed[W]], places: Storage[U64], params: RowsParams
 ) -> None:
     """The places alone, as the host's 64-bit indices."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+    for i in dynamic_range(cx.global_id, params.num_rows * params.length, cx.num_groups * cx.group_size):
         places[i] = U64(placed[i].place)
 
 
@@ -100,7 +92,7 @@ def bitonic_argsort(
     placed: Buffer[Any] = Buffer("placed", own.element, count, Role.SCRATCH)
     if count == 0:
         return Schedule((data, places, placed), ())
-    params = RowsParams(U32(count), U32(length))
+    params = RowsParams(U32(rows), U32(length))
     grid = Grid(min(1024, -(-count // policy.group_size)), policy.group_size)
     return Schedule(
         (data, places, placed),

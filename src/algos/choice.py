@@ -17,10 +17,10 @@ E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 
 
-def fitting_sort(info: TargetInfo, key: SortableKey[E, W], length: int) -> SortAlgorithm:
-    """The sort for rows of a length on a target: the first of the table that suits, else the bitonic network."""
+def fitting_sort(info: TargetInfo, key: SortableKey[E, W], rows: int, length: int) -> SortAlgorithm:
+    """The sort for so many rows of a length on a target: the first of the table that suits, else the bitonic network."""
     for line in SORTS:
-        if line.suits(info, bits_of(key), length):
+        if line.suits(info, bits_of(key), rows, length):
             return line.algorithm
     return fitting_bitonic(key.word, info.limits.workgroup_bytes, info.limits.group_size)
 
@@ -28,7 +28,7 @@ def fitting_sort(info: TargetInfo, key: SortableKey[E, W], length: int) -> SortA
 def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], length: int, value_bytes: int) -> Radix | None:
     """The radix sort that takes values of a size along, for a row of a length; None where a target has none."""
     for line in PAIRS:
-        if line.suits(info, bits_of(key) + 8 * value_bytes, length) and isinstance(line.algorithm, Radix):
+        if line.suits(info, bits_of(key) + 8 * value_bytes, 1, length) and isinstance(line.algorithm, Radix):
             return line.algorithm
     return None
 

@@ -12,9 +12,10 @@ from ..types.elements import dtype_of
 from ..types.errors import UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey, UnsignedKey, Word
-from ..types.params import BitonicPolicy, RadixPolicy
+from ..types.params import BitonicPolicy, RadixPolicy, RowsPolicy
 from ..types.scalars import U32, Scalar
 from .bitonic import bitonic_sort
+from .bitonic_rows import bitonic_rows_sort
 from .radix import radix_sort
 from .radix_sweep import radix_sweep_sort
 from .sweep_state import MOST_ELEMENTS
@@ -69,6 +70,40 @@ class Bitonic:
         placement: Placement = Placement.IN_PLACE, /,
     ) -> Schedule:  # fmt: skip
         return bitonic_sort(key, rows, length, order, self.policy)
+
+
+@attrs.frozen
+class BitonicRows:
+    """The bitonic network in the registers of a subgroup: for short rows, all of which one launch sorts.
+
+    For targets with Capability.SUBGROUPS whose subgroups have at least so many lanes.
+    """
+
+    lanes: int = 32
+    items: int = 8  # elements a lane holds before another lane is taken
+    most_items: int = 32
+    group_size: int = 256
+
+    @property
+    def capacity(self) -> int:
+        """The longest row."""
+        return self.lanes * self.most_items
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        return (Placement.ELSEWHERE, Placement.IN_PLACE)
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        if length > self.capacity:
+            return 0
+        policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
+        return min(LARGEST_U32 // max(1, length), groups * policy.rows)
+
+    def schedule(
+        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
+    ) -> Schedule:
+        policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
+        found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
+        return bitonic_rows_sort(found, rows, length, order, policy, placement is Placement.IN_PLACE)
 
 
 @attrs.frozen

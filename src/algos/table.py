@@ -6,7 +6,7 @@ import attrs
 
 from ..targets.base import Capability, TargetInfo
 from ..types.params import RadixPolicy
-from .sorts import Radix, SortAlgorithm
+from .sorts import BitonicRows, Radix, SortAlgorithm
 
 
 @attrs.frozen
@@ -17,47 +17,46 @@ class SortLine:
     needs: frozenset[Capability]
     bits: tuple[int, ...]  # of an element
     lengths: range  # of a row
+    rows: range
     algorithm: SortAlgorithm
 
-    def suits(self, info: TargetInfo, bits: int, length: int) -> bool:
+    def suits(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
         return (
             info.name == self.target
             and self.needs <= info.capabilities
             and bits in self.bits
             and length in self.lengths
+            and rows in self.rows
             and self.algorithm.most_rows(length, info.limits.groups) > 0
         )
 
 
 _SWEEPS = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
 _SUBGROUPS = frozenset({Capability.SUBGROUPS})
-_LONG = range(1 << 13, 1 << 32)
+_ANY = range(1 << 63)
+_ONE = range(1, 2)
+_NARROW, _WIDE = (8, 16, 32), (64,)
+
+
+def _sweep(items: int, count_items: int, copies: int) -> Radix:
+    return Radix(RadixPolicy(8, 384, items, 32, True, 4, 1024, count_items, copies, 132), sweeps=True)
+
 
 # The first line that suits is taken; where none does, the bitonic network sorts.
 SORTS: tuple[SortLine, ...] = (
-    SortLine(
-        "cuda", _SWEEPS, (8, 16, 32), range(1 << 13, 1 << 22),
-        Radix(RadixPolicy(8, 384, 24, 32, True, 4, 1024, 8, 32, 132), sweeps=True),
-    ),
-    SortLine(
-        "cuda", _SWEEPS, (8, 16, 32), _LONG,
-        Radix(RadixPolicy(8, 384, 28, 32, True, 4, 1024, 8, 32, 132), sweeps=True),
-    ),
-    SortLine(
-        "cuda", _SWEEPS, (64,), _LONG,
-        Radix(RadixPolicy(8, 384, 16, 32, True, 4, 1024, 4, 16, 132), sweeps=True),
-    ),
-    SortLine("cuda", _SUBGROUPS, (8, 16, 32, 64), _LONG, Radix(RadixPolicy(8, 256, 16, 32))),
-)  # fmt: skip
+    SortLine("cuda", _SUBGROUPS, _NARROW, range(2049), _ANY, BitonicRows(items=8, most_items=64)),
+    SortLine("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
+    # A sweep takes one row at a time: worth it where that is the only one, or long.
+    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22), _ONE, _sweep(24, 8, 32)),
+    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 17, 1 << 22), _ANY, _sweep(24, 8, 32)),
+    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22, 1 << 32), _ANY, _sweep(28, 8, 32)),
+    SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ONE, _sweep(16, 4, 16)),
+    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),
+    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
+)
 
 # The same for keys with values; bits are counted of both together.
 PAIRS: tuple[SortLine, ...] = (
-    SortLine(
-        "cuda", _SWEEPS, (16, 24, 40, 48, 64), range(1, 1 << 32),
-        Radix(RadixPolicy(8, 384, 26, 32, True, 4, 1024, 8, 32, 132), sweeps=True),
-    ),
-    SortLine(
-        "cuda", _SWEEPS, (72, 80, 96, 128), range(1, 1 << 32),
-        Radix(RadixPolicy(8, 384, 16, 32, True, 4, 1024, 4, 16, 132), sweeps=True),
-    ),
-)  # fmt: skip
+    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), _ANY, _ANY, _sweep(26, 8, 32)),
+    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), _ANY, _ANY, _sweep(16, 4, 16)),
+)

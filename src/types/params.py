@@ -32,6 +32,46 @@ class BitonicPolicy:
 
 
 @attrs.frozen
+class RowsParams:
+    """Rows of one length that lie one behind the other."""
+
+    num_rows: U32
+    length: U32
+
+
+@attrs.frozen
+class RowsPolicy:
+    """How short rows are held: so many lanes a row, with so many elements each. All numbers are powers of two."""
+
+    lanes: int
+    items: int
+    group_size: int = 256
+
+    @classmethod
+    def holding(cls, length: int, lanes: int, items: int, group_size: int) -> RowsPolicy:
+        """For rows of a length; at most so many lanes, and so many elements each before more lanes are taken."""
+        padded = 1 << max(0, length - 1).bit_length()
+        few = min(items, padded)
+        taken = min(lanes, padded // few)
+        return cls(taken, padded // taken, max(group_size, taken))
+
+    @property
+    def rows(self) -> int:
+        """Rows of one workgroup."""
+        return self.group_size // self.lanes
+
+    @property
+    def padded(self) -> int:
+        """How far apart the lanes' blocks lie in workgroup memory."""
+        return self.items + 1
+
+    @property
+    def stages(self) -> int:
+        """Two to the stages is what the lanes of a row hold."""
+        return (self.lanes * self.items).bit_length() - 1
+
+
+@attrs.frozen
 class ReduceParams:
     """One launch of a reduction, over every row of a batch."""
 

@@ -1,0 +1,142 @@
+"""Bitonic sort of many short rows at once, in registers: a few lanes of a subgroup hold a row between them.
+
+It is the network of `bitonic.py`, cut the other way: each lane holds a block of the row, so passes over short distances
+stay within a lane, and those over longer ones exchange words by shuffles. Which element a lane starts with does not
+matter to a sort, so it reads those that make memory's reads long; the sorted blocks go through workgroup memory, that
+the writes are long too. One launch reads and writes everything once.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.params import RowsParams, RowsPolicy
+from ..types.scalars import U32, U64
+from .bitonic import compare_and_swap, from_ordered, to_ordered
+
+E = TypeVar("E")
+W = TypeVar("W", U32, U64)
+
+
+# -- kernels ----------------------------------------------------------------------------------------------
+
+
+@kernel
+def bitonic_rows(
+    cx: Invocation, key: SortableKey[E, W], data: Storage[E], results: Storage[E], tile: Workgroup[W],
+    params: RowsParams, order: SortOrder, policy: RowsPolicy,
+) -> None:  # fmt: skip
+    """Sorts every row of `data` into `results`."""
+    words: Registers[W] = Registers(key.word, policy.items)
+    load_rows(cx, key, data, words, params, order, policy)
+    sort_rows(cx, words, policy)
+    store_rows(cx, key, results, tile, words, params, order, policy)
+
+
+@kernel
+def bitonic_rows_in_place(
+    cx: Invocation, key: SortableKey[E, W], data: Storage[E], tile: Workgroup[W], params: RowsParams,
+    order: SortOrder, policy: RowsPolicy,
+) -> None:  # fmt: skip
+    """Sorts every row where it lies."""
+    words: Registers[W] = Registers(key.word, policy.items)
+    load_rows(cx, key, data, words, params, order, policy)
+    sort_rows(cx, words, policy)
+    store_rows(cx, key, data, tile, words, params, order, policy)
+
+
+def row_of(cx: Invocation, policy: RowsPolicy) -> U32:
+    """Which row my lanes hold."""
+    return cx.group_id * policy.rows + cx.local_id // policy.lanes
+
+
+def load_rows(
+    cx: Invocation, key: SortableKey[E, W], data: Storage[E], words: Registers[W], params: RowsParams,
+    order: SortOrder, policy: RowsPolicy,
+) -> None:  # fmt: skip
+    """Reads a row's words. Beyond its end stand greatest ones, which stay there."""
+    row, lane = row_of(cx, policy), cx.local_id % policy.lanes
+    count = params.length if row < params.num_rows else U32(0)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        element = i * policy.lanes + lane
+        words[i] = to_ordered(key, data[row * params.length + element], order) if element < count else key.greatest
+
+
+def sort_rows(cx: Invocation, words: Registers[W], policy: RowsPolicy) -> None:
+    """The network: stage by stage, each merging blocks in pairs, the first pass of each by mirror images."""
+    lane = cx.local_id % policy.lanes
+    for stage in range(policy.stages):
+        for pass_ in range(stage + 1):
+            distance = 1 << (stage - pass_)
+            mask = 2 * distance - 1 if pass_ == 0 else distance
+            if distance < policy.items:
+                pass_in_registers(words, distance, mask, policy)
+            else:
+                pass_across_lanes(cx, words, lane, distance // policy.items, mask // policy.items, pass_ == 0, policy)
+
+
+def pass_in_registers(words: Registers[W], distance: int, mask: int, policy: RowsPolicy) -> None:
+    for k in dynamic_range(U32(0), U32(policy.items // 2)):
+        lower = k + (k & ~U32(distance - 1))
+        compare_and_swap(words, lower, lower ^ mask)
+
+
+def pass_across_lanes(
+    cx: Invocation, words: Registers[W], lane: U32, distance: int, mask: int, mirrored: bool, policy: RowsPolicy
+) -> None:
+    """Both lanes of a pair compare the same two words; the lower keeps the lesser."""
+    is_lower = (lane & distance) == 0
+    if mirrored and policy.items > 1:
+        for i in dynamic_range(U32(0), U32(policy.items // 2)):
+            first, last = words[i], words[policy.items - 1 - i]
+            over_first, over_last = cx.shuffle_xor(last, U32(mask)), cx.shuffle_xor(first, U32(mask))
+            words[i] = over_first if (over_first < first) == is_lower else first
+            words[policy.items - 1 - i] = over_last if (over_last < last) == is_lower else last
+    else:
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            mine = words[i]
+            other = cx.shuffle_xor(mine, U32(mask))
+            words[i] = other if (other < mine) == is_lower else mine
+
+
+def store_rows(
+    cx: Invocation, key: SortableKey[E, W], results: Storage[E], tile: Workgroup[W], words: Registers[W],
+    params: RowsParams, order: SortOrder, policy: RowsPolicy,
+) -> None:  # fmt: skip
+    """Writes a row. Each lane's block is one word longer in workgroup memory, which keeps lanes off each other's."""
+    lane = cx.local_id % policy.lanes
+    first = cx.local_id // policy.lanes * (policy.lanes * policy.padded)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        tile[first + lane * policy.padded + i] = words[i]
+    cx.barrier()
+    row = row_of(cx, policy)
+    count = params.length if row < params.num_rows else U32(0)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        element = i * policy.lanes + lane
+        if element < count:
+            word = tile[first + element // policy.items * policy.padded + element % policy.items]
+            results[row * params.length + element] = from_ordered(key, word, order)
+
+
+# -- schedule ---------------------------------------------------------------------------------------------
+
+
+def bitonic_rows_sort(
+    key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: RowsPolicy, in_place: bool
+) -> Schedule:
+    """Sorts every row of `data`, a buffer of rows of one length, into `results` or in place: one launch."""
+    data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
+    results = Buffer("results", key.element, rows * length, Role.OUTPUT)
+    grid = Grid(-(-rows // policy.rows), policy.group_size)
+    tile = Workgroup(key.word, policy.group_size * policy.padded)
+    params = RowsParams(U32(rows), U32(length))
+    if in_place:
+        return Schedule((data,), (bitonic_rows_in_place.launch(grid, key, data, tile, params, order, policy),))
+    return Schedule((data, results), (bitonic_rows.launch(grid, key, data, results, tile, params, order, policy),))
