@@ -18,7 +18,7 @@ W = TypeVar("W", bound=Word)
 
 
 def fitting_sort(info: TargetInfo, key: SortableKey[E, W], rows: int, length: int) -> SortAlgorithm:
-    """The sort for so many rows of a length on a target: the first of the table that suits, else the bitonic network."""
+    """The sort for so many rows of a length on a target: the first of the table that suits, else the network."""
     for line in SORTS:
         if line.suits(info, bits_of(key), rows, length):
             return line.algorithm
