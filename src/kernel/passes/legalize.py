@@ -16,11 +16,12 @@ from ...types import ops
 from ...types.layout import Type
 from .. import ir
 from .legalize_build import Builder, reads
-from .legalize_lanes import Lanes
+from .legalize_lanes import MASK_BITS, Lanes
 from .legalize_memory import NARROW, WIDE, Place
 from .legalize_operations import Operations
 from .legalize_words import Pair, Value
 from .walk import statements_in
+from .widths import Widths
 
 _WHOLE = frozenset({Type.U32, Type.I32, Type.F32})
 
@@ -42,13 +43,13 @@ class Legalized:
     origins: tuple[Origin, ...]
 
 
-def legalize(program: ir.Program) -> Legalized:
-    """Rewrites a program for 32-bit machines; CapabilityError where that cannot be done."""
-    return _Legalizer(program).run()
+def legalize(program: ir.Program, lanes: int = MASK_BITS) -> Legalized:
+    """Rewrites a program for 32-bit machines; CapabilityError where that cannot be done. No subgroup has more lanes."""
+    return _Legalizer(program, lanes).run()
 
 
 class _Legalizer:
-    def __init__(self, program: ir.Program) -> None:
+    def __init__(self, program: ir.Program, lanes: int) -> None:
         self.program = program
         self.build = Builder(program.span)
         self.parameters: dict[ir.Parameter, Value] = {}
@@ -56,7 +57,8 @@ class _Legalizer:
         self.variables: dict[ir.Variable, tuple[ir.Variable, ...]] = {}
         self.places: dict[ir.Memory, Place] = {}
         self.operations = Operations(self.build, self._leaf)
-        self.lanes = Lanes(self.build, program.group_size)
+        self.lanes = Lanes(self.build, program.group_size, lanes)
+        self.widths = Widths(program, lanes)
 
     def run(self) -> Legalized:
         stored = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Store)}
@@ -166,7 +168,10 @@ class _Legalizer:
                 build.emit(ir.Atomic(variable, statement.op, memory, index, operand, statement.span))
             case ir.Subgroup():
                 operands = [self.operations.value(operand) for operand in statement.operands]
-                self._assign(statement.variable, self.lanes.subgroup(statement.op, operands))
+                self._assign(
+                    statement.variable,
+                    self.lanes.subgroup(statement.op, operands, self.widths.of(statement.operands[0])),
+                )
             case ir.If():
                 condition = self._word(statement.condition)
                 then, otherwise = self._block(statement.then), self._block(statement.otherwise)

@@ -12,17 +12,20 @@ from .. import ir
 from .legalize_build import Builder
 from .legalize_words import Pair, Value
 
+MASK_BITS = 64  # lanes that a mask has room for
 _SHUFFLES = (SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp.SHUFFLE_UP, SubgroupOp.SHUFFLE_DOWN)
 
 
 class Lanes:
     """Emits subgroup statements; each method gives the value that the statement's variable takes."""
 
-    def __init__(self, build: Builder, group_size: int) -> None:
+    def __init__(self, build: Builder, group_size: int, most: int) -> None:
+        self.most = most  # lanes in a subgroup
         self.build = build
         self.group_size = group_size
 
-    def subgroup(self, op: SubgroupOp, operands: Sequence[Value]) -> Value:
+    def subgroup(self, op: SubgroupOp, operands: Sequence[Value], bits: int) -> Value:
+        """`bits` is how many of the first operand's may be set."""
         first = operands[0]
         if op in _SHUFFLES:
             assert not isinstance(operands[1], Pair)
@@ -31,7 +34,7 @@ class Lanes:
         if op is SubgroupOp.BALLOT:
             return self._ballot(first)
         if op is SubgroupOp.MATCH:
-            return self._match(first)
+            return self._match(first, bits)
         return self._own(op, "sum", Type.U32, first)
 
     def _own(self, op: SubgroupOp, name: str, type: Type, *operands: ir.Expression) -> ir.Read:
@@ -41,31 +44,28 @@ class Lanes:
 
     def _ballot(self, condition: ir.Expression) -> Pair:
         mask = self._own(SubgroupOp.BALLOT, "mask", Type.U64, condition)
+        if self.most <= 32:  # half of the mask is empty, and costs nothing
+            return Pair(self.build.cast(Type.U32, mask), self.build.word(0))
         high = self.build.apply(ops.SHR, mask, self.build.word(32))
         return Pair(self.build.cast(Type.U32, mask), self.build.cast(Type.U32, high))
 
-    def _match(self, value: ir.Expression) -> Pair:
+    def _match(self, value: ir.Expression, bits: int) -> Pair:
         """The lanes that agree with mine in every bit: a ballot for each bit that a value may have."""
         build = self.build
-        bits = 32
-        if isinstance(value, ir.Apply) and value.op is ops.AND and isinstance(value.operands[1], ir.Const):
-            bits = int(value.operands[1].value).bit_length()
         value = build.bound(value, "matched")
         low, high = build.fresh("match_low", Type.U32), build.fresh("match_high", Type.U32)
         everyone = self._ballot(build.truth(True))
         build.assign(low, everyone.low)
         build.assign(high, everyone.high)
-        bit = build.fresh("bit", Type.U32)
-        with build.block() as body:
-            shifted = build.apply(ops.SHR, value, build.read(bit))
+        for bit in range(bits):
+            shifted = build.apply(ops.SHR, value, build.word(bit))
             mine = build.bound(build.apply(ops.AND, shifted, build.word(1)), "mine")
             votes = self._ballot(build.apply(ops.NE, mine, build.word(0)))
             # All ones where my bit is clear: then the lanes that agree are those that did not vote.
             flip = build.bound(build.apply(ops.SUB, mine, build.word(1)), "flip")
-            for half, vote in ((low, votes.low), (high, votes.high)):
+            for half, vote in ((low, votes.low), (high, votes.high))[: 1 if self.most <= 32 else 2]:
                 agree = build.apply(ops.XOR, vote, flip)
                 build.assign(half, build.apply(ops.AND, build.read(half), agree))
-        build.emit(ir.For(bit, build.word(0), build.word(bits), build.word(1), tuple(body), build.span))
         return Pair(build.read(low), build.read(high))
 
     # -- shuffles -----------------------------------------------------------------------------------------

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from ...kernel import ir
+from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
 from ..numba_text import RESERVED_NAMES, Expressions
 from ..render import Lines, Names, render_operation
-from .bits import Widths
 from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
 
 WARP = 32

@@ -48,7 +48,8 @@ class Device:
     driver: str
     groups_in_row: int
     has_subgroups: bool
-    cuts_loops: bool  # see wgsl_overrun
+    most_lanes: int  # in a subgroup
+    cuts_loops: bool  # see overrun.py
     limits: Limits
     capabilities: frozenset[Capability]
 
@@ -118,6 +119,7 @@ def open_device() -> Device:
         driver=f"{info.get('backend_type', 'WebGPU')}, {info.description}".rstrip(", "),
         groups_in_row=groups_in_row,
         has_subgroups=bool(features),
+        most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
         cuts_loops=cuts_loops,
         limits=Limits(
             group_size=min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]),

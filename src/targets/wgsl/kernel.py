@@ -11,6 +11,7 @@ import attrs
 from ...kernel import ir
 from ...kernel.launch import Step
 from ...kernel.passes.legalize import Legalized, Origin, legalize
+from ...kernel.passes.unroll import unrolled
 from ...kernel.verify import verify
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
@@ -64,9 +65,11 @@ def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes:
     return packed[4 * origin.word : 4 * origin.word + 4]
 
 
-def written(program: ir.Program, *, enable_line: bool = False) -> tuple[Legalized, Shader]:
-    """A program legalised, and its WGSL."""
-    legalized = legalize(program)
+def written(
+    program: ir.Program, *, enable_line: bool = False, in_registers: bool = False, lanes: int = MAX_LANES
+) -> tuple[Legalized, Shader]:
+    """A program legalised, and its WGSL. `in_registers`: with loops over registers written out, as GPUs want it."""
+    legalized = legalize(unrolled(program) if in_registers else program, lanes)
     verify(legalized.program)
     return legalized, wgsl_of(legalized.program, enable_line=enable_line)
 
@@ -74,7 +77,7 @@ def written(program: ir.Program, *, enable_line: bool = False) -> tuple[Legalize
 def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
     """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is
     wrong. `probing` is for the kernel that finds out about subgroups."""
-    legalized, shader = written(program)
+    legalized, shader = written(program, in_registers=not device.cuts_loops, lanes=device.most_lanes)
     _require_fits(legalized.program, device)
     tells_overrun = device.cuts_loops and has_loops(program)
     if tells_overrun:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...kernel import ir
 from ...types import ops
 from ...types.layout import Type
+from .. import ir
 
 _DEEPEST = 24  # beyond this an expression counts as wide as its type: the search stays short
 
