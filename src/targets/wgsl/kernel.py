@@ -16,7 +16,7 @@ from ...kernel.verify import verify
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
 from ..base import Capability
-from .device import Device, is_loss
+from .device import MAX_LANES, Device, is_loss
 from .overrun import guarded, has_loops
 from .text import HEADER_WORDS, Shader, wgsl_of
 from .uses import Use, uses_of
