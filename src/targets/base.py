@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
 from ..kernel.launch import Schedule, Step
+from ..types.indices import SortOrder
+
+HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
 class Capability(Enum):
@@ -57,4 +62,21 @@ class Target(Protocol):
 
     def source(self, step: Step) -> str:
         """The text generated for a kernel, as `gpusort show` prints it."""
+        ...
+
+
+class SortsRows(Protocol):
+    """A target with ways of its own to sort host arrays, faster than a schedule of kernels."""
+
+    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
+        """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself.
+
+        NaN and NaT come last in both orders, -0.0 before 0.0 as they ascend, and every bit comes back.
+        """
+        ...
+
+    def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
+        """Where each row's elements come from, in order. Equal elements keep theirs, as in NumPy's stable argsort:
+        -0.0 and 0.0 are equal, so are all NaNs, and NaN and NaT come last in both orders.
+        """
         ...

@@ -1,0 +1,50 @@
+"""Compiled loops of the counting sort. Only imported for long arrays: it loads Numba."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Elements: TypeAlias = npt.NDArray[Any]
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+
+@njit(nogil=True, cache=True)
+def count_bytes(words: Elements, counts: Counts) -> None:
+    """Adds how often each value occurs. Neighbours count in different tables: equal ones would wait."""
+    tables = np.zeros((4, 256), np.int64)
+    whole = words.size - words.size % 4
+    for start in range(0, whole, 4):
+        tables[0, words[start]] += 1
+        tables[1, words[start + 1]] += 1
+        tables[2, words[start + 2]] += 1
+        tables[3, words[start + 3]] += 1
+    for index in range(whole, words.size):
+        tables[0, words[index]] += 1
+    for table in range(4):
+        for value in range(256):
+            counts[value] += tables[table, value]
+
+
+@njit(nogil=True, cache=True)
+def count_pairs(words: Elements, counts: Counts) -> None:
+    """The same for two bytes, where one table fills the nearest cache."""
+    for index in range(words.size):
+        counts[words[index]] += 1
+
+
+@njit(nogil=True, cache=True)
+def fill(results: Elements, sequence: Elements, ends: Counts, start: int, stop: int) -> None:
+    """Writes the elements start to stop: sequence[k] as far as ends[k]."""
+    place = np.searchsorted(ends, start, side="right")
+    index = start
+    while index < stop:
+        end = min(ends[place], stop)
+        value = sequence[place]
+        while index < end:
+            results[index] = value
+            index += 1
+        place += 1

@@ -1,0 +1,30 @@
+"""From where on each way of sorting on the processor pays: plain data, measured, free to be measured anew."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+
+@attrs.frozen
+class SortPolicy:
+    """Sizes are in elements. Below `serial_below` the caller works alone, and nothing loads Numba."""
+
+    serial_below: int = 1 << 16  # waking a thread costs about as long as sorting this many
+    part_from: int = 1 << 17  # a row this long is parted, and its parts sorted side by side
+    count_bytes_from: int = 1 << 17  # a row of bytes this long is sorted by counting
+    count_pairs_from: int = 1 << 18  # the same for 16 bits: 65536 counters for each thread
+    most_threads: int = 8
+    sample: int = 1024  # elements looked at before a plan is made
+    few: int = 64  # so few different ones in the sample: NumPy's sort alone is fastest
+    chunk: int = 1 << 15  # short rows are sorted so many elements at a time, which stay in the cache
+
+    def long_from(self, dtype: np.dtype[np.generic]) -> int:
+        """How long a row is worth the work of all threads."""
+        match dtype.itemsize:
+            case 1:
+                return self.count_bytes_from
+            case 2:
+                return self.count_pairs_from
+            case _:
+                return self.part_from
