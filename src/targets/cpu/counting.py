@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...types.indices import SortOrder
 from ..base import HostArray
+from .plan import fill_runs
 from .pool import Pool
+from .ranks import Elements
 from .row_sort import half_tables
-
-Elements: TypeAlias = npt.NDArray[Any]
 
 
 def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
     """Sorts a one-dimensional array. `results` may lie where `source` does."""
-    from .count_kernels import count_bytes, count_pairs, fill
+    from .count_kernels import count_bytes, count_pairs
 
     word = np.dtype(f"u{source.itemsize}")
-    words, written = source.view(word), results.view(word)
+    words = source.view(word)
     sequence = _sequence(source.dtype.char, order)
     counts = np.zeros((pool.threads, sequence.size), np.int64)
     counter = count_bytes if word.itemsize == 1 else count_pairs
@@ -30,18 +28,7 @@ def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, po
         counter(words[_share(words.size, piece, pool)], counts[piece])
 
     pool.run(count, pool.threads)
-    ends = np.cumsum(counts.sum(axis=0)[sequence])
-
-    def write(piece: int) -> None:
-        share = _share(written.size, piece, pool)
-        fill(written, sequence, ends, share.start, share.stop)
-
-    try:
-        pool.run(write, pool.threads)
-    except BaseException:
-        # The source may be overwritten by now: an interrupted caller finds all its elements.
-        fill(written, sequence, ends, 0, written.size)
-        raise
+    fill_runs(results.view(word), sequence, np.cumsum(counts.sum(axis=0)[sequence]), pool)
 
 
 def _share(length: int, piece: int, pool: Pool) -> slice:

@@ -1,235 +1,189 @@
 """One long row: parted about pivots by all threads, then its parts sorted by NumPy side by side.
 
-NumPy's vectorised sort runs without the GIL. A single pass of partition is cheap beside it, so each thread gets a part
-of its own to sort. Input that NumPy sorts quickly, or that is in order, is seen first.
+NumPy's vectorised sort runs without the GIL. A pass of partition is cheap beside it, so each thread gets a part of its
+own to sort. Input that is in order, or holds few different elements, is seen first.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ...types.dtypes import FloatBits
+from ...types.dtypes import ArrayKey, elements_of, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
+from .parting import copy_over, part_about
+from .plan import Trend, sample_of, slices, sort_few, trend_of
 from .policy import SortPolicy
 from .pool import Pool
-from .row_sort import special_ranks
-
-Elements: TypeAlias = npt.NDArray[Any]
-_BLOCK = 1 << 15  # elements checked for order at a time: they stay in the cache
+from .ranks import Elements, bits_of, words_of
 
 
 def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` may lie where `source` does."""
+    key = key_for(source.dtype)
+    if sort_few(key, source, results, order, policy, pool):
+        return
     match source.dtype.kind:
         case "f":
-            _sort_floats(source, results, order, policy, pool)
+            _sort_floats(key, source, results, order, policy, pool)
         case "M" | "m":
-            numbers, sorted_ = source.view(np.int64), results.view(np.int64)
-            sort_numbers(numbers, sorted_, policy, pool)
+            sorted_ = results.view(np.int64)
+            _sort_integers(source.view(np.int64), sorted_, policy, pool)
             if order is SortOrder.DESCENDING:
                 _reverse(sorted_, pool)
             else:
-                missing = int(np.searchsorted(sorted_, np.iinfo(np.int64).min, side="right"))
-                if missing:
-                    sorted_[: sorted_.size - missing] = sorted_[missing:]
-                    sorted_[sorted_.size - missing :] = np.iinfo(np.int64).min
+                _nat_last(sorted_)
         case _:
-            sort_numbers(source, results, policy, pool)
+            _sort_integers(source, results, policy, pool)
             if order is SortOrder.DESCENDING:
                 _reverse(results, pool)
 
 
-def _sort_floats(source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
-    bits = FloatBits.of(source.dtype)
-    special = _survey(source, bits, pool)
-    nans = _nans(source, special.nans, bits)
-    sort_numbers(source, results, policy, pool)
-    numbers = results[: results.size - nans.size]
-    first, last = (int(np.searchsorted(numbers, 0, side=side)) for side in ("left", "right"))
-    minus_zeros, plus_zeros = numbers[first : first + special.minus_zeros], numbers[first + special.minus_zeros : last]
-    minus_zeros[...], plus_zeros[...] = -0.0, 0.0
+def _sort_integers(source: Elements, results: Elements, policy: SortPolicy, pool: Pool) -> None:
+    sample = sample_of(source, policy)
+    if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
+        return
+    pivots = _pivots(sample, policy, pool)
+    if not pivots.size:
+        copy_over(source, results, pool)
+        results.sort()
+        return
+    from .split_kernels import count_below
+
+    parted = part_about(source, results, pivots, lambda piece, pivot: count_below(source[piece], pivot), pool)
+    _sort_parts(results, parted.bounds, pool)
+
+
+def _sort_floats(
+    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
+) -> None:
+    """NumPy may return any zero for a zero, and any NaN for a NaN: their bits are written again."""
+    sample = sample_of(source, policy)
+    if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
+        nans = bits_of(results[:0])
+        zeros = _zeros(results)
+        minus_zeros = int(np.count_nonzero(np.signbit(zeros)))
+    else:
+        special = _Special(source, bits_of(source))
+        nans = _sort_mixed(key, source, results, special, _pivots(sample, policy, pool), pool)
+        zeros = _zeros(results[: results.size - nans.size])
+        minus_zeros = special.minus_zeros
+    zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
     if order is SortOrder.DESCENDING:
-        _reverse(numbers, pool)
-    results[numbers.size :].view(bits.word)[...] = nans
+        _reverse(results[: results.size - nans.size], pool)
+    bits_of(results)[results.size - nans.size :] = nans
 
 
-@attrs.frozen
-class _Special:
-    """What NumPy's sort of floats does not keep apart."""
+def _sort_mixed(
+    key: ArrayKey, source: Elements, results: Elements, special: _Special, pivots: Elements, pool: Pool
+) -> Elements:
+    """Sorts the numbers, and leaves anything where NaNs belong: their bits, in order."""
+    if pivots.size:
+        parted = part_about(source, results, pivots, special.count_below, pool)
+        nans = _nans(key, parted.whole, special.nans)
+        _sort_parts(results, parted.bounds, pool)
+        return nans
+    pieces = slices(source.size, 4 * pool.threads)
 
-    nans: int
-    minus_zeros: int
-
-
-def _pieces(length: int, pool: Pool) -> list[slice]:
-    """Equal parts of a row, some for each thread."""
-    count = 4 * pool.threads
-    return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
-
-
-def _survey(source: Elements, bits: FloatBits, pool: Pool) -> _Special:
-    from .split_kernels import survey
-
-    words, pieces = source.view(bits.word), _pieces(source.size, pool)
-    found = np.zeros((len(pieces), 2), np.int64)
-    minus_zero = bits.word.type(bits.magnitude + 1)
-
-    def look(piece: int) -> None:
-        found[piece] = survey(source[pieces[piece]], words[pieces[piece]], minus_zero)
+    def look(number: int) -> None:
+        special.count_below(pieces[number], source.dtype.type(0))
 
     pool.run(look, len(pieces))
-    nans, minus_zeros = found.sum(axis=0).tolist()
-    return _Special(nans, minus_zeros)
+    nans = _nans(key, source, special.nans)
+    copy_over(source, results, pool)
+    results.sort()
+    return nans
 
 
-def _nans(source: Elements, count: int, bits: FloatBits) -> Elements:
+@attrs.define
+class _Special:
+    """Counts the elements that NumPy does not tell apart, while they are counted anyway."""
+
+    source: Elements
+    bits: Elements
+    found: list[tuple[int, int]] = attrs.field(factory=list[tuple[int, int]])  # by piece: NaNs, -0.0
+
+    def count_below(self, piece: slice, pivot: Any) -> int:
+        from .split_kernels import survey
+
+        minus_zero = self.bits.dtype.type(1 << (8 * self.bits.itemsize - 1))
+        below, nans, minus_zeros = survey(self.source[piece], self.bits[piece], pivot, minus_zero)
+        self.found.append((nans, minus_zeros))
+        return below
+
+    @property
+    def nans(self) -> int:
+        return sum(nans for nans, _ in self.found)
+
+    @property
+    def minus_zeros(self) -> int:
+        return sum(minus_zeros for _, minus_zeros in self.found)
+
+
+def _zeros(numbers: Elements) -> Elements:
+    """The zeros among sorted numbers."""
+    zero = numbers.dtype.type(0)
+    return numbers[numbers.searchsorted(zero, side="left") : numbers.searchsorted(zero, side="right")]
+
+
+def _nans(key: ArrayKey, source: Elements, count: int) -> Elements:
     """The bits of all NaNs, in order."""
-    nans = np.empty(count, bits.word)
+    nans = np.empty(count, bits_of(source[:0]).dtype)
     if count:
         from .split_kernels import gather_nans
 
-        gather_nans(source, source.view(bits.word), nans)
-        nans[...] = special_ranks(nans, bits)
+        gather_nans(source, bits_of(source), nans)
+        nans = words_of(key, nans)
         nans.sort()
-        nans[...] = special_ranks(nans, bits)
+        nans = elements_of(key, nans)
     return nans
+
+
+def _nat_last(sorted_: npt.NDArray[np.int64]) -> None:
+    """Moves the least integers, which are NaT, to the end."""
+    nat = np.iinfo(np.int64).min
+    count = int(sorted_.searchsorted(nat, side="right"))
+    if count:
+        sorted_[: sorted_.size - count] = sorted_[count:]
+        sorted_[sorted_.size - count :] = nat
+
+
+def _copied_in_order(source: Elements, results: Elements, trend: Trend, pool: Pool) -> bool:
+    """Whether the row is in order, and so is in the results now, ascending."""
+    match trend:
+        case Trend.NEITHER:
+            return False
+        case Trend.ASCENDS:
+            copy_over(source, results, pool)
+        case Trend.DESCENDS:
+            copy_over(source, results, pool)
+            _reverse(results, pool)
+    return True
+
+
+def _pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Elements:
+    """What parts such a row evenly, a part for each thread; none where most of the work would fall to one part."""
+    sample.sort()
+    numbers = sample[sample == sample]  # without NaNs, which lie in the last part
+    threads = min(pool.threads, policy.most_threads)
+    parts = 1 << (threads.bit_length() - 1)
+    pivots = np.asarray(numbers[[numbers.size * part // parts for part in range(1, parts)]])
+    bounds = [0, *np.searchsorted(sample, pivots).tolist(), sample.size]
+    largest = max((stop - start for start, stop in pairwise(bounds)), default=0)
+    return pivots if largest < policy.most_share * sample.size else pivots[:0]
+
+
+def _sort_parts(results: Elements, bounds: list[int], pool: Pool) -> None:
+    pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
 
 
 def _reverse(values: Elements, pool: Pool) -> None:
     from .split_kernels import reverse
 
-    pieces = _pieces(values.size // 2, pool)
-    pool.run(lambda piece: reverse(values, pieces[piece].start, pieces[piece].stop), len(pieces))
-
-
-# -- numbers, ascending -----------------------------------------------------------------------------------
-
-
-def sort_numbers(source: Elements, results: Elements, policy: SortPolicy, pool: Pool) -> None:
-    """Sorts as NumPy does, ascending: integers by value, any NaN after all numbers, any zero for another."""
-    step = max(1, source.size // policy.sample)
-    looked_at = source[step // 2 :: step].copy()
-    if _ascends(looked_at) and _ascends(source):
-        results[...] = source
-        return
-    if _ascends(looked_at[::-1]) and _ascends(source[::-1]):
-        results[...] = source[::-1]
-        return
-    pivots = _pivots(looked_at, policy, pool)
-    if not pivots.size:
-        results[...] = source
-        results.sort()
-        return
-    bounds = _part(source, results, pivots, pool)
-    pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
-
-
-def _ascends(values: Elements) -> bool:
-    """Stops at the first block that does not. A NaN never ascends."""
-    last = values.size - 1
-    for start in range(0, last, _BLOCK):
-        stop = min(start + _BLOCK, last)
-        if not (values[start:stop] <= values[start + 1 : stop + 1]).all():
-            return False
-    return True
-
-
-def _pivots(looked_at: Elements, policy: SortPolicy, pool: Pool) -> Elements:
-    """What parts elements like these evenly, a part for each thread; nothing where NumPy alone is faster."""
-    looked_at.sort()
-    numbers = looked_at[looked_at == looked_at]  # without NaNs, which lie in the last part
-    threads = min(pool.threads, policy.most_threads)
-    parts = 1 << (threads.bit_length() - 1)
-    different = int(np.count_nonzero(numbers[1:] != numbers[:-1])) + 1
-    if parts == 1 or different <= policy.few or 2 * numbers.size < looked_at.size:
-        parts = 1
-    at = [numbers.size * part // parts for part in range(1, parts)]
-    return np.asarray(numbers[at])
-
-
-def _part(source: Elements, results: Elements, pivots: Elements, pool: Pool) -> list[int]:
-    """Brings elements into `results`, part by part; the bounds of the parts. Each pass halves all parts.
-
-    Passes go to and fro between `results` and another array, and end in `results`. An interrupted caller finds all its
-    elements still in place: the array that a pass reads is whole.
-    """
-    passes = (pivots.size + 1).bit_length() - 1
-    in_place = np.may_share_memory(source, results)
-    spare = np.empty_like(source) if passes > 1 or in_place else results
-    reading = source
-    bounds = [0, source.size]
-    try:
-        for number in range(passes):
-            target = results if (passes - number) % 2 else spare
-            if number == 0 and in_place and target is results:
-                _copy(source, spare, pool)
-                reading = spare
-            stride = (pivots.size + 1) >> number
-            bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], pool)
-            reading = target
-    except BaseException:
-        if in_place and reading is spare:
-            results[...] = spare
-        raise
-    return bounds
-
-
-def _copy(source: Elements, target: Elements, pool: Pool) -> None:
-    pieces = _pieces(source.size, pool)
-
-    def copy(piece: int) -> None:
-        target[pieces[piece]] = source[pieces[piece]]
-
-    pool.run(copy, len(pieces))
-
-
-@attrs.frozen
-class _Piece:
-    """Some elements of a part, which one thread moves to either side of its pivot."""
-
-    part: int
-    elements: slice
-
-
-def _halve(source: Elements, target: Elements, bounds: list[int], pivots: Elements, pool: Pool) -> list[int]:
-    """Parts each part about its pivot; the new bounds."""
-    from .split_kernels import count_below, part
-
-    share = max(1, 4 * pool.threads // pivots.size)
-    pieces = [
-        _Piece(number, slice(start + (stop - start) * k // share, start + (stop - start) * (k + 1) // share))
-        for number, (start, stop) in enumerate(pairwise(bounds))
-        for k in range(share)
-    ]
-    below = np.zeros(len(pieces), np.int64)
-
-    def count(number: int) -> None:
-        piece = pieces[number]
-        below[number] = count_below(source[piece.elements], pivots[piece.part])
-
-    pool.run(count, len(pieces))
-    places: list[tuple[slice, slice]] = []
-    halved = [0]
-    for number, (start, stop) in enumerate(pairwise(bounds)):
-        own = range(number * share, (number + 1) * share)
-        low, high = start, start + int(below[own.start : own.stop].sum())
-        halved += [high, stop]
-        for index in own:
-            elements = pieces[index].elements
-            lows = int(below[index])
-            highs = elements.stop - elements.start - lows
-            places.append((slice(low, low + lows), slice(high, high + highs)))
-            low, high = low + lows, high + highs
-
-    def move(number: int) -> None:
-        piece, (lows, highs) = pieces[number], places[number]
-        part(source[piece.elements], pivots[piece.part], target[lows], target[highs])
-
-    pool.run(move, len(pieces))
-    return halved
+    pieces = slices(values.size // 2, 4 * pool.threads)
+    pool.run(lambda number: reverse(values, pieces[number].start, pieces[number].stop), len(pieces))

@@ -16,7 +16,8 @@ class SortPolicy:
     count_pairs_from: int = 1 << 18  # the same for 16 bits: 65536 counters for each thread
     most_threads: int = 8
     sample: int = 1024  # elements looked at before a plan is made
-    few: int = 64  # so few different ones in the sample: NumPy's sort alone is fastest
+    few: int = 32  # so few different ones in the sample are counted one by one
+    most_share: float = 0.8  # a part as large as this share of the row is not worth the partition
     chunk: int = 1 << 15  # short rows are sorted so many elements at a time, which stay in the cache
 
     def long_from(self, dtype: np.dtype[np.generic]) -> int:

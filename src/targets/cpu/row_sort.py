@@ -7,17 +7,13 @@ zero and any NaN for a NaN: where there are some, their bits are written again f
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from ...types.dtypes import FloatBits, elements_of, key_for
+from ...types.dtypes import elements_of, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
-
-# Of any dtype that is sorted here, or the unsigned integers of its bits.
-Elements: TypeAlias = npt.NDArray[Any]
+from .ranks import Elements, bits_of, ordered_words
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
@@ -101,22 +97,11 @@ def _sort_floats(source: Elements, results: Elements, order: SortOrder) -> None:
     if zeros:
         _restore(source == 0, source, results == 0, results, order)
     if nans:
-        _restore(source != source, source, results != results, results, SortOrder.ASCENDING)
+        _restore(source != source, source, results != results, results, order)
 
 
 def _restore(taken: Elements, source: Elements, given: Elements, results: Elements, order: SortOrder) -> None:
     """Puts the bits of zeros, or of NaNs, back: each row has as many of them in the source as in the results."""
-    bits = FloatBits.of(source.dtype)
-    found = source.view(bits.word)[taken]
-    ranks = special_ranks(found, bits)
-    in_order = np.lexsort((ranks if order is SortOrder.ASCENDING else ~ranks, np.nonzero(taken)[0]))
-    results.view(bits.word)[given] = found[in_order]
-
-
-def special_ranks(found: Elements, bits: FloatBits) -> Elements:
-    """Unsigned integers in the order that FloatKey gives zeros, or NaNs: -0.0 first; a negative NaN after a positive
-    one, and the more it holds the sooner. Of NaNs, the ranks of their ranks are their bits again.
-    """
-    negative = found > bits.magnitude
-    as_nan = np.where(negative, found ^ bits.magnitude, found)
-    return np.where(found << 1 == 0, ~found, as_nan)
+    found = bits_of(source)[taken]
+    words = ordered_words(key_for(source.dtype), found, order)
+    bits_of(results)[given] = found[np.lexsort((words, np.nonzero(taken)[0]))]

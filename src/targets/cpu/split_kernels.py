@@ -24,6 +24,7 @@ Emitter: TypeAlias = "Callable[[CodegenContext, llvm.IRBuilder, Signature, tuple
 Elements: TypeAlias = npt.NDArray[Any]
 
 VECTOR_BYTES = 64
+_BLOCK = 4096  # elements between two looks whether to go on: they stay in the nearest cache
 
 
 @intrinsic
@@ -154,13 +155,55 @@ def part(source: Elements, pivot: Any, lows: Elements, highs: Elements) -> None:
 
 
 @njit(nogil=True, cache=True)
-def survey(source: Elements, words: Elements, minus_zero: Any) -> tuple[int, int]:
-    """How many floats are NaN, and how many are -0.0. `words` are their bits."""
-    nans, zeros = 0, 0
+def survey(source: Elements, words: Elements, pivot: Any, minus_zero: Any) -> tuple[int, int, int]:
+    """How many floats are below the pivot, how many are NaN, and how many are -0.0. `words` are their bits."""
+    below, nans, zeros = 0, 0, 0
     for index in range(source.size):
+        below += source[index] < pivot
         nans += source[index] != source[index]
         zeros += words[index] == minus_zero
-    return nans, zeros
+    return below, nans, zeros
+
+
+@njit(nogil=True, cache=True)
+def ascends(source: Elements) -> bool:
+    """Whether each element is at least the one before. Stops soon after one that is not."""
+    for start in range(0, source.size - 1, _BLOCK):
+        wrong = 0
+        for index in range(start, min(start + _BLOCK, source.size - 1)):
+            wrong += not source[index] <= source[index + 1]
+        if wrong:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def descends(source: Elements) -> bool:
+    """Whether each element is at most the one before."""
+    for start in range(0, source.size - 1, _BLOCK):
+        wrong = 0
+        for index in range(start, min(start + _BLOCK, source.size - 1)):
+            wrong += not source[index] >= source[index + 1]
+        if wrong:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def count_values(words: Elements, values: Elements, counts: npt.NDArray[np.int64]) -> bool:
+    """Counts each of a few values. False, soon after the first, if there is an element that is none of them."""
+    for start in range(0, words.size, _BLOCK):
+        stop = min(start + _BLOCK, words.size)
+        found = 0
+        for k in range(values.size):
+            value, count = values[k], 0
+            for index in range(start, stop):
+                count += words[index] == value
+            counts[k] += count
+            found += count
+        if found < stop - start:
+            return False
+    return True
 
 
 @njit(nogil=True, cache=True)
