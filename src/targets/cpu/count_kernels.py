@@ -43,8 +43,6 @@ def fill(results: Elements, sequence: Elements, ends: Counts, start: int, stop: 
     index = start
     while index < stop:
         end = min(ends[place], stop)
-        value = sequence[place]
-        while index < end:
-            results[index] = value
-            index += 1
+        results[index:end] = sequence[place]
+        index = end
         place += 1

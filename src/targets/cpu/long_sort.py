@@ -6,7 +6,6 @@ own to sort. Input that is in order, or holds few different elements, is seen fi
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from ...types.dtypes import ArrayKey, elements_of, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
-from .parting import copy_over, part_about
+from .parting import balanced_pivots, copy_over, part_about, reverse_all
 from .plan import Trend, sample_of, slices, sort_few, trend_of
 from .policy import SortPolicy
 from .pool import Pool
@@ -35,20 +34,20 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
             sorted_ = results.view(np.int64)
             _sort_integers(source.view(np.int64), sorted_, policy, pool)
             if order is SortOrder.DESCENDING:
-                _reverse(sorted_, pool)
+                reverse_all(sorted_, pool)
             else:
                 _nat_last(sorted_)
         case _:
             _sort_integers(source, results, policy, pool)
             if order is SortOrder.DESCENDING:
-                _reverse(results, pool)
+                reverse_all(results, pool)
 
 
 def _sort_integers(source: Elements, results: Elements, policy: SortPolicy, pool: Pool) -> None:
     sample = sample_of(source, policy)
     if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
         return
-    pivots = _pivots(sample, policy, pool)
+    pivots = balanced_pivots(sample, policy, pool)
     if not pivots.size:
         copy_over(source, results, pool)
         results.sort()
@@ -70,12 +69,12 @@ def _sort_floats(
         minus_zeros = int(np.count_nonzero(np.signbit(zeros)))
     else:
         special = _Special(source, bits_of(source))
-        nans = _sort_mixed(key, source, results, special, _pivots(sample, policy, pool), pool)
+        nans = _sort_mixed(key, source, results, special, balanced_pivots(sample, policy, pool), pool)
         zeros = _zeros(results[: results.size - nans.size])
         minus_zeros = special.minus_zeros
     zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
     if order is SortOrder.DESCENDING:
-        _reverse(results[: results.size - nans.size], pool)
+        reverse_all(results[: results.size - nans.size], pool)
     bits_of(results)[results.size - nans.size :] = nans
 
 
@@ -162,28 +161,9 @@ def _copied_in_order(source: Elements, results: Elements, trend: Trend, pool: Po
             copy_over(source, results, pool)
         case Trend.DESCENDS:
             copy_over(source, results, pool)
-            _reverse(results, pool)
+            reverse_all(results, pool)
     return True
-
-
-def _pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Elements:
-    """What parts such a row evenly, a part for each thread; none where most of the work would fall to one part."""
-    sample.sort()
-    numbers = sample[sample == sample]  # without NaNs, which lie in the last part
-    threads = min(pool.threads, policy.most_threads)
-    parts = 1 << (threads.bit_length() - 1)
-    pivots = np.asarray(numbers[[numbers.size * part // parts for part in range(1, parts)]])
-    bounds = [0, *np.searchsorted(sample, pivots).tolist(), sample.size]
-    largest = max((stop - start for start, stop in pairwise(bounds)), default=0)
-    return pivots if largest < policy.most_share * sample.size else pivots[:0]
 
 
 def _sort_parts(results: Elements, bounds: list[int], pool: Pool) -> None:
     pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
-
-
-def _reverse(values: Elements, pool: Pool) -> None:
-    from .split_kernels import reverse
-
-    pieces = slices(values.size // 2, 4 * pool.threads)
-    pool.run(lambda number: reverse(values, pieces[number].start, pieces[number].stop), len(pieces))

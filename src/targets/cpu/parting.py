@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from .plan import slices
+from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements
 
@@ -116,3 +117,22 @@ def _halve(
 
     pool.run(move, len(pieces))
     return halved
+
+
+def balanced_pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Elements:
+    """What parts such a row evenly, a part for each thread; none where most of the work would fall to one part."""
+    sample.sort()
+    numbers = sample[sample == sample]  # without NaNs, which lie in the last part
+    threads = min(pool.threads, policy.most_threads)
+    parts = 1 << (threads.bit_length() - 1)
+    pivots = np.asarray(numbers[[numbers.size * part // parts for part in range(1, parts)]])
+    bounds = [0, *np.searchsorted(sample, pivots).tolist(), sample.size]
+    largest = max((stop - start for start, stop in pairwise(bounds)), default=0)
+    return pivots if largest < policy.most_share * sample.size else pivots[:0]
+
+
+def reverse_all(values: Elements, pool: Pool) -> None:
+    from .split_kernels import reverse
+
+    pieces = slices(values.size // 2, 4 * pool.threads)
+    pool.run(lambda number: reverse(values, pieces[number].start, pieces[number].stop), len(pieces))

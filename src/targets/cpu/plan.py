@@ -58,12 +58,18 @@ def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
     return not wrong
 
 
+def few_values(source: Elements, policy: SortPolicy) -> Elements:
+    """The bits of the different elements in a sample of a row; none if they are many."""
+    values = np.unique(sample_of(bits_of(source), policy))
+    return values if values.size <= policy.few else values[:0]
+
+
 def sort_few(
     key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
 ) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
-    values = np.unique(sample_of(bits_of(source), policy))
-    if values.size > policy.few:
+    values = few_values(source, policy)
+    if not values.size:
         return False
     from .split_kernels import count_values
 

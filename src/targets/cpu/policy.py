@@ -11,21 +11,22 @@ class SortPolicy:
     """Sizes are in elements. Below `serial_below` the caller works alone, and nothing loads Numba."""
 
     serial_below: int = 1 << 16  # waking a thread costs about as long as sorting this many
-    part_from: int = 1 << 17  # a row this long is parted, and its parts sorted side by side
+    part_bytes_from: int = 1 << 21  # a row of 32- or 64-bit elements this long is parted, its parts sorted side by side
+    few_from: int = 1 << 20  # in a row this long, few different elements are worth counting
     count_bytes_from: int = 1 << 17  # a row of bytes this long is sorted by counting
     count_pairs_from: int = 1 << 18  # the same for 16 bits: 65536 counters for each thread
     most_threads: int = 8
     sample: int = 1024  # elements looked at before a plan is made
-    few: int = 32  # so few different ones in the sample are counted one by one
+    few: int = 16  # so few different ones in the sample are counted one by one
     most_share: float = 0.8  # a part as large as this share of the row is not worth the partition
     chunk: int = 1 << 15  # short rows are sorted so many elements at a time, which stay in the cache
 
-    def long_from(self, dtype: np.dtype[np.generic]) -> int:
+    def part_from(self, dtype: np.dtype[np.generic]) -> int:
         """How long a row is worth the work of all threads."""
         match dtype.itemsize:
             case 1:
                 return self.count_bytes_from
             case 2:
                 return self.count_pairs_from
-            case _:
-                return self.part_from
+            case size:
+                return self.part_bytes_from // size

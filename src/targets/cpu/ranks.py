@@ -24,18 +24,20 @@ def bits_of(elements: Elements) -> Elements:
 def words_of(key: ArrayKey, bits: Elements) -> Elements:
     """`key.to_word` of each element. Words of 8 and 16 bits stay in as many."""
     of = bits.dtype.type
+    words: Elements
     match key:
         case UnsignedKey():
-            return bits
+            words = bits
         case SignedKey(sign=sign):
-            return np.bitwise_xor(bits, of(sign))
+            words = bits ^ of(sign)
         case TimeKey():
-            return np.subtract(bits, of((1 << 63) + 1))
+            words = bits - of((1 << 63) + 1)
         case FloatKey(sign=sign, mask=mask, lowest=lowest):
             flipped = bits ^ np.where(bits & of(sign), of(mask), of(sign))
-            return np.subtract(flipped, of(lowest))
+            words = flipped - of(lowest)
         case _:
             raise UnsupportedTypeError(f"words of a {type(key).__name__} are not known to the host")
+    return words
 
 
 def ordered_words(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:

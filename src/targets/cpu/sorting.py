@@ -8,6 +8,7 @@ from ...types.indices import SortOrder
 from ..base import HostArray
 from .counting import sort_by_counting
 from .long_sort import sort_long
+from .plan import few_values
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .row_sort import sort_chunk
@@ -24,7 +25,7 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
         _sort_chunk(source, results, order)
         return
     pool = shared_pool()
-    if length >= policy.long_from(source.dtype) and rows < 2 * pool.threads:
+    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads:
         for row in range(rows):
             _sort_one(source[row], results[row], order, policy, pool)
         return
@@ -36,6 +37,9 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
 def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     if source.itemsize <= 2:
         sort_by_counting(source, results, order, pool)
+    elif source.size < policy.few_from and few_values(source, policy).size:
+        # NumPy's sort has less to do than threads have to wake.
+        _sort_chunk(source[np.newaxis], results[np.newaxis], order)
     else:
         sort_long(source, results, order, policy, pool)
 

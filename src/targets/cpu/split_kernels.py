@@ -169,10 +169,12 @@ def survey(source: Elements, words: Elements, pivot: Any, minus_zero: Any) -> tu
 def ascends(source: Elements) -> bool:
     """Whether each element is at least the one before. Stops soon after one that is not."""
     for start in range(0, source.size - 1, _BLOCK):
-        wrong = 0
-        for index in range(start, min(start + _BLOCK, source.size - 1)):
-            wrong += not source[index] <= source[index + 1]
-        if wrong:
+        before = source[start : min(start + _BLOCK, source.size - 1)]
+        after = source[start + 1 : start + 1 + before.size]
+        right = 0
+        for index in range(before.size):
+            right += before[index] <= after[index]
+        if right < before.size:
             return False
     return True
 
@@ -181,10 +183,12 @@ def ascends(source: Elements) -> bool:
 def descends(source: Elements) -> bool:
     """Whether each element is at most the one before."""
     for start in range(0, source.size - 1, _BLOCK):
-        wrong = 0
-        for index in range(start, min(start + _BLOCK, source.size - 1)):
-            wrong += not source[index] >= source[index + 1]
-        if wrong:
+        before = source[start : min(start + _BLOCK, source.size - 1)]
+        after = source[start + 1 : start + 1 + before.size]
+        right = 0
+        for index in range(before.size):
+            right += before[index] >= after[index]
+        if right < before.size:
             return False
     return True
 
@@ -192,16 +196,17 @@ def descends(source: Elements) -> bool:
 @njit(nogil=True, cache=True)
 def count_values(words: Elements, values: Elements, counts: npt.NDArray[np.int64]) -> bool:
     """Counts each of a few values. False, soon after the first, if there is an element that is none of them."""
+    none = words.dtype.type(0)
     for start in range(0, words.size, _BLOCK):
-        stop = min(start + _BLOCK, words.size)
+        block = words[start : start + _BLOCK]
         found = 0
         for k in range(values.size):
-            value, count = values[k], 0
-            for index in range(start, stop):
-                count += words[index] == value
+            value, count = values[k], none
+            for index in range(block.size):
+                count += words.dtype.type(block[index] == value)  # as wide as a word, so a vector counts as it compares
             counts[k] += count
-            found += count
-        if found < stop - start:
+            found += int(count)
+        if found < block.size:
             return False
     return True
 

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
@@ -17,6 +18,7 @@ from ...types.errors import CapabilityError
 from ...types.indices import SortOrder
 from ...types.layout import Type
 from ..base import Capability, HostArray, Limits, TargetInfo
+from .argsort import argsort_rows
 from .binding import Binding
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
@@ -70,6 +72,10 @@ class CpuTarget:
     def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
         """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
         sort_rows(source, results, order, self.policy)
+
+    def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
+        """Where each row's elements come from, in order. Equal elements keep theirs."""
+        argsort_rows(source, places, order, self.policy)
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""
