@@ -11,8 +11,9 @@ import numpy.typing as npt
 from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
+from .plan import in_order
 from .policy import SortPolicy
-from .pool import shared_pool
+from .pool import Pool, shared_pool
 from .ranks import Elements, bits_of, ordered_ranks
 
 Places = npt.NDArray[np.intp]
@@ -25,30 +26,44 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: So
     if not source.size:
         return
     if source.size < policy.serial_below:
-        _argsort_chunk(source, places, order)
+        _argsort_chunk(source, places, order, policy)
         return
     pool = shared_pool()
     if length >= policy.serial_below and rows < 2 * pool.threads:
-        from .long_argsort import argsort_long
-
         for row in range(rows):
-            argsort_long(source[row], places[row], order, policy, pool)
+            _argsort_one(source[row], places[row], order, policy, pool)
         return
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
-    pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order), len(chunks))
+    pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
+
+
+def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    from .counting_argsort import argsort_by_counting
+    from .long_argsort import argsort_long
+
+    if in_order(source, order, policy, pool):
+        places[...] = np.arange(source.size)
+    elif source.itemsize <= 2:
+        argsort_by_counting(source, places, order, pool)
+    else:
+        argsort_long(source, places, order, policy, pool)
 
 
 # -- short rows: NumPy alone -------------------------------------------------------------------------------
 
 
-def _argsort_chunk(source: HostArray, places: Places, order: SortOrder) -> None:
+def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> None:
     length = source.shape[1]
+    plain = source.itemsize <= 2 or length < policy.pack_from(source.dtype)
+    if plain and order is SortOrder.ASCENDING and source.dtype != np.float16:
+        places[...] = np.argsort(source, axis=1, kind="stable")
+        return
     ranks = ordered_ranks(key_for(source.dtype), bits_of(source), order)
     place_bits = max(1, (length - 1).bit_length())
     needed = 8 * ranks.itemsize + place_bits
-    if needed <= 32:
-        places[...] = _sorted_words(ranks.astype(np.uint32), place_bits)
+    if plain:
+        places[...] = np.argsort(ranks, axis=1, kind="stable")
     elif needed <= WORD_BITS:
         places[...] = _sorted_words(ranks.astype(np.uint64), place_bits)
     else:

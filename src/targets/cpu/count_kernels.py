@@ -1,4 +1,4 @@
-"""Compiled loops of the counting sort. Only imported for long arrays: it loads Numba."""
+"""Compiled loops of sorting and argsorting by counting. Only imported for long arrays: it loads Numba."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numba import njit
 
 Elements: TypeAlias = npt.NDArray[Any]
 Counts: TypeAlias = npt.NDArray[np.int64]
+U64s: TypeAlias = npt.NDArray[np.uint64]
 
 
 @njit(nogil=True, cache=True)
@@ -46,3 +47,39 @@ def fill(results: Elements, sequence: Elements, ends: Counts, start: int, stop: 
         results[index:end] = sequence[place]
         index = end
         place += 1
+
+
+# -- argsort: words are scattered by a byte of their rank, the lower byte first ------------------------------
+
+
+@njit(nogil=True, cache=True)
+def count_low(bits: Elements, ranks: Elements, counts: Counts) -> None:
+    """How often each lower byte occurs among the ranks of elements."""
+    for index in range(bits.size):
+        counts[ranks[bits[index]] & 0xFF] += 1
+
+
+@njit(nogil=True, cache=True)
+def scatter_low(bits: Elements, ranks: Elements, first: int, ends: Counts, words: U64s) -> None:
+    """Writes where each element came from, below its rank's higher byte. `ends`: how far each lower byte has come."""
+    for index in range(bits.size):
+        rank = np.uint64(ranks[bits[index]])
+        low = rank & np.uint64(0xFF)
+        if ends[low] < words.size:  # always so, unless another thread changes what is sorted
+            words[ends[low]] = rank >> np.uint64(8) << np.uint64(56) | np.uint64(first + index)
+        ends[low] += 1
+
+
+@njit(nogil=True, cache=True)
+def count_high(words: U64s, counts: Counts) -> None:
+    for index in range(words.size):
+        counts[words[index] >> np.uint64(56)] += 1
+
+
+@njit(nogil=True, cache=True)
+def scatter_high(words: U64s, ends: Counts, places: U64s) -> None:
+    """Writes the places in the order of the higher bytes."""
+    for index in range(words.size):
+        high = words[index] >> np.uint64(56)
+        places[ends[high]] = words[index] & np.uint64(0xFFFFFFFFFFFFFF)
+        ends[high] += 1

@@ -42,7 +42,7 @@ class _Row:
     """A row's elements, and what to do with them."""
 
     bits: Elements
-    recipe: U64s
+    recipe: tuple[np.uint64, ...]
     place_bits: int
     pieces: list[slice]
     policy: SortPolicy
@@ -155,7 +155,7 @@ class _Row:
 
 
 @cache
-def _recipe(dtype: str, order: SortOrder) -> U64s:
+def _recipe(dtype: str, order: SortOrder) -> tuple[np.uint64, ...]:
     """The numbers by which `rank` turns bits into ranks: what `ranks.ordered_ranks` does by the key's class."""
     key = key_for(dtype)
     bits = 8 * np.dtype(dtype).itemsize
@@ -172,4 +172,4 @@ def _recipe(dtype: str, order: SortOrder) -> U64s:
             pass
     descends = int(order is SortOrder.DESCENDING)
     numbers = [sign, negative, positive, lowest, everything, minus_zero, merged, key.last, descends]
-    return np.array(numbers, np.uint64)
+    return tuple(np.uint64(number) for number in numbers)

@@ -33,6 +33,19 @@ def sample_of(source: Elements, policy: SortPolicy) -> Elements:
     return source[step // 2 :: step].copy()
 
 
+def in_order(source: Elements, order: SortOrder, policy: SortPolicy, pool: Pool) -> bool:
+    """Whether a row is in this order as it lies."""
+    wanted = Trend.ASCENDS if order is SortOrder.ASCENDING else Trend.DESCENDS
+    if source.dtype.kind in "Mm":
+        source = source.view(np.int64)
+        if source[0] == np.iinfo(np.int64).min:
+            return False  # NaT, which belongs at the end
+    elif source.dtype == np.float16:
+        return False  # which Numba does not compare
+    sample = sample_of(source, policy)
+    return trend_of(source, sample, pool) is wanted
+
+
 def trend_of(source: Elements, sample: Elements, pool: Pool) -> Trend:
     """Whether a row is in order already. A NaN is in no order."""
     if (sample[:-1] <= sample[1:]).all():

@@ -14,7 +14,10 @@ class SortPolicy:
     part_bytes_from: int = 1 << 21  # a row of 32- or 64-bit elements this long is parted, its parts sorted side by side
     few_from: int = 1 << 20  # in a row this long, few different elements are worth counting
     count_bytes_from: int = 1 << 17  # a row of bytes this long is sorted by counting
-    count_pairs_from: int = 1 << 18  # the same for 16 bits: 65536 counters for each thread
+    count_in_pairs_from: int = 1 << 22  # so many bytes are counted two at a time
+    count_pairs_from: int = 1 << 20  # a row of 16-bit elements this long is sorted by counting
+    pack_singles_from: int = 1 << 8  # argsort packs ranks and places of 32-bit elements; NumPy merges shorter rows
+    pack_doubles_from: int = 1 << 11  # the same for 64 bits, which are packed twice
     most_threads: int = 8
     sample: int = 1024  # elements looked at before a plan is made
     few: int = 16  # so few different ones in the sample are counted one by one
@@ -30,3 +33,7 @@ class SortPolicy:
                 return self.count_pairs_from
             case size:
                 return self.part_bytes_from // size
+
+    def pack_from(self, dtype: np.dtype[np.generic]) -> int:
+        """How long a short row of 32- or 64-bit elements is worth packing for argsort."""
+        return self.pack_doubles_from if dtype.itemsize == 8 else self.pack_singles_from

@@ -10,10 +10,12 @@ from numba import njit
 
 Elements: TypeAlias = npt.NDArray[Any]
 U64s: TypeAlias = npt.NDArray[np.uint64]
+# Numbers by value, not in an array: loops keep them in registers.
+Recipe: TypeAlias = tuple[np.uint64, ...]
 
 
 @njit(nogil=True, cache=True, inline="always")
-def rank(bits: Any, recipe: U64s) -> Any:
+def rank(bits: Any, recipe: Recipe) -> Any:
     """An element's place in the order, by the numbers that a recipe lists."""
     wide = np.uint64(bits)
     flipped = wide ^ (recipe[1] if wide & recipe[0] else recipe[2])
@@ -26,7 +28,7 @@ def rank(bits: Any, recipe: U64s) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def rank_range(bits: Elements, recipe: U64s) -> tuple[Any, Any]:
+def rank_range(bits: Elements, recipe: Recipe) -> tuple[Any, Any]:
     """The least and the greatest rank."""
     least, greatest = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0)
     for index in range(bits.size):
@@ -36,7 +38,7 @@ def rank_range(bits: Elements, recipe: U64s) -> tuple[Any, Any]:
 
 
 @njit(nogil=True, cache=True)
-def pack(bits: Elements, recipe: U64s, least: Any, shift: Any, places: Any, first: int, packed: U64s) -> None:
+def pack(bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, first: int, packed: U64s) -> None:
     """Words that compare as ranks do, less their lowest `shift` bits, then as places, the lowest `places` bits."""
     for index in range(bits.size):
         word = (rank(bits[index], recipe) - least) >> shift
@@ -44,7 +46,7 @@ def pack(bits: Elements, recipe: U64s, least: Any, shift: Any, places: Any, firs
 
 
 @njit(nogil=True, cache=True)
-def pack_high(bits: Elements, recipe: U64s, least: Any, places: Any, before: Any, first: int, packed: U64s) -> None:
+def pack_high(bits: Elements, recipe: Recipe, least: Any, places: Any, before: Any, first: int, packed: U64s) -> None:
     """The same by the bits that lie too high for `pack`, of elements that come in another order."""
     for index in range(packed.size):
         word = (rank(bits[before[index]], recipe) - least) >> (np.uint64(64) - places)
@@ -72,7 +74,7 @@ def tie(packed: U64s, index: int, places: Any) -> int:
 
 
 @njit(nogil=True, cache=True)
-def settle(packed: U64s, bits: Elements, recipe: U64s, places: Any) -> bool:
+def settle(packed: U64s, bits: Elements, recipe: Recipe, places: Any) -> bool:
     """Sorts elements whose ranks are equal but for the bits that `pack` left out. False if that takes too long."""
     mask = (np.uint64(1) << places) - np.uint64(1)
     moves_left = 8 * packed.size
