@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
-from .plan import in_order
+from .plan import in_order, slices
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .ranks import Elements, bits_of, ordered_ranks
@@ -42,12 +42,24 @@ def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: So
     from .counting_argsort import argsort_by_counting
     from .long_argsort import argsort_long
 
-    if in_order(source, order, policy, pool):
-        places[...] = np.arange(source.size)
+    if source.itemsize <= 2 and source.size < policy.deal_from:
+        _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
+    elif in_order(source, order, policy, pool):
+        _number(places, pool)
     elif source.itemsize <= 2:
         argsort_by_counting(source, places, order, pool)
     else:
         argsort_long(source, places, order, policy, pool)
+
+
+def _number(places: Places, pool: Pool) -> None:
+    """Every element stays where it is."""
+    pieces = slices(places.size, pool.threads)
+
+    def write(number: int) -> None:
+        places[pieces[number]] = np.arange(pieces[number].start, pieces[number].stop)
+
+    pool.run(write, len(pieces))
 
 
 # -- short rows: NumPy alone -------------------------------------------------------------------------------

@@ -122,7 +122,9 @@ def _halve(
 def balanced_pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Elements:
     """What parts such a row evenly, a part for each thread; none where most of the work would fall to one part."""
     sample.sort()
-    numbers = sample[sample == sample]  # without NaNs, which lie in the last part
+    numbers: Elements = sample[sample == sample]  # without NaNs, which lie in the last part
+    if not numbers.size:
+        return numbers
     threads = min(pool.threads, policy.most_threads)
     parts = 1 << (threads.bit_length() - 1)
     pivots = np.asarray(numbers[[numbers.size * part // parts for part in range(1, parts)]])

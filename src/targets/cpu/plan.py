@@ -71,17 +71,21 @@ def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
     return not wrong
 
 
-def few_values(source: Elements, policy: SortPolicy) -> Elements:
-    """The bits of the different elements in a sample of a row; none if they are many."""
-    values = np.unique(sample_of(bits_of(source), policy))
-    return values if values.size <= policy.few else values[:0]
+def few_values(source: Elements, policy: SortPolicy, most: int) -> Elements:
+    """The bits of the different elements in a sample of a row; none if they are more."""
+    sample = sample_of(bits_of(source), policy)
+    sample.sort()
+    first = np.empty(sample.size, np.bool_)
+    first[0] = True
+    np.not_equal(sample[1:], sample[:-1], out=first[1:])
+    return sample[first] if np.count_nonzero(first) <= most else sample[:0]
 
 
 def sort_few(
     key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
 ) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
-    values = few_values(source, policy)
+    values = few_values(source, policy, policy.few)
     if not values.size:
         return False
     from .split_kernels import count_values

@@ -33,8 +33,8 @@ def words_of(key: ArrayKey, bits: Elements) -> Elements:
         case TimeKey():
             words = bits - of((1 << 63) + 1)
         case FloatKey(sign=sign, mask=mask, lowest=lowest):
-            flipped = bits ^ np.where(bits & of(sign), of(mask), of(sign))
-            words = flipped - of(lowest)
+            flips: Elements = np.where(bits & of(sign), of(mask), of(sign))
+            words = (bits ^ flips) - of(lowest)
         case _:
             raise UnsupportedTypeError(f"words of a {type(key).__name__} are not known to the host")
     return words

@@ -37,7 +37,7 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
 def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     if source.itemsize <= 2:
         sort_by_counting(source, results, order, policy, pool)
-    elif source.size < policy.few_from and few_values(source, policy).size:
+    elif source.nbytes < policy.few_bytes_from and few_values(source, policy, policy.some).size:
         # NumPy's sort has less to do than threads have to wake.
         _sort_chunk(source[np.newaxis], results[np.newaxis], order)
     else:
