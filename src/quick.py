@@ -47,11 +47,13 @@ def quick_sort(x: object, out: object, descending: bool, stable: bool, target: o
 
 def _on_host(x: HostArray, out: object, descending: bool, stable: bool) -> object | None:
     flags = x.flags
-    if out is not None or not (flags.c_contiguous and flags.aligned) or x.ndim != 1 or x.size < 2:
+    if out is not None or not (flags.c_contiguous and flags.aligned) or x.ndim != 1:
         return None
     sort = _host_sort(x.dtype)
     if sort is None or (stable and x.dtype.kind == "f"):
         return None
+    if x.size < 2:
+        return x.copy()
     results = np.empty_like(x)
     shape = 1, x.size
     sort(x.reshape(shape), results.reshape(shape), _ORDERS[bool(descending)])

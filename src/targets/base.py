@@ -70,9 +70,14 @@ class SortsRows(Protocol):
     """A target with ways of its own to sort host arrays, faster than a schedule of kernels."""
 
     def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
-        """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
+        """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself.
+
+        NaN and NaT come last in both orders, -0.0 before 0.0 as they ascend, and every bit comes back.
+        """
         ...
 
     def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
-        """Where each row's elements come from, in order; equal elements keep theirs."""
+        """Where each row's elements come from, in order. Equal elements keep theirs, as in NumPy's stable argsort:
+        -0.0 and 0.0 are equal, so are all NaNs, and NaN and NaT come last in both orders.
+        """
         ...

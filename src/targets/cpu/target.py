@@ -9,17 +9,22 @@ from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.specialise import specialise
 from ...types.errors import CapabilityError
+from ...types.indices import SortOrder
 from ...types.layout import Type
-from ..base import Capability, Limits, TargetInfo
+from ..base import Capability, HostArray, Limits, TargetInfo
+from .argsort import argsort_rows
 from .binding import Binding
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
+from .policy import SortPolicy
 from .pool import shared_pool, thread_count
+from .sorting import sort_rows
 from .text import module_text
 
 _LARGEST_U32 = (1 << 32) - 1
@@ -39,8 +44,9 @@ _PIECES_PER_THREAD = 4
 class CpuTarget:
     """Runs schedules on this machine's processor. Safe under Python threads and in forked children."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: SortPolicy | None = None) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
+        self.policy = SortPolicy() if policy is None else policy
 
     @property
     def info(self) -> TargetInfo:
@@ -62,6 +68,14 @@ class CpuTarget:
         for kernel, step, views in work:
             _launch(kernel, step, views)
         binding.hand_back()
+
+    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
+        """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
+        sort_rows(source, results, order, self.policy)
+
+    def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
+        """Where each row's elements come from, in order. Equal elements keep theirs."""
+        argsort_rows(source, places, order, self.policy)
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""

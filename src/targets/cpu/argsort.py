@@ -1,0 +1,100 @@
+"""Stable argsort: an element's rank and its place are packed into one word, and the words are sorted.
+
+No two words are equal, so any sort of them is stable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ...types.dtypes import key_for
+from ...types.indices import SortOrder
+from ..base import HostArray
+from .plan import in_order, slices
+from .policy import SortPolicy
+from .pool import Pool, shared_pool
+from .ranks import Elements, bits_of, ordered_ranks
+
+Places = npt.NDArray[np.intp]
+WORD_BITS = 64
+
+
+def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> None:
+    """Where each row's elements come from, in order. Equal elements keep theirs."""
+    rows, length = source.shape
+    if not source.size:
+        return
+    if source.size < policy.serial_below:
+        _argsort_chunk(source, places, order, policy)
+        return
+    pool = shared_pool()
+    if length >= policy.serial_below and rows < 2 * pool.threads:
+        for row in range(rows):
+            _argsort_one(source[row], places[row], order, policy, pool)
+        return
+    chunk = max(1, policy.chunk // length)
+    chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
+    pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
+
+
+def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    from .counting_argsort import argsort_by_counting
+    from .long_argsort import argsort_long
+
+    if source.itemsize <= 2 and source.size < policy.deal_from:
+        _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
+    elif in_order(source, order, policy, pool):
+        _number(places, pool)
+    elif source.itemsize <= 2:
+        argsort_by_counting(source, places, order, pool)
+    else:
+        argsort_long(source, places, order, policy, pool)
+
+
+def _number(places: Places, pool: Pool) -> None:
+    """Every element stays where it is."""
+    pieces = slices(places.size, pool.threads)
+
+    def write(number: int) -> None:
+        places[pieces[number]] = np.arange(pieces[number].start, pieces[number].stop)
+
+    pool.run(write, len(pieces))
+
+
+# -- short rows: NumPy alone -------------------------------------------------------------------------------
+
+
+def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> None:
+    length = source.shape[1]
+    plain = source.itemsize <= 2 or length < policy.pack_from(source.dtype)
+    if plain and order is SortOrder.ASCENDING and source.dtype != np.float16:
+        places[...] = np.argsort(source, axis=1, kind="stable")
+        return
+    ranks = ordered_ranks(key_for(source.dtype), bits_of(source), order)
+    place_bits = max(1, (length - 1).bit_length())
+    needed = 8 * ranks.itemsize + place_bits
+    if plain:
+        places[...] = np.argsort(ranks, axis=1, kind="stable")
+    elif needed <= WORD_BITS:
+        places[...] = _sorted_words(ranks.astype(np.uint64), place_bits)
+    else:
+        ranks = ranks - ranks.min()
+        room = WORD_BITS - place_bits
+        if int(ranks.max()).bit_length() <= room:
+            places[...] = _sorted_words(ranks, place_bits)
+            return
+        # Twice: by the lowest bits of the ranks, then by the others.
+        before = _sorted_words(ranks, place_bits)
+        after = _sorted_words(np.take_along_axis(ranks, before, axis=1) >> np.uint64(room), place_bits)
+        places[...] = np.take_along_axis(before, after, axis=1)
+
+
+def _sorted_words(ranks: Elements, place_bits: int) -> Places:
+    """The places of ranks in order, of ranks that fit beside them; of others, by their lowest bits."""
+    of = ranks.dtype.type
+    words = ranks << of(place_bits)
+    words |= np.arange(words.shape[1], dtype=words.dtype)
+    words.sort(axis=1)
+    words &= of((1 << place_bits) - 1)
+    return np.asarray(words, np.intp)

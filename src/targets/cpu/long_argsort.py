@@ -1,0 +1,175 @@
+"""Stable argsort of one long row, by all threads.
+
+A rank of 64 bits rarely fits beside its place: ranks count from the least and lose their lowest bits, which hardly ever
+matter. Where they do, elements that tie are put right, or all is sorted twice if those are many.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ...types.dtypes import key_for
+from ...types.indices import SortOrder
+from ...types.keys import FloatKey, SignedKey, TimeKey
+from ..base import HostArray
+from .argsort import WORD_BITS, Places
+from .parting import balanced_pivots, part_about, reverse_all
+from .plan import Trend, sample_of, slices, trend_of
+from .policy import SortPolicy
+from .pool import Pool
+from .ranks import Elements, bits_of
+
+U64s = npt.NDArray[np.uint64]
+
+
+def argsort_long(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    row = _Row.of(source, order, policy, pool)
+    least, greatest = row.rank_range()
+    left_out = max(0, int(greatest - least).bit_length() + row.place_bits - WORD_BITS)
+    words = row.sorted(row.packed(places, least, left_out), left_out)
+    if left_out and not row.settled(words):
+        row.argsort_twice(places, least)
+    else:
+        row.unpack(words, places)
+
+
+@attrs.frozen
+class _Row:
+    """A row's elements, and what to do with them."""
+
+    bits: Elements
+    recipe: tuple[np.uint64, ...]
+    place_bits: int
+    pieces: list[slice]
+    policy: SortPolicy
+    pool: Pool
+
+    @classmethod
+    def of(cls, source: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> _Row:
+        recipe = _recipe(source.dtype.char, order)
+        place_bits = max(1, (source.size - 1).bit_length())
+        return cls(bits_of(source), recipe, place_bits, slices(source.size, 4 * pool.threads), policy, pool)
+
+    @property
+    def places_mask(self) -> np.uint64:
+        return np.uint64((1 << self.place_bits) - 1)
+
+    def rank_range(self) -> tuple[np.uint64, np.uint64]:
+        """The least and the greatest rank; for those that fit anyway, what they could be."""
+        if 8 * self.bits.itemsize + self.place_bits <= WORD_BITS:
+            return np.uint64(0), np.uint64((1 << 8 * self.bits.itemsize) - 1)
+        from .rank_kernels import rank_range
+
+        found = np.zeros((len(self.pieces), 2), np.uint64)
+
+        def look(number: int) -> None:
+            found[number] = rank_range(self.bits[self.pieces[number]], self.recipe)
+
+        self.pool.run(look, len(self.pieces))
+        return found[:, 0].min(), found[:, 1].max()
+
+    def packed(self, places: Places, least: np.uint64, left_out: int) -> U64s:
+        """Words that compare as ranks do, less some of their lowest bits, and then as places. They lie in `places`."""
+        from .rank_kernels import pack
+
+        words, place_bits, shift = places.view(np.uint64), np.uint64(self.place_bits), np.uint64(left_out)
+
+        def work(number: int) -> None:
+            piece = self.pieces[number]
+            pack(self.bits[piece], self.recipe, least, shift, place_bits, piece.start, words[piece])
+
+        self.pool.run(work, len(self.pieces))
+        return words
+
+    def sorted(self, words: U64s, left_out: int) -> U64s:
+        """The words in order: where they are, or in an array of their own."""
+        sample = sample_of(words, self.policy)
+        trend = trend_of(words, sample, self.pool)
+        if trend is not Trend.NEITHER:
+            if trend is Trend.DESCENDS:
+                reverse_all(words, self.pool)
+            return words
+        pivots = balanced_pivots(sample, self.policy, self.pool)
+        if words.size < self.policy.part_from(words.dtype) or not pivots.size:
+            words.sort()
+            return words
+        from .split_kernels import count_below
+
+        passes = (pivots.size + 1).bit_length() - 1
+        results = np.empty_like(words) if passes % 2 else words
+        parted = part_about(words, results, pivots, lambda piece, pivot: count_below(words[piece], pivot), self.pool)
+        bounds = parted.bounds
+        self.pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
+        return results
+
+    def settled(self, words: U64s) -> bool:
+        """Sorts words that tie in the bits of their ranks. False if there are too many."""
+        from .rank_kernels import settle, tie
+
+        late: list[int] = []
+        place_bits = np.uint64(self.place_bits)
+
+        def work(number: int) -> None:
+            # A run of ties belongs to the piece that it starts in.
+            start, stop = (tie(words, end, place_bits) for end in (self.pieces[number].start, self.pieces[number].stop))
+            if not late and not settle(words[start:stop], self.bits, self.recipe, place_bits):
+                late.append(number)
+
+        self.pool.run(work, len(self.pieces))
+        return not late
+
+    def unpack(self, words: U64s, places: Places) -> None:
+        from .rank_kernels import unpack
+
+        mask = self.places_mask
+
+        def work(number: int) -> None:
+            unpack(words[self.pieces[number]], mask, places[self.pieces[number]])
+
+        self.pool.run(work, len(self.pieces))
+
+    def argsort_twice(self, places: Places, least: np.uint64) -> None:
+        """By the lowest bits of the ranks, as many as fit beside a place; then, in that order, by all others."""
+        from .rank_kernels import pack_high, unpack_through
+
+        before = np.empty_like(places)
+        # What is shifted out at the upper end is what the second turn sorts by.
+        self.unpack(self.sorted(self.packed(places, least, 0), 0), before)
+        words, place_bits, mask = places.view(np.uint64), np.uint64(self.place_bits), self.places_mask
+
+        def work(number: int) -> None:
+            piece = self.pieces[number]
+            pack_high(self.bits, self.recipe, least, place_bits, before[piece], piece.start, words[piece])
+
+        self.pool.run(work, len(self.pieces))
+        in_order = self.sorted(words, 0)
+
+        def follow(number: int) -> None:
+            unpack_through(in_order[self.pieces[number]], mask, before, places[self.pieces[number]])
+
+        self.pool.run(follow, len(self.pieces))
+
+
+@cache
+def _recipe(dtype: str, order: SortOrder) -> tuple[np.uint64, ...]:
+    """The numbers by which `rank` turns bits into ranks: what `ranks.ordered_ranks` does by the key's class."""
+    key = key_for(dtype)
+    bits = 8 * np.dtype(dtype).itemsize
+    everything, sign = (1 << bits) - 1, 1 << (bits - 1)
+    negative, positive, lowest, minus_zero, merged = 0, 0, 0, 0, 0
+    match key:
+        case SignedKey():
+            negative, positive = sign, sign
+        case TimeKey():
+            negative, positive, lowest = sign, sign, 1
+        case FloatKey():
+            negative, positive, lowest, minus_zero, merged = everything, sign, key.lowest, int(key.zero) - 1, 1
+        case _:
+            pass
+    descends = int(order is SortOrder.DESCENDING)
+    numbers = [sign, negative, positive, lowest, everything, minus_zero, merged, key.last, descends]
+    return tuple(np.uint64(number) for number in numbers)

@@ -1,0 +1,169 @@
+"""One long row: parted about pivots by all threads, then its parts sorted by NumPy side by side.
+
+NumPy's vectorised sort runs without the GIL. A pass of partition is cheap beside it, so each thread gets a part of its
+own to sort. Input that is in order, or holds few different elements, is seen first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ...types.dtypes import ArrayKey, elements_of, key_for
+from ...types.indices import SortOrder
+from ..base import HostArray
+from .parting import balanced_pivots, copy_over, part_about, reverse_all
+from .plan import Trend, sample_of, slices, sort_few, trend_of
+from .policy import SortPolicy
+from .pool import Pool
+from .ranks import Elements, bits_of, words_of
+
+
+def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    """Sorts a one-dimensional array of 32- or 64-bit elements. `results` may lie where `source` does."""
+    key = key_for(source.dtype)
+    if sort_few(key, source, results, order, policy, pool):
+        return
+    match source.dtype.kind:
+        case "f":
+            _sort_floats(key, source, results, order, policy, pool)
+        case "M" | "m":
+            sorted_ = results.view(np.int64)
+            _sort_integers(source.view(np.int64), sorted_, policy, pool)
+            if order is SortOrder.DESCENDING:
+                reverse_all(sorted_, pool)
+            else:
+                _nat_last(sorted_)
+        case _:
+            _sort_integers(source, results, policy, pool)
+            if order is SortOrder.DESCENDING:
+                reverse_all(results, pool)
+
+
+def _sort_integers(source: Elements, results: Elements, policy: SortPolicy, pool: Pool) -> None:
+    sample = sample_of(source, policy)
+    if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
+        return
+    pivots = balanced_pivots(sample, policy, pool)
+    if not pivots.size:
+        copy_over(source, results, pool)
+        results.sort()
+        return
+    from .split_kernels import count_below
+
+    parted = part_about(source, results, pivots, lambda piece, pivot: count_below(source[piece], pivot), pool)
+    _sort_parts(results, parted.bounds, pool)
+
+
+def _sort_floats(
+    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
+) -> None:
+    """NumPy may return any zero for a zero, and any NaN for a NaN: their bits are written again."""
+    sample = sample_of(source, policy)
+    if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
+        nans = bits_of(results[:0])
+        zeros = _zeros(results)
+        minus_zeros = int(np.count_nonzero(np.signbit(zeros)))
+    else:
+        special = _Special(source, bits_of(source))
+        nans = _sort_mixed(key, source, results, special, balanced_pivots(sample, policy, pool), pool)
+        zeros = _zeros(results[: results.size - nans.size])
+        minus_zeros = special.minus_zeros
+    zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
+    if order is SortOrder.DESCENDING:
+        reverse_all(results[: results.size - nans.size], pool)
+    bits_of(results)[results.size - nans.size :] = nans
+
+
+def _sort_mixed(
+    key: ArrayKey, source: Elements, results: Elements, special: _Special, pivots: Elements, pool: Pool
+) -> Elements:
+    """Sorts the numbers, and leaves anything where NaNs belong: their bits, in order."""
+    if pivots.size:
+        parted = part_about(source, results, pivots, special.count_below, pool)
+        nans = _nans(key, parted.whole, special.nans)
+        _sort_parts(results, parted.bounds, pool)
+        return nans
+    pieces = slices(source.size, 4 * pool.threads)
+
+    def look(number: int) -> None:
+        special.count_below(pieces[number], source.dtype.type(0))
+
+    pool.run(look, len(pieces))
+    nans = _nans(key, source, special.nans)
+    copy_over(source, results, pool)
+    results.sort()
+    return nans
+
+
+@attrs.define
+class _Special:
+    """Counts the elements that NumPy does not tell apart, while they are counted anyway."""
+
+    source: Elements
+    bits: Elements
+    found: list[tuple[int, int]] = attrs.field(factory=list[tuple[int, int]])  # by piece: NaNs, -0.0
+
+    def count_below(self, piece: slice, pivot: Any) -> int:
+        from .split_kernels import survey
+
+        minus_zero = self.bits.dtype.type(1 << (8 * self.bits.itemsize - 1))
+        below, nans, minus_zeros = survey(self.source[piece], self.bits[piece], pivot, minus_zero)
+        self.found.append((nans, minus_zeros))
+        return below
+
+    @property
+    def nans(self) -> int:
+        return sum(nans for nans, _ in self.found)
+
+    @property
+    def minus_zeros(self) -> int:
+        return sum(minus_zeros for _, minus_zeros in self.found)
+
+
+def _zeros(numbers: Elements) -> Elements:
+    """The zeros among sorted numbers."""
+    zero = numbers.dtype.type(0)
+    return numbers[numbers.searchsorted(zero, side="left") : numbers.searchsorted(zero, side="right")]
+
+
+def _nans(key: ArrayKey, source: Elements, count: int) -> Elements:
+    """The bits of all NaNs, in order."""
+    nans = np.empty(count, bits_of(source[:0]).dtype)
+    if count:
+        from .split_kernels import gather_nans
+
+        gather_nans(source, bits_of(source), nans)
+        nans = words_of(key, nans)
+        nans.sort()
+        nans = elements_of(key, nans)
+    return nans
+
+
+def _nat_last(sorted_: npt.NDArray[np.int64]) -> None:
+    """Moves the least integers, which are NaT, to the end."""
+    nat = np.iinfo(np.int64).min
+    count = int(sorted_.searchsorted(nat, side="right"))
+    if count:
+        sorted_[: sorted_.size - count] = sorted_[count:]
+        sorted_[sorted_.size - count :] = nat
+
+
+def _copied_in_order(source: Elements, results: Elements, trend: Trend, pool: Pool) -> bool:
+    """Whether the row is in order, and so is in the results now, ascending."""
+    match trend:
+        case Trend.NEITHER:
+            return False
+        case Trend.ASCENDS:
+            copy_over(source, results, pool)
+        case Trend.DESCENDS:
+            copy_over(source, results, pool)
+            reverse_all(results, pool)
+    return True
+
+
+def _sort_parts(results: Elements, bounds: list[int], pool: Pool) -> None:
+    pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)

@@ -1,0 +1,123 @@
+"""A look at a long row before work starts: some input is sorted faster than by sorting it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from ...types.dtypes import ArrayKey
+from ...types.indices import SortOrder
+from .policy import SortPolicy
+from .pool import Pool
+from .ranks import Elements, bits_of, ordered_words
+
+
+class Trend(Enum):
+    """What a sample of a row, or all of it, does from element to element."""
+
+    ASCENDS = "ascends"
+    DESCENDS = "descends"
+    NEITHER = "neither"
+
+
+def slices(length: int, count: int) -> list[slice]:
+    """Equal parts of a row."""
+    return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
+
+
+def sample_of(source: Elements, policy: SortPolicy) -> Elements:
+    """Elements from all over a row, as they come."""
+    step = max(1, source.size // policy.sample)
+    return source[step // 2 :: step].copy()
+
+
+def in_order(source: Elements, order: SortOrder, policy: SortPolicy, pool: Pool) -> bool:
+    """Whether a row is in this order as it lies."""
+    wanted = Trend.ASCENDS if order is SortOrder.ASCENDING else Trend.DESCENDS
+    if source.dtype.kind in "Mm":
+        source = source.view(np.int64)
+        if source[0] == np.iinfo(np.int64).min:
+            return False  # NaT, which belongs at the end
+    elif source.dtype == np.float16:
+        return False  # which Numba does not compare
+    sample = sample_of(source, policy)
+    return trend_of(source, sample, pool) is wanted
+
+
+def trend_of(source: Elements, sample: Elements, pool: Pool) -> Trend:
+    """Whether a row is in order already. A NaN is in no order."""
+    if (sample[:-1] <= sample[1:]).all():
+        return Trend.ASCENDS if _everywhere(source, Trend.ASCENDS, pool) else Trend.NEITHER
+    if (sample[:-1] >= sample[1:]).all():
+        return Trend.DESCENDS if _everywhere(source, Trend.DESCENDS, pool) else Trend.NEITHER
+    return Trend.NEITHER
+
+
+def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
+    from .split_kernels import ascends, descends
+
+    holds = ascends if trend is Trend.ASCENDS else descends
+    wrong: list[int] = []  # once it has an entry, no thread looks on
+
+    def look(number: int) -> None:
+        piece = pieces[number]
+        if not wrong and not holds(source[piece.start : piece.stop + 1]):
+            wrong.append(number)
+
+    pieces = slices(source.size, 4 * pool.threads)
+    pool.run(look, len(pieces))
+    return not wrong
+
+
+def few_values(source: Elements, policy: SortPolicy, most: int) -> Elements:
+    """The bits of the different elements in a sample of a row; none if they are more."""
+    sample = sample_of(bits_of(source), policy)
+    sample.sort()
+    first = np.empty(sample.size, np.bool_)
+    first[0] = True
+    np.not_equal(sample[1:], sample[:-1], out=first[1:])
+    return sample[first] if np.count_nonzero(first) <= most else sample[:0]
+
+
+def sort_few(
+    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
+) -> bool:
+    """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
+    values = few_values(source, policy, policy.few)
+    if not values.size:
+        return False
+    from .split_kernels import count_values
+
+    words, pieces = bits_of(source), slices(source.size, 4 * pool.threads)
+    sequence = values[np.argsort(ordered_words(key, values, order))]
+    counts = np.zeros((len(pieces), values.size), np.int64)
+    others: list[int] = []
+
+    def count(number: int) -> None:
+        if not others and not count_values(words[pieces[number]], sequence, counts[number]):
+            others.append(number)
+
+    pool.run(count, len(pieces))
+    if others:
+        return False
+    fill_runs(bits_of(results), sequence, np.cumsum(counts.sum(axis=0)), pool)
+    return True
+
+
+def fill_runs(results: Elements, sequence: Elements, ends: npt.NDArray[np.int64], pool: Pool) -> None:
+    """Writes sequence[k] as far as ends[k]."""
+    from .count_kernels import fill
+
+    pieces = slices(results.size, 4 * pool.threads)
+
+    def write(number: int) -> None:
+        fill(results, sequence, ends, pieces[number].start, pieces[number].stop)
+
+    try:
+        pool.run(write, len(pieces))
+    except BaseException:
+        # The source may be overwritten by now: an interrupted caller finds all its elements.
+        fill(results, sequence, ends, 0, results.size)
+        raise

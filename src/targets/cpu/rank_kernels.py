@@ -1,0 +1,97 @@
+"""Compiled loops of the stable argsort. Only imported for long rows: it loads Numba."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Elements: TypeAlias = npt.NDArray[Any]
+U64s: TypeAlias = npt.NDArray[np.uint64]
+# Numbers by value, not in an array: loops keep them in registers.
+Recipe: TypeAlias = tuple[np.uint64, ...]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def rank(bits: Any, recipe: Recipe) -> Any:
+    """An element's place in the order, by the numbers that a recipe lists."""
+    wide = np.uint64(bits)
+    flipped = wide ^ (recipe[1] if wide & recipe[0] else recipe[2])
+    word = (flipped - recipe[3]) & recipe[4]
+    if word == recipe[5]:
+        word += recipe[6]
+    if word > recipe[7]:
+        return recipe[7] + np.uint64(1)
+    return recipe[7] - word if recipe[8] else word
+
+
+@njit(nogil=True, cache=True)
+def rank_range(bits: Elements, recipe: Recipe) -> tuple[Any, Any]:
+    """The least and the greatest rank."""
+    least, greatest = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0)
+    for index in range(bits.size):
+        word = rank(bits[index], recipe)
+        least, greatest = min(least, word), max(greatest, word)
+    return least, greatest
+
+
+@njit(nogil=True, cache=True)
+def pack(bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, first: int, packed: U64s) -> None:
+    """Words that compare as ranks do, less their lowest `shift` bits, then as places, the lowest `places` bits."""
+    for index in range(bits.size):
+        word = (rank(bits[index], recipe) - least) >> shift
+        packed[index] = word << places | np.uint64(first + index)
+
+
+@njit(nogil=True, cache=True)
+def pack_high(bits: Elements, recipe: Recipe, least: Any, places: Any, before: Any, first: int, packed: U64s) -> None:
+    """The same by the bits that lie too high for `pack`, of elements that come in another order."""
+    for index in range(packed.size):
+        word = (rank(bits[before[index]], recipe) - least) >> (np.uint64(64) - places)
+        packed[index] = word << places | np.uint64(first + index)
+
+
+@njit(nogil=True, cache=True)
+def unpack(packed: U64s, mask: Any, places: Any) -> None:
+    for index in range(packed.size):
+        places[index] = packed[index] & mask
+
+
+@njit(nogil=True, cache=True)
+def unpack_through(packed: U64s, mask: Any, before: Any, places: Any) -> None:
+    for index in range(packed.size):
+        places[index] = before[packed[index] & mask]
+
+
+@njit(nogil=True, cache=True)
+def tie(packed: U64s, index: int, places: Any) -> int:
+    """The first word from here on whose rank is not like the one before."""
+    while 0 < index < packed.size and packed[index] >> places == packed[index - 1] >> places:
+        index += 1
+    return index
+
+
+@njit(nogil=True, cache=True)
+def settle(packed: U64s, bits: Elements, recipe: Recipe, places: Any) -> bool:
+    """Sorts elements whose ranks are equal but for the bits that `pack` left out. False if that takes too long."""
+    mask = (np.uint64(1) << places) - np.uint64(1)
+    moves_left = 8 * packed.size
+    for index in range(1, packed.size):
+        word = packed[index]
+        if word >> places != packed[index - 1] >> places:
+            continue
+        own = rank(bits[word & mask], recipe)
+        place = index
+        while place > 0:
+            other = packed[place - 1]
+            if other >> places != word >> places or rank(bits[other & mask], recipe) <= own:
+                break
+            packed[place] = other
+            place -= 1
+        packed[place] = word
+        moves_left -= index - place
+        if moves_left < 0:
+            return False
+    return True

@@ -1,0 +1,61 @@
+"""Keys applied to whole arrays: what their methods do to one element, done by NumPy to the bits of many."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ...types.dtypes import ArrayKey
+from ...types.errors import UnsupportedTypeError
+from ...types.indices import SortOrder
+from ...types.keys import FloatKey, SignedKey, TimeKey, UnsignedKey
+
+# Of any dtype that is sorted here, or the unsigned integers of its bits.
+Elements: TypeAlias = npt.NDArray[Any]
+
+
+def bits_of(elements: Elements) -> Elements:
+    """The same memory as unsigned integers."""
+    return elements.view(f"u{elements.itemsize}")
+
+
+def words_of(key: ArrayKey, bits: Elements) -> Elements:
+    """`key.to_word` of each element. Words of 8 and 16 bits stay in as many."""
+    of = bits.dtype.type
+    words: Elements
+    match key:
+        case UnsignedKey():
+            words = bits
+        case SignedKey(sign=sign):
+            words = bits ^ of(sign)
+        case TimeKey():
+            words = bits - of((1 << 63) + 1)
+        case FloatKey(sign=sign, mask=mask, lowest=lowest):
+            flips = cast(Elements, np.where((bits & of(sign)).astype(np.bool_), of(mask), of(sign)))
+            words = (bits ^ flips) - of(lowest)
+        case _:
+            raise UnsupportedTypeError(f"words of a {type(key).__name__} are not known to the host")
+    return words
+
+
+def ordered_words(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
+    """Words that ascend as elements should in this order."""
+    words = words_of(key, bits)
+    return words if order is SortOrder.ASCENDING else _mirrored(key, words)
+
+
+def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
+    """The same where elements that compare equal share a word: 0.0 and -0.0, and all NaNs."""
+    words = words_of(key, bits)
+    if isinstance(key, FloatKey):
+        of = bits.dtype.type
+        words += words == of(key.zero - 1)
+        np.minimum(words, of(key.last + 1), out=words)
+    return words if order is SortOrder.ASCENDING else _mirrored(key, words)
+
+
+def _mirrored(key: ArrayKey, words: Elements) -> Elements:
+    last = words.dtype.type(key.last)
+    return np.where(words <= last, last - words, words)

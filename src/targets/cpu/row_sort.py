@@ -1,0 +1,107 @@
+"""Short rows, many at a time: NumPy's sort between two cheap turns, then what it loses put back. Never loads Numba.
+
+NumPy sorts ascending. Descending, integers are sorted inverted and floats negated. NumPy may return any zero for a
+zero and any NaN for a NaN: where there are some, their bits are written again from the source.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from ...types.dtypes import elements_of, key_for
+from ...types.indices import SortOrder
+from ..base import HostArray
+from .ranks import Elements, bits_of, ordered_words
+
+
+def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
+    """Sorts each row of a two-dimensional array, on this thread. Of integers and times, `results` may be `source`."""
+    match source.dtype.kind, source.dtype.itemsize:
+        case "f", 2:
+            _sort_halves(source.view(np.uint16), results.view(np.uint16), order)
+        case "f", _:
+            _sort_floats(source, results, order)
+        case (("M" | "m"), _):
+            _sort_times(source.view(np.int64), results.view(np.int64), order)
+        case "b", _:
+            _sort_integers(source.view(np.uint8), results.view(np.uint8), order)
+        case _:
+            _sort_integers(source, results, order)
+
+
+def _sort_integers(source: Elements, results: Elements, order: SortOrder) -> None:
+    match order:
+        case SortOrder.ASCENDING:
+            results[...] = source
+        case SortOrder.DESCENDING:
+            np.invert(source, out=results)
+    if results.itemsize == 1:
+        results.sort(axis=-1, kind="stable")  # counts, where the other kind compares
+    else:
+        results.sort(axis=-1)
+    if order is SortOrder.DESCENDING:
+        np.invert(results, out=results)
+
+
+def _sort_times(source: Elements, results: Elements, order: SortOrder) -> None:
+    """NaT, the least integer, becomes the greatest one: by counting down from it, or inverted."""
+    match order:
+        case SortOrder.ASCENDING:
+            np.subtract(source, 1, out=results)
+            results.sort(axis=-1)
+            np.add(results, 1, out=results)
+        case SortOrder.DESCENDING:
+            np.invert(source, out=results)
+            results.sort(axis=-1)
+            np.invert(results, out=results)
+
+
+def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
+    """float16 by its words, which tables hold: NumPy has vector code for 16-bit integers only."""
+    sequence, places = half_tables(order)
+    np.take(places, source, out=results, mode="clip")
+    results.sort(axis=-1)
+    results[...] = sequence[results]
+
+
+@cache
+def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
+    """The bits of all float16 in order, and the place of each in it."""
+    key = key_for(np.float16)
+    words = np.arange(1 << 16, dtype=np.uint32)
+    sequence = elements_of(key, words)
+    if order is SortOrder.DESCENDING:
+        sequence[: key.last + 1] = sequence[key.last :: -1].copy()
+    places = np.empty_like(sequence)
+    places[sequence] = words
+    return sequence, places
+
+
+def _sort_floats(source: Elements, results: Elements, order: SortOrder) -> None:
+    match order:
+        case SortOrder.ASCENDING:
+            results[...] = source
+        case SortOrder.DESCENDING:
+            np.negative(source, out=results)
+    results.sort(axis=-1)
+    if len(results) == 1:
+        row = results[0]
+        found = row.searchsorted(row.dtype.type(0))
+        zeros, nans = found < row.size and row[found] == 0, row[-1] != row[-1]
+    else:
+        zeros, nans = (results == 0).any(), np.isnan(results[:, -1]).any()
+    if order is SortOrder.DESCENDING:
+        np.negative(results, out=results)
+    if zeros:
+        _restore(source == 0, source, results == 0, results, order)
+    if nans:
+        _restore(source != source, source, results != results, results, order)
+
+
+def _restore(taken: Elements, source: Elements, given: Elements, results: Elements, order: SortOrder) -> None:
+    """Puts the bits of zeros, or of NaNs, back: each row has as many of them in the source as in the results."""
+    found = bits_of(source)[taken]
+    words = ordered_words(key_for(source.dtype), found, order)
+    bits_of(results)[given] = found[np.lexsort((words, np.nonzero(taken)[0]))]

@@ -1,0 +1,50 @@
+"""Sorting host arrays on the processor: which way suits an array's dtype, length and number of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...types.indices import SortOrder
+from ..base import HostArray
+from .counting import sort_by_counting
+from .long_sort import sort_long
+from .plan import few_values
+from .policy import SortPolicy
+from .pool import Pool, shared_pool
+from .row_sort import sort_chunk
+
+
+def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy) -> None:
+    """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
+    rows, length = source.shape
+    if length < 2 or not rows:
+        if results is not source:
+            results[...] = source
+        return
+    if source.size < policy.serial_below:
+        _sort_chunk(source, results, order)
+        return
+    pool = shared_pool()
+    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads:
+        for row in range(rows):
+            _sort_one(source[row], results[row], order, policy, pool)
+        return
+    chunk = max(1, policy.chunk // length)
+    chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
+    pool.run(lambda number: _sort_chunk(source[chunks[number]], results[chunks[number]], order), len(chunks))
+
+
+def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    if source.itemsize <= 2:
+        sort_by_counting(source, results, order, policy, pool)
+    elif source.nbytes < policy.few_bytes_from and few_values(source, policy, policy.some).size:
+        # NumPy's sort has less to do than threads have to wake.
+        _sort_chunk(source[np.newaxis], results[np.newaxis], order)
+    else:
+        sort_long(source, results, order, policy, pool)
+
+
+def _sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
+    if source.dtype.kind == "f" and np.may_share_memory(source, results):
+        source = source.copy()
+    sort_chunk(source, results, order)

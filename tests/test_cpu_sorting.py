@@ -1,0 +1,305 @@
+"""The CPU target's own ways to sort and argsort host arrays: exact to the bit, at every threshold, from any thread."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.ranks import ordered_words
+from gpusort.targets.cpu.target import CpuTarget
+from gpusort.types.dtypes import key_for
+from gpusort.types.indices import SortOrder
+from tests.reference import DTYPES, Array, sample
+
+# Every way of sorting is taken by arrays of a few thousand elements.
+SMALL = SortPolicy(
+    serial_below=1000,
+    part_bytes_from=1500 * 4,
+    few_bytes_from=2500 * 4,
+    count_bytes_from=1500,
+    count_in_pairs_from=2500,
+    count_pairs_from=1500,
+    deal_from=1500,
+    pack_singles_from=20,
+    pack_doubles_from=30,
+    sample=64,
+    few=4,
+    some=20,
+    chunk=300,
+)
+TARGET = CpuTarget(SMALL)
+LENGTHS = (0, 1, 2, 3, 19, 20, 31, 750, 999, 1000, 1499, 1500, 1501, 2499, 2500, 3001, 5003)
+SHAPES = ((0, 5), (5, 0), (3, 1), (7, 13), (400, 3), (40, 101), (2, 1600), (3, 2600), (9, 1500))
+
+
+@pytest.fixture(autouse=True, params=["2", "5", "8"], ids=lambda threads: f"{threads}-threads")
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_THREADS", str(request.param))
+
+
+# -- what is expected -------------------------------------------------------------------------------------
+
+
+def in_order(x: Array, order: SortOrder) -> Array:
+    """Each row by its key's words, bit for bit. The words themselves are tested below, element by element."""
+    bits: Array = x.view(f"u{x.itemsize}")
+    places = np.argsort(ordered_words(key_for(x.dtype), bits.copy(), order), axis=-1, kind="stable")
+    return np.take_along_axis(bits, places, axis=-1)
+
+
+def stable_places(x: Array, order: SortOrder) -> npt.NDArray[np.intp]:
+    """NumPy's; descending, its answer for the row backwards, read backwards, and what compares to nothing last."""
+    if order is SortOrder.ASCENDING:
+        return np.argsort(x, axis=-1, kind="stable")
+    backwards = x.shape[-1] - 1 - np.argsort(x[:, ::-1], axis=-1, kind="stable")[:, ::-1]
+    values = np.take_along_axis(x, backwards, axis=-1)
+    last = np.argsort(values != values, axis=-1, kind="stable")
+    return np.take_along_axis(backwards, last, axis=-1)
+
+
+def check_sort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> None:
+    expected = in_order(x, order)
+    before = x.tobytes()
+    results = np.full_like(x, 1)
+    target.sort_rows(x, results, order)
+    assert x.tobytes() == before
+    assert results.tobytes() == expected.tobytes()
+    target.sort_rows(x, x, order)
+    assert x.tobytes() == expected.tobytes()
+
+
+def check_argsort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> None:
+    before = x.tobytes()
+    places = np.full(x.shape, -1, np.intp)
+    target.argsort_rows(x, places, order)
+    assert x.tobytes() == before
+    np.testing.assert_array_equal(places, stable_places(x, order))
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_expected_order_is_the_key_s(dtype: str, order: SortOrder) -> None:
+    x = sample(dtype, 60)
+    key = key_for(x.dtype)
+    bits = x.view(f"u{x.itemsize}")
+    words = [key.to_word(key.element(int(element))) for element in bits]
+    if order is SortOrder.DESCENDING:
+        words = [key.mirrored(word) for word in words]
+    expected = sorted(range(60), key=lambda index: int(words[index]))
+    assert in_order(x[np.newaxis], order).tobytes() == bits[expected].tobytes()
+
+
+# -- every dtype, length and shape ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_every_length(dtype: str, order: SortOrder) -> None:
+    for shape in (*((1, length) for length in LENGTHS), *SHAPES):
+        check_sort(sample(dtype, shape, seed=shape[1]), order)
+        check_argsort(sample(dtype, shape, seed=shape[1]), order)
+
+
+def patterns(dtype: str, length: int) -> dict[str, Array]:
+    """Rows that a plan is made for, or may trip over."""
+    numbers = np.random.default_rng(length)
+    mixed = sample(dtype, length, seed=1)
+    ascending = np.sort(mixed)
+    values = sample(dtype, 40, seed=2)
+    rows = {
+        "ascending": ascending,
+        "descending": ascending[::-1],
+        "nearly": np.concatenate([ascending[:-2], mixed[:2]]),
+        "constant": np.repeat(mixed[:1], length),
+        "three": mixed[:3][numbers.integers(0, 3, length)],
+        "few": values[:12][numbers.integers(0, 12, length)],
+        "some": values[numbers.integers(0, 40, length)],
+        # A value that the sample does not see.
+        "all but one": np.concatenate([np.repeat(mixed[:1], length - 1), mixed[3:4]]),
+        "skewed": np.where(numbers.random(length) < 0.9, mixed[7], mixed),
+    }
+    if np.dtype(dtype).kind == "f":
+        nans = mixed[np.isnan(mixed)]
+        rows["nans"] = numbers.choice(nans, length)
+        rows["mostly nans"] = np.where(numbers.random(length) < 0.9, numbers.choice(nans, length), mixed)
+        rows["zeros"] = np.where(numbers.random(length) < 0.5, -0.0, 0.0).astype(dtype)
+        rows["ascending zeros"] = np.concatenate([rows["zeros"], np.ones_like(rows["zeros"])])
+        rows["zeros and numbers"] = np.where(numbers.random(length) < 0.3, rows["zeros"], np.abs(mixed))
+    if np.dtype(dtype).kind in "Mm":
+        rows["NaT first"] = np.sort(mixed.view("i8")).view(dtype)
+    return rows
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_patterns(dtype: str, order: SortOrder) -> None:
+    for length in (200, 1700, 5001):
+        for row in patterns(dtype, length).values():
+            check_sort(np.ascontiguousarray(row)[np.newaxis].copy(), order)
+            check_argsort(np.ascontiguousarray(row)[np.newaxis].copy(), order)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+def test_argsort_of_words_that_do_not_fit_beside_their_places(order: SortOrder) -> None:
+    numbers = np.random.default_rng(3)
+    count = 4000
+    far = np.array([1 << 62, -(1 << 62)])
+    for row in (
+        np.concatenate([numbers.integers(0, 3000, count), far]),  # ranks that differ only in bits left out
+        np.concatenate([np.arange(count)[::-1] // 3, far]),
+        np.concatenate([1 + numbers.integers(0, count, count) * 2.0**-52, [1e300, -1e300, 0.0, -0.0, np.nan]]),
+        np.concatenate([numbers.integers(0, 1 << 62, count) >> 40 << 40, far]),
+    ):
+        check_argsort(row[np.newaxis], order)
+        check_argsort(row[np.newaxis, :900].copy(), order)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(DTYPES), st.sampled_from(list(SortOrder)), st.integers(1, 4), st.integers(0, 2000), st.data())
+def test_any_bits(dtype: str, order: SortOrder, rows: int, length: int, data: st.DataObject) -> None:
+    values = np.frombuffer(data.draw(st.binary(min_size=8, max_size=128)), np.uint8)
+    bits = np.resize(values, rows * length * np.dtype(dtype).itemsize)
+    elements: Array = (bits & 1).view(bool) if dtype == "?" else bits.view(dtype)
+    x = np.random.default_rng(length).permutation(elements).reshape(rows, length)
+    check_sort(x.copy(), order)
+    check_argsort(x, order)
+
+
+# -- promises ---------------------------------------------------------------------------------------------
+
+
+def test_the_measured_policy_sorts_long_rows_too() -> None:
+    target = CpuTarget()
+    for dtype in ("u4", "f8", "u2", "i1"):
+        check_sort(sample(dtype, (1, 1 << 21)), SortOrder.DESCENDING, target)
+
+
+def test_several_python_threads_may_sort_at_once() -> None:
+    wrong: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        for dtype in ("u4", "f4", "i8", "u1"):
+            try:
+                check_sort(sample(dtype, (1, 6000), seed), SortOrder.ASCENDING)
+                check_argsort(sample(dtype, (1, 6000), seed), SortOrder.ASCENDING)
+            except BaseException as failure:
+                wrong.append(failure)
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_sorts_too() -> None:
+    x = sample("f4", (1, 6000))
+    expected = in_order(x, SortOrder.ASCENDING).tobytes()
+    check_sort(x.copy(), SortOrder.ASCENDING)  # the pool is at work here
+    child = os.fork()
+    if child == 0:
+        TARGET.sort_rows(x, x, SortOrder.ASCENDING)
+        os._exit(0 if x.tobytes() == expected else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f8", "u1", "u2"])
+def test_an_interrupted_sort_in_place_loses_no_element(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C, at whichever piece of work it strikes."""
+    from gpusort.targets.cpu.pool import Pool
+
+    whole = Pool.run
+    x = sample(dtype, (1, 6000))
+    for strike in range(40):
+        calls = 0
+
+        def run(pool: Pool, work: object, count: int, strike: int = strike) -> None:
+            def struck(piece: int) -> None:
+                nonlocal calls
+                calls += 1
+                if calls == strike:
+                    raise KeyboardInterrupt
+                assert callable(work)
+                work(piece)
+
+            whole(pool, struck, count)
+
+        monkeypatch.setattr(Pool, "run", run)
+        found = x.copy()
+        try:
+            TARGET.sort_rows(found, found, SortOrder.ASCENDING)
+        except KeyboardInterrupt:
+            assert sorted(found.view(f"u{x.itemsize}")[0].tolist()) == sorted(x.view(f"u{x.itemsize}")[0].tolist())
+        else:
+            assert found.tobytes() == in_order(x, SortOrder.ASCENDING).tobytes()
+
+
+def test_a_policy_is_plain_data() -> None:
+    assert attrs.evolve(SortPolicy(), serial_below=7).serial_below == 7
+    assert CpuTarget().policy == SortPolicy()
+
+
+# -- new processes ----------------------------------------------------------------------------------------
+
+_NEW = """
+import sys
+import numpy as np
+from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.target import CpuTarget
+from gpusort.types.indices import SortOrder
+def sort(length, policy):
+    x = np.random.default_rng(1).integers(0, 1 << 32, (1, length), dtype=np.uint32)
+    found = np.empty_like(x)
+    CpuTarget(policy).sort_rows(x, found, SortOrder.ASCENDING)
+    assert (found == np.sort(x)).all()
+"""
+
+
+def _in_a_new_process(code: str, **environment: str) -> str:
+    package = str(Path(__file__).parent.parent / "typings")
+    done = subprocess.run(
+        [sys.executable, "-c", _NEW + code],
+        env={**os.environ, "PYTHONPATH": package, **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+def test_numba_is_not_loaded_for_short_arrays() -> None:
+    code = "sort(SortPolicy().serial_below - 1, SortPolicy()); print('numba' in sys.modules)"
+    assert _in_a_new_process(code).split() == ["False"]
+
+
+_FORCED = """
+sort(4000, SortPolicy(serial_below=1000, part_bytes_from=4000))
+from gpusort.targets.cpu.split_kernels import part
+print(sum(part.stats.cache_hits.values()), "compress" in next(iter(part.inspect_asm().values())))
+"""
+
+
+@pytest.mark.parametrize("threads", ["2"], indirect=True)
+def test_a_second_process_finds_the_loops_compiled(tmp_path: Path) -> None:
+    assert _in_a_new_process(_FORCED, NUMBA_CACHE_DIR=str(tmp_path)).split()[0] == "0"
+    assert _in_a_new_process(_FORCED, NUMBA_CACHE_DIR=str(tmp_path)).split()[0] == "1"
+
+
+@pytest.mark.parametrize("threads", ["2"], indirect=True)
+def test_a_processor_without_compress_instructions_sorts_too(tmp_path: Path) -> None:
+    environment = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
+    assert _in_a_new_process(_FORCED, **environment).split() == ["0", "False"]
