@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -17,6 +16,7 @@ from .algos.reduce import reduce_rows
 from .api import checked_axis, rows_together
 from .arrays import HostArray, Operand, operand
 from .kernel.launch import Schedule
+from .quick_reduce import NumPyFunction, quick_reduce
 from .targets.base import Capability, Target, TargetInfo
 from .targets.registry import choose
 from .types.dtypes import Extreme, Words, extremes_of, key_for, native, number_for
@@ -30,7 +30,6 @@ E = TypeVar("E")
 S = TypeVar("S")
 Axes: TypeAlias = int | tuple[int, ...]
 Axis: TypeAlias = Axes | None
-NumPyFunction: TypeAlias = Callable[..., object]
 
 
 @attrs.frozen
@@ -75,7 +74,7 @@ class Reduction:
         info = self.target.info
         _require_floats(monoid, info)
         limits = info.limits
-        chosen = policy or fitting_reduction(monoid.state, length, limits.workgroup_bytes, limits.group_size)
+        chosen = policy or fitting_reduction(monoid.state, length, info)
         with self.array.working():
             view = self.array.along(self.axes)
             work = view if view.is_packed else view.pack()
@@ -164,6 +163,9 @@ def arithmetic(
     function: NumPyFunction, make: type[Sum[Any, Any]] | type[Product[Any, Any]], x: object, axis: Axis, keepdims: bool,
     target: str | Target,
 ) -> object:  # fmt: skip
+    found = quick_reduce(function, x, axis, keepdims, target)
+    if found is not None:
+        return found
     asked = Reduction.of(x, axis, keepdims, target)
     number = number_for(asked.array.dtype, "x")
     dtype = result_dtype(function, asked.array.dtype)
@@ -182,6 +184,9 @@ def arithmetic(
 def extreme(
     function: NumPyFunction, end: Extreme, x: object, axis: Axis, keepdims: bool, target: str | Target
 ) -> object:
+    found = quick_reduce(function, x, axis, keepdims, target)
+    if found is not None:
+        return found
     asked = Reduction.of(x, axis, keepdims, target)
     key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:
@@ -202,6 +207,9 @@ def place(
 ) -> object:  # fmt: skip
     if isinstance(axis, tuple):
         raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}")
+    found = quick_reduce(function, x, axis, keepdims, target)
+    if found is not None:
+        return found
     asked = Reduction.of(x, axis, keepdims, target)
     key = key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:
@@ -214,6 +222,9 @@ def truth(
     function: NumPyFunction, make: type[AnyTrue[Any, Any]] | type[AllTrue[Any, Any]], x: object, axis: Axis,
     keepdims: bool, target: str | Target,
 ) -> object:  # fmt: skip
+    found = quick_reduce(function, x, axis, keepdims, target)
+    if found is not None:
+        return found
     asked = Reduction.of(x, axis, keepdims, target)
     key = key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:

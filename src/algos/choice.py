@@ -11,7 +11,7 @@ from ..types.elements import dtype_of
 from ..types.keys import SortableKey, Word
 from ..types.params import BitonicPolicy, ReducePolicy
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of
-from .table import PAIRS, SORTS
+from .table import PAIRS, REDUCTIONS, SORTS
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
@@ -48,11 +48,15 @@ def fitting_bitonic(word: object, workgroup_bytes: int, group_size: int) -> Bito
 _ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations
 
 
-def fitting_reduction(state: object, length: int, workgroup_bytes: int, group_size: int) -> ReducePolicy:
-    """The reduction for rows of a length, to states of a type, on a target with these limits.
+def fitting_reduction(state: object, length: int, info: TargetInfo) -> ReducePolicy:
+    """The reduction for rows of a length, to states of a type, on a target.
 
-    Two sizes only: a short row would leave most of a large workgroup idle, and each size is a kernel to compile.
+    Few sizes only: a short row would leave most of a large workgroup idle, and each size is a kernel to compile.
     """
+    workgroup_bytes, group_size = info.limits.workgroup_bytes, info.limits.group_size
+    for line in REDUCTIONS:
+        if line.suits(info, length):
+            return line.policy
     wished = ReducePolicy() if length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
     held = _power_of_two(workgroup_bytes // dtype_of(state).itemsize)
     return attrs.evolve(wished, group_size=min(wished.group_size, _power_of_two(group_size), held))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from ..targets.base import Capability, TargetInfo
-from ..types.params import RadixPolicy
+from ..types.params import RadixPolicy, ReducePolicy
 from .sorts import BitonicRows, Radix, SortAlgorithm
 
 
@@ -31,6 +31,19 @@ class SortLine:
         )
 
 
+@attrs.frozen
+class ReduceLine:
+    """The same for reductions."""
+
+    target: str
+    needs: frozenset[Capability]
+    lengths: range
+    policy: ReducePolicy
+
+    def suits(self, info: TargetInfo, length: int) -> bool:
+        return info.name == self.target and self.needs <= info.capabilities and length in self.lengths
+
+
 _SWEEPS = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
 _SUBGROUPS = frozenset({Capability.SUBGROUPS})
 _ANY = range(1 << 63)
@@ -53,10 +66,17 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ONE, _sweep(16, 4, 16)),
     SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),
     SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
+    # Without progress promised, passes of three launches each; measured on the same card through Vulkan.
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 14, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 16, 32))),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
 )
 
 # The same for keys with values; bits are counted of both together.
 PAIRS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), _ANY, _ANY, _sweep(26, 8, 32)),
     SortLine("cuda", _SWEEPS, (72, 80, 96, 128), _ANY, _ANY, _sweep(16, 4, 16)),
+)
+
+REDUCTIONS: tuple[ReduceLine, ...] = (
+    ReduceLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), ReducePolicy(768, 16, 264, subgroups=True)),
 )
