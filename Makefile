@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench docs coverage clean
+.PHONY: demo test check bench compare docs coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -25,6 +25,10 @@ check: $(READY)
 
 bench: $(READY)
 	$(PYTHON) -m pytest benchmarks --benchmark-only $(ARGS)
+
+# One side-by-side run against what people use today; ARGS='--only "cpu sort"', ARGS='--json results.json'
+compare: $(READY)
+	$(PYTHON) -m benchmarks.compare $(ARGS)
 
 # The code that README.md and docs/ show is run by these tests.
 docs: $(READY)

@@ -1,0 +1,53 @@
+"""One side-by-side run against what people use today: `python -m benchmarks.compare`.
+
+The CPU target is compared with NumPy; where there is a card, the CUDA and WGSL targets with CUB, torch and a device
+copy. Everything is checked before it is timed. Ratios above 1 are in our favour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import traceback
+from pathlib import Path
+
+from benchmarks import compare_card, compare_cpu
+from benchmarks.timing import Result, machine
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    parser.add_argument("--only", default="", help="comparisons whose name contains this")
+    parser.add_argument("--largest", type=int, default=1 << 28, help="elements at most (default 2**28)")
+    parser.add_argument("--json", type=Path, help="where to write all that was found, with the machine named")
+    arguments = parser.parse_args()
+
+    found: list[Result] = []
+    failed = 0
+    chosen = list(compare_cpu.comparisons(arguments.largest))
+    if compare_card.is_here():
+        chosen += compare_card.comparisons(arguments.largest)
+    for name, compare in chosen:
+        if arguments.only not in name:
+            continue
+        try:
+            found.append(compare())
+        except Exception:
+            failed += 1
+            print(f"{name}: FAILED")
+            traceback.print_exc()
+    if arguments.json is not None:
+        content = {
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "machine": machine(),
+            "results": [result.as_json() for result in found],
+        }
+        arguments.json.write_text(json.dumps(content, indent=1) + "\n")
+    missed = [result for result in found if result.bar is not None and result.ratio < result.bar]
+    print(f"\n{len(found)} compared, {len(missed)} below their bar, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

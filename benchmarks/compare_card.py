@@ -1,0 +1,183 @@
+"""The CUDA and WGSL targets on a card against its libraries, on data that lies there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+import gpusort
+from benchmarks.timing import Result, Work, against
+from gpusort.algos.choice import fitting_reduction, fitting_sort
+from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.sorts import Placement
+from gpusort.kernel.launch import Schedule
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.types.dtypes import key_for, number_for
+from gpusort.types.indices import SortOrder
+from gpusort.types.monoids import ArgMin, Minimum, Sum
+
+Comparison = tuple[str, Callable[[], Result]]
+Array = Any  # of a library that need not be here
+_PEER_READS = "a copy's bytes"
+
+
+def is_here() -> bool:
+    return any(target.name == "cuda" for target in cast(Any, gpusort.targets)() if hasattr(target, "adapter"))
+
+
+def event_clock(work: Work, calls: int) -> float:
+    """By the card's clock."""
+    cupy: Any = import_module("cupy")
+    start, end = cupy.cuda.Event(), cupy.cuda.Event()
+    start.record()
+    for _ in range(calls):
+        work()
+    end.record()
+    end.synchronize()
+    return float(cupy.cuda.get_elapsed_time(start, end)) / 1e3 / calls
+
+
+def call_clock(work: Work, calls: int) -> float:
+    """By the host's clock, with the host's part of every call counted in, until the card is done."""
+    cupy: Any = import_module("cupy")
+    cupy.cuda.Device().synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        work()
+    cupy.cuda.Device().synchronize()
+    return (time.perf_counter() - start) / calls
+
+
+def uniform(dtype: str, count: int) -> Array:
+    cupy: Any = import_module("cupy")
+    if dtype == "f4":
+        return cupy.random.random(count, dtype=cupy.float32)
+    words = cupy.random.randint(0, 2**32, count, dtype=cupy.uint32)
+    if dtype == "u8":
+        return (words.astype("u8") << 32) | cupy.random.randint(0, 2**32, count, dtype=cupy.uint32)
+    return words.astype(dtype)
+
+
+def cub_sort(keys: Array, sorted_keys: Array, values: Array = None, moved: Array = None) -> Work:
+    """CUB's radix sort through cuda.compute, its scratch allocated once."""
+    cupy: Any = import_module("cupy")
+    compute: Any = import_module("cuda.compute")
+    arrays = {"d_in_keys": keys, "d_out_keys": sorted_keys, "d_in_values": values, "d_out_values": moved}
+    sorter = compute.make_radix_sort(**arrays, order=compute.SortOrder.ASCENDING)
+    scratch = cupy.empty(sorter(temp_storage=None, num_items=keys.size, **arrays), cupy.uint8)
+    return lambda: sorter(temp_storage=scratch, num_items=keys.size, **arrays)
+
+
+def _keys(dtype: str, count: int, bar: float | None, with_host: bool) -> Result:
+    cupy: Any = import_module("cupy")
+    x = uniform(dtype, count)
+    ours, theirs = cupy.empty_like(x), cupy.empty_like(x)
+    peer = cub_sort(x, theirs)
+    gpusort.sort(x, out=ours)
+    peer()
+    assert bool((ours == theirs).all())
+    clock, calls = (call_clock, 200) if with_host else (event_clock, 1)
+    name = f"cuda sort {dtype} {count}{', host included' if with_host else ''}"
+    return against(name, "CUB", lambda: gpusort.sort(x, out=ours), peer, bar, clock=clock, calls=calls)
+
+
+def _pairs(count: int, bar: float) -> Result:
+    cupy: Any = import_module("cupy")
+    x, values = uniform("u4", count), cupy.arange(count, dtype=cupy.uint32)
+    theirs, moved = cupy.empty_like(x), cupy.empty_like(values)
+    peer = cub_sort(x, theirs, values, moved)
+    found = cast(Any, gpusort.sort_by_key(x, values))
+    peer()
+    assert bool((found[0] == theirs).all())
+    assert bool((found[1] == moved).all())
+    del found
+    return against(
+        f"cuda pairs u4+u4 {count}", "CUB", lambda: gpusort.sort_by_key(x, values), peer, bar, clock=event_clock
+    )
+
+
+def _rows(rows: int, length: int, bar: float) -> Result:
+    cupy, torch = cast(Any, import_module("cupy")), cast(Any, import_module("torch"))
+    x = cupy.random.random((rows, length), dtype=cupy.float32)
+    tensor, out = torch.as_tensor(x, device="cuda"), cupy.empty_like(x)
+    gpusort.sort(x, out=out)
+    assert bool((cupy.asarray(torch.sort(tensor)[0]) == out).all())
+    return against(
+        f"cuda rows f4 {rows}x{length}", "torch.sort", lambda: gpusort.sort(x, out=out), lambda: torch.sort(tensor),
+        bar, clock=event_clock,
+    )  # fmt: skip
+
+
+def _reduce(function: str, count: int) -> Result:
+    """The launches alone, against the rate at which a device copy moves bytes, reading and writing."""
+    cupy: Any = import_module("cupy")
+    x = uniform("f4", count)
+    monoids: dict[str, Any] = {
+        "sum": Sum(number_for("f4")), "min": Minimum(key_for("f4")), "argmin": ArgMin(key_for("f4")),
+    }  # fmt: skip
+    monoid = monoids[function]
+    target = gpusort.target("cuda")
+    assert isinstance(target, CudaTarget)
+    policy = fitting_reduction(monoid.state, count, target.info)
+    schedule = reduce_rows(monoid, 1, count, policy)
+    plan, results = target.prepared(schedule, 0), cupy.empty(64, cupy.uint8)
+    addresses = {"data": x.data.ptr, "results": results.data.ptr}
+    given = [addresses[buffer.name] for buffer in schedule.buffers if buffer.name in addresses]
+    half = x[: count // 2]
+    copy = cupy.empty_like(half)
+    assert int(gpusort.argmin(x)) == int(x.argmin())
+    return against(
+        f"cuda {function} f4 {count}", _PEER_READS, lambda: plan.run(given), lambda: cupy.copyto(copy, half), 0.9,
+        clock=event_clock,
+    )  # fmt: skip
+
+
+def _wgsl(count: int) -> Result:
+    """What one more sort costs where several are submitted together: the data stays on the card between them."""
+    cupy: Any = import_module("cupy")
+    target, key = gpusort.target("wgsl"), key_for("u4")
+    chosen = fitting_sort(target.info, key, 1, count)
+    placement = chosen.placements(key)[0]
+    once = chosen.schedule(key, 1, count, SortOrder.ASCENDING, placement)
+    host = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32)
+    x = cupy.asarray(host)
+    peer = cub_sort(x, cupy.empty_like(x))
+    arrays = {"data": host.copy()} if placement is Placement.IN_PLACE else {"data": host, "results": host.copy()}
+    target.run(once, arrays)
+    np.testing.assert_array_equal(arrays.get("results", arrays["data"]), np.sort(host))
+    times: dict[int, float] = {}
+    for repeats in (1, 9):
+        schedule = Schedule(once.buffers, once.launches * repeats)
+        found: list[float] = []
+        for _ in range(7):
+            start = time.perf_counter()
+            target.run(schedule, arrays)
+            found.append(time.perf_counter() - start)
+        times[repeats] = sorted(found)[3]
+    peer()
+    theirs = sorted(event_clock(peer, 1) for _ in range(9))[4]
+    result = Result(f"wgsl sort u4 {count}", "CUB", (times[9] - times[1]) / 8, theirs, 0.5)
+    print(result.line(), flush=True)
+    return result
+
+
+def comparisons(largest: int) -> Iterator[Comparison]:
+    """All of them, of at most so many elements, by name."""
+    for dtype, log, bar in (
+        ("u4", 24, 1.35), ("f4", 24, 1.35), ("u4", 28, 1.35), ("f4", 28, 1.35), ("u8", 28, 1.3),
+    ):  # fmt: skip
+        if 1 << log <= largest:
+            yield f"cuda sort {dtype} {1 << log}", partial(_keys, dtype, 1 << log, bar, False)
+    for log, bar in ((16, 1.1), (20, 1.4)):
+        if 1 << log <= largest:
+            yield f"cuda sort u4 {1 << log}, host included", partial(_keys, "u4", 1 << log, bar, True)
+    yield "cuda pairs", partial(_pairs, min(largest, 1 << 28), 1.1)
+    yield "cuda rows", partial(_rows, min(largest // 1024, 65536), 1024, 4.0)
+    for function in ("sum", "min", "argmin"):
+        yield f"cuda {function}", partial(_reduce, function, min(largest, 1 << 28))
+    yield "wgsl sort u4", partial(_wgsl, min(largest, 1 << 24))

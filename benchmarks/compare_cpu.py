@@ -1,0 +1,96 @@
+"""The CPU target against NumPy, end to end: NumPy arrays in, NumPy arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import gpusort
+from benchmarks.timing import Result, against, host_clock
+
+Array = npt.NDArray[Any]
+Comparison = tuple[str, Callable[[], Result]]
+
+
+def uniform(dtype: str, count: int) -> Array:
+    rng = np.random.default_rng(count)
+    if np.dtype(dtype).kind == "f":
+        return rng.random(count).astype(dtype)
+    return rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
+
+
+def _sort(name: str, make: Callable[[], Array], kind: Any, bar: float, rounds: int) -> Result:
+    x = make()
+    np.testing.assert_array_equal(gpusort.sort(x, target="cpu"), np.sort(x))
+    peer = "np.sort" if kind is None else f"np.sort({kind})"
+    return against(name, peer, lambda: gpusort.sort(x, target="cpu"), lambda: np.sort(x, kind=kind), bar, rounds=rounds)
+
+
+def _argsort(dtype: str, count: int, kind: Any, bar: float) -> Result:
+    x = uniform(dtype, count)
+    np.testing.assert_array_equal(gpusort.argsort(x, target="cpu"), np.argsort(x, kind="stable"))
+    peer = "np.argsort" if kind is None else f"np.argsort({kind})"
+    return against(
+        f"cpu argsort {dtype} {count}", peer, lambda: gpusort.argsort(x, target="cpu"),
+        lambda: np.argsort(x, kind=kind), bar, rounds=7,
+    )  # fmt: skip
+
+
+def _reduce(function: str, dtype: str, count: int, bar: float) -> Result:
+    x = uniform(dtype, count)
+    ours, numpys = getattr(gpusort, function), getattr(np, function)
+    return against(f"cpu {function} {dtype} {count}", f"np.{function}", lambda: ours(x), lambda: numpys(x), bar)
+
+
+def _small(dtype: str, count: int) -> Result:
+    x = uniform(dtype, count)
+    return against(
+        f"cpu sort {dtype} {count}, a call", "np.sort", lambda: gpusort.sort(x), lambda: np.sort(x), None,
+        clock=host_clock, calls=500,
+    )  # fmt: skip
+
+
+def _sorted(count: int) -> Array:
+    return np.sort(uniform("u4", count))
+
+
+def _few(count: int) -> Array:
+    return np.random.default_rng(1).integers(0, 16, count, np.uint32)
+
+
+def comparisons(largest: int) -> Iterator[Comparison]:
+    """All of them, of at most so many elements, by name."""
+    bars = {"u4": (1.2, 1.5), "f4": (1.2, 1.5), "i8": (1.4, 1.5), "f8": (1.4, 1.5)}
+    for dtype, both in bars.items():
+        for count, bar in zip((1 << 20, 1 << 24), both, strict=True):
+            if count <= largest:
+                name = f"cpu sort {dtype} {count}"
+                yield name, partial(_sort, name, partial(uniform, dtype, count), None, bar, 9)
+    for dtype, bar in (("u1", 4.0), ("u2", 3.0)):
+        count = min(largest, 1 << 24)
+        name = f"cpu sort {dtype} {count}"
+        yield name, partial(_sort, name, partial(uniform, dtype, count), "stable", bar, 7)
+    shapes: tuple[tuple[str, Callable[[int], Array]], ...] = (
+        ("sorted", _sorted), ("reversed", lambda n: _sorted(n)[::-1].copy()), ("16 values", _few),
+    )  # fmt: skip
+    for shape, make in shapes:
+        for count in (1 << 20, 1 << 24):
+            if count <= largest:
+                name = f"cpu sort u4 {count}, {shape}"
+                yield name, partial(_sort, name, partial(make, count), None, 1 / 1.1, 9)
+    for dtype in ("u4", "f8"):
+        count = min(largest, 1 << 20)
+        yield f"cpu argsort {dtype} stable", partial(_argsort, dtype, count, "stable", 12.0)
+        yield f"cpu argsort {dtype}", partial(_argsort, dtype, count, None, 3.0)
+    for function in ("sum", "min", "argmin"):
+        for dtype in ("f4", "i8"):
+            for count in (1 << 20, 1 << 24):
+                if count <= largest:
+                    yield f"cpu {function} {dtype} {count}", partial(_reduce, function, dtype, count, 1.8)
+    for count in (10, 100, 1000):
+        for dtype in ("u4", "f4"):
+            yield f"cpu small {dtype} {count}", partial(_small, dtype, count)
