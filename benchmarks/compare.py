@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import re
 import traceback
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from benchmarks.timing import Result, machine
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
-    parser.add_argument("--only", default="", help="comparisons whose name contains this")
+    parser.add_argument("--only", default="", help="comparisons whose name fits this expression")
     parser.add_argument("--largest", type=int, default=1 << 28, help="elements at most (default 2**28)")
     parser.add_argument("--json", type=Path, help="where to write all that was found, with the machine named")
     arguments = parser.parse_args()
@@ -29,7 +30,7 @@ def main() -> int:
     if compare_card.is_here():
         chosen += compare_card.comparisons(arguments.largest)
     for name, compare in chosen:
-        if arguments.only not in name:
+        if not re.search(arguments.only, name):
             continue
         try:
             found.append(compare())
