@@ -51,8 +51,8 @@ _ONE = range(1, 2)
 _NARROW, _WIDE = (8, 16, 32), (64,)
 
 
-def _sweep(items: int, count_items: int, copies: int) -> Radix:
-    return Radix(RadixPolicy(8, 384, items, 32, True, 4, 1024, count_items, copies, 132), sweeps=True)
+def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> Radix:
+    return Radix(RadixPolicy(8, group_size, items, 32, True, 4, 1024, count_items, copies, 132), sweeps=True)
 
 
 # The first line that suits is taken; where none does, the bitonic network sorts.
@@ -60,9 +60,11 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SUBGROUPS, _NARROW, range(2049), _ANY, BitonicRows(items=8, most_items=64)),
     SortLine("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
     # A sweep takes one row at a time: worth it where that is the only one, or long.
+    SortLine("cuda", _SWEEPS, _NARROW, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
     SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22), _ONE, _sweep(24, 8, 32)),
     SortLine("cuda", _SWEEPS, _NARROW, range(1 << 17, 1 << 22), _ANY, _sweep(24, 8, 32)),
     SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22, 1 << 32), _ANY, _sweep(28, 8, 32)),
+    SortLine("cuda", _SWEEPS, _WIDE, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
     SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ONE, _sweep(16, 4, 16)),
     SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),
     SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
@@ -73,7 +75,9 @@ SORTS: tuple[SortLine, ...] = (
 
 # The same for keys with values; bits are counted of both together.
 PAIRS: tuple[SortLine, ...] = (
+    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), range(3 << 17), _ANY, _sweep(8, 8, 32, 256)),
     SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), _ANY, _ANY, _sweep(26, 8, 32)),
+    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), range(3 << 17), _ANY, _sweep(8, 4, 16, 256)),
     SortLine("cuda", _SWEEPS, (72, 80, 96, 128), _ANY, _ANY, _sweep(16, 4, 16)),
 )
 
