@@ -148,7 +148,7 @@ def test_a_senseless_number_of_threads_is_refused(asked: str, monkeypatch: pytes
 
 _CACHED = """
 import numpy as np
-from gpusort.targets.cpu import module
+from gpusort.targets.cpu import module as cpu_module
 from {module} import COUNT, TARGET, _count, VALUES, _expected
 assert (_count(VALUES) == _expected(VALUES)).all()
 [loaded] = cpu_module._loaded.kernels.values()

@@ -1,0 +1,53 @@
+"""The short ways for plain arrays give what the long ways give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort import quick_reduce
+from gpusort.targets.cuda.compile import company
+from tests.reference import DTYPES, assert_same_bits, sample, sorted_by_numpy
+
+FUNCTIONS = ("sum", "min", "max", "argmin", "argmax", "any", "all")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("descending", [False, True])
+def test_short_and_long_ways_to_sort(dtype: str, descending: bool) -> None:
+    for length in (0, 1, 2, 1000):
+        x = sample(dtype, length, seed=length)
+        short = gpusort.sort(x, descending=descending)
+        long = gpusort.sort(x, descending=descending, algorithm=gpusort.Bitonic())
+        assert_same_bits(short, long)
+        assert short is not x
+        np.testing.assert_array_equal(short, sorted_by_numpy(x, descending=descending))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4", "u8", "f4", "f8", "?"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_shared_reductions(function: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces small enough that there are many, the last of them short."""
+    monkeypatch.setattr(quick_reduce, "_SHARED_BYTES", 0)
+    monkeypatch.setattr(quick_reduce, "_PIECE", 64)
+    numpys: Any = getattr(np, function)
+    for length in (1, 63, 64, 65, 1000):
+        x = np.random.default_rng(length).integers(0, 2 if dtype == "?" else 9, length).astype(dtype)
+        found = quick_reduce.quick_reduce(numpys, x, None, False, "cpu")
+        assert found is None or (found == numpys(x) and np.asarray(found).dtype == np.asarray(numpys(x)).dtype)
+        assert found is not None or function == "sum"
+        if dtype.startswith("f") and length > 1:
+            x[length // 2] = np.nan
+            x[-1] = np.nan
+            np.testing.assert_array_equal(quick_reduce.quick_reduce(numpys, x, None, False, "cpu"), numpys(x))
+
+
+def test_company_on_a_multiprocessor() -> None:
+    """384 invocations: 59 registers let two workgroups in, 56 three, if memory allows."""
+    assert list(company(59, 384, 50 << 10)) == [4, 3]
+    assert list(company(56, 384, 70 << 10)) == []
+    assert list(company(80, 384, 60 << 10)) == [3]
+    assert list(company(255, 1024, 1 << 10)) == []
