@@ -92,7 +92,7 @@ def _argsort_rows(data: Operand, places: Operand, key: ArrayKey, order: SortOrde
         found = cast("np.ndarray[Any, np.dtype[np.intp]]", places.rows(0, rows, length, np.dtype(np.intp)))
         target.argsort_rows(cast(HostArray, flat).reshape(shape), found.reshape(shape), order)
         return
-    sweeping = fitting_pairs(target.info, key, length, 4)
+    sweeping = fitting_pairs(target.info, key, rows, length, 4)
     itemsize = data.dtype.itemsize
     together = 1 if sweeping is not None else _rows_together(length, itemsize, target)
     element = dtype_of(key.element)
@@ -172,7 +172,7 @@ def sort_by_key(
     chosen, length = choose(target, source.memory), source.shape[0]
     order = _order(descending)
     value = _VALUES.get(beside.dtype.itemsize)
-    sweeping = None if value is None else fitting_pairs(chosen.info, key, length, beside.dtype.itemsize)
+    sweeping = None if value is None else fitting_pairs(chosen.info, key, 1, length, beside.dtype.itemsize)
     if sweeping is None:
         ordering = _places(source, 0, key, order, chosen)
         return source.taken(ordering).owner, beside.taken(ordering).owner

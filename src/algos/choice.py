@@ -25,10 +25,10 @@ def fitting_sort(info: TargetInfo, key: SortableKey[E, W], rows: int, length: in
     return fitting_bitonic(key.word, info.limits.workgroup_bytes, info.limits.group_size)
 
 
-def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], length: int, value_bytes: int) -> Radix | None:
+def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int) -> Radix | None:
     """The radix sort that takes values of a size along, for a row of a length; None where a target has none."""
     for line in PAIRS:
-        if line.suits(info, bits_of(key) + 8 * value_bytes, 1, length) and isinstance(line.algorithm, Radix):
+        if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length) and isinstance(line.algorithm, Radix):
             return line.algorithm
     return None
 

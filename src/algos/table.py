@@ -75,10 +75,12 @@ SORTS: tuple[SortLine, ...] = (
 
 # The same for keys with values; bits are counted of both together.
 PAIRS: tuple[SortLine, ...] = (
-    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), range(3 << 17), _ANY, _sweep(8, 8, 32, 256)),
-    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), _ANY, _ANY, _sweep(26, 8, 32)),
-    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), range(3 << 17), _ANY, _sweep(8, 4, 16, 256)),
-    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), _ANY, _ANY, _sweep(16, 4, 16)),
+    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
+    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), _ANY, _ONE, _sweep(26, 8, 32)),
+    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), range(1 << 17, 1 << 32), _ANY, _sweep(26, 8, 32)),
+    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
+    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), _ANY, _ONE, _sweep(16, 4, 16)),
+    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),
 )
 
 REDUCTIONS: tuple[ReduceLine, ...] = (
