@@ -116,7 +116,8 @@ _BINARY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "shift_left": lambda a, amount: ops.apply(ops.SHL, a, amount)[()],
     "shift_right": lambda a, amount: ops.apply(ops.SHR, a, amount)[()],
 }
-_TERNARY: dict[str, Callable[[Scalar, Scalar, Scalar], Scalar]] = {
+_TERNARY: dict[str, Callable[[Scalar, Scalar, Any], Scalar]] = {
+    "byte": lambda word, place, form: u4((int(word) >> (8 * int(place))) & 255),
     "choose": lambda condition, a, b: a if condition else b,
 }
 _SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
@@ -160,38 +161,44 @@ class Invocation:
                 self._group.shared[place] = self._local_array(length, kind)
             return self._group.shared[place]
 
-    def _update(self, memory: Memory, index: Scalar, change: Callable[[Scalar], Scalar]) -> Scalar:
+    def load_workgroup(self, memory: Memory, start: Scalar, index: Scalar) -> Scalar:
+        return memory[u4(start + index)]
+
+    def store_workgroup(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> None:
+        memory[u4(start + index)] = value
+
+    def _update(self, memory: Memory, place: Scalar, change: Callable[[Scalar], Scalar]) -> Scalar:
         with _ATOMICS:
-            old = memory[index]
-            memory[index] = u4(change(old))
+            old = memory[u4(place)]
+            memory[u4(place)] = u4(change(old))
             return old
 
-    def atomic_add(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
-        return self._update(memory, index, lambda old: old + value)
+    def atomic_add(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, start + index, lambda old: old + value)
 
-    def atomic_min(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
-        return self._update(memory, index, lambda old: min(old, value))
+    def atomic_min(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, start + index, lambda old: min(old, value))
 
-    def atomic_max(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
-        return self._update(memory, index, lambda old: max(old, value))
+    def atomic_max(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, start + index, lambda old: max(old, value))
 
-    def atomic_and(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
-        return self._update(memory, index, lambda old: old & value)
+    def atomic_and(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, start + index, lambda old: old & value)
 
-    def atomic_or(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
-        return self._update(memory, index, lambda old: old | value)
+    def atomic_or(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, start + index, lambda old: old | value)
 
-    def atomic_xor(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
-        return self._update(memory, index, lambda old: old ^ value)
+    def atomic_xor(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, start + index, lambda old: old ^ value)
 
-    def atomic_exchange(self, memory: Memory, index: Scalar, value: Scalar) -> Scalar:
-        return self._update(memory, index, lambda _: value)
+    def atomic_exchange(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> Scalar:
+        return self._update(memory, start + index, lambda _: value)
 
-    def atomic_load(self, memory: Memory, index: Scalar) -> Scalar:
-        return self._update(memory, index, lambda old: old)
+    def atomic_load(self, memory: Memory, start: Scalar, index: Scalar) -> Scalar:
+        return self._update(memory, start + index, lambda old: old)
 
-    def atomic_store(self, memory: Memory, index: Scalar, value: Scalar) -> None:
-        self._update(memory, index, lambda _: value)
+    def atomic_store(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> None:
+        self._update(memory, start + index, lambda _: value)
 
     # -- lanes --------------------------------------------------------------------------------------------
 
@@ -212,12 +219,13 @@ class Invocation:
         assert int(value) < 1 << bits, "the value fits the bits it was promised to"
         return self.match(mask, value)
 
-    def take_in_order(self, mask: Scalar, counters: Any, index: Scalar, digit: Scalar, bits: int) -> Scalar:
+    def take_in_order(self, mask: Scalar, counters: Memory, first: Scalar, digit: Scalar, bits: int) -> Scalar:
+        assert int(digit) < 1 << bits, "the digit fits the bits it was promised to"
         alike = [lane for lane, other in enumerate(self._seen(mask, digit)) if other == digit]
-        before = counters[index]
+        before = self.load_workgroup(counters, first, digit)
         self._seen(mask, digit)
         if alike[-1] == self._lane:
-            counters[index] = u4(before + u4(len(alike)))
+            self.store_workgroup(counters, first, digit, u4(before + u4(len(alike))))
         self._seen(mask, digit)
         return u4(before + u4(alike.index(self._lane)))
 

@@ -58,7 +58,7 @@ def test_workgroup_memory_beyond_48_kilobytes_is_asked_for_at_the_launch() -> No
     assert "tile = cuda.shared.array(48, u8)" in small.source
     assert large.dynamic_bytes == 56000 + 48
     assert "tile = cuda.shared.array(0, u8)" in large.source
-    assert "more[u4(local_id + u4(56000))]" in large.source
+    assert "store_workgroup(more, u4(56000), local_id, u1(flags_at))" in large.source
     assert ".extern .shared" in cuda_compile.compile_ptx(program_of(memories_case(7000)[0]))
 
 

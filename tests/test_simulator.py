@@ -22,7 +22,7 @@ from gpusort.types.errors import (
     OutOfBoundsError,
     UninitializedReadError,
 )
-from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.intrinsics import dynamic_range, exact_sum
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U32
@@ -263,6 +263,11 @@ def divide(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
     out[cx.global_id] = cx.global_id // data[cx.global_id]
 
 
+@kernel
+def reach(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
+    out[cx.global_id] = data[exact_sum(cx.global_id, 0 - data[cx.global_id])]
+
+
 def run_two(subject: Kernel[[Storage[U32], Storage[U32]]], role: Role = Role.INPUT) -> None:
     data, out = words("data", role), words("out", Role.OUTPUT)
     arrays = {"data": np.arange(N, dtype=np.uint32), "out": np.zeros(N, np.uint32)}
@@ -330,6 +335,12 @@ def test_division_by_zero() -> None:
     expected = rf"^{place(divide, 'out[')}: division by zero in invocation \(group 0, local 0\)\n"
     with pytest.raises(ZeroDivisionError, match=expected):
         run_two(divide)
+
+
+def test_an_exact_sum_that_does_not_fit() -> None:
+    expected = rf"^{place(reach, 'out[')}: an exact_sum does not fit 32 bits in invocation \(group 0, local 1\) and"
+    with pytest.raises(OverflowError, match=expected):
+        run_two(reach)
 
 
 def test_limits_are_kept() -> None:

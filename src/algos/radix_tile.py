@@ -14,7 +14,7 @@ import attrs
 from ..types.digits import Digit, DigitPlace, Lanes
 from ..types.idioms import idiom
 from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range
+from ..types.intrinsics import dynamic_range, exact_sum
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
@@ -42,9 +42,9 @@ class Strand:
             return cls(cx.subgroup_id, cx.lane, cx.subgroup_size)
         return cls(cx.local_id // policy.strand, cx.local_id % policy.strand, U32(policy.strand))
 
-    def element(self, tile: U32, row: U32, policy: RadixPolicy) -> U32:
-        """Where in the array my element of a row lies: strands lie one behind the other, rows within them too."""
-        return tile * policy.tile + (self.index * policy.items + row) * self.width + self.lane
+    def first_element(self, tile: U32, policy: RadixPolicy) -> U32:
+        """Where in the array my element of row 0 lies: strands lie one behind the other, rows within them too."""
+        return tile * policy.tile + self.index * policy.items * self.width + self.lane
 
     def counter(self, digit: Digit, policy: RadixPolicy) -> U32:
         return self.index * policy.radix + digit.value
@@ -55,12 +55,13 @@ def load_tile(
     params: RadixParams, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Reads the strand's words. Beyond the end stand greatest words: they rank last, so what is there comes first."""
+    first = strand.first_element(tile, policy)
     if (tile + 1) * policy.tile <= params.num_elements:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            words[row] = to_ordered(source, data[strand.element(tile, row, policy)], order)
+            words[row] = to_ordered(source, data[exact_sum(first, row * strand.width)], order)
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            element = strand.element(tile, row, policy)
+            element = first + row * strand.width
             words[row] = to_ordered(source, data[element], order) if element < params.num_elements else source.greatest
 
 
@@ -74,7 +75,7 @@ def count_strands(
 ) -> None:
     """Counts the digits of every strand."""
     for row in dynamic_range(U32(0), U32(policy.items)):
-        counters.atomic_add(strand.counter(place.digit_of(words[row]), policy), U32(1))
+        counters.atomic_add(strand.index * policy.radix + place.digit_of(words[row]).value, U32(1))
     cx.barrier()
 
 

@@ -15,7 +15,7 @@ from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..types.digits import DigitPlace
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range
+from ..types.intrinsics import dynamic_range, exact_sum
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, UnsignedKey
 from ..types.memory import Registers, Storage, Workgroup
@@ -79,8 +79,9 @@ def sweep_pairs(
             tile[places[row]] = mine[row]
         if plan.reads_data():
             if mode.counts_places:
+                start = strand.first_element(index, policy)
                 for row in dynamic_range(U32(0), U32(policy.items)):
-                    beside[places[row]] = mode.value(strand.element(index, row, policy))
+                    beside[places[row]] = mode.value(start + row * strand.width)
             else:
                 place_values(values, index, strand, places, beside, params, policy)
         elif plan.goes_into_words():
@@ -112,12 +113,13 @@ def place_values(
     params: RadixParams, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Reads the tile's values, and puts them where their keys are."""
+    start = strand.first_element(index, policy)
     if (index + 1) * policy.tile <= params.num_elements:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            beside[places[row]] = values[strand.element(index, row, policy)]
+            beside[places[row]] = values[exact_sum(start, row * strand.width)]
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            element = strand.element(index, row, policy)
+            element = start + row * strand.width
             if element < params.num_elements:
                 beside[places[row]] = values[element]
 

@@ -14,7 +14,7 @@ from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Launch, Role
 from ..types.digits import DigitPlace
 from ..types.indices import SortOrder
-from ..types.intrinsics import count_ones, dynamic_range
+from ..types.intrinsics import count_ones, dynamic_range, exact_sum
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
@@ -95,15 +95,15 @@ def sweep_histograms(
     block = cx.group_size * policy.count_items
     words: Registers[W] = Registers(key.word, policy.count_items)
     for start in dynamic_range(cx.group_id * block, params.num_elements, cx.num_groups * block):
-        for i in dynamic_range(U32(0), U32(policy.count_items)):
-            index = start + i * cx.group_size + cx.local_id
-            if index < params.num_elements:
-                words[i] = to_ordered(key, data[index], order)
-        for i in dynamic_range(U32(0), U32(policy.count_items)):
-            if start + i * cx.group_size + cx.local_id < params.num_elements:
-                for number in range(passes):
-                    digit = DigitPlace(U32(number), policy.digit_bits).digit_of(words[i])
-                    counters.atomic_add((digit.value + number * policy.radix) * policy.copies + mine, U32(1))
+        first = start + cx.local_id
+        if start + block <= params.num_elements:
+            for i in dynamic_range(U32(0), U32(policy.count_items)):
+                words[i] = to_ordered(key, data[exact_sum(first, i * cx.group_size)], order)
+            for i in dynamic_range(U32(0), U32(policy.count_items)):
+                count_digits(words[i], counters, mine, passes, policy)
+        else:
+            for i in dynamic_range(first, params.num_elements, cx.group_size):
+                count_digits(to_ordered(key, data[i], order), counters, mine, passes, policy)
     cx.barrier()
     for cell in dynamic_range(cx.local_id, U32(cells), cx.group_size):
         total = U32(0)
@@ -111,6 +111,13 @@ def sweep_histograms(
             total += counters[cell * policy.copies + (cell + j) % policy.copies]
         if total > 0:
             state.atomic_add(first_cell + cell, total)
+
+
+def count_digits(word: W, counters: Workgroup[U32], copy: U32, passes: int, policy: RadixPolicy) -> None:
+    """Counts one word's digits, each in its pass's histogram."""
+    for number in range(passes):
+        digit = DigitPlace(U32(number), policy.digit_bits).digit_of(word)
+        counters.atomic_add(copy + (digit.value + number * policy.radix) * policy.copies, U32(1))
 
 
 @kernel

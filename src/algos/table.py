@@ -63,7 +63,7 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _NARROW, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
     SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22), _ONE, _sweep(24, 8, 32)),
     SortLine("cuda", _SWEEPS, _NARROW, range(1 << 17, 1 << 22), _ANY, _sweep(24, 8, 32)),
-    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22, 1 << 32), _ANY, _sweep(28, 8, 32)),
+    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22, 1 << 32), _ANY, _sweep(28, 16, 32)),
     SortLine("cuda", _SWEEPS, _WIDE, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
     SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ONE, _sweep(16, 4, 16)),
     SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),

@@ -15,8 +15,9 @@ from .span import KernelError, Span
 
 # An operand that changes nothing: (operation, which side, value). Floats stay out: -0.0 + 0 is not -0.0.
 _NEUTRAL = {
-    (ops.ADD, 0): 0, (ops.ADD, 1): 0, (ops.SUB, 1): 0, (ops.MUL, 0): 1, (ops.MUL, 1): 1, (ops.OR, 0): 0,
-    (ops.OR, 1): 0, (ops.XOR, 0): 0, (ops.XOR, 1): 0, (ops.SHL, 1): 0, (ops.SHR, 1): 0, (ops.FLOORDIV, 1): 1,
+    (ops.ADD, 0): 0, (ops.ADD, 1): 0, (ops.EXACT_SUM, 0): 0, (ops.EXACT_SUM, 1): 0, (ops.SUB, 1): 0, (ops.MUL, 0): 1,
+    (ops.MUL, 1): 1, (ops.OR, 0): 0, (ops.OR, 1): 0, (ops.XOR, 0): 0, (ops.XOR, 1): 0, (ops.SHL, 1): 0,
+    (ops.SHR, 1): 0, (ops.FLOORDIV, 1): 1,
 }  # fmt: skip
 
 
@@ -44,11 +45,13 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
 
 
 def may_fail(value: object) -> bool:
-    """Whether computing a value divides by what may be zero: then it is computed only where Python would do so."""
+    """Whether computing a value divides by what may be zero, or has a sum that must fit: then it is computed only
+    where Python would do so.
+    """
     if not isinstance(value, ir.Apply):
         return False
     divides = value.op in (ops.FLOORDIV, ops.MOD) and not isinstance(value.operands[1], ir.Const)
-    return divides or any(may_fail(operand) for operand in value.operands)
+    return divides or value.op is ops.EXACT_SUM or any(may_fail(operand) for operand in value.operands)
 
 
 def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expression:

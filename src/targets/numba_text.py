@@ -97,6 +97,7 @@ def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
 # trailing_zeros), replaces what it has a better form for, and defines `bits_u4`, … in its modules.
 OPERATIONS: Mapping[str, Row] = {
     "add": _wrapped("{0} + {1}"),
+    "exact_sum": _wrapped("{0} + {1}"),
     "sub": _wrapped("{0} - {1}"),
     "mul": _wrapped("{0} * {1}"),
     "div": _wrapped("{0} / {1}"),

@@ -18,6 +18,7 @@ F = TypeVar("F", bound=Float)
 S = TypeVar("S", bound=Scalar)
 
 OPERATIONS: dict[object, ops.Op] = {}
+_LARGEST = (1 << 32) - 1
 
 
 def operation(op: ops.Op) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -40,6 +41,14 @@ def minimum(a: N, b: N) -> N:
 def maximum(a: N, b: N) -> N:
     """The greater of two integers."""
     return a if a > b else b
+
+
+@operation(ops.EXACT_SUM)
+def exact_sum(a: U32, b: U32) -> U32:
+    """The sum of two numbers that is known to fit 32 bits: an index so made may be added up in the address itself."""
+    if int(a) + int(b) > _LARGEST:
+        raise OverflowError(f"exact_sum: {a!r} + {b!r} does not fit 32 bits")
+    return a + b
 
 
 @operation(ops.SELECT)

@@ -153,11 +153,11 @@ class _Values:
             case ir.Read():
                 value = self._defined.get(expression.variable)
                 return None if value is None else self._slope(value)
-            case ir.Apply() if expression.op in (ops.ADD, ops.SUB):
+            case ir.Apply() if expression.op in (ops.ADD, ops.EXACT_SUM, ops.SUB):
                 a, b = (self._slope(operand) for operand in expression.operands)
                 if a is None or b is None:
                     return None
-                return a + b if expression.op is ops.ADD else a - b
+                return a - b if expression.op is ops.SUB else a + b
             case _:
                 return None
 

@@ -9,69 +9,83 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 from .lower import I32, I64, Lowering
+from .workgroup import shared_element
 
 if TYPE_CHECKING:
     from numba.core.typing import Signature
     from numba.extending import CodegenContext, TypingContext
 
-_GLOBAL, _SHARED = 1, 3  # how LLVM numbers a card's address spaces
+_GLOBAL = 1  # how LLVM numbers the card's address space
 
 
 def element_address(
     context: CodegenContext, builder: ir.IRBuilder, memory: types.Type, args: tuple[ir.Value, ...]
 ) -> ir.Value:
-    """Where an element lies. The first operands are the memory and the index."""
-    base = args[0]
+    """Where an element lies. The first operands are the memory and both parts of the index."""
     if isinstance(memory, types.Array):
-        base = context.make_array(memory)(context, builder, value=base).data
-    return builder.gep(base, [builder.zext(args[1], I64)])
+        return shared_element(context, builder, memory, args)
+    return builder.gep(args[0], [builder.zext(builder.add(args[1], args[2]), I64)])
 
 
 def _update(operation: Literal["add", "umin", "umax", "and", "or", "xor", "xchg"], memory: types.Type) -> Lowering:
     def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.atomic_rmw(operation, element_address(context, builder, memory, args), args[2], "monotonic")
+        return builder.atomic_rmw(operation, element_address(context, builder, memory, args), args[3], "monotonic")
 
-    return types.uint32(memory, types.uint32, types.uint32), emit
+    return types.uint32(memory, types.uint32, types.uint32, types.uint32), emit
 
 
 @intrinsic
-def atomic_add(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_add(
+    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Adds to an element; returns what it was."""
     return _update("add", memory)
 
 
 @intrinsic
-def atomic_min(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_min(
+    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Lowers an element to at most the value; returns what it was."""
     return _update("umin", memory)
 
 
 @intrinsic
-def atomic_max(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_max(
+    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Raises an element to at least the value; returns what it was."""
     return _update("umax", memory)
 
 
 @intrinsic
-def atomic_and(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_and(
+    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Clears bits of an element; returns what it was."""
     return _update("and", memory)
 
 
 @intrinsic
-def atomic_or(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_or(
+    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Sets bits of an element; returns what it was."""
     return _update("or", memory)
 
 
 @intrinsic
-def atomic_xor(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_xor(
+    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Flips bits of an element; returns what it was."""
     return _update("xor", memory)
 
 
 @intrinsic
-def atomic_exchange(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_exchange(
+    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Replaces an element; returns what it was."""
     return _update("xchg", memory)
 
@@ -87,12 +101,11 @@ def _suffix(memory: types.Type) -> str:
 
 def in_its_space(builder: ir.IRBuilder, memory: types.Type, address: ir.Value) -> ir.Value:
     """The address as an instruction that names its memory wants it."""
-    space = _SHARED if isinstance(memory, types.Array) else _GLOBAL
-    return builder.addrspacecast(address, ir.PointerType(I32, space))
+    return address if isinstance(memory, types.Array) else builder.addrspacecast(address, ir.PointerType(I32, _GLOBAL))
 
 
 @intrinsic
-def atomic_load(typing: TypingContext, memory: types.Type, index: types.Type) -> Lowering:
+def atomic_load(typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type) -> Lowering:
     """Reads an element anew each time."""
 
     def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
@@ -101,18 +114,20 @@ def atomic_load(typing: TypingContext, memory: types.Type, index: types.Type) ->
         load = ir.InlineAsm(ir.FunctionType(I32, [address.type]), instruction, "=r,l,~{memory}", side_effect=True)
         return builder.call(load, [address])
 
-    return types.uint32(memory, types.uint32), emit
+    return types.uint32(memory, types.uint32, types.uint32), emit
 
 
 @intrinsic
-def atomic_store(typing: TypingContext, memory: types.Type, index: types.Type, value: types.Type) -> Lowering:
+def atomic_store(
+    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
+) -> Lowering:
     """Writes an element for all to see."""
 
     def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
         address = in_its_space(builder, memory, element_address(context, builder, memory, args))
         kind = ir.FunctionType(ir.VoidType(), [address.type, I32])
         store = ir.InlineAsm(kind, f"st.{_suffix(memory)} [$0], $1;", "l,r,~{memory}", side_effect=True)
-        builder.call(store, [address, args[2]])
+        builder.call(store, [address, args[3]])
         return context.get_dummy_value()
 
-    return types.void(memory, types.uint32, types.uint32), emit
+    return types.void(memory, types.uint32, types.uint32, types.uint32), emit

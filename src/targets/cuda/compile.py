@@ -38,7 +38,7 @@ INSTALL = 'pip install "gpusort[cuda]"'
 _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
-_LOWERING = ("lower.py", "ops.py", "atomics.py", "lanes.py", "idioms.py", "compile.py")
+_LOWERING = ("lower.py", "ops.py", "atomics.py", "lanes.py", "idioms.py", "workgroup.py", "compile.py")
 _COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 

@@ -8,9 +8,9 @@ from llvmlite import ir
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
-from .atomics import element_address, in_its_space
 from .lanes import lanes_alike
 from .lower import I32, Lowering, constant
+from .workgroup import shared_element
 
 if TYPE_CHECKING:
     from numba.core.typing import Signature
@@ -33,17 +33,18 @@ sub.u32 $0, upto, 1; }"""
 
 @intrinsic
 def take_in_order(
-    typing: TypingContext, mask: types.Type, counters: types.Type, index: types.Type, digit: types.Type,
+    typing: TypingContext, mask: types.Type, counters: types.Type, first: types.Type, digit: types.Type,
     bits: types.Type,
 ) -> Lowering | None:  # fmt: skip
-    """Counts a lane at an index, where the lanes of one digit have one index; gives the count before it."""
+    """Counts a lane at its digit's counter, of which `first` is that of digit 0; gives the count before it."""
     if not isinstance(bits, types.IntegerLiteral) or not isinstance(counters, types.Array):
         return None
     count = int(bits.literal_value)
 
     def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
         mask, digit = args[0], args[3]
-        address = in_its_space(builder, counters, element_address(context, builder, counters, args[1:]))
+        assert isinstance(counters, types.Array)
+        address = shared_element(context, builder, counters, args[1:])
         lane = builder.call(ir.InlineAsm(ir.FunctionType(I32, []), "mov.u32 $0, %laneid;", "=r"), [])
         upto = builder.sub(builder.shl(constant(2), lane), constant(1))
         alike = lanes_alike(builder, mask, digit, count)

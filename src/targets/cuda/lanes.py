@@ -6,6 +6,7 @@ lack some, and naming a lane that is not there would wait for it forever.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -63,12 +64,18 @@ def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Va
     return builder.call(assembly, [value, bit, mask])
 
 
+def _all_three(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+    """What the assembler does not make of two instructions on its own."""
+    assembly = ir.InlineAsm(ir.FunctionType(I32, [I32, I32, I32]), "lop3.b32 $0, $1, $2, $3, 0x80;", "=r,r,r,r")
+    return builder.call(assembly, [a, b, c])
+
+
 def lanes_alike(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bits: int) -> ir.Value:
-    """The lanes with my value, for values known to fit so many bits."""
-    alike = mask
-    for bit in range(bits):
-        alike = builder.and_(alike, _same_bit(builder, mask, value, constant(1 << bit)))
-    return alike
+    """The lanes with my value, for values known to fit so many bits. Three masks are joined at a time."""
+    masks = [_same_bit(builder, mask, value, constant(1 << bit)) for bit in range(bits)]
+    while len(masks) > 2:
+        masks = [*masks[3:], _all_three(builder, *masks[:3])]
+    return functools.reduce(builder.and_, masks) if masks else mask
 
 
 @intrinsic

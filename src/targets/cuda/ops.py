@@ -56,16 +56,22 @@ def shift_right(typing: TypingContext, a: types.Integer, amount: types.Type) -> 
     return a(a, types.uint32), plainly(emit)
 
 
+_PRMT = "prmt.b32 $0, $1, 0, $2;"  # selects a byte of the word, or of the zero behind it
+_REST_ZERO = (0x4440, 0x5550)  # two ways to say that the upper bytes are of the zero
+
+
 @intrinsic
-def byte(typing: TypingContext, word: types.Type, place: types.Type) -> Lowering | None:
-    """One byte of a word, the lowest at place 0, by an instruction of its own."""
-    text = "prmt.b32 $0, $1, 0, $2;"  # selects one byte, and three of the zero
-    assembly = ir.InlineAsm(ir.FunctionType(I32, [I32, I32]), text, "=r,r,r", side_effect=True)
+def byte(typing: TypingContext, word: types.Type, place: types.Type, form: types.Type) -> Lowering | None:
+    """One byte of a word, the lowest at place 0, by an instruction of its own, in one of two forms."""
+    if not isinstance(form, types.IntegerLiteral):
+        return None
+    rest = ir.Constant(I32, _REST_ZERO[int(form.literal_value)])
+    assembly = ir.InlineAsm(ir.FunctionType(I32, [I32, I32]), _PRMT, "=r,r,r", side_effect=True)
 
     def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.call(assembly, [args[0], builder.or_(args[1], ir.Constant(I32, 0x4440))])
+        return builder.call(assembly, [args[0], builder.or_(args[1], rest)])
 
-    return types.uint32(types.uint32, types.uint32), plainly(emit)
+    return types.uint32(types.uint32, types.uint32, form), plainly(emit)
 
 
 def _extreme(a: types.Integer, comparison: Literal["<", ">"]) -> Lowering:

@@ -26,6 +26,7 @@ INTRINSICS: Mapping[str, Sequence[str]] = {
         "leading_zeros", "maximum", "minimum", "multiply_rounded", "remainder", "shift_left", "shift_right",
         "trailing_zeros",
     ),
+    "workgroup": ("load_workgroup", "store_workgroup"),
 }  # fmt: skip
 
 

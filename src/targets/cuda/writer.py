@@ -122,15 +122,16 @@ class BodyWriter:
         The assembler would keep what it computed from each of many bytes before a barrier for use after it, and run
         out of registers; the same byte in another form it computes again.
         """
-        byte = byte_of(node) if self._barriers % 2 else None
+        byte = byte_of(node)
         if byte is None:
             return render_operation("cuda", CUDA_OPERATIONS, node, operands)
         source, place = byte
         word, number = self._text(source), self._text(place)
+        form = self._barriers % 2
         if source.type is Type.U32:
-            return f"byte({word}, {number})"
+            return f"byte({word}, {number}, {form})"
         half = f"choose({number} < u4(4), u4({word}), u4({word} >> u8(32)))"
-        return f"u8(byte({half}, u4({number} & u4(3))))"
+        return f"u8(byte({half}, u4({number} & u4(3)), {form}))"
 
     def _is_half_empty(self, operand: ir.Expression) -> bool:
         """Masks of lanes are 64 bits wide to the kernel; here their upper half is empty, and costs nothing."""
@@ -141,9 +142,13 @@ class BodyWriter:
     def _text(self, expression: ir.Expression) -> str:
         return self._expressions.text(expression)
 
-    def _index(self, memory: ir.Memory, index: ir.Expression) -> str:
-        offset = self._offsets.get(memory, 0)
-        return f"u4({self._text(index)} + u4({offset}))" if offset else self._text(index)
+    def _place(self, memory: ir.Memory, index: ir.Expression) -> list[str]:
+        """A memory, and an element's index in two parts: of a sum, both."""
+        offset, first, second = self._offsets.get(memory, 0), "", self._text(index)
+        if isinstance(index, ir.Apply) and index.op is ops.ADD:
+            first, second = map(self._text, index.operands)
+        start = f"u4({first} + u4({offset}))" if first and offset else first or f"u4({offset})"
+        return [self.memory(memory), start, second]
 
     def _block(self, block: ir.Block) -> None:
         if not block:
@@ -157,13 +162,9 @@ class BodyWriter:
             case ir.Assign():
                 add(f"{self.variable(statement.variable)} = {self._text(statement.value)}")
             case ir.Load():
-                place = f"{self.memory(statement.memory)}[{self._index(statement.memory, statement.index)}]"
-                value = f"{place} != u1(0)" if statement.memory.type is Type.BOOL else place
-                add(f"{self.variable(statement.variable)} = {value}")
+                self._load(statement)
             case ir.Store():
-                place = f"{self.memory(statement.memory)}[{self._index(statement.memory, statement.index)}]"
-                value = self._text(statement.value)
-                add(f"{place} = u1({value})" if statement.memory.type is Type.BOOL else f"{place} = {value}")
+                self._store(statement)
             case ir.Atomic():
                 self._atomic(statement)
             case ir.Subgroup():
@@ -187,6 +188,31 @@ class BodyWriter:
                 add("break")
             case _:
                 assert_never(statement)
+
+    def _load(self, statement: ir.Load) -> None:
+        if statement.memory.space is ir.Space.WORKGROUP:
+            value = f"load_workgroup({', '.join(self._place(statement.memory, statement.index))})"
+        else:
+            value = self._element(statement.memory, statement.index)
+        if statement.memory.type is Type.BOOL:
+            value = f"{value} != u1(0)"
+        self._lines.add(f"{self.variable(statement.variable)} = {value}")
+
+    def _store(self, statement: ir.Store) -> None:
+        value = self._text(statement.value)
+        if statement.memory.type is Type.BOOL:
+            value = f"u1({value})"
+        if statement.memory.space is ir.Space.WORKGROUP:
+            self._lines.add(f"store_workgroup({', '.join(self._place(statement.memory, statement.index))}, {value})")
+        else:
+            self._lines.add(f"{self._element(statement.memory, statement.index)} = {value}")
+
+    def _element(self, memory: ir.Memory, index: ir.Expression) -> str:
+        """An element of storage or registers. Parts of an exact sum are added up in the address, which is wider."""
+        if isinstance(index, ir.Apply) and index.op is ops.EXACT_SUM:
+            parts = " + ".join(f"u8({self._text(part)})" for part in index.operands)
+            return f"{self.memory(memory)}[{parts}]"
+        return f"{self.memory(memory)}[{self._text(index)}]"
 
     def _inside(self, block: ir.Block) -> None:
         with self._lines.indented():
@@ -245,7 +271,7 @@ class BodyWriter:
             self._block(statement.body)
 
     def _atomic(self, statement: ir.Atomic) -> None:
-        operands = [self.memory(statement.memory), self._index(statement.memory, statement.index)]
+        operands = self._place(statement.memory, statement.index)
         if statement.value is not None and statement.op is not AtomicOp.LOAD:
             operands.append(self._text(statement.value))
         call = f"atomic_{statement.op.value}({', '.join(operands)})"
@@ -254,7 +280,7 @@ class BodyWriter:
     def _take_in_order(self, idiom: ir.Idiom) -> None:
         (memory,), (first, digit) = idiom.memories, idiom.operands
         index = ir.Apply(ops.ADD, (first, digit), Type.U32, digit.span)
-        operands = [self._lanes(), self.memory(memory), self._index(memory, index), self._text(digit)]
+        operands = [self._lanes(), *self._place(memory, index)]
         call = f"take_in_order({', '.join(operands)}, {self._widths.of(digit)})"
         self._lines.add(f"{self.variable(idiom.variable)} = {call}")
 

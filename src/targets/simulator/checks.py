@@ -18,6 +18,8 @@ from .memory import Region
 from .races import ONE_BARRIER, Access, Indices, Invoker, keys_of
 
 Lanes: TypeAlias = npt.NDArray[np.int64]
+_LARGEST = (1 << 32) - 1
+Values: TypeAlias = npt.NDArray[np.generic]
 Memorising: TypeAlias = ir.Load | ir.Store | ir.Atomic
 
 
@@ -87,6 +89,12 @@ class Checks:
                 f"index {index[np.argmax(outside)]} is outside {_describe(statement.memory)} "
                 f"of {region.length} elements, in {self.name(lanes[outside])}",
             )
+
+    def fits(self, a: Values, b: Values, *, span: Span, lanes: Lanes) -> None:
+        """What is called an exact sum is one."""
+        beyond = a.astype(np.uint64) + b.astype(np.uint64) > _LARGEST
+        if beyond.any():
+            self.fail(OverflowError, span, f"an exact_sum does not fit 32 bits in {self.name(lanes[beyond])}")
 
     def unraced(self, statement: Memorising, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
         """No other invocation touches the elements without a barrier between."""
