@@ -131,7 +131,7 @@ def operands_for(op: Op, shape: Sequence[Type]) -> list[Array]:
     if op in (ops.SHL, ops.SHR):
         operands[1] = (np.arange(COUNT) % 131).astype(np.uint32)
     if op is ops.EXACT_SUM:
-        operands = [operand >> np.uint32(1) for operand in operands]
+        operands[:] = [operand // np.uint32(2) for operand in operands]
     if op in (ops.FLOORDIV, ops.MOD):
         operands[1] = np.where(operands[1] == 0, operands[1].dtype.type(3), operands[1])
     if op in (ops.SQRT, ops.LOG):

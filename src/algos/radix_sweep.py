@@ -182,7 +182,7 @@ def radix_sweep_sort(
         launches += prepare(key, data, state, order, in_place)
     for number in range(passes if length else 0):
         rest = (
-            Workgroup(key.word, policy.tile), Workgroup(U32, policy.counters), Workgroup(U32, policy.group_size),
+            Workgroup(key.word, policy.tile), Workgroup(U32, policy.counters), Workgroup(U32, policy.scanned),
             Workgroup(U32, policy.radix), state.buffer(), RadixParams(U32(length)), U32(state.tickets + number),
             U32(state.plans + number), U32(number * state.cells), state.place(number), order, policy,
         )  # fmt: skip

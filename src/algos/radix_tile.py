@@ -103,7 +103,7 @@ def place_strands(
 
     The caller waits before the places are used.
     """
-    first = count_before(cx, shared, total, policy)
+    first = count_before(cx, shared, total, policy.digit_strands, policy)
     if cx.local_id < policy.radix:
         place = first
         for strand in range(policy.strands):
@@ -112,15 +112,15 @@ def place_strands(
     return first
 
 
-def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, policy: RadixPolicy) -> U32:
-    """The sum over the invocations before this one; those that look after no digit have nothing."""
+def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, subgroups: int, policy: RadixPolicy) -> U32:
+    """The sum over the invocations before this one; those behind so many subgroups have nothing."""
     if not policy.subgroups:
         return exclusive_scan_workgroup(cx, Count(), shared, mine)
     before = cx.exclusive_add(mine)
     if cx.lane == cx.subgroup_size - 1 or cx.local_id == cx.group_size - 1:
         shared[cx.subgroup_id] = before + mine
     cx.barrier()
-    for subgroup in range(-(-policy.radix // policy.strand)):
+    for subgroup in range(subgroups):
         if subgroup < cx.subgroup_id:
             before += shared[subgroup]
     return before

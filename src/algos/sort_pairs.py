@@ -175,7 +175,7 @@ def sweep_launches(
             sweep_pairs.launch(
                 Grid(state.tiles, policy.group_size), key, plain, *keys, *values, Workgroup(key.word, policy.tile),
                 Workgroup(values[1].element, policy.tile), Workgroup(U32, policy.counters),
-                Workgroup(U32, policy.group_size), Workgroup(U32, policy.radix), state.buffer(),
+                Workgroup(U32, policy.scanned), Workgroup(U32, policy.radix), state.buffer(),
                 RadixParams(U32(length)), U32(state.tickets + number), U32(state.plans + number),
                 U32(number * state.cells), state.place(number), order, mode, policy,
             )

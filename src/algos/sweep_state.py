@@ -134,7 +134,7 @@ def sweep_starts(
             if state[first_cell + number * policy.radix + cx.local_id] == params.num_elements:
                 idle.atomic_or(U32(0), U32(1 << number))
     count = state[first_cell + cx.group_id * policy.radix + cx.local_id] if cx.local_id < policy.radix else U32(0)
-    first = count_before(cx, shared, count, policy)  # waits, so that all have told who is idle
+    first = count_before(cx, shared, count, policy.digit_strands, policy)  # waits, so that all have told who is idle
     if cx.local_id == 0:
         running = passes_that_run(idle[0], passes, in_place)
         state[first_plan + cx.group_id] = PassPlan.of(cx.group_id, running).bits
@@ -214,7 +214,7 @@ def prepare(
             counting, key, data, Workgroup(U32, counters), buffer, elements, histograms, state.passes, order, policy
         ),
         sweep_starts.launch(
-            Grid(state.passes, size), Workgroup(U32, size), Workgroup(U32, 1), buffer, elements, U32(state.cells),
-            histograms, U32(state.plans), state.passes, in_place, policy,
+            Grid(state.passes, size), Workgroup(U32, policy.scanned), Workgroup(U32, 1), buffer, elements,
+            U32(state.cells), histograms, U32(state.plans), state.passes, in_place, policy,
         ),
     )  # fmt: skip

@@ -69,8 +69,8 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),
     SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
     # Without progress promised, passes of three launches each; measured on the same card through Vulkan.
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 14, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 12, 32))),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 14, 1 << 32), _ONE, Radix(RadixPolicy(8, 512, 11, 32))),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 32), _ONE, Radix(RadixPolicy(8, 512, 5, 32))),
 )
 
 # The same for keys with values; bits are counted of both together.

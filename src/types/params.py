@@ -154,6 +154,16 @@ class RadixPolicy:
         return -(-self.group_size // self.strand)
 
     @property
+    def digit_strands(self) -> int:
+        """Strands whose invocations look after a digit."""
+        return -(-self.radix // self.strand)
+
+    @property
+    def scanned(self) -> int:
+        """Workgroup words for a sum over the invocations: one for each subgroup, or for each invocation."""
+        return self.strands if self.subgroups else self.group_size
+
+    @property
     def counters(self) -> int:
         """Workgroup words for counting: a counter for every strand and digit; without subgroups, a mask too."""
         return self.strands * self.radix * (1 if self.subgroups else 2)

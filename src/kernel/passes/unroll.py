@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import attrs
 
+from ...types.layout import Type
 from .. import ir
 from .uniform import variables_in
-from .walk import statements_in
+from .walk import replaced, rewritten, statements_in
 
 _MOST_ROUNDS = 64
 _MOST_STATEMENTS = 4096  # of one loop, written out
@@ -16,41 +17,35 @@ _MOST_STATEMENTS = 4096  # of one loop, written out
 
 def unrolled(program: ir.Program) -> ir.Program:
     """The program without counted loops that index registers by their variable."""
-    return attrs.evolve(program, body=_block(program.body))
-
-
-def _block(block: ir.Block) -> ir.Block:
-    return tuple(after for statement in block for after in _statement(statement))
+    return attrs.evolve(program, body=rewritten(program.body, _statement))
 
 
 def _statement(statement: ir.Statement) -> Iterator[ir.Statement]:
-    match statement:
-        case ir.If():
-            then, otherwise = _block(statement.then), _block(statement.otherwise)
-            yield attrs.evolve(statement, then=then, otherwise=otherwise)
-        case ir.While():
-            yield attrs.evolve(statement, head=_block(statement.head), body=_block(statement.body))
-        case ir.For():
-            loop = attrs.evolve(statement, body=_block(statement.body))
-            rounds = _rounds(loop)
-            if rounds is None or not _indexes_registers(loop) or len(rounds) * _size(loop.body) > _MOST_STATEMENTS:
-                yield loop
-                return
-            for value in rounds:
-                yield ir.Assign(loop.variable, ir.Const(value, loop.variable.type, loop.span), loop.span)
-                yield from loop.body
-        case _:
-            yield statement
+    rounds = _rounds(statement) if isinstance(statement, ir.For) else None
+    if not isinstance(statement, ir.For) or rounds is None or len(rounds) * _size(statement.body) > _MOST_STATEMENTS:
+        yield statement
+        return
+    for value in rounds:
+        number = ir.Const(value, Type.U32, statement.span)
+        yield from replaced(statement.body, statement.variable, number)
+        yield ir.Assign(statement.variable, number, statement.span)
 
 
 def _rounds(loop: ir.For) -> range | None:
-    """The values of the loop's variable, if they are known, few, and all come to pass."""
+    """The values of a loop's variable that indexes registers, if they are known, few, and all come to pass."""
     start, stop, step = loop.start, loop.stop, loop.step
     if not (isinstance(start, ir.Const) and isinstance(stop, ir.Const) and isinstance(step, ir.Const)):
         return None
     rounds = range(int(start.value), int(stop.value), int(step.value))
-    leaves = any(isinstance(statement, ir.Break) for statement in statements_in(loop.body))
-    return None if leaves or len(rounds) > _MOST_ROUNDS else rounds
+    within = list(statements_in(loop.body))
+    leaves = any(isinstance(statement, ir.Break) or _changes(statement, loop.variable) for statement in within)
+    return None if leaves or len(rounds) > _MOST_ROUNDS or not _indexes_registers(loop) else rounds
+
+
+def _changes(statement: ir.Statement, variable: ir.Variable) -> bool:
+    return not isinstance(statement, ir.Barrier | ir.Break | ir.If | ir.Store | ir.While) and (
+        statement.variable is variable
+    )
 
 
 def _size(block: ir.Block) -> int:

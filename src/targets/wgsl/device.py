@@ -11,6 +11,7 @@ import attrs
 
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from ..base import Capability, Limits
+from .clock import FEATURE
 
 if TYPE_CHECKING:
     import wgpu
@@ -105,7 +106,8 @@ def open_device() -> Device:
     """Opens the chosen adapter with all that it allows."""
     require_own_process()
     adapter = choose_adapter()
-    features = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
+    subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
+    features = [*subgroups, *({FEATURE} & adapter.features)]
     limits = {name: adapter.limits[name] for name in _LIMITS}
     handle = adapter.request_device_sync(required_features=features, required_limits=dict(limits))
     info = adapter.info
@@ -118,7 +120,7 @@ def open_device() -> Device:
         adapter=info.device,
         driver=f"{info.get('backend_type', 'WebGPU')}, {info.description}".rstrip(", "),
         groups_in_row=groups_in_row,
-        has_subgroups=bool(features),
+        has_subgroups=bool(subgroups),
         most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
         cuts_loops=cuts_loops,
         limits=Limits(

@@ -11,6 +11,7 @@ import attrs
 from ...kernel import ir
 from ...kernel.launch import Step
 from ...kernel.passes.legalize import Legalized, Origin, legalize
+from ...kernel.passes.overlay import overlaid
 from ...kernel.passes.unroll import unrolled
 from ...kernel.verify import verify
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
@@ -70,6 +71,7 @@ def written(
 ) -> tuple[Legalized, Shader]:
     """A program legalised, and its WGSL. `in_registers`: with loops over registers written out, as GPUs want it."""
     legalized = legalize(unrolled(program) if in_registers else program, lanes)
+    legalized = attrs.evolve(legalized, program=overlaid(legalized.program))
     verify(legalized.program)
     return legalized, wgsl_of(legalized.program, enable_line=enable_line)
 

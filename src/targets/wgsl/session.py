@@ -14,6 +14,7 @@ from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, InvalidArgumentError
 from ...types.layout import Type
+from .clock import Clock
 from .device import Device, translated
 from .kernel import PARAMETER_STEP, Kernel, compiled
 from .memory import Bytes, Pool, Staging, Taken, padded, upload
@@ -56,7 +57,9 @@ class Session:
             known = self._kernels[id(program)] = (program, compiled(program, self.device, probing=probing))
         return known[1]
 
-    def run(self, steps: Sequence[Step], arrays: Mapping[str, Bytes], *, probing: bool = False) -> None:
+    def run(
+        self, steps: Sequence[Step], arrays: Mapping[str, Bytes], *, probing: bool = False, clock: Clock | None = None
+    ) -> None:
         """Runs the steps in order. `arrays` holds the bytes of every buffer that is not SCRATCH."""
         handle = self.device.handle
         buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
@@ -77,7 +80,7 @@ class Session:
                 upload(handle, memory[_OVERRUN], _NO_OVERRUN)
             encoder = handle.create_command_encoder()
             if steps:
-                self._encode(encoder, self._dispatches(taken, steps, kernels, memory))
+                self._encode(encoder, self._dispatches(taken, steps, kernels, memory), clock)
             if watched:
                 self._require_no_overrun(encoder, memory[_OVERRUN])
                 encoder = handle.create_command_encoder()
@@ -139,9 +142,9 @@ class Session:
         )
 
     @staticmethod
-    def _encode(encoder: wgpu.GPUCommandEncoder, dispatches: Sequence[_Dispatch]) -> None:
+    def _encode(encoder: wgpu.GPUCommandEncoder, dispatches: Sequence[_Dispatch], clock: Clock | None) -> None:
         """One pass: WebGPU lets each dispatch see what those before it wrote."""
-        compute = encoder.begin_compute_pass()
+        compute = encoder.begin_compute_pass() if clock is None else clock.begin(encoder)
         current: Kernel | None = None
         for dispatch in dispatches:
             if dispatch.kernel is not current:
@@ -150,6 +153,8 @@ class Session:
             compute.set_bind_group(0, dispatch.groups, [dispatch.offset])
             compute.dispatch_workgroups(dispatch.columns, dispatch.rows)
         compute.end()
+        if clock is not None:
+            clock.end(encoder)
 
     def _require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, memory: wgpu.GPUBuffer) -> None:
         """Runs what is encoded, and refuses the result where a loop was cut short; the arrays are as they

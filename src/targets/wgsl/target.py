@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.specialise import specialise
-from ...types.errors import DeviceLostError, InvalidArgumentError, TargetUnavailableError
+from ...types.errors import CapabilityError, DeviceLostError, InvalidArgumentError, TargetUnavailableError
 from ..base import TargetInfo
+from .clock import FEATURE, Clock
 from .device import open_device, require_own_process, translated
 from .kernel import written
 from .memory import Bytes
@@ -52,7 +53,20 @@ class WgslTarget:
         bound = {b.name: _bytes_of(b, arrays) for b in buffers.values() if b.role is not Role.SCRATCH}
         self._run(steps, bound)
 
-    def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes]) -> None:
+    def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
+        """Runs a schedule, and says how long the device was at its launches, without the way of the arrays."""
+        steps = [specialise(launch) for launch in schedule.launches]
+        bound = {b.name: _bytes_of(b, arrays) for b in schedule.buffers if b.role is not Role.SCRATCH}
+        session = self._session
+        if session is None or FEATURE not in session.device.handle.features:
+            raise CapabilityError(
+                f"target 'wgsl': adapter {self._info.adapter!r} has no clock that kernels can be timed by"
+            )
+        clock = Clock(session.device.handle)
+        self._run(steps, bound, clock)
+        return clock.seconds()
+
+    def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock: Clock | None = None) -> None:
         require_own_process()  # before the lock, which a thread of the parent may have held
         names = ", ".join(dict.fromkeys(repr(step.program.name) for step in steps))
         with self._lock:
@@ -61,7 +75,7 @@ class WgslTarget:
                 self._info = _info_of(self._session)
             try:
                 with translated(f"target 'wgsl', running {names}"):
-                    self._session.run(steps, bound)
+                    self._session.run(steps, bound, clock=clock)
             except DeviceLostError:
                 self._session = None
                 raise

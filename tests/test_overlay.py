@@ -1,0 +1,132 @@
+"""Workgroup memories share a place only where a barrier parts their uses, and results stay the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusort.kernel import ir
+from gpusort.kernel.kernel import Kernel, kernel
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.kernel.passes.overlay import overlaid
+from gpusort.kernel.specialise import specialise
+from gpusort.targets.registry import target as target_of
+from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage, Workgroup
+from gpusort.types.scalars import F32, U32
+
+GROUP = 8
+Two = Kernel[[Storage[U32], Workgroup[U32], Workgroup[U32]]]
+
+
+@kernel
+def one_after_the_other(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
+    a[cx.local_id] = data[cx.global_id]
+    cx.barrier()
+    mine = a[GROUP - 1 - cx.local_id]
+    cx.barrier()
+    b[cx.local_id] = mine + 1
+    cx.barrier()
+    data[cx.global_id] = b[(cx.local_id + 1) % GROUP]
+
+
+@kernel
+def inside_a_branch(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
+    if cx.num_groups > 0:
+        a[cx.local_id] = data[cx.global_id]
+        cx.barrier()
+        mine = a[GROUP - 1 - cx.local_id]
+        cx.barrier()
+        b[cx.local_id] = mine * 3
+        cx.barrier()
+        data[cx.global_id] = b[GROUP - 1 - cx.local_id]
+
+
+@kernel
+def without_a_barrier_between(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
+    a[cx.local_id] = data[cx.global_id]
+    cx.barrier()
+    mine = a[GROUP - 1 - cx.local_id]
+    b[cx.local_id] = mine + 1
+    cx.barrier()
+    data[cx.global_id] = b[GROUP - 1 - cx.local_id]
+
+
+@kernel
+def one_comes_back(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
+    a[cx.local_id] = data[cx.global_id]
+    cx.barrier()
+    b[cx.local_id] = a[GROUP - 1 - cx.local_id]
+    cx.barrier()
+    data[cx.global_id] = a[cx.local_id] * 100 + b[cx.local_id]
+
+
+@kernel
+def around_a_loop(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
+    for _ in dynamic_range(U32(0), U32(3)):
+        a[cx.local_id] = data[cx.global_id]
+        cx.barrier()
+        mine = a[GROUP - 1 - cx.local_id]
+        cx.barrier()
+        b[cx.local_id] = mine + 1
+        cx.barrier()
+        data[cx.global_id] = b[(cx.local_id + 1) % GROUP]
+        cx.barrier()
+
+
+@kernel
+def of_two_types(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[F32]) -> None:
+    a[cx.local_id] = data[cx.global_id]
+    cx.barrier()
+    mine = a[GROUP - 1 - cx.local_id]
+    cx.barrier()
+    b[cx.local_id] = F32(mine)
+    cx.barrier()
+    if b[GROUP - 1 - cx.local_id] > 3.0:
+        data[cx.global_id] = mine
+
+
+def workgroup_memories(program: ir.Program) -> list[ir.Memory]:
+    return [memory for memory in program.memories if memory.space is ir.Space.WORKGROUP]
+
+
+def launched(subject: Two, data: Buffer[U32]) -> Launch:
+    return subject.launch(Grid(4, GROUP), data, Workgroup(U32, GROUP), Workgroup(U32, 2 * GROUP))
+
+
+DATA = Buffer("data", U32, 4 * GROUP, Role.INOUT)
+
+
+@pytest.mark.parametrize("subject", [one_after_the_other, inside_a_branch], ids=lambda k: k.name)
+def test_they_share_where_a_barrier_parts_them(subject: Two) -> None:
+    program = specialise(launched(subject, DATA)).program
+    assert [memory.name for memory in workgroup_memories(program)] == ["a", "b"]
+    (shared,) = workgroup_memories(overlaid(program))
+    assert (shared.name, shared.length) == ("a_or_b", 2 * GROUP)
+
+
+@pytest.mark.parametrize("subject", [without_a_barrier_between, one_comes_back, around_a_loop], ids=lambda k: k.name)
+def test_they_lie_apart_where_they_may_meet(subject: Two) -> None:
+    program = specialise(launched(subject, DATA)).program
+    assert len(workgroup_memories(overlaid(program))) == 2
+
+
+def test_types_do_not_mix() -> None:
+    launch = of_two_types.launch(Grid(4, GROUP), DATA, Workgroup(U32, GROUP), Workgroup(F32, GROUP))
+    assert len(workgroup_memories(overlaid(specialise(launch).program))) == 2
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [one_after_the_other, inside_a_branch, without_a_barrier_between, one_comes_back, around_a_loop],
+    ids=lambda k: k.name,
+)
+def test_the_result_is_the_same(subject: Two, target: str) -> None:
+    schedule = Schedule((DATA,), (launched(subject, DATA),))
+    start = np.arange(4 * GROUP, dtype=np.uint32) * 7
+    expected, found = start.copy(), start.copy()
+    target_of("python").run(schedule, {"data": expected})
+    target_of(target).run(schedule, {"data": found})
+    np.testing.assert_array_equal(found, expected)
+    assert not np.array_equal(expected, start)
