@@ -35,6 +35,7 @@ SMALL = SortPolicy(
     pack_doubles_from=30,
     sample=64,
     few=4,
+    glance=64,
     some=20,
     chunk=300,
 )

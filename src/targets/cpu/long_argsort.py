@@ -87,7 +87,7 @@ class _Row:
 
     def sorted(self, words: U64s, left_out: int) -> U64s:
         """The words in order: where they are, or in an array of their own."""
-        sample = sample_of(words, self.policy)
+        sample = sample_of(words, self.policy.sample)
         trend = trend_of(words, sample, self.pool)
         if trend is not Trend.NEITHER:
             if trend is Trend.DESCENDS:

@@ -44,7 +44,7 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
 
 
 def _sort_integers(source: Elements, results: Elements, policy: SortPolicy, pool: Pool) -> None:
-    sample = sample_of(source, policy)
+    sample = sample_of(source, policy.sample)
     if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
         return
     pivots = balanced_pivots(sample, policy, pool)
@@ -62,7 +62,7 @@ def _sort_floats(
     key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
 ) -> None:
     """NumPy may return any zero for a zero, and any NaN for a NaN: their bits are written again."""
-    sample = sample_of(source, policy)
+    sample = sample_of(source, policy.sample)
     if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
         nans = bits_of(results[:0])
         zeros = _zeros(results)

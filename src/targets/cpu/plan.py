@@ -27,9 +27,9 @@ def slices(length: int, count: int) -> list[slice]:
     return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 
-def sample_of(source: Elements, policy: SortPolicy) -> Elements:
-    """Elements from all over a row, as they come."""
-    step = max(1, source.size // policy.sample)
+def sample_of(source: Elements, count: int) -> Elements:
+    """About so many elements from all over a row, as they come."""
+    step = max(1, source.size // count)
     return source[step // 2 :: step].copy()
 
 
@@ -42,7 +42,7 @@ def in_order(source: Elements, order: SortOrder, policy: SortPolicy, pool: Pool)
             return False  # NaT, which belongs at the end
     elif source.dtype == np.float16:
         return False  # which Numba does not compare
-    sample = sample_of(source, policy)
+    sample = sample_of(source, policy.sample)
     return trend_of(source, sample, pool) is wanted
 
 
@@ -71,9 +71,9 @@ def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
     return not wrong
 
 
-def few_values(source: Elements, policy: SortPolicy, most: int) -> Elements:
-    """The bits of the different elements in a sample of a row; none if they are more."""
-    sample = sample_of(bits_of(source), policy)
+def few_values(source: Elements, count: int, most: int) -> Elements:
+    """The bits of the different ones among about so many elements of a row; none if they are more."""
+    sample = sample_of(bits_of(source), count)
     sample.sort()
     first = np.empty(sample.size, np.bool_)
     first[0] = True
@@ -85,7 +85,7 @@ def sort_few(
     key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
 ) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
-    values = few_values(source, policy, policy.few)
+    values = few_values(source, policy.sample, policy.few)
     if not values.size:
         return False
     from .split_kernels import count_values

@@ -22,7 +22,8 @@ class SortPolicy:
     most_threads: int = 8
     sample: int = 1024  # elements looked at before a plan is made
     few: int = 16  # so few different ones in the sample are counted one by one
-    some: int = 256  # in a row shorter than few_bytes_from, so few different ones are left to NumPy alone
+    glance: int = 256  # elements looked at before a row shorter than few_bytes_from is worth more
+    some: int = 232  # so few different ones among them, and the row is left to NumPy alone
     most_share: float = 0.8  # a part as large as this share of the row is not worth the partition
     chunk: int = 1 << 15  # short rows are sorted so many elements at a time, which stay in the cache
 

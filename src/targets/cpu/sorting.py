@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
 from .counting import sort_by_counting
 from .long_sort import sort_long
-from .plan import few_values
+from .plan import few_values, sort_few
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .row_sort import sort_chunk
@@ -30,16 +31,24 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
             _sort_one(source[row], results[row], order, policy, pool)
         return
     chunk = max(1, policy.chunk // length)
+    if chunk >= rows:
+        _sort_chunk(source, results, order)
+        return
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
     pool.run(lambda number: _sort_chunk(source[chunks[number]], results[chunks[number]], order), len(chunks))
 
 
 def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
-    if source.itemsize <= 2:
+    is_short = source.nbytes < policy.few_bytes_from
+    if source.itemsize == 1:
         sort_by_counting(source, results, order, policy, pool)
-    elif source.nbytes < policy.few_bytes_from and few_values(source, policy, policy.some).size:
+    elif is_short and few_values(source, policy.glance, policy.some).size:
         # NumPy's sort has less to do than threads have to wake.
         _sort_chunk(source[np.newaxis], results[np.newaxis], order)
+    elif source.itemsize == 2:
+        # Equal elements in a row would wait for each other at one counter.
+        if is_short or not sort_few(key_for(source.dtype), source, results, order, policy, pool):
+            sort_by_counting(source, results, order, policy, pool)
     else:
         sort_long(source, results, order, policy, pool)
 
