@@ -15,6 +15,7 @@ from .algos.sorts import LARGEST_U32, Radix, bits_of
 from .api import Nested, Other, Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand
 from .kernel.launch import Schedule
+from .quick import quick_argsort
 from .targets.base import Limits, SortsRows, Target
 from .targets.registry import Memory, choose
 from .types.dtypes import ArrayKey, key_for
@@ -56,6 +57,9 @@ def argsort(
     Equal elements keep their order in both directions, and so do NaNs, which come last: that is what `stable` asks
     for, and what costs nothing to leave on. `axis=None` takes the flattened array.
     """
+    found = quick_argsort(x, axis, descending, target)
+    if found is not None:
+        return found
     source = operand("x", x)
     key = key_for(source.dtype, "x")
     chosen = choose(target, source.memory)

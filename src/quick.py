@@ -7,9 +7,8 @@ strides, byte orders, devices, kinds of arrays) gets None here, and goes the lon
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from .targets.cuda.plan import Plan
 
 _ORDERS = {False: SortOrder.ASCENDING, True: SortOrder.DESCENDING}
-_HostSort: TypeAlias = Callable[[HostArray, HostArray, SortOrder], None]
 
 
 def quick_sort(x: object, out: object, descending: bool, stable: bool, target: object) -> object | None:
@@ -49,26 +47,40 @@ def _on_host(x: HostArray, out: object, descending: bool, stable: bool) -> objec
     flags = x.flags
     if out is not None or not (flags.c_contiguous and flags.aligned) or x.ndim != 1:
         return None
-    sort = _host_sort(x.dtype)
-    if sort is None or (stable and x.dtype.kind == "f"):
+    sorts = _host_target(x.dtype)
+    if sorts is None or (stable and x.dtype.kind == "f"):
         return None
     if x.size < 2:
         return x.copy()
     results = np.empty_like(x)
     shape = 1, x.size
-    sort(x.reshape(shape), results.reshape(shape), _ORDERS[bool(descending)])
+    sorts.sort_rows(x.reshape(shape), results.reshape(shape), _ORDERS[bool(descending)])
     return results
 
 
+def quick_argsort(x: object, axis: object, descending: bool, target: object) -> object | None:
+    """Where the elements of a plain array of one dimension come from; None where the long way is needed."""
+    if type(x) is not np.ndarray or axis not in (-1, 0) or target not in ("auto", "cpu"):
+        return None
+    array = cast(HostArray, x)
+    flags, order = array.flags, _ORDERS[bool(descending)]
+    sorts = _host_target(array.dtype)
+    if sorts is None or array.ndim != 1 or not (flags.c_contiguous and flags.aligned):
+        return None
+    places = np.empty(array.shape, np.intp)
+    sorts.argsort_rows(array.reshape(1, -1), places.reshape(1, -1), order)
+    return places
+
+
 @lru_cache
-def _host_sort(dtype: np.dtype[np.generic]) -> _HostSort | None:
-    """The CPU target's own way to sort elements that it takes as they lie."""
+def _host_target(dtype: np.dtype[np.generic]) -> SortsRows | None:
+    """The CPU target, if it has ways of its own to sort elements as they lie."""
     try:
         key_for(dtype)
     except UnsupportedTypeError:
         return None
     target = registry.target("cpu")
-    return target.sort_rows if isinstance(target, SortsRows) and dtype.isnative else None
+    return target if isinstance(target, SortsRows) and dtype.isnative else None
 
 
 # -- on a card --------------------------------------------------------------------------------------------

@@ -78,3 +78,16 @@ def test_mistakes() -> None:
         gpusort.sort_by_key(np.zeros(3, "c8"), np.zeros(3))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: cannot order"):
         gpusort.argsort(np.array(["a"]))
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "f8", "M8[s]"])
+@pytest.mark.parametrize("length", [255, 256, 2047, 2048, 5000, 300_001])
+def test_runs_are_merged_as_numpy_does(dtype: str, length: int) -> None:
+    """In order, backwards, up and down, a few runs, equal elements among them, NaNs at the seams."""
+    ramp = np.sort(sample(dtype, length, seed=length))
+    up_and_down = np.concatenate([ramp[::2], ramp[1::2][::-1]])
+    runs = np.concatenate([np.sort(part) for part in np.array_split(sample(dtype, length, seed=1), 5)])
+    for x in (ramp, ramp[::-1].copy(), up_and_down, runs, np.repeat(ramp[: length // 4 + 1], 4)[:length]):
+        for descending in (False, True):
+            found = gpusort.argsort(x, descending=descending)
+            np.testing.assert_array_equal(found, stable_order(x, descending))

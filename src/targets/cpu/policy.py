@@ -19,6 +19,7 @@ class SortPolicy:
     deal_from: int = 1 << 18  # argsort deals out the places of 8- and 16-bit elements; NumPy those of shorter rows
     pack_singles_from: int = 1 << 8  # argsort packs ranks and places of 32-bit elements; NumPy merges shorter rows
     pack_doubles_from: int = 1 << 11  # the same for 64 bits, which are packed twice
+    few_turns: int = 24  # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
     most_threads: int = 8
     sample: int = 1024  # elements looked at before a plan is made
     few: int = 16  # so few different ones in the sample are counted one by one
