@@ -44,12 +44,13 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: So
 
 def _has_long_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> bool:
     """Whether neighbours mostly go on as they began, so that NumPy's merge of runs has little to do."""
-    if order is SortOrder.DESCENDING or row.itemsize <= 2 or row.size < policy.pack_from(row.dtype):
+    least = max(policy.pack_from(row.dtype), _WINDOWS * _WINDOW)
+    if order is SortOrder.DESCENDING or row.itemsize <= 2 or row.size < least:
         return False
     if row.size >= policy.deal_from and row[0] <= row[row.size // 2] <= row[-1]:
         return False  # all of it may be in order, which is seen faster
     starts = np.linspace(0, row.size - _WINDOW, _WINDOWS, dtype=np.intp)
-    seen = row[starts[:, np.newaxis] + np.arange(_WINDOW)]
+    seen: Elements = row[starts[:, np.newaxis] + np.arange(_WINDOW)]
     rises = seen[:, :-1] <= seen[:, 1:]
     turns = np.count_nonzero(rises[:, :-1] != rises[:, 1:])
     return int(turns) <= policy.few_turns
