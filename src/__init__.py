@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .targets.registry import Unavailable as Unavailable
     from .targets.registry import target as target
     from .targets.registry import targets as targets
+    from .tuning import forget_tuning as forget_tuning
+    from .tuning import tune as tune
     from .types.dtypes import key_for as key_for
     from .types.dtypes import number_for as number_for
     from .types.errors import CapabilityError as CapabilityError
@@ -68,6 +70,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "forget_tuning",
     "key_for",
     "max",
     "min",
@@ -80,6 +83,7 @@ __all__ = [
     "sum",
     "target",
     "targets",
+    "tune",
 ]
 
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
@@ -90,6 +94,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "api_reduce": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
     "targets.base": ("Capability", "Limits", "Target", "TargetInfo"),
     "targets.registry": ("Unavailable", "target"),
+    "tuning": ("forget_tuning", "tune"),
     "types.dtypes": ("key_for", "number_for"),
     "types.errors": (
         "CapabilityError",

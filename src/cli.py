@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _demo()
             case "targets":
                 return _targets()
+            case "tune":
+                return _tune(options.target, options.forget)
             case "show":
                 return _show(options.kernel, options.key, options.target)
             case _:
@@ -44,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("demo", help="sort on every target found and compare with NumPy")
     commands.add_parser("targets", help="list the targets, and say why one is not here")
+    tune = commands.add_parser("tune", help="measure here what sorts fastest where, and use that from now on")
+    tune.add_argument("--target", help="one target (default: all that are here)")
+    tune.add_argument("--forget", action="store_true", help="go back to what comes with the package")
     show = commands.add_parser("show", help="print a kernel as a target gets to see it")
     # Names are checked when they are used: the list of kernels takes time to make.
     show.add_argument(
@@ -61,6 +66,17 @@ def _demo() -> int:
     from .demo import run_demo
 
     return 0 if run_demo(Terminal()) else 1
+
+
+def _tune(target: str | None, forget: bool) -> int:
+    from .tuning import forget_tuning, tune
+
+    if forget:
+        forget_tuning(target)
+    else:
+        terminal = Terminal()
+        tune(target, report=terminal.line)
+    return 0
 
 
 def _targets() -> int:

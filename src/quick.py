@@ -114,6 +114,11 @@ def _on_card(x: cupy.ndarray, out: object, descending: bool, stable: bool) -> ob
     return results
 
 
+def forget_plans() -> None:
+    """What was chosen may be chosen anew."""
+    _card_plan.cache_clear()
+
+
 @lru_cache(maxsize=256)
 def _card_plan(dtype: np.dtype[np.generic], shape: tuple[int, ...], descending: bool, device: int) -> Plan | None:
     """The plan that sorts all rows at once from one array into another, if there is one."""

@@ -12,14 +12,18 @@ from ..types.keys import SortableKey, Word
 from ..types.params import BitonicPolicy, ReducePolicy
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of
 from .table import PAIRS, REDUCTIONS, SORTS
+from .tuned import tuned_lines
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 
 
-def fitting_sort(info: TargetInfo, key: SortableKey[E, W], rows: int, length: int) -> SortAlgorithm:
-    """The sort for so many rows of a length on a target: the first of the table that suits, else the network."""
-    for line in SORTS:
+def fitting_sort(
+    info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, with_tuned: bool = True
+) -> SortAlgorithm:
+    """The sort for so many rows of a length on a target: the first that suits of what was measured on this machine
+    and of the table, else the network."""
+    for line in (*tuned_lines(info), *SORTS) if with_tuned else SORTS:
         if line.suits(info, bits_of(key), rows, length):
             return line.algorithm
     return fitting_bitonic(key.word, info.limits.workgroup_bytes, info.limits.group_size)

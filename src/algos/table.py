@@ -55,6 +55,11 @@ def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> 
     return Radix(RadixPolicy(8, group_size, items, 32, True, 4, 1024, count_items, copies, 132), sweeps=True)
 
 
+def _counted(items: int) -> Radix:
+    """Two such workgroups have the 48 KiB of workgroup memory that a Vulkan driver gives a multiprocessor in all."""
+    return Radix(RadixPolicy(8, 512, items, 32))
+
+
 # The first line that suits is taken; where none does, the bitonic network sorts.
 SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SUBGROUPS, _NARROW, range(2049), _ANY, BitonicRows(items=8, most_items=64)),
@@ -69,8 +74,10 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),
     SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
     # Without progress promised, passes of three launches each; measured on the same card through Vulkan.
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 14, 1 << 32), _ONE, Radix(RadixPolicy(8, 512, 11, 32))),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 32), _ONE, Radix(RadixPolicy(8, 512, 5, 32))),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 14, 1 << 32), _ONE, _counted(11)),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 32), _ONE, _counted(5)),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11)),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5)),
 )
 
 # The same for keys with values; bits are counted of both together.

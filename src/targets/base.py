@@ -66,6 +66,15 @@ class Target(Protocol):
 
 
 @runtime_checkable
+class TellsTime(Protocol):
+    """A target with a clock on its device."""
+
+    def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
+        """Runs a schedule on arrays of the host, and says how long the device was at its launches alone."""
+        ...
+
+
+@runtime_checkable
 class SortsRows(Protocol):
     """A target with ways of its own to sort host arrays, faster than a schedule of kernels."""
 

@@ -46,7 +46,7 @@ class CpuTarget:
 
     def __init__(self, policy: SortPolicy | None = None) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
-        self.policy = SortPolicy() if policy is None else policy
+        self.policy = kept_policy() if policy is None else policy
 
     @property
     def info(self) -> TargetInfo:
@@ -136,6 +136,17 @@ def _check_limits(step: Step) -> None:
             raise CapabilityError(
                 f"{program.span}: kernel {program.name!r} asks for {asked} {what}, target 'cpu' has {most}"
             )
+
+
+def kept_policy() -> SortPolicy:
+    """The policy with what was measured on this machine, if anything was."""
+    from ...algos.tuned import read
+
+    found = read("cpu", _processor()).get("policy", {})
+    try:
+        return SortPolicy(**{str(name): int(value) for name, value in found.items()})
+    except (AttributeError, TypeError, ValueError):
+        return SortPolicy()
 
 
 @cache

@@ -1,0 +1,203 @@
+"""Measuring on the user's own machine which sort to take where, in place of what was measured on ours.
+
+    gpusort.tune()          # all targets here; or gpusort tune on the command line
+
+Every candidate's result is compared with NumPy's before its time counts. What is found is kept in the cache directory
+and used from then on, in this process and in others.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import attrs
+import numpy as np
+
+from .algos import tuned
+from .algos.choice import fitting_bitonic, fitting_sort
+from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
+from .algos.table import SortLine
+from .quick import forget_plans
+from .targets.base import Capability, Target, TargetInfo, TellsTime
+from .targets.cpu.policy import SortPolicy
+from .targets.cpu.target import CpuTarget, kept_policy
+from .targets.registry import target as target_of
+from .targets.registry import targets as all_targets
+from .types.dtypes import key_for
+from .types.errors import CapabilityError, InvalidArgumentError
+from .types.indices import SortOrder
+from .types.params import RadixPolicy
+
+Report: TypeAlias = Callable[[str], object]
+
+_TUNED = ("cpu", "wgsl", "cuda")
+_KINDS = (("u4", (8, 16, 32)), ("u8", (64,)))  # what is measured, and the bits of an element that it stands for
+_ROUNDS = 5
+_WORTH = 0.97  # of the time that the table's choice takes: less is worth a line
+_SHAPES = ((256, 8), (256, 12), (256, 16), (384, 14), (384, 16), (384, 24), (384, 28), (512, 5), (512, 7), (512, 11))
+
+
+def tune(
+    target: str | Target | None = None, *, largest: int = 1 << 22, report: Report | None = print
+) -> None:  # fmt: skip
+    """Measures, and keeps what is fastest on this machine: for one target, or for all that are here.
+
+    Takes some minutes on a card, most of it for compiling. `largest` is the length of the longest array to try;
+    `report` gets a line for each that was tried.
+    """
+    if largest < 1 << 12:
+        raise InvalidArgumentError(f"largest: expected a length of at least {1 << 12}, found {largest}")
+    tell = _say_nothing if report is None else report
+    for found in _targets(target):
+        info = found.info
+        if isinstance(found, CpuTarget):
+            found.policy = _tuned_policy(largest, tell)
+            changed = {name: value for name, value in attrs.asdict(found.policy).items() if name in _THRESHOLDS}
+            path = tuned.write(info.name, info.adapter, {"policy": changed})
+        elif isinstance(found, TellsTime):
+            path = tuned.keep_sorts(info, _tuned_sorts(found, info, largest, tell))
+        else:
+            raise CapabilityError(f"target {info.name!r} has no clock to tune by, and no choice to make")
+        forget_plans()
+        tell(f"{info.name}: kept in {path}")
+
+
+def _say_nothing(line: str) -> None:
+    """A report that nobody wants."""
+
+
+def forget_tuning(target: str | Target | None = None) -> None:
+    """Goes back to the tables that come with the package."""
+    for found in _targets(target):
+        tuned.forget(found.info.name, found.info.adapter)
+        if isinstance(found, CpuTarget):
+            found.policy = kept_policy()
+    forget_plans()
+
+
+def _targets(target: str | Target | None) -> list[Target]:
+    if target is not None:
+        return [target_of(target) if isinstance(target, str) else target]
+    here = [state.name for state in all_targets() if isinstance(state, TargetInfo)]
+    return [target_of(name) for name in _TUNED if name in here]
+
+
+# -- targets that run kernels -----------------------------------------------------------------------------
+
+
+def _tuned_sorts(target: TellsTime, info: TargetInfo, largest: int, tell: Report) -> list[SortLine]:
+    lines: list[SortLine] = []
+    lengths = [1 << log for log in range(12, largest.bit_length(), 2)]
+    for dtype, bits in _KINDS:
+        for length in lengths:
+            best = _best(target, info, dtype, length, tell)
+            if best is not None:
+                lengths_alike = range(length // 2, 1 << 32 if length == lengths[-1] else 2 * length)
+                lines.append(SortLine(info.name, frozenset(), bits, lengths_alike, range(1, 2), best))
+    return lines
+
+
+def _best(target: TellsTime, info: TargetInfo, dtype: str, length: int, tell: Report) -> Radix | Bitonic | None:
+    """The fastest way to sort an array of a length, if it is worth a line of its own."""
+    key = key_for(dtype)
+    usual = fitting_sort(info, key, 1, length, with_tuned=False)
+    least = usual_time = _seconds(target, usual, dtype, length)
+    tell(f"{info.name} {dtype} {length}: {usual} takes {_shown(usual_time)}")
+    best: Radix | Bitonic | None = None
+    for candidate in _candidates(info, dtype):
+        if candidate == usual or not candidate.most_rows(length, info.limits.groups):
+            continue
+        found = _seconds(target, candidate, dtype, length)
+        if found is not None:
+            tell(f"{info.name} {dtype} {length}: {candidate} takes {_shown(found)}")
+            if least is None or found < least * (1 if best else _WORTH):
+                best, least = candidate, found
+    return best
+
+
+def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
+    yield fitting_bitonic(key_for(dtype).word, info.limits.workgroup_bytes, info.limits.group_size)
+    if Capability.SUBGROUPS not in info.capabilities:
+        return
+    strand = info.limits.subgroup_size
+    for group_size, items in _SHAPES:
+        if group_size <= info.limits.group_size:
+            yield Radix(RadixPolicy(8, group_size, items, strand))
+            if Capability.FORWARD_PROGRESS in info.capabilities:
+                copies = 32 if dtype == "u4" and info.limits.workgroup_bytes >= 1 << 17 else 4
+                counting = min(1024, info.limits.group_size)
+                yield Radix(RadixPolicy(8, group_size, items, strand, True, 4, counting, 8, copies, 132), sweeps=True)
+
+
+def _seconds(target: TellsTime, algorithm: SortAlgorithm, dtype: str, length: int) -> float | None:
+    """How long the device takes; None where it cannot, or where the result is not NumPy's."""
+    key, x = key_for(dtype), _random(dtype, length)
+    placement = algorithm.placements(key)[0]
+    schedule = algorithm.schedule(key, 1, length, SortOrder.ASCENDING, placement)
+    expected, times = np.sort(x), list[float]()
+    for _ in range(_ROUNDS):
+        data, results = x.copy(), np.empty_like(x)
+        arrays = {"data": data} if placement is Placement.IN_PLACE else {"data": data, "results": results}
+        try:
+            times.append(target.device_seconds(schedule, arrays))
+        except CapabilityError:
+            return None
+        if not np.array_equal(data if placement is Placement.IN_PLACE else results, expected):
+            return None
+    return min(times)
+
+
+# -- the CPU: from which size on its own ways pay -----------------------------------------------------------
+
+# Each threshold, the dtype it is about, the bytes a size of it stands for, and the sizes to try.
+_THRESHOLDS: dict[str, tuple[str, int, Sequence[int]]] = {
+    "part_bytes_from": ("u4", 1, [1 << log for log in range(18, 25)]),
+    "count_bytes_from": ("u1", 1, [1 << log for log in range(14, 21)]),
+    "count_pairs_from": ("u2", 2, [1 << log for log in range(16, 23)]),
+}
+
+
+def _tuned_policy(largest: int, tell: Report) -> SortPolicy:
+    policy = SortPolicy()
+    for name, (dtype, unit, sizes) in _THRESHOLDS.items():
+        worth: int | None = None
+        never = CpuTarget(attrs.evolve(policy, **{name: 1 << 62}))
+        always = CpuTarget(attrs.evolve(policy, **{name: 1}))
+        for size in sizes:
+            x = _random(dtype, size * unit // np.dtype(dtype).itemsize)
+            if x.size > largest:
+                break
+            plain, own = _side_by_side(never, always, x)
+            tell(f"cpu {dtype} {x.size}: {_shown(plain)} by NumPy alone, {_shown(own)} by threads")
+            if own > plain * _WORTH:
+                worth = None
+            elif worth is None:
+                worth = size
+        if worth is not None:
+            policy = attrs.evolve(policy, **{name: worth})
+    return policy
+
+
+def _side_by_side(a: CpuTarget, b: CpuTarget, x: np.ndarray[tuple[int], np.dtype[np.generic]]) -> tuple[float, float]:
+    """Medians of both by turns, after a call of each."""
+    times: tuple[list[float], list[float]] = ([], [])
+    rows, results = x.reshape(1, -1), np.empty_like(x).reshape(1, -1)
+    for number in range(2 * _ROUNDS + 1):
+        for target, found in zip((a, b), times, strict=True):
+            start = time.perf_counter()
+            target.sort_rows(rows, results, SortOrder.ASCENDING)
+            if number:
+                found.append(time.perf_counter() - start)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _random(dtype: str, length: int) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+    drawn = np.random.default_rng(length).integers(0, 256, length * np.dtype(dtype).itemsize, np.uint8)
+    return drawn.view(dtype)
+
+
+def _shown(seconds: float | None) -> str:
+    return "too long to tell: it failed" if seconds is None else f"{seconds * 1e6:.1f} us"

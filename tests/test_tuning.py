@@ -1,0 +1,140 @@
+"""Tables measured on the user's machine: what is taken, what is kept, and what is never believed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import gpusort
+from gpusort.algos import tuned
+from gpusort.algos.choice import fitting_sort
+from gpusort.algos.sorts import Bitonic, Radix
+from gpusort.algos.table import SORTS, SortLine
+from gpusort.kernel.launch import Schedule, Step
+from gpusort.targets.base import Capability, Limits, TargetInfo
+from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.target import CpuTarget
+from gpusort.tuning import forget_tuning, tune
+from gpusort.types.dtypes import key_for
+from gpusort.types.errors import CapabilityError, InvalidArgumentError
+from gpusort.types.params import RadixPolicy
+
+WANTED = Radix(RadixPolicy(8, 384, 14, 32))
+INFO = TargetInfo(
+    "wgsl", "a card of the test's", "none", Limits(1024, 49152, 1 << 20, 1 << 31, 8, 32),
+    frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS}),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
+    yield
+    forget_tuning("cpu")
+    tuned.forget(INFO.name, INFO.adapter)
+
+
+@attrs.define
+class Timed:
+    """Sorts with NumPy, and is quickest where workgroups have 384 invocations and tiles of 14 elements each."""
+
+    lies: bool = False  # whether what is quickest does not sort
+    info: TargetInfo = INFO
+
+    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        raise NotImplementedError
+
+    def source(self, step: Step) -> str:
+        raise NotImplementedError
+
+    def device_seconds(self, schedule: Schedule, arrays: Mapping[str, npt.NDArray[np.unsignedinteger]]) -> float:
+        arrays.get("results", arrays["data"])[...] = np.sort(arrays["data"])
+        length = len(arrays["data"])
+        tiles = {launch.grid.groups for launch in schedule.launches if launch.grid.group_size == 384}
+        if -(-length // (384 * 14)) not in tiles or len(schedule.launches) % 3:
+            return 1.0
+        if self.lies:
+            arrays["results"][0] += 1
+        return 0.5
+
+
+def sorts_of(dtype: str, length: int) -> object:
+    return fitting_sort(INFO, key_for(dtype), 1, length)
+
+
+def test_the_quickest_is_taken_kept_and_forgotten(tmp_path: Path) -> None:
+    before = sorts_of("u4", 1 << 14)
+    assert before != WANTED
+    said: list[str] = []
+    tune(Timed(), largest=1 << 14, report=said.append)
+    for dtype in ("u1", "f2", "u4", "f4", "i8", "f8"):
+        assert sorts_of(dtype, 1 << 14) == WANTED
+        assert sorts_of(dtype, 1 << 20) == WANTED  # the longest that was tried stands for all beyond
+    assert fitting_sort(INFO, key_for("u4"), 7, 1 << 14) != WANTED, "of many rows nothing was measured"
+    (kept,) = (tmp_path / "tuned").iterdir()
+    assert said[-1] == f"wgsl: kept in {kept}"
+    assert any("500000.0 us" in line for line in said)
+    forget_tuning(Timed())
+    assert sorts_of("u4", 1 << 14) == before
+    assert not kept.exists()
+
+
+def test_what_does_not_sort_is_never_taken() -> None:
+    before = sorts_of("u4", 1 << 14)
+    tune(Timed(lies=True), largest=1 << 14, report=None)
+    assert sorts_of("u4", 1 << 14) == before
+
+
+def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
+    path = tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
+    assert sorts_of("u4", 999) == WANTED
+    other = attrs.evolve(INFO, adapter="another")
+    assert fitting_sort(other, key_for("u4"), 1, 999) != WANTED
+    content = json.loads(path.read_text())
+    for damaged in (
+        "", "[]", "{", json.dumps({**content, "format": 0}), json.dumps({**content, "adapter": "another"}),
+        json.dumps({**content, "sorts": [{"bits": [32]}]}),
+        json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": {"name": "Bogo", "policy": {}}}]}),
+    ):  # fmt: skip
+        tuned.forget(INFO.name, INFO.adapter)
+        path.write_text(damaged)
+        assert sorts_of("u4", 999) != WANTED, damaged
+
+
+def test_both_kinds_of_algorithms_come_back_as_they_were() -> None:
+    algorithms: tuple[Radix | Bitonic, ...] = (WANTED, Radix(RadixPolicy(looks=2), sweeps=True), Bitonic())
+    lines = [
+        SortLine("wgsl", frozenset(), (32,), range(k, k + 1), range(1, 2), algorithm)
+        for k, algorithm in enumerate(algorithms)
+    ]
+    tuned.keep_sorts(INFO, lines)
+    assert tuned.tuned_lines(INFO) == tuple(lines)
+
+
+def test_the_cpus_thresholds_are_kept() -> None:
+    said: list[str] = []
+    tune("cpu", largest=1 << 15, report=said.append)
+    kept, here = CpuTarget().policy, gpusort.target("cpu")
+    assert isinstance(here, CpuTarget)
+    assert kept == here.policy
+    assert [line.split()[1] for line in said[:-1]] == ["u1", "u1"]
+    assert attrs.evolve(kept, count_bytes_from=SortPolicy().count_bytes_from) == SortPolicy()
+    x = np.random.default_rng(1).integers(0, 256, 40_000, np.uint8)
+    np.testing.assert_array_equal(gpusort.sort(x), np.sort(x))
+
+
+def test_wrong_uses() -> None:
+    with pytest.raises(InvalidArgumentError, match="largest: expected a length of at least 4096, found 7"):
+        tune("cpu", largest=7)
+    with pytest.raises(CapabilityError, match="'simulator' has no clock"):
+        tune("simulator")
+
+
+def test_the_table_has_no_line_of_the_tests() -> None:
+    assert WANTED not in {line.algorithm for line in SORTS}
