@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench compare docs coverage clean
+.PHONY: demo test check bench bench-peers throughput pictures compare docs coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -23,8 +23,21 @@ check: $(READY)
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pyright
 
+# A few minutes; ARGS='--largest 16777216', ARGS='-k "u4 and 1048576"', ARGS='--benchmark-json results.json'
 bench: $(READY)
-	$(PYTHON) -m pytest benchmarks --benchmark-only $(ARGS)
+	$(PYTHON) -m pytest benchmarks --benchmark-only --benchmark-max-time 0.1 --benchmark-warmup on \
+		--benchmark-warmup-iterations 2 --benchmark-columns min,median,rounds --benchmark-sort name -q $(ARGS)
+
+# torch and polars, which the benchmarks compare with where they are installed.
+bench-peers: $(READY)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+
+# Throughput over sizes into a file, and the picture of it: make throughput ARGS='--target cpu --json FILE'
+throughput: $(READY)
+	$(PYTHON) -m benchmarks.throughput $(ARGS)
+
+pictures: $(READY)
+	$(PYTHON) -m benchmarks.pictures --out docs benchmarks/results/throughput-*.json
 
 # One side-by-side run against what people use today; ARGS='--only "cpu sort"', ARGS='--json results.json'
 compare: $(READY)

@@ -16,6 +16,7 @@ from benchmarks.timing import Result, Work, against
 from gpusort.algos.choice import fitting_reduction, fitting_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.sorts import Placement
+from gpusort.targets.base import TellsTime
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for, number_for
@@ -168,6 +169,27 @@ def _wgsl(count: int) -> Result:
     return result
 
 
+def _wgsl_sum(count: int) -> Result:
+    """The same source on the same card, by the card's clock on both sides."""
+    cupy: Any = import_module("cupy")
+    x = np.random.default_rng(1).random(count, dtype=np.float32)
+    monoid, sums = Sum(number_for("f4")), np.zeros((2, 1), np.float32)
+    busy = cupy.zeros(1 << 28, cupy.uint8)
+    found: tuple[list[float], list[float]] = ([], [])
+    for _ in range(3):
+        for number, name in enumerate(("wgsl", "cuda")):
+            target = gpusort.target(name)
+            assert isinstance(target, TellsTime)
+            schedule = reduce_rows(monoid, 1, count, fitting_reduction(monoid.state, count, target.info))
+            for _ in range(200):
+                busy += 1  # a card that waits for the host's copies lowers its clock
+            found[number].append(target.device_seconds(schedule, {"data": x, "results": sums[number]}))
+    np.testing.assert_allclose(sums, x.sum(dtype=np.float64), rtol=1e-5)
+    result = Result(f"wgsl sum f4 {count}", "gpusort on cuda", min(found[0]), min(found[1]), 0.9)
+    print(result.line(), flush=True)
+    return result
+
+
 def comparisons(largest: int) -> Iterator[Comparison]:
     """All of them, of at most so many elements, by name."""
     for dtype, log, bar in (
@@ -183,3 +205,4 @@ def comparisons(largest: int) -> Iterator[Comparison]:
     for function in ("sum", "min", "argmin"):
         yield f"cuda {function}", partial(_reduce, function, min(largest, 1 << 28))
     yield "wgsl sort u4", partial(_wgsl, min(largest, 1 << 24))
+    yield "wgsl sum", partial(_wgsl_sum, min(largest, 1 << 28))

@@ -105,14 +105,14 @@ def _best(target: TellsTime, info: TargetInfo, dtype: str, length: int, tell: Re
     key = key_for(dtype)
     usual = fitting_sort(info, key, 1, length, with_tuned=False)
     least = usual_time = _seconds(target, usual, dtype, length)
-    tell(f"{info.name} {dtype} {length}: {usual} takes {_shown(usual_time)}")
+    tell(f"{info.name} {dtype} {length}: {_named(usual)}, the table's choice, {_shown(usual_time)}")
     best: Radix | Bitonic | None = None
     for candidate in _candidates(info, dtype):
         if candidate == usual or not candidate.most_rows(length, info.limits.groups):
             continue
         found = _seconds(target, candidate, dtype, length)
         if found is not None:
-            tell(f"{info.name} {dtype} {length}: {candidate} takes {_shown(found)}")
+            tell(f"{info.name} {dtype} {length}: {_named(candidate)} {_shown(found)}")
             if least is None or found < least * (1 if best else _WORTH):
                 best, least = candidate, found
     return best
@@ -171,7 +171,7 @@ def _tuned_policy(largest: int, tell: Report) -> SortPolicy:
             if x.size > largest:
                 break
             plain, own = _side_by_side(never, always, x)
-            tell(f"cpu {dtype} {x.size}: {_shown(plain)} by NumPy alone, {_shown(own)} by threads")
+            tell(f"cpu {dtype} {x.size}: NumPy alone {_shown(plain)}, threads' own way {_shown(own)}")
             if own > plain * _WORTH:
                 worth = None
             elif worth is None:
@@ -199,5 +199,13 @@ def _random(dtype: str, length: int) -> np.ndarray[tuple[int], np.dtype[np.gener
     return drawn.view(dtype)
 
 
+def _named(algorithm: SortAlgorithm) -> str:
+    """What is tried, in a few words."""
+    if not isinstance(algorithm, Radix):
+        return type(algorithm).__name__.lower()
+    policy = algorithm.policy
+    return f"radix{' sweep' if algorithm.sweeps else ''} of {policy.group_size} x {policy.items}"
+
+
 def _shown(seconds: float | None) -> str:
-    return "too long to tell: it failed" if seconds is None else f"{seconds * 1e6:.1f} us"
+    return "failed" if seconds is None else f"takes {seconds * 1e6:.1f} us"

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import compare, compare_cpu
+from benchmarks import compare, compare_cpu, throughput
+from benchmarks.pictures import picture_of
+
+ROOT = Path(__file__).parent.parent
+THROUGHPUT = sorted((ROOT / "benchmarks/results").glob("throughput-*.json"))
 
 
 def test_it_runs_and_writes_what_it_found(
@@ -23,3 +28,33 @@ def test_it_runs_and_writes_what_it_found(
     for result in written["results"]:
         assert result["ratio"] == pytest.approx(result["peer_s"] / result["ours_s"])
     assert "0 failed" in capsys.readouterr().out
+
+
+def test_the_suite_runs() -> None:
+    """Every benchmark once, on small arrays, untimed; the first sort of a process is left out, for it compiles."""
+    command = [sys.executable, "-m", "pytest", "benchmarks", "--benchmark-disable", "--largest", "1024", "-q"]
+    run = subprocess.run([*command, "-k", "not first_sort"], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
+    assert " passed" in run.stdout
+
+
+def test_throughput_has_a_point_for_each_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "throughput.json"
+    monkeypatch.setattr(sys, "argv", ["throughput", "--largest", "4096", "--json", str(path)])
+    throughput.main()
+    content = json.loads(path.read_text())
+    assert {entry["who"] for entry in content["series"]} >= {"gpusort cpu", "np.sort"}
+    for entry in content["series"]:
+        assert [count for count, _ in entry["points"]] == [1 << 10, 1 << 12]
+        assert all(seconds > 0 for _, seconds in entry["points"])
+    assert picture_of(content).count("<polyline") == len(content["series"])
+
+
+@pytest.mark.parametrize("path", THROUGHPUT, ids=lambda path: path.stem)
+def test_pictures_are_those_of_the_results(path: Path) -> None:
+    picture = ROOT / "docs" / f"{path.stem}.svg"
+    assert picture.read_text() == picture_of(json.loads(path.read_text())), "make pictures"
+
+
+def test_there_are_pictures() -> None:
+    assert len(THROUGHPUT) >= 2

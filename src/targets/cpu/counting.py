@@ -14,6 +14,8 @@ from .pool import Pool
 from .ranks import Elements
 from .row_sort import half_tables
 
+_LARGEST_U32 = (1 << 32) - 1
+
 
 def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     """Sorts a one-dimensional array. `results` may lie where `source` does."""
@@ -25,13 +27,14 @@ def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, po
     in_pairs = word.itemsize == 1 and words.size >= policy.count_in_pairs_from
     counted = words[: words.size - words.size % 2].view(np.uint16) if in_pairs else words
     counter = count_pairs if counted.itemsize == 2 else count_bytes
-    counts = np.zeros((pool.threads, 1 << 8 * counted.itemsize), np.int64)
+    narrow = np.uint32 if counted.size <= _LARGEST_U32 else np.int64  # half as much for a core's cache to hold
+    counts = np.zeros((pool.threads, 1 << 8 * counted.itemsize), narrow)
 
     def count(piece: int) -> None:
         counter(counted[_share(counted.size, piece, pool)], counts[piece])
 
     pool.run(count, pool.threads)
-    totals = counts.sum(axis=0)
+    totals = counts.sum(axis=0, dtype=np.int64)
     if in_pairs:
         by_byte = totals.reshape(256, 256)
         totals = by_byte.sum(axis=0) + by_byte.sum(axis=1)

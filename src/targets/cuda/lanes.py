@@ -72,10 +72,10 @@ def _all_three(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> 
 
 def lanes_alike(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bits: int) -> ir.Value:
     """The lanes with my value, for values known to fit so many bits. Three masks are joined at a time."""
-    masks = [_same_bit(builder, mask, value, constant(1 << bit)) for bit in range(bits)]
+    masks = [mask, *(_same_bit(builder, mask, value, constant(1 << bit)) for bit in range(bits))]
     while len(masks) > 2:
-        masks = [*masks[3:], _all_three(builder, *masks[:3])]
-    return functools.reduce(builder.and_, masks) if masks else mask
+        masks = [*masks[3:], _all_three(builder, masks[0], masks[1], masks[2])]
+    return functools.reduce(builder.and_, masks)
 
 
 @intrinsic
