@@ -20,7 +20,7 @@ NumPyFunction: TypeAlias = Callable[..., Any]
 _KINDS = frozenset("biuf")
 _SHARED_BYTES = 1 << 24  # below, one core reads about as much as it costs to wake another
 _PIECE = 1 << 16  # elements; small enough to stay in a core's cache, and to share evenly
-_COMPILED_BYTES = 1 << 19  # below, NumPy's sum takes no longer than a dozen microseconds
+_COMPILED_BYTES = 1 << 21  # below, what is saved is never worth loading Numba
 _SUMMED_TOGETHER_BYTES = 1 << 25  # a compiled sum reads as fast as the caches give
 
 

@@ -33,7 +33,7 @@ def test_it_runs_and_writes_what_it_found(
 def test_the_suite_runs() -> None:
     """Every benchmark once, on small arrays, untimed; the first sort of a process is left out, for it compiles."""
     command = [sys.executable, "-m", "pytest", "benchmarks", "--benchmark-disable", "--largest", "1024", "-q"]
-    run = subprocess.run([*command, "-k", "not first_sort"], cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run([*command, "-k", "not first_sort"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout
     assert " passed" in run.stdout
 

@@ -12,7 +12,7 @@ import pytest
 import gpusort
 
 Array = npt.NDArray[Any]
-BLOCK, COMPILED_BYTES = 4096, 1 << 19
+BLOCK, COMPILED_BYTES = 4096, 1 << 21
 INTEGERS = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
 
 

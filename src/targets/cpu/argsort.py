@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
+from .first import is_first
 from .plan import in_order, slices
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
@@ -33,7 +34,7 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: So
         _argsort_chunk(source, places, order, policy)
         return
     pool = shared_pool()
-    if length >= policy.serial_below and rows < 2 * pool.threads:
+    if length >= policy.serial_below and rows < 2 * pool.threads and not is_first(source.nbytes):
         for row in range(rows):
             _argsort_one(source[row], places[row], order, policy, pool)
         return

@@ -8,6 +8,7 @@ from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
 from .counting import sort_by_counting
+from .first import is_first
 from .long_sort import sort_long
 from .plan import few_values, sort_few
 from .policy import SortPolicy
@@ -26,7 +27,7 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
         _sort_chunk(source, results, order)
         return
     pool = shared_pool()
-    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads:
+    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and not is_first(source.nbytes):
         for row in range(rows):
             _sort_one(source[row], results[row], order, policy, pool)
         return
