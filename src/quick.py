@@ -86,6 +86,15 @@ def _host_target(dtype: np.dtype[np.generic]) -> SortsRows | None:
 # -- on a card --------------------------------------------------------------------------------------------
 
 
+def is_plain_on_card(x: object) -> bool:
+    """Whether this is a packed array of cupy's own."""
+    return (
+        type(x).__module__ == "cupy"
+        and type(x) is sys.modules["cupy"].ndarray
+        and bool(cast("cupy.ndarray", x).flags.c_contiguous)
+    )
+
+
 def _on_card(x: cupy.ndarray, out: object, descending: bool, stable: bool) -> object | None:
     import cupy
 

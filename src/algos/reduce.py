@@ -89,10 +89,12 @@ def reduce_row(
         results[cx.group_id] = shared[0]
 
 
-def reduce_rows(monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy) -> Schedule:
-    """Reduces every row of `data`, a buffer of rows of one length, to one state in `results`."""
+def reduce_rows(
+    monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, states: Buffer[S] | None = None
+) -> Schedule:
+    """Reduces every row of `data`, a buffer of rows of one length, to one state in `states`, or else in `results`."""
     data = Buffer("data", monoid.element, rows * length, Role.INPUT)
-    results = Buffer("results", monoid.state, rows, Role.OUTPUT)
+    results = states or Buffer("results", monoid.state, rows, Role.OUTPUT)
     shared = Workgroup(monoid.state, policy.group_size)
 
     def launch(source: Monoid[E, S], over: Buffer[E], into: Buffer[S], count: int, groups_per_row: int) -> Launch:
