@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from .algos.sorts import LARGEST_U32, SortAlgorithm
 from .arrays import HostArray, OnCard, Operand, Tensor, kind_of, operand
-from .quick import quick_sort
+from .quick import quick_sort, quick_sort_inplace
 from .sorting import sort_into
 from .targets.base import Limits, Target
 from .targets.registry import choose
@@ -79,6 +79,8 @@ def sort_inplace(
     target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
 ) -> None:  # fmt: skip
     """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
+    if algorithm is None and quick_sort_inplace(x, axis, descending, stable, target):
+        return
     source = operand("x", x)
     if source.owner is not x:
         raise UnsupportedTypeError(f"x: expected an array to sort in place, found {kind_of(x)}")

@@ -40,6 +40,22 @@ def quick_sort(x: object, out: object, descending: bool, stable: bool, target: o
     return None
 
 
+def quick_sort_inplace(x: object, axis: object, descending: bool, stable: bool, target: object) -> bool:
+    """Sorts a plain array where it lies; False where the long way is needed."""
+    if type(x) is np.ndarray:
+        host, flags = cast(HostArray, x), x.flags
+        sorts = _host_target(host.dtype) if target in ("auto", "cpu") and axis in (-1, 0) else None
+        plain = host.ndim == 1 and flags.c_contiguous and flags.aligned and flags.writeable
+        if sorts is None or not plain or (stable and host.dtype.kind == "f"):
+            return False
+        rows = host.reshape(1, -1)
+        sorts.sort_rows(rows, rows, _ORDERS[bool(descending)])
+        return True
+    if target not in ("auto", "cuda") or not is_plain_on_card(x):
+        return False
+    return _in_place_on_card(cast("cupy.ndarray", x), axis, descending, stable)
+
+
 # -- in the host's memory ---------------------------------------------------------------------------------
 
 
@@ -115,12 +131,30 @@ def _on_card(x: cupy.ndarray, out: object, descending: bool, stable: bool) -> ob
     pointer, goal = x.data.ptr, results.data.ptr
     if abs(pointer - goal) < x.nbytes:
         return None  # they overlap
-    plan = _card_plan(dtype, shape, bool(descending), device)
+    plan = _card_plan(dtype, shape, bool(descending), device, Placement.ELSEWHERE)
     if plan is None:
         return None
     with device_errors():
         plan.run((pointer, goal))
     return results
+
+
+def _in_place_on_card(x: cupy.ndarray, axis: object, descending: bool, stable: bool) -> bool:
+    import cupy
+
+    from .targets.cuda.target import device_errors
+
+    shape, device = x.shape, cupy.cuda.runtime.getDevice()
+    if not shape or shape[-1] < 2 or x.size == 0 or axis not in (-1, len(shape) - 1):
+        return False
+    if x.device.id != device or (stable and x.dtype.kind == "f"):
+        return False
+    plan = _card_plan(x.dtype, shape, bool(descending), device, Placement.IN_PLACE)
+    if plan is None:
+        return False
+    with device_errors():
+        plan.run((x.data.ptr,))
+    return True
 
 
 def forget_plans() -> None:
@@ -129,8 +163,10 @@ def forget_plans() -> None:
 
 
 @lru_cache(maxsize=256)
-def _card_plan(dtype: np.dtype[np.generic], shape: tuple[int, ...], descending: bool, device: int) -> Plan | None:
-    """The plan that sorts all rows at once from one array into another, if there is one."""
+def _card_plan(
+    dtype: np.dtype[np.generic], shape: tuple[int, ...], descending: bool, device: int, placement: Placement
+) -> Plan | None:
+    """The plan that sorts all rows at once, from one array into another or in place, if there is one."""
     from .targets.cuda.target import CudaTarget
 
     try:
@@ -143,7 +179,7 @@ def _card_plan(dtype: np.dtype[np.generic], shape: tuple[int, ...], descending: 
     rows = int(np.prod(shape[:-1], dtype=np.int64))
     chosen = fitting_sort(target.info, key, rows, length)
     fits = rows_together(chosen, length, dtype_of(key.element).itemsize, target) >= rows
-    if not fits or Placement.ELSEWHERE not in chosen.placements(key):
+    if not fits or placement not in chosen.placements(key):
         return None
-    schedule = schedule_of(SortPlan(chosen, key, rows, length, _ORDERS[descending], Placement.ELSEWHERE))
+    schedule = schedule_of(SortPlan(chosen, key, rows, length, _ORDERS[descending], placement))
     return target.prepared(schedule, device)

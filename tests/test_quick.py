@@ -51,3 +51,17 @@ def test_company_on_a_multiprocessor() -> None:
     assert list(company(56, 384, 70 << 10)) == []
     assert list(company(80, 384, 60 << 10)) == [3]
     assert list(company(255, 1024, 1 << 10)) == []
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "u4", "f4", "i8", "f8", "M8[s]"])
+def test_in_place_it_is_the_same_array(dtype: str) -> None:
+    for length in (0, 1, 2, 1000, 70_001):
+        for descending in (False, True):
+            x = sample(dtype, length, seed=length)
+            expected = gpusort.sort(x, descending=descending)
+            gpusort.sort_inplace(x, descending=descending)
+            assert x.tobytes() == expected.tobytes()
+    read_only = sample("u4", 10)
+    read_only.flags.writeable = False
+    with pytest.raises(gpusort.InvalidArgumentError, match="read-only"):
+        gpusort.sort_inplace(read_only)
