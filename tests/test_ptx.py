@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.finish import extremes, places
 from gpusort.algos.radix import radix_sort
 from gpusort.algos.radix_sweep import radix_sweep_sort
 from gpusort.algos.reduce import reduce_rows
@@ -86,6 +87,18 @@ def test_sorts_compile(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_compile(dtype: str) -> None:
     check(programs(reductions(dtype)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_ends_a_reduction_compiles(dtype: str) -> None:
+    policy, key = ReducePolicy(group_size=64, items=2), key_for(dtype)
+    schedules = (
+        extremes(Minimum(key), 1, 500, policy), extremes(Maximum(key), 1, 500, policy),
+        places(ArgMin(key), 1, 500, policy),
+    )  # fmt: skip
+    found = programs(Schedule(schedule.buffers, schedule.launches[-1:]) for schedule in schedules)
+    assert {program.name for program in found} == {"finish_least", "finish_greatest", "finish_place"}
+    check(found)
 
 
 @pytest.mark.parametrize("kind", ScanKind)
