@@ -10,7 +10,7 @@ import numpy as np
 
 from .algos.argsort import bitonic_argsort, placed_class
 from .algos.choice import fitting_bitonic, fitting_pairs
-from .algos.sort_pairs import radix_argsort, radix_sort_pairs
+from .algos.radix_sorts import radix_argsort, radix_sort_pairs
 from .algos.sorts import LARGEST_U32, Radix, bits_of
 from .api import Nested, Other, Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand

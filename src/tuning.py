@@ -129,7 +129,7 @@ def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
             if Capability.FORWARD_PROGRESS in info.capabilities:
                 copies = 32 if dtype == "u4" and info.limits.workgroup_bytes >= 1 << 17 else 4
                 counting = min(1024, info.limits.group_size)
-                yield Radix(RadixPolicy(8, group_size, items, strand, True, 4, counting, 8, copies, 132), sweeps=True)
+                yield Radix(RadixPolicy(8, group_size, items, strand, True, 4, counting, 8, copies, 132, sweeps=True))
 
 
 def _seconds(target: TellsTime, algorithm: SortAlgorithm, dtype: str, length: int) -> float | None:
@@ -204,7 +204,7 @@ def _named(algorithm: SortAlgorithm) -> str:
     if not isinstance(algorithm, Radix):
         return type(algorithm).__name__.lower()
     policy = algorithm.policy
-    return f"radix{' sweep' if algorithm.sweeps else ''} of {policy.group_size} x {policy.items}"
+    return f"radix{' sweep' if policy.sweeps else ''} of {policy.group_size} x {policy.items}"
 
 
 def _shown(seconds: float | None) -> str:

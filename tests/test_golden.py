@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.algos.radix import radix_sort
+from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule

@@ -1,4 +1,4 @@
-"""Values that go along with sorted keys, and argsort, compared with NumPy exactly, on targets that make progress."""
+"""Values that go along with sorted keys, and argsort, compared with NumPy exactly, in both forms of radix sort."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.algos.sort_pairs import radix_argsort, radix_sort_pairs
+from gpusort.algos.radix_sorts import radix_argsort, radix_sort_pairs
 from gpusort.targets.base import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
@@ -25,19 +25,22 @@ LENGTHS = [0, 1, 2, 17, TILE - 1, TILE, TILE + 1, 5 * TILE + 3]
 VALUES: dict[str, type[Any]] = {"u1": U8, "u2": U16, "u4": U32, "u8": U64}
 
 
-@pytest.fixture
-def sweeping_target(target: str) -> str:
-    """In the simulator all workgroups of these lengths advance together, which is progress enough."""
+@pytest.fixture(params=["portable", "sweeps"])
+def sweeps(request: pytest.FixtureRequest, target: str) -> bool:
+    """Which form. In the simulator all workgroups of these lengths advance together, which is progress enough."""
     if target == "python":
         pytest.skip("plain Python takes minutes for these")
-    if Capability.FORWARD_PROGRESS not in target_of(target).info.capabilities and target != "simulator":
+    sweeping = bool(request.param == "sweeps")
+    if sweeping and Capability.FORWARD_PROGRESS not in target_of(target).info.capabilities and target != "simulator":
         pytest.skip(f"{target} does not promise forward progress between workgroups")
-    return target
+    return sweeping
 
 
-def policy_for(name: str) -> RadixPolicy:
+def policy_for(name: str, sweeps: bool) -> RadixPolicy:
     strand = target_of(name).info.limits.subgroup_size
-    return RadixPolicy(4, GROUP, ITEMS, strand, True, looks=2, count_group=GROUP, count_items=2, copies=2)
+    return RadixPolicy(
+        4, GROUP, ITEMS, strand, True, looks=2, count_group=GROUP, count_items=2, copies=2, sweeps=sweeps
+    )
 
 
 def stable_order(x: Array, order: SortOrder) -> Array:
@@ -51,27 +54,27 @@ def stable_order(x: Array, order: SortOrder) -> Array:
 
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "i4", "f2", "f4", "f8", "M8[s]"])
-def test_argsort(sweeping_target: str, dtype: str, order: SortOrder) -> None:
+def test_argsort(target: str, sweeps: bool, dtype: str, order: SortOrder) -> None:
     for length in LENGTHS:
         x = sample(dtype, length, seed=length)
-        schedule = radix_argsort(RankKey(key_for(dtype)), length, order, policy_for(sweeping_target), 8 * x.itemsize)
+        schedule = radix_argsort(RankKey(key_for(dtype)), length, order, policy_for(target, sweeps), 8 * x.itemsize)
         places = np.zeros(length, np.uint64)
-        target_of(sweeping_target).run(schedule, {"data": x.view(f"u{x.itemsize}"), "places": places})
+        target_of(target).run(schedule, {"data": x.view(f"u{x.itemsize}"), "places": places})
         np.testing.assert_array_equal(places, stable_order(x, order))
 
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("dtype", ["u1", "u4", "i8"])
-def test_values_go_along(sweeping_target: str, dtype: str, value: str) -> None:
+def test_values_go_along(target: str, sweeps: bool, dtype: str, value: str) -> None:
     for length in LENGTHS:
         x = sample(dtype, length, seed=length)
         values = np.random.default_rng(length).integers(0, 256, length * np.dtype(value).itemsize, np.uint8).view(value)
         schedule = radix_sort_pairs(
-            key_for(dtype), VALUES[value], length, SortOrder.ASCENDING, policy_for(sweeping_target), 8 * x.itemsize
+            key_for(dtype), VALUES[value], length, SortOrder.ASCENDING, policy_for(target, sweeps), 8 * x.itemsize
         )
         words, found, moved = f"u{x.itemsize}", np.zeros_like(x), np.zeros_like(values)
         arrays = {"data": x.view(words), "values": values, "results": found.view(words), "moved": moved}
-        target_of(sweeping_target).run(schedule, arrays)
+        target_of(target).run(schedule, arrays)
         order = np.argsort(x, kind="stable")
         np.testing.assert_array_equal(found, x[order])
         np.testing.assert_array_equal(moved, values[order])

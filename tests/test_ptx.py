@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
 import pytest
 
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.finish import extremes, places
-from gpusort.algos.radix import radix_sort
-from gpusort.algos.radix_sweep import radix_sweep_sort
+from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.scan import scan_array
 from gpusort.kernel.ir import Program
@@ -20,6 +20,7 @@ from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.indices import ScanKind, SortOrder
+from gpusort.types.keys import RankKey
 from gpusort.types.monoids import (
     AllTrue,
     AnyTrue,
@@ -34,6 +35,7 @@ from gpusort.types.monoids import (
     Sum,
 )
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from gpusort.types.scalars import U64
 
 DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
 RADIX = RadixPolicy(digit_bits=4, group_size=64, items=2)  # short code compiles fast, and has all statements
@@ -43,8 +45,10 @@ ASCENDING = SortOrder.ASCENDING
 def sorts(dtype: str) -> Iterator[Schedule]:
     key, bits = key_for(dtype), 8  # two passes of four bits: a first and a last
     yield bitonic_sort(key, 1, 5000, ASCENDING, BitonicPolicy(tile=256, group_size=64, fused_passes=2))
-    yield radix_sort(key, 5000, ASCENDING, RADIX, bits)
-    yield radix_sweep_sort(key, 5000, ASCENDING, RADIX, bits)
+    for policy in (RADIX, attrs.evolve(RADIX, sweeps=True)):
+        yield radix_sort(key, 5000, ASCENDING, policy, bits)
+        yield radix_argsort(RankKey(key), 5000, ASCENDING, policy, bits)
+        yield radix_sort_pairs(key, U64, 5000, ASCENDING, policy, bits)
 
 
 def reductions(dtype: str) -> Iterator[Schedule]:
@@ -79,7 +83,7 @@ def test_sorts_compile(dtype: str) -> None:
     found = programs(sorts(dtype))
     assert {program.name for program in found} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
-        "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep",
+        "radix_scatter", "radix_clear", "radix_histograms", "radix_starts", "sweep", "widen_places",
     }  # fmt: skip
     check(found)
 

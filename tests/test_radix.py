@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.algos.radix import radix_sort
-from gpusort.algos.radix_sweep import radix_sweep_sort
-from gpusort.algos.sweep_state import MOST_ELEMENTS
+from gpusort.algos.radix_sorts import radix_sort
+from gpusort.algos.radix_sweep import MOST_ELEMENTS
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.base import Capability
 from gpusort.targets.registry import target as target_of
@@ -27,9 +26,11 @@ LENGTHS = [0, 1, 2, 15, 16, 17, TILE - 1, TILE, TILE + 1, 2 * TILE, 1000, 5 * TI
 DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
 
 
-def policy_for(name: str, subgroups: bool) -> RadixPolicy:
+def policy_for(name: str, subgroups: bool = True, sweeps: bool = False) -> RadixPolicy:
     strand = target_of(name).info.limits.subgroup_size if subgroups else 16
-    return RadixPolicy(4, GROUP, ITEMS, strand, subgroups, looks=2, count_group=GROUP, count_items=2, copies=2)
+    return RadixPolicy(
+        4, GROUP, ITEMS, strand, subgroups, looks=2, count_group=GROUP, count_items=2, copies=2, sweeps=sweeps
+    )
 
 
 def hard_words(dtype: str) -> Array:
@@ -107,7 +108,7 @@ def sweeping_target(quick_target: str) -> str:
 def test_the_portable_form(quick_target: str, dtype: str, order: SortOrder) -> None:
     if quick_target == "cpu" and dtype not in ("u1", "f2", "u4", "f4", "i8", "M8[s]"):
         pytest.skip("each dtype compiles for seconds there; six have every size of element and kind of key")
-    policy = policy_for(quick_target, subgroups=True)
+    policy = policy_for(quick_target)
     for length in LENGTHS:
         x = random_bits(dtype, length)
         check(radix_sort(key_for(dtype), length, order, policy, 8 * x.itemsize), quick_target, x, order)
@@ -125,10 +126,10 @@ def test_the_portable_form_without_subgroups(quick_target: str, dtype: str) -> N
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_single_sweep(sweeping_target: str, dtype: str, order: SortOrder) -> None:
-    policy = policy_for(sweeping_target, subgroups=True)
+    policy = policy_for(sweeping_target, sweeps=True)
     for length in LENGTHS:
         x = random_bits(dtype, length)
-        check(radix_sweep_sort(key_for(dtype), length, order, policy, 8 * x.itemsize), sweeping_target, x, order)
+        check(radix_sort(key_for(dtype), length, order, policy, 8 * x.itemsize), sweeping_target, x, order)
 
 
 def arrangements() -> Iterator[Array]:
@@ -139,41 +140,50 @@ def arrangements() -> Iterator[Array]:
 
 @pytest.mark.parametrize("order", SortOrder)
 def test_arrangements_in_the_portable_form(quick_target: str, order: SortOrder) -> None:
-    policy = policy_for(quick_target, subgroups=True)
+    policy = policy_for(quick_target)
     for x in arrangements():
         check(radix_sort(key_for("u4"), len(x), order, policy, 32), quick_target, x, order)
 
 
 @pytest.mark.parametrize("order", SortOrder)
 def test_arrangements_in_a_single_sweep(sweeping_target: str, order: SortOrder) -> None:
-    policy = policy_for(sweeping_target, subgroups=True)
+    policy = policy_for(sweeping_target, sweeps=True)
     for x in arrangements():
-        check(radix_sweep_sort(key_for("u4"), len(x), order, policy, 32), sweeping_target, x, order)
+        check(radix_sort(key_for("u4"), len(x), order, policy, 32), sweeping_target, x, order)
 
 
-@pytest.mark.parametrize("in_place", [False, True])
-@pytest.mark.parametrize("dtype", ["u4", "i8", "f4"])
-def test_digits_that_are_all_the_same_are_skipped(sweeping_target: str, dtype: str, in_place: bool) -> None:
+def check_skipping(name: str, dtype: str, in_place: bool, policy: RadixPolicy) -> None:
     """Masks leave some digits constant: of four bits, so of none, one, an odd number, all but one."""
-    policy = policy_for(sweeping_target, subgroups=True)
     size, n = np.dtype(dtype).itemsize, 3 * TILE + 5
     for mask in (0, 0xF, 0xF0, 0xFF00, 0xF0F0F0, 0x7FFF_FFF0, 0xFFFF_FFFF):
         x = (np.random.default_rng(mask).integers(0, 1 << 32, n, np.uint32) & np.uint32(mask)).astype(f"u{size}")
         x = x.view(dtype)
-        schedule = radix_sweep_sort(key_for(dtype), n, SortOrder.ASCENDING, policy, 8 * size, in_place)
+        schedule = radix_sort(key_for(dtype), n, SortOrder.ASCENDING, policy, 8 * size, in_place)
         if in_place:
             found = x.copy()
-            target_of(sweeping_target).run(schedule, {"data": found.view(f"u{size}")})
+            target_of(name).run(schedule, {"data": found.view(f"u{size}")})
             np.testing.assert_array_equal(found, in_order(x, SortOrder.ASCENDING))
         else:
-            check(schedule, sweeping_target, x, SortOrder.ASCENDING)
+            check(schedule, name, x, SortOrder.ASCENDING)
 
 
-def test_a_sweep_in_place_takes_an_even_number_of_passes() -> None:
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dtype", ["u4", "i8", "f4"])
+def test_digits_that_are_all_the_same_are_skipped(quick_target: str, dtype: str, in_place: bool) -> None:
+    check_skipping(quick_target, dtype, in_place, policy_for(quick_target))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dtype", ["u4", "i8", "f4"])
+def test_sweeps_of_such_digits_are_skipped(sweeping_target: str, dtype: str, in_place: bool) -> None:
+    check_skipping(sweeping_target, dtype, in_place, policy_for(sweeping_target, sweeps=True))
+
+
+def test_a_sort_in_place_takes_an_even_number_of_passes() -> None:
     with pytest.raises(InvalidArgumentError, match="an even number of passes, not 1"):
-        radix_sweep_sort(key_for("u1"), 9, SortOrder.ASCENDING, RadixPolicy(), 8, in_place=True)
+        radix_sort(key_for("u1"), 9, SortOrder.ASCENDING, RadixPolicy(), 8, in_place=True)
 
 
 def test_a_sweep_of_too_many_elements_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match=f"fewer than {MOST_ELEMENTS} elements, not {MOST_ELEMENTS}"):
-        radix_sweep_sort(key_for("u1"), MOST_ELEMENTS, SortOrder.ASCENDING, RadixPolicy(), 8)
+        radix_sort(key_for("u1"), MOST_ELEMENTS, SortOrder.ASCENDING, RadixPolicy(sweeps=True), 8)

@@ -108,7 +108,7 @@ def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
 
 
 def test_both_kinds_of_algorithms_come_back_as_they_were() -> None:
-    algorithms: tuple[Radix | Bitonic, ...] = (WANTED, Radix(RadixPolicy(looks=2), sweeps=True), Bitonic())
+    algorithms: tuple[Radix | Bitonic, ...] = (WANTED, Radix(RadixPolicy(looks=2, sweeps=True)), Bitonic())
     lines = [
         SortLine("wgsl", frozenset(), (32,), range(k, k + 1), range(1, 2), algorithm)
         for k, algorithm in enumerate(algorithms)

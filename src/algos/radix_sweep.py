@@ -11,102 +11,78 @@ from __future__ import annotations
 from typing import TypeVar
 
 from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..types.digits import DigitPlace
-from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, UnsignedKey
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64, Bool
 from .radix_tile import (
+    RadixMode,
     Strand,
     clear_counters,
     count_strands,
-    load_tile,
     place_strands,
     sort_tile,
-    store_tile,
+    take_place,
     total_of_digit,
 )
-from .sweep_state import COUNT, MOST_ELEMENTS, OWN, UP_TO_HERE, PassPlan, SweepState, prepare
+from .sweep_moves import load_keys, put_values, write_keys, write_tile, write_values
+from .sweep_state import PassPlan
 
 A = TypeVar("A", U8, U16, U32, U64)
+V = TypeVar("V", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
 
-
-# -- kernels ----------------------------------------------------------------------------------------------
-
-
-def look_back(state: Storage[U32], cell: U32, policy: RadixPolicy) -> U32:
-    """How many elements with a digit stand before a tile, whose own status word is `cell`.
-
-    Several words are asked for at a time, for each takes long to come; a word that is not there yet ends the round.
-    """
-    total = U32(0)
-    before = cell - policy.radix
-    found: Registers[U32] = Registers(U32, policy.looks)
-    done = Bool(False)
-    while not done:
-        for i in range(policy.looks):
-            found[i] = state.atomic_load(before - i * policy.radix)
-        waiting = Bool(False)
-        for i in range(policy.looks):
-            if not done and not waiting:
-                word = found[i]
-                waiting = word == 0
-                done = word >= UP_TO_HERE
-                if not waiting:
-                    total += word & COUNT
-                    before -= policy.radix
-    return total
+# A status word: what a tile has published about a digit, and how much of it. Below OWN: nothing yet. The passes that
+# run take turns with the highest bit (PassPlan.oddness): what the one before has left counts as nothing.
+OWN = 1 << 30  # the tile's own count
+UP_TO_HERE = 1 << 31  # where the digit starts, and the count of all tiles up to this one
+COUNT = OWN - 1
+MOST_ELEMENTS = OWN  # a count must fit beside the flags
 
 
 @kernel
 def sweep(
     cx: Invocation, key: SortableKey[A, W], plain: UnsignedKey[A, W], data: Storage[A], results: Storage[A],
-    words: Storage[A], tile: Workgroup[W], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
-    state: Storage[U32], params: RadixParams, ticket: U32, plan_at: U32, first_cell: U32, place: DigitPlace,
-    order: SortOrder, policy: RadixPolicy,
+    words: Storage[A], values: Storage[V], moved: Storage[V], spare: Storage[V], tile: Workgroup[W],
+    beside: Workgroup[V], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
+    state: Storage[U32], params: RadixParams, ticket: U32, plan_at: U32, first_start: U32, place: DigitPlace,
+    order: SortOrder, mode: RadixMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Moves every element of one tile to its digit's place."""
+    """Moves every key of one tile to its digit's place, and its value, if it has one, to the same place."""
     plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
     if plan.runs():
         index = bases[1]
         strand = Strand.of(cx, policy)
         mine: Registers[W] = Registers(key.word, policy.items)
-        if plan.reads_data():
-            load_tile(key, data, order, index, strand, mine, params, policy)
-        elif plan.goes_into_words():
-            load_tile(plain, results, SortOrder.ASCENDING, index, strand, mine, params, policy)
+        load_keys(plan, key, plain, data, results, words, order, index, strand, mine, params, mode, policy)
+        count_strands(cx, mine, strand, counters, place, policy)
+        counts: Registers[U32] = Registers(U32, policy.strands)
+        total = total_of_digit(cx, counters, counts, policy)
+        publish_own(cx, state, index, total, plan.oddness(), policy)
+        first = place_strands(cx, counters, counts, shared, total, policy)
+        cx.barrier()
+        if mode.takes_values:
+            places: Registers[U32] = Registers(U32, policy.items)
+            targets: Registers[U32] = Registers(U32, policy.items)
+            for row in dynamic_range(U32(0), U32(policy.items)):
+                places[row] = take_place(cx, place.digit_of(mine[row]), strand, counters, policy)
+                tile[places[row]] = mine[row]
+            lead_from_tile(cx, state, bases, index, total, first, first_start, plan.oddness(), policy)
+            write_keys(
+                cx, plan, key, plain, tile, results, words, bases, targets, index, params, place, order, mode, policy
+            )
+            cx.barrier()  # from here on the tile is not used: the values may take its place
+            put_values(plan, values, moved, spare, index, strand, places, beside, params, mode, policy)
+            cx.barrier()
+            write_values(cx, plan, beside, moved, spare, targets, index, params, policy)
         else:
-            load_tile(plain, words, SortOrder.ASCENDING, index, strand, mine, params, policy)
-        sort_swept_tile(cx, mine, strand, tile, counters, shared, bases, state, first_cell, index, place, policy)
-        store_swept_tile(cx, plan, key, plain, tile, results, words, bases, index, params, place, order, policy)
-
-
-@kernel
-def sweep_in_place(
-    cx: Invocation, key: SortableKey[A, W], plain: UnsignedKey[A, W], data: Storage[A], words: Storage[A],
-    tile: Workgroup[W], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
-    state: Storage[U32], params: RadixParams, ticket: U32, plan_at: U32, first_cell: U32, place: DigitPlace,
-    order: SortOrder, policy: RadixPolicy,
-) -> None:  # fmt: skip
-    """The same where the results take the data's place."""
-    plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
-    if plan.runs():
-        index = bases[1]
-        strand = Strand.of(cx, policy)
-        mine: Registers[W] = Registers(key.word, policy.items)
-        if plan.reads_data():
-            load_tile(key, data, order, index, strand, mine, params, policy)
-        elif plan.goes_into_words():
-            load_tile(plain, data, SortOrder.ASCENDING, index, strand, mine, params, policy)
-        else:
-            load_tile(plain, words, SortOrder.ASCENDING, index, strand, mine, params, policy)
-        sort_swept_tile(cx, mine, strand, tile, counters, shared, bases, state, first_cell, index, place, policy)
-        store_swept_tile(cx, plan, key, plain, tile, data, words, bases, index, params, place, order, policy)
+            sort_tile(cx, mine, strand, tile, counters, place, policy)
+            lead_from_tile(cx, state, bases, index, total, first, first_start, plan.oddness(), policy)
+            write_tile(cx, plan, key, plain, tile, results, words, bases, index, params, place, order, policy)
 
 
 def take_tile(
@@ -121,76 +97,53 @@ def take_tile(
     return PassPlan(cx.load_for_all(bases, 0))
 
 
-def sort_swept_tile(
-    cx: Invocation, words: Registers[W], strand: Strand, tile: Workgroup[W], counters: Workgroup[U32],
-    shared: Workgroup[U32], bases: Workgroup[U32], state: Storage[U32], first_cell: U32, index: U32,
-    place: DigitPlace, policy: RadixPolicy,
+def status_cell(cx: Invocation, index: U32, policy: RadixPolicy) -> U32:
+    """Where a tile's status word of my digit lies."""
+    return (index + policy.looks) * policy.radix + cx.local_id
+
+
+def publish_own(cx: Invocation, state: Storage[U32], index: U32, total: U32, oddness: U32, policy: RadixPolicy) -> None:
+    """Tells the tiles behind how many elements of a digit there are in this one. The first waits: it will know all."""
+    if cx.local_id < policy.radix and index > 0:
+        state.atomic_store(status_cell(cx, index, policy), (total | OWN) ^ oddness)
+
+
+def lead_from_tile(
+    cx: Invocation, state: Storage[U32], bases: Workgroup[U32], index: U32, total: U32, first: U32, first_start: U32,
+    oddness: U32, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Sorts the tile, publishes its counts, and leaves in `bases` what leads from the tile to the result."""
-    count_strands(cx, words, strand, counters, place, policy)
-    counts: Registers[U32] = Registers(U32, policy.strands)
-    total = total_of_digit(cx, counters, counts, policy)
-    cell = first_cell + (index + policy.looks) * policy.radix + cx.local_id
+    """Leaves in `bases` what leads from a digit's places in the tile to those in the result."""
     if cx.local_id < policy.radix:
-        state.atomic_store(cell, total | OWN)
-    first = place_strands(cx, counters, counts, shared, total, policy)
-    cx.barrier()
-    sort_tile(cx, words, strand, tile, counters, place, policy)
-    if cx.local_id < policy.radix:
-        before = look_back(state, cell, policy)
-        state.atomic_store(cell, (before + total) | UP_TO_HERE)
+        cell = status_cell(cx, index, policy)
+        before = U32(0)
+        if index == 0:
+            before = state[first_start + cx.local_id]
+        else:
+            before = look_back(state, cell, oddness, policy)
+        state.atomic_store(cell, ((before + total) | UP_TO_HERE) ^ oddness)
         bases[cx.local_id] = before - first
     cx.barrier()
 
 
-def store_swept_tile(
-    cx: Invocation, plan: PassPlan, key: SortableKey[A, W], plain: UnsignedKey[A, W], tile: Workgroup[W],
-    results: Storage[A], words: Storage[A], bases: Workgroup[U32], index: U32, params: RadixParams,
-    place: DigitPlace, order: SortOrder, policy: RadixPolicy,
-) -> None:  # fmt: skip
-    """Writes the tile to where the plan says: elements at the end, words before."""
-    if plan.is_last():
-        store_tile(cx, tile, key, results, order, index, bases, params, place, policy)
-    elif plan.goes_into_words():
-        store_tile(cx, tile, plain, words, SortOrder.ASCENDING, index, bases, params, place, policy)
-    else:
-        store_tile(cx, tile, plain, results, SortOrder.ASCENDING, index, bases, params, place, policy)
+def look_back(state: Storage[U32], cell: U32, oddness: U32, policy: RadixPolicy) -> U32:
+    """Where a tile's first element with a digit goes; the tile's own status word is `cell`.
 
-
-# -- schedule ---------------------------------------------------------------------------------------------
-
-
-def radix_sweep_sort(
-    key: SortableKey[A, W], length: int, order: SortOrder, policy: RadixPolicy, key_bits: int, in_place: bool = False
-) -> Schedule:
-    """Sorts `data` into `results`, or in place: fewer than 2**30 elements.
-
-    `key_bits` says how many bits of a word differ at all; in place they must make an even number of digits.
+    Several words are asked for at a time, for each takes long to come; a word that is not there yet ends the round.
     """
-    if length >= MOST_ELEMENTS:
-        raise InvalidArgumentError(f"a single-sweep radix sort takes fewer than {MOST_ELEMENTS} elements, not {length}")
-    passes = -(-key_bits // policy.digit_bits)
-    if in_place and passes % 2 == 1:
-        raise InvalidArgumentError(f"a radix sort in place takes an even number of passes, not {passes}")
-    data = Buffer("data", key.element, length, Role.INOUT if in_place else Role.INPUT)
-    results = Buffer("results", key.element, length, Role.OUTPUT)
-    words = Buffer("words", key.element, length, Role.SCRATCH)
-    plain: UnsignedKey[A, W] = UnsignedKey(key.element, key.word, key_bits)
-    state = SweepState(length, passes, policy)
-    launches: list[Launch] = []
-    if length:
-        launches += prepare(key, data, state, order, in_place)
-    for number in range(passes if length else 0):
-        rest = (
-            Workgroup(key.word, policy.tile), Workgroup(U32, policy.counters), Workgroup(U32, policy.scanned),
-            Workgroup(U32, policy.radix), state.buffer(), RadixParams(U32(length)), U32(state.tickets + number),
-            U32(state.plans + number), U32(number * state.cells), state.place(number), order, policy,
-        )  # fmt: skip
-        grid = Grid(state.tiles, policy.group_size)
-        launches.append(
-            sweep_in_place.launch(grid, key, plain, data, words, *rest)
-            if in_place
-            else sweep.launch(grid, key, plain, data, results, words, *rest)
-        )
-    arrays: list[Buffer[A]] = [data] if in_place else [data, results]
-    return Schedule((*arrays, words, state.buffer()), tuple(launches))
+    total = U32(0)
+    before = cell - policy.radix
+    found: Registers[U32] = Registers(U32, policy.looks)
+    done = Bool(False)
+    while not done:
+        for i in range(policy.looks):
+            found[i] = state.atomic_load(before - i * policy.radix)
+        waiting = Bool(False)
+        for i in range(policy.looks):
+            if not done and not waiting:
+                word = found[i] ^ oddness
+                waiting = word < OWN
+                done = word >= UP_TO_HERE
+                if not waiting:
+                    total += word & COUNT
+                    before -= policy.radix
+    return total

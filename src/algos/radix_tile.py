@@ -7,7 +7,7 @@ elements take places from there, one after another.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 
@@ -20,12 +20,24 @@ from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Count
 from ..types.params import RadixParams, RadixPolicy
-from ..types.scalars import U32, U64
+from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered, to_ordered
 from .scan import exclusive_scan_workgroup
 
 A = TypeVar("A")
+V = TypeVar("V", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
+
+
+@attrs.frozen
+class RadixMode(Generic[V]):
+    """What is sorted, and what is left out where nobody needs it."""
+
+    value: type[V]
+    in_place: bool = False  # the keys come in `results`, and `data` is not read
+    takes_values: bool = False  # every key takes a value along
+    counts_places: bool = False  # the values are the keys' places: they are not read, but counted
+    keeps_keys: bool = True  # the last pass writes the keys too
 
 
 @attrs.frozen
@@ -165,6 +177,31 @@ def sort_tile(
         tile[taken] = words[row]
 
 
+def place_values(
+    values: Storage[V], tile: U32, strand: Strand, places: Registers[U32], beside: Workgroup[V],
+    params: RadixParams, policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """Reads the strand's values, and puts them where their keys are in the sorted tile."""
+    first = strand.first_element(tile, policy)
+    if (tile + 1) * policy.tile <= params.num_elements:
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            beside[places[row]] = values[exact_sum(first, row * strand.width)]
+    else:
+        for row in dynamic_range(U32(0), U32(policy.items)):
+            element = first + row * strand.width
+            if element < params.num_elements:
+                beside[places[row]] = values[element]
+
+
+def place_numbers(
+    value: type[V], tile: U32, strand: Strand, places: Registers[U32], beside: Workgroup[V], policy: RadixPolicy
+) -> None:
+    """The same where the values are the keys' places in the array."""
+    first = strand.first_element(tile, policy)
+    for row in dynamic_range(U32(0), U32(policy.items)):
+        beside[places[row]] = value(first + row * strand.width)
+
+
 def store_tile(
     cx: Invocation, tile: Workgroup[W], target: SortableKey[A, W], results: Storage[A], order: SortOrder, index: U32,
     bases: Workgroup[U32], params: RadixParams, place: DigitPlace, policy: RadixPolicy,
@@ -176,3 +213,31 @@ def store_tile(
         if position < remaining:
             word = tile[position]
             results[bases[place.digit_of(word).value] + position] = from_ordered(target, word, order)
+
+
+def store_keys(
+    cx: Invocation, tile: Workgroup[W], target: SortableKey[A, W], results: Storage[A], order: SortOrder,
+    keeps_keys: bool, index: U32, bases: Workgroup[U32], targets: Registers[U32], params: RadixParams,
+    place: DigitPlace, policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """The same, and keeps in `targets` where every key goes, written or not."""
+    remaining = params.num_elements - index * policy.tile
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        position = i * cx.group_size + cx.local_id
+        if position < remaining:
+            word = tile[position]
+            targets[i] = bases[place.digit_of(word).value] + position
+            if keeps_keys:
+                results[targets[i]] = from_ordered(target, word, order)
+
+
+def store_values(
+    cx: Invocation, beside: Workgroup[V], values: Storage[V], targets: Registers[U32], index: U32,
+    params: RadixParams, policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """Writes the sorted tile's values to where their keys went."""
+    remaining = params.num_elements - index * policy.tile
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        position = i * cx.group_size + cx.local_id
+        if position < remaining:
+            values[targets[i]] = beside[position]

@@ -16,9 +16,8 @@ from ..types.params import BitonicPolicy, RadixPolicy, RowsPolicy
 from ..types.scalars import U32, Scalar
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
-from .radix import radix_sort
-from .radix_sweep import radix_sweep_sort
-from .sweep_state import MOST_ELEMENTS
+from .radix_sorts import radix_sort
+from .radix_sweep import MOST_ELEMENTS
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
@@ -110,12 +109,11 @@ class BitonicRows:
 class Radix:
     """Radix sort, a digit at a time: a few readings and writings of the whole array, whatever its length.
 
-    `sweeps`: one launch a digit, whose workgroups wait for each other; for targets with Capability.FORWARD_PROGRESS.
-    Otherwise each digit is counted, scanned and moved by launches of their own.
+    With `policy.sweeps`, one launch a digit, whose workgroups wait for each other: for targets with
+    Capability.FORWARD_PROGRESS. Else each digit is counted, added up and moved by launches of their own.
     """
 
     policy: RadixPolicy = attrs.field(factory=RadixPolicy)
-    sweeps: bool = False
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         if not issubclass(key.element, Scalar) or key.element.type.is_float:
@@ -124,10 +122,10 @@ class Radix:
                 "Bitonic() sorts any"
             )
         even = -(-bits_of(key) // self.policy.digit_bits) % 2 == 0
-        return tuple(Placement)[::-1] if self.sweeps and even else (Placement.ELSEWHERE,)
+        return tuple(Placement)[::-1] if even else (Placement.ELSEWHERE,)
 
     def most_rows(self, length: int, groups: int, /) -> int:
-        most = MOST_ELEMENTS - 1 if self.sweeps else LARGEST_U32
+        most = MOST_ELEMENTS - 1 if self.policy.sweeps else LARGEST_U32
         return int(length <= most and -(-length // self.policy.tile) <= groups)
 
     def schedule(
@@ -135,10 +133,7 @@ class Radix:
     ) -> Schedule:
         assert rows == 1, "as most_rows says"
         found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
-        if self.sweeps:
-            in_place = placement is Placement.IN_PLACE
-            return radix_sweep_sort(found, length, order, self.policy, bits_of(key), in_place)
-        return radix_sort(found, length, order, self.policy, bits_of(key))
+        return radix_sort(found, length, order, self.policy, bits_of(key), placement is Placement.IN_PLACE)
 
 
 def bits_of(key: SortableKey[E, W]) -> int:

@@ -1,4 +1,4 @@
-"""What the sweeps of a radix sort share: counted digits, the plan made of them, tickets, and what tiles publish.
+"""What the sweeps of a radix sort share: counted digits, the plan made of them, and how the words for it are laid out.
 
 One reading counts the digits of all passes. A pass whose digit is the same in all elements has nothing to do: from the
 counts every pass learns whether it runs, and which memory the pass before it has left the elements in.
@@ -26,14 +26,8 @@ from .radix_tile import count_before
 A = TypeVar("A", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
 
-# A status word: what a tile has published about a digit, and how much of it. Zero: nothing yet.
-OWN = 1 << 30  # the tile's own count
-UP_TO_HERE = 1 << 31  # the count of all tiles up to it
-COUNT = OWN - 1
-MOST_ELEMENTS = OWN  # a count must fit beside the flags
-
 # What a pass's word of the plan says.
-RUNS, READS_DATA, IS_LAST, INTO_WORDS = 1, 2, 4, 8
+RUNS, READS_DATA, IS_LAST, INTO_WORDS, IS_ODD = 1, 2, 4, 8, 1 << 31
 
 
 @attrs.frozen
@@ -50,6 +44,7 @@ class PassPlan:
         bits |= U32(READS_DATA) if earlier == 0 else U32(0)
         bits |= U32(IS_LAST) if later == 0 else U32(0)
         bits |= U32(INTO_WORDS) if count_ones(later) % 2 == 1 else U32(0)
+        bits |= U32(IS_ODD) if count_ones(earlier) % 2 == 1 else U32(0)
         return cls(bits)
 
     def runs(self) -> Bool:
@@ -65,6 +60,10 @@ class PassPlan:
     def goes_into_words(self) -> Bool:
         return (self.bits & INTO_WORDS) != 0
 
+    def oddness(self) -> U32:
+        """`IS_ODD` for the second of the passes that run, the fourth, and so on; else 0."""
+        return self.bits & IS_ODD
+
 
 # -- kernels ----------------------------------------------------------------------------------------------
 
@@ -79,13 +78,13 @@ def sweep_clear(cx: Invocation, state: Storage[U32], first: U32) -> None:
 @kernel
 def sweep_histograms(
     cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
-    params: RadixParams, first_cell: U32, passes: int, order: SortOrder, policy: RadixPolicy,
+    params: RadixParams, cleared: U32, first_cell: U32, passes: int, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Counts the digits of all passes in one reading, and sets all status words to zero meanwhile.
+    """Counts the digits of all passes in one reading, and sets the state's first words to zero meanwhile.
 
     Every counter has a few copies, for lanes that would wait for each other at one.
     """
-    for i in dynamic_range(cx.global_id, first_cell, cx.num_groups * cx.group_size):
+    for i in dynamic_range(cx.global_id, cleared, cx.num_groups * cx.group_size):
         state[i] = U32(0)
     cells = passes * policy.radix
     for cell in dynamic_range(cx.local_id, U32(cells * policy.copies), cx.group_size):
@@ -123,9 +122,9 @@ def count_digits(word: W, counters: Workgroup[U32], copy: U32, passes: int, poli
 @kernel
 def sweep_starts(
     cx: Invocation, shared: Workgroup[U32], idle: Workgroup[U32], state: Storage[U32], params: RadixParams,
-    cells: U32, first_cell: U32, first_plan: U32, passes: int, in_place: bool, policy: RadixPolicy,
+    first_start: U32, first_cell: U32, first_plan: U32, passes: int, in_place: bool, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """A workgroup a pass: makes its plan, and turns its histogram into the sums that the first tile finds before it."""
+    """A workgroup a pass: makes its plan, and adds its histogram up to where each digit starts in the result."""
     if cx.local_id == 0:
         idle[0] = U32(0)
     cx.barrier()
@@ -133,14 +132,14 @@ def sweep_starts(
         for number in range(passes):
             if state[first_cell + number * policy.radix + cx.local_id] == params.num_elements:
                 idle.atomic_or(U32(0), U32(1 << number))
-    count = state[first_cell + cx.group_id * policy.radix + cx.local_id] if cx.local_id < policy.radix else U32(0)
+    mine = cx.group_id * policy.radix + cx.local_id
+    count = state[first_cell + mine] if cx.local_id < policy.radix else U32(0)
     first = count_before(cx, shared, count, policy.digit_strands, policy)  # waits, so that all have told who is idle
     if cx.local_id == 0:
         running = passes_that_run(idle[0], passes, in_place)
         state[first_plan + cx.group_id] = PassPlan.of(cx.group_id, running).bits
     if cx.local_id < policy.radix:
-        row = policy.looks - 1  # the rows before it are looked at, and then not counted
-        state[cx.group_id * cells + row * policy.radix + cx.local_id] = first | UP_TO_HERE
+        state[first_start + mine] = first
 
 
 def passes_that_run(idle: U32, passes: int, in_place: bool) -> U32:
@@ -160,7 +159,11 @@ def passes_that_run(idle: U32, passes: int, in_place: bool) -> U32:
 
 @attrs.frozen
 class SweepState:
-    """How the shared words are laid out: statuses pass by pass, histograms, tickets, plans."""
+    """How the shared words are laid out: cells, starts of digits, histograms, tickets, plans.
+
+    There is a cell for each tile and digit, which all passes use, one after the other. The first rows of cells stand
+    before the first tile: they are looked at, and then not counted.
+    """
 
     length: int
     passes: int
@@ -172,29 +175,36 @@ class SweepState:
 
     @property
     def cells(self) -> int:
-        """Status words of one pass; the first rows stand before the first tile."""
         return (self.tiles + self.policy.looks) * self.policy.radix
 
     @property
+    def starts(self) -> int:
+        return self.cells
+
+    @property
     def histograms(self) -> int:
-        """Where the histograms start."""
-        return self.passes * self.cells
+        return self.starts + self.passes * self.policy.radix
 
     @property
     def tickets(self) -> int:
-        """Where the tickets start, one a pass."""
+        """One a pass."""
         return self.histograms + self.passes * self.policy.radix
 
     @property
     def plans(self) -> int:
-        """Where the plans start, one a pass."""
+        """One a pass."""
         return self.tickets + self.passes
 
     def buffer(self) -> Buffer[U32]:
         return Buffer("state", U32, self.plans + self.passes, Role.SCRATCH)
 
-    def place(self, number: int) -> DigitPlace:
-        return DigitPlace(U32(number), self.policy.digit_bits)
+    def start(self, number: int) -> U32:
+        """Where a pass's starts of digits begin."""
+        return U32(self.starts + number * self.policy.radix)
+
+    def plan(self, number: int) -> U32:
+        """Where a pass's plan lies."""
+        return U32(self.plans + number)
 
 
 def prepare(
@@ -211,10 +221,11 @@ def prepare(
     return (
         sweep_clear.launch(clearing, buffer, histograms),
         sweep_histograms.launch(
-            counting, key, data, Workgroup(U32, counters), buffer, elements, histograms, state.passes, order, policy
+            counting, key, data, Workgroup(U32, counters), buffer, elements, U32(state.cells), histograms, state.passes,
+            order, policy,
         ),
         sweep_starts.launch(
             Grid(state.passes, size), Workgroup(U32, policy.scanned), Workgroup(U32, 1), buffer, elements,
-            U32(state.cells), histograms, U32(state.plans), state.passes, in_place, policy,
+            U32(state.starts), histograms, U32(state.plans), state.passes, in_place, policy,
         ),
     )  # fmt: skip

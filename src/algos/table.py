@@ -52,7 +52,7 @@ _NARROW, _WIDE = (8, 16, 32), (64,)
 
 
 def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> Radix:
-    return Radix(RadixPolicy(8, group_size, items, 32, True, 4, 1024, count_items, copies, 132), sweeps=True)
+    return Radix(RadixPolicy(8, group_size, items, 32, True, 4, 1024, count_items, copies, 132, sweeps=True))
 
 
 def _counted(items: int) -> Radix:

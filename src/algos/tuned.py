@@ -20,7 +20,7 @@ from ..types.params import BitonicPolicy, RadixPolicy
 from .sorts import Bitonic, Radix, SortAlgorithm
 from .table import SortLine
 
-_FORMAT = 1
+_FORMAT = 2
 _ONE = range(1, 2)
 
 
@@ -46,7 +46,7 @@ def _line(target: str, entry: Mapping[str, Any]) -> SortLine:
 def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
     match entry["name"]:
         case "Radix":
-            return Radix(RadixPolicy(**entry["policy"]), bool(entry["sweeps"]))
+            return Radix(RadixPolicy(**entry["policy"]))
         case "Bitonic":
             return Bitonic(BitonicPolicy(**entry["policy"]))
         case name:
@@ -59,9 +59,7 @@ def keep_sorts(info: TargetInfo, lines: Sequence[SortLine]) -> Path:
     for line in lines:
         kept = line.algorithm
         assert isinstance(kept, Radix | Bitonic), kept
-        algorithm: dict[str, object] = {"name": type(kept).__name__, "policy": attrs.asdict(kept.policy)}
-        if isinstance(kept, Radix):
-            algorithm["sweeps"] = kept.sweeps
+        algorithm = {"name": type(kept).__name__, "policy": attrs.asdict(kept.policy)}
         lengths = [line.lengths.start, line.lengths.stop]
         entries.append({"bits": list(line.bits), "lengths": lengths, "algorithm": algorithm})
     return write(info.name, info.adapter, {"sorts": entries})

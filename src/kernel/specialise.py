@@ -7,6 +7,8 @@ from enum import Enum
 from threading import Lock
 from typing import Any, TypeGuard
 
+import attrs
+
 from ..types.elements import fields_of
 from ..types.errors import InvalidArgumentError
 from ..types.layout import Type
@@ -15,28 +17,37 @@ from ..types.scalars import Scalar
 from . import access, ir
 from .builder import Builder
 from .launch import Buffer, Launch, Step
+from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
 from .span import Span
 from .values import EnumValue, InvocationValue, MemoryValue, Static, StructValue, Value, has_scalars
 from .verify import verify
 
-_programs: dict[object, ir.Program] = {}
+_programs: dict[object, _Reading] = {}
 _lock = Lock()
+
+
+@attrs.frozen
+class _Reading:
+    """A program, and which of its launches' buffers it touches: it does not get to see the others."""
+
+    program: ir.Program
+    touched: tuple[int, ...]
 
 
 def specialise(launch: Launch) -> Step:
     """Reads a launch's kernel for its kinds of arguments, or finds it read already."""
     key = (launch.kernel.function, launch.grid.group_size, *(_kind(argument) for argument in launch.arguments))
-    program = _programs.get(key)
-    if program is None:
+    found = _programs.get(key)
+    if found is None:
         with _lock:
-            program = _programs.get(key)
-            if program is None:
-                program = _programs[key] = _read(launch)
+            found = _programs.get(key)
+            if found is None:
+                found = _programs[key] = _read(launch)
     buffers: tuple[Buffer[Any], ...] = tuple(filter(_is_buffer, launch.arguments))
     values = tuple(value for argument in launch.arguments for value in _scalars(argument))
-    return Step(program, buffers, values, launch.grid.groups)
+    return Step(found.program, tuple(buffers[number] for number in found.touched), values, launch.grid.groups)
 
 
 def _is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
@@ -121,7 +132,7 @@ class _Binder:
         return MemoryValue(element, made)
 
 
-def _read(launch: Launch) -> ir.Program:
+def _read(launch: Launch) -> _Reading:
     source = source_of(launch.kernel.function)
     span = source.span(source.tree)
     binder = _Binder(span)
@@ -135,9 +146,12 @@ def _read(launch: Launch) -> ir.Program:
     for name, value in values.items():
         reader.bind(name, value, span)
     reader.function_value()
+    body = builder.finish()
+    touched = memories_in(body)
     program = ir.Program(
-        launch.kernel.name, launch.grid.group_size, tuple(binder.parameters), tuple(memories),
-        tuple(builder.variables), builder.finish(), span,
+        launch.kernel.name, launch.grid.group_size, tuple(binder.parameters),
+        tuple(memory for memory in memories if memory in touched), tuple(builder.variables), body, span,
     )  # fmt: skip
     verify(program)
-    return program
+    buffers = (memory for memory in binder.memories if memory.space is ir.Space.STORAGE)
+    return _Reading(program, tuple(number for number, memory in enumerate(buffers) if memory in touched))

@@ -138,6 +138,7 @@ class RadixPolicy:
     count_items: int = 4  # elements that each of them holds at a time
     copies: int = 1  # of every counter there
     count_groups: int = 1024  # workgroups that count, at most
+    sweeps: bool = False  # one launch a digit, whose workgroups wait for each other
 
     @property
     def tile(self) -> int:

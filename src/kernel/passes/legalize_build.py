@@ -13,7 +13,7 @@ from ...types.layout import Type
 from ...types.ops import Op
 from .. import ir
 from ..span import Span
-from .uniform import expressions_of
+from .walk import expressions_of
 
 ALL_ONES = 0xFFFF_FFFF
 

@@ -6,20 +6,20 @@ drivers have so little workgroup memory that this doubles how many workgroups li
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import attrs
 
 from .. import ir
-from .walk import rewritten, statements_in
+from .walk import memories_in, rewritten
 
 
 def overlaid(program: ir.Program) -> ir.Program:
     """The program with fewer workgroup memories, those of one type that are never in use together being one."""
-    spans = dict(_lifetimes(program.body))
+    spans = dict(_lifetimes(program.body, program.memories))
     homes: dict[ir.Memory, ir.Memory] = {}
     for slot in _slots(sorted(spans.items(), key=lambda item: item[1].first)):
-        name, length = "_or_".join(memory.name for memory in slot), max(memory.length or 0 for memory in slot)
+        name, length = "_or_".join(memory.name for memory in slot), _longest(slot)
         homes |= dict.fromkeys(slot, attrs.evolve(slot[0], name=name, length=length))
 
     def statement(node: ir.Statement) -> Iterator[ir.Statement]:
@@ -47,37 +47,71 @@ class _Lifetime:
         return any(self.last < barrier < other.first for barrier in self.barriers)
 
 
-def _lifetimes(block: ir.Block) -> Iterator[tuple[ir.Memory, _Lifetime]]:
-    """Of the memories in use in a block. Inside a branch that all of them are in, that branch's own count."""
-    used = [_workgroup_memories((statement,)) for statement in block]
-    users = [position for position, memories in enumerate(used) if memories]
-    if len(users) == 1 and isinstance(only := block[users[0]], ir.If):
-        inside = [part for part in (only.then, only.otherwise) if _workgroup_memories(part)]
-        if len(inside) == 1:
-            yield from _lifetimes(inside[0])
-            return
+def _lifetimes(
+    block: ir.Block, among: Collection[ir.Memory], earlier: Collection[ir.Memory] = ()
+) -> Iterator[tuple[ir.Memory, _Lifetime]]:
+    """When memories are in use in a block, some of them from before it. Where several come to their end in one branch
+    they are looked at there: only its barriers stand between them.
+    """
+    branch = max(_branches(block, among), key=lambda found: len(found[1]), default=None)
+    if branch is not None and len(branch[1]) > 1:
+        inside, ending, started = branch
+        yield from _lifetimes(inside, ending, {*started, *earlier})
+        return
     barriers = [position for position, statement in enumerate(block) if isinstance(statement, ir.Barrier)]
-    for memory in dict.fromkeys(memory for memories in used for memory in memories):
-        positions = [position for position in users if memory in used[position]]
-        yield memory, _Lifetime(positions[0], positions[-1], barriers)
+    for memory, positions in _positions(block, among).items():
+        yield memory, _Lifetime(-1 if memory in earlier else positions[0], positions[-1], barriers)
+
+
+def _branches(
+    block: ir.Block, among: Collection[ir.Memory]
+) -> Iterator[tuple[ir.Block, list[ir.Memory], list[ir.Memory]]]:
+    """Each block of a branch that has barriers, the memories in use there and not after, and those of them in use
+    before."""
+    positions = _positions(block, among)
+    for number, statement in enumerate(block):
+        if isinstance(statement, ir.If):
+            then, otherwise = _workgroup_memories(statement.then), _workgroup_memories(statement.otherwise)
+            for part, own, other in ((statement.then, then, otherwise), (statement.otherwise, otherwise, then)):
+                if not any(isinstance(inside, ir.Barrier) for inside in part):
+                    continue
+                ending = [m for m in own if m in positions and m not in other and positions[m][-1] == number]
+                yield part, ending, [m for m in ending if positions[m][0] < number]
+
+
+def _positions(block: ir.Block, among: Collection[ir.Memory]) -> dict[ir.Memory, list[int]]:
+    """Which statements use each memory."""
+    found: dict[ir.Memory, list[int]] = {}
+    for position, statement in enumerate(block):
+        for memory in _workgroup_memories((statement,)):
+            if memory in among:
+                found.setdefault(memory, []).append(position)
+    return found
 
 
 def _workgroup_memories(block: ir.Block) -> dict[ir.Memory, None]:
-    accesses = (s.memory for s in statements_in(block) if isinstance(s, ir.Load | ir.Store | ir.Atomic))
-    return dict.fromkeys(memory for memory in accesses if memory.space is ir.Space.WORKGROUP)
+    return dict.fromkeys(memory for memory in memories_in(block) if memory.space is ir.Space.WORKGROUP)
 
 
 def _slots(spans: Sequence[tuple[ir.Memory, _Lifetime]]) -> list[list[ir.Memory]]:
-    """Memories that follow one another, in the order in which they begin."""
+    """Memories that follow one another, in the order in which they begin: each in the largest place that is free."""
     slots: list[list[ir.Memory]] = []
     ends: list[_Lifetime] = []
     for memory, span in spans:
-        for number, slot in enumerate(slots):
-            if slot[0].type is memory.type and ends[number].ends_before(span):
-                slot.append(memory)
-                ends[number] = span
-                break
+        free = [
+            number
+            for number, slot in enumerate(slots)
+            if slot[0].type is memory.type and ends[number].ends_before(span)
+        ]
+        if free:
+            number = max(free, key=lambda number: _longest(slots[number]))
+            slots[number].append(memory)
+            ends[number] = span
         else:
             slots.append([memory])
             ends.append(span)
     return slots
+
+
+def _longest(slot: Sequence[ir.Memory]) -> int:
+    return max(memory.length or 0 for memory in slot)

@@ -15,6 +15,7 @@ import attrs
 
 from .. import ir
 from ..span import KernelError, Span
+from .walk import expressions_of
 
 _UNIFORM_BUILTINS = frozenset(
     {ir.Builtin.GROUP_ID, ir.Builtin.GROUP_SIZE, ir.Builtin.NUM_GROUPS, ir.Builtin.SUBGROUP_SIZE}
@@ -41,27 +42,6 @@ def check_uniform(program: ir.Program) -> Uniformity:
     for statement, cause in analysis.divergent:
         raise KernelError(statement.span, _complaint(statement, cause))
     return Uniformity(frozenset(analysis.varying))
-
-
-def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
-    """The expressions a statement evaluates itself, not those of the blocks inside it."""
-    match statement:
-        case ir.Assign():
-            return (statement.value,)
-        case ir.Load():
-            return (statement.index,)
-        case ir.Store():
-            return statement.index, statement.value
-        case ir.Atomic():
-            return (statement.index,) if statement.value is None else (statement.index, statement.value)
-        case ir.Subgroup():
-            return statement.operands
-        case ir.If() | ir.While():
-            return (statement.condition,)
-        case ir.For():
-            return statement.start, statement.stop, statement.step
-        case ir.Barrier() | ir.Break():
-            return ()
 
 
 def variables_in(expression: ir.Expression) -> Iterator[ir.Variable]:

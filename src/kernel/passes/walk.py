@@ -26,6 +26,50 @@ def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
                 pass
 
 
+def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
+    """The expressions a statement evaluates itself, not those of the blocks inside it."""
+    match statement:
+        case ir.Assign():
+            return (statement.value,)
+        case ir.Load():
+            return (statement.index,)
+        case ir.Store():
+            return statement.index, statement.value
+        case ir.Atomic():
+            return (statement.index,) if statement.value is None else (statement.index, statement.value)
+        case ir.Subgroup():
+            return statement.operands
+        case ir.If() | ir.While():
+            return (statement.condition,)
+        case ir.For():
+            return statement.start, statement.stop, statement.step
+        case ir.Barrier() | ir.Break():
+            return ()
+
+
+def memories_in(block: ir.Block) -> dict[ir.Memory, None]:
+    """The memories that a block touches, in the order in which it does."""
+    found: dict[ir.Memory, None] = {}
+    for statement in statements_in(block):
+        for expression in expressions_of(statement):
+            found |= dict.fromkeys(_measured(expression))
+        if isinstance(statement, ir.Load | ir.Store | ir.Atomic):
+            found[statement.memory] = None
+    return found
+
+
+def _measured(expression: ir.Expression) -> Iterator[ir.Memory]:
+    """The memories whose length an expression asks for."""
+    match expression:
+        case ir.Length():
+            yield expression.memory
+        case ir.Apply():
+            for operand in expression.operands:
+                yield from _measured(operand)
+        case _:
+            pass
+
+
 def rewritten(block: ir.Block, change: Callable[[ir.Statement], Iterable[ir.Statement]]) -> ir.Block:
     """A block with every statement changed, the blocks inside it first."""
     return tuple(after for statement in block for after in change(_with_blocks(statement, change)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.uniform import expressions_of, variables_in
+from ...kernel.passes.uniform import variables_in
+from ...kernel.passes.walk import expressions_of
 
 
 @attrs.define

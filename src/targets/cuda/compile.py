@@ -22,7 +22,7 @@ import numpy as np
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..cache import cache_directory, write_atomically
-from .text import KernelText, kernel_text, workgroup_bytes
+from .text import KernelText, kernel_text
 from .writer import WARP
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def assemble_for_company(ptx: str, capability: ComputeCapability, program: ir.Pr
     can be had so few without a spill. The assembler takes what it likes: 59 where 56 let three in instead of two.
     """
     code, said = assemble(ptx, capability)
-    used = re.search(r"Used (\d+) registers", said)
-    for wanted in () if used is None else company(int(used.group(1)), program.group_size, workgroup_bytes(program)):
+    used, nbytes = re.search(r"Used (\d+) registers", said), text_of(program).workgroup_bytes
+    for wanted in () if used is None else company(int(used.group(1)), program.group_size, nbytes):
         bound = re.sub(r"^(\.maxntid .*)$", rf"\1\n.minnctapersm {wanted}", ptx, count=1, flags=re.MULTILINE)
         tighter, said = assemble(bound, capability)
         if " 0 bytes spill stores" in said:

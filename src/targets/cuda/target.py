@@ -27,7 +27,6 @@ from .compile import (
     version_of,
 )
 from .plan import Plan, Ready
-from .text import workgroup_bytes
 from .writer import WARP
 
 if TYPE_CHECKING:
@@ -245,7 +244,7 @@ def _check_limits(step: Step, limits: Limits) -> None:
     elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
     for what, asked, most in (
         ("invocations in a workgroup", program.group_size, limits.group_size),
-        ("bytes of workgroup memory", workgroup_bytes(program), limits.workgroup_bytes),
+        ("bytes of workgroup memory", text_of(program).workgroup_bytes, limits.workgroup_bytes),
         ("workgroups", step.groups, limits.groups),
         ("storage buffers", len(step.buffers), limits.storage_buffers),
         ("bytes in a storage buffer", max((b.nbytes for b in step.buffers), default=0), limits.storage_bytes),

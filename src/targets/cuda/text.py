@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from ...kernel import ir
+from ...kernel.passes.overlay import overlaid
 from ...kernel.passes.uniform import check_uniform
 from ...types.layout import Type
 from ..numba_text import TYPE_NAMES, literal
@@ -41,22 +42,25 @@ class KernelText:
 
     source: str
     lengths: tuple[ir.Memory, ...]
-    dynamic_bytes: int  # workgroup memory to ask for at the launch; 0 where it is static
+    workgroup_bytes: int
+    dynamic_bytes: int  # of these, what the launch has to ask for: none where the memory is static
 
 
 def kernel_text(program: ir.Program) -> KernelText:
     """The program as a module with one function, `kernel`, and its `SIGNATURE`."""
     check_uniform(program)
+    program = overlaid(program)
     offsets = _workgroup_offsets(program)
     writer = BodyWriter(program, offsets)
     body = writer.text()
     prologue = _prologue(program, writer, offsets)
     lengths = tuple(memory for memory in program.storage if memory in writer.lengths)
     source = _head(program, writer, lengths, prologue + body) + prologue + body
-    return KernelText(source, lengths, workgroup_bytes(program) if offsets else 0)
+    nbytes = _workgroup_bytes(program)
+    return KernelText(source, lengths, nbytes, nbytes if offsets else 0)
 
 
-def workgroup_bytes(program: ir.Program) -> int:
+def _workgroup_bytes(program: ir.Program) -> int:
     """The workgroup memory of a program, each of its memories on a boundary fit for any type."""
     return sum(_padded_bytes(memory) for memory in program.memories if memory.space is ir.Space.WORKGROUP)
 
@@ -73,7 +77,7 @@ def _length(memory: ir.Memory) -> int:
 def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
     """Where each workgroup memory begins behind the common base, in elements; empty while all are static."""
     offsets: dict[ir.Memory, int] = {}
-    if workgroup_bytes(program) > _STATIC_BYTES:
+    if _workgroup_bytes(program) > _STATIC_BYTES:
         at = 0
         for memory in program.memories:
             if memory.space is ir.Space.WORKGROUP:

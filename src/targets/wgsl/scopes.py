@@ -7,7 +7,8 @@ from typing import TypeAlias
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.uniform import expressions_of, variables_in
+from ...kernel.passes.uniform import variables_in
+from ...kernel.passes.walk import expressions_of
 
 # Where a statement stands: the blocks around it from the outside in, each with a position in it.
 _Place: TypeAlias = tuple[tuple[int, int], ...]
