@@ -48,6 +48,25 @@ class Event:
     def __init__(self, stream: int) -> None:
         self.stream = stream
 
+    def synchronize(self) -> None:
+        pass  # copies are done when they are asked for
+
+
+class PinnedMemory(np.ndarray[Any, Any]):
+    """Memory of the host that a card reaches."""
+
+    def __new__(cls, size: int) -> PinnedMemory:
+        made = np.zeros(size, np.uint8).view(cls)
+        pinned.append(range(made.ptr, made.ptr + size))
+        return made
+
+    @property
+    def ptr(self) -> int:
+        return self.ctypes.data
+
+
+pinned: list[range] = []  # the addresses of such memory
+
 
 class Stream:
     def __init__(self, ptr: int = 0, non_blocking: bool = False) -> None:
@@ -148,7 +167,7 @@ def _properties(device: int) -> dict[str, bytes]:
 
 
 def _pointer_attributes(pointer: int) -> SimpleNamespace:
-    return SimpleNamespace(device=0)
+    return SimpleNamespace(device=0, type=int(any(pointer in place for place in pinned)))
 
 
 def _set_attribute(function: int, attribute: int, value: int) -> None:
@@ -169,14 +188,16 @@ def module() -> ModuleType:
         memcpyAsync=_copy,
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,
+        memoryTypeUnregistered=0,
     )
     driver = SimpleNamespace(
         CUDADriverError=CUDADriverError,
         funcSetAttribute=_set_attribute,
     )
     cuda = SimpleNamespace(
-        runtime=runtime, driver=driver, alloc=_alloc, Device=Device, ExternalStream=Stream, Stream=Stream,
-        get_current_stream=lambda: current_stream, function=SimpleNamespace(Module=Module),
+        runtime=runtime, driver=driver, alloc=_alloc, alloc_pinned_memory=PinnedMemory, Device=Device,
+        ExternalStream=Stream, Stream=Stream, get_current_stream=lambda: current_stream,
+        function=SimpleNamespace(Module=Module),
     )  # fmt: skip
     vars(cupy).update(cuda=cuda, ndarray=ndarray, __version__="14.0")
     return cupy

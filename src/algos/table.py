@@ -55,9 +55,9 @@ def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> 
     return Radix(RadixPolicy(8, group_size, items, 32, True, 4, 1024, count_items, copies, 132, sweeps=True))
 
 
-def _counted(items: int) -> Radix:
-    """Two such workgroups have the 48 KiB of workgroup memory that a Vulkan driver gives a multiprocessor in all."""
-    return Radix(RadixPolicy(8, 512, items, 32))
+def _counted(items: int, group_size: int = 512) -> Radix:
+    """Two workgroups of 512 have the 48 KiB of workgroup memory that a Vulkan driver gives a multiprocessor in all."""
+    return Radix(RadixPolicy(8, group_size, items, 32))
 
 
 # The first line that suits is taken; where none does, the bitonic network sorts.
@@ -70,24 +70,33 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _NARROW, range(1 << 17, 1 << 22), _ANY, _sweep(24, 8, 32)),
     SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22, 1 << 32), _ANY, _sweep(28, 16, 32)),
     SortLine("cuda", _SWEEPS, _WIDE, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
-    SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ONE, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),
+    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 22), _ONE, _sweep(16, 4, 16)),
+    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 22), _ANY, _sweep(16, 4, 16)),
+    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 22, 1 << 32), _ANY, _sweep(18, 4, 16)),
     SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
-    # Without progress promised, passes of three launches each; measured on the same card through Vulkan.
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 14, 1 << 32), _ONE, _counted(11)),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 32), _ONE, _counted(5)),
+    # Three launches a pass; measured on the same card through Vulkan.
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 18), _ONE, _counted(4, 256)),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256)),
     SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11)),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256)),
     SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5)),
 )
 
+_PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
+
 # The same for keys with values; bits are counted of both together.
 PAIRS: tuple[SortLine, ...] = (
-    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
-    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), _ANY, _ONE, _sweep(26, 8, 32)),
-    SortLine("cuda", _SWEEPS, (16, 24, 40, 48, 64), range(1 << 17, 1 << 32), _ANY, _sweep(26, 8, 32)),
-    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
-    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), _ANY, _ONE, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, (72, 80, 96, 128), range(1 << 17, 1 << 32), _ANY, _sweep(16, 4, 16)),
+    SortLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
+    SortLine("cuda", _SWEEPS, _PAIR, range(1 << 22), _ONE, _sweep(26, 8, 32)),
+    SortLine("cuda", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _sweep(28, 8, 32)),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _sweep(20, 4, 16)),
+    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 8, 32))),
+    SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
+    SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
+    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
+    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
 )
 
 REDUCTIONS: tuple[ReduceLine, ...] = (

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
+from .transfers import Transfers
 
 if TYPE_CHECKING:
     from cupy.cuda import MemoryPointer, Stream
@@ -109,8 +110,11 @@ class Binding:
     still run.
     """
 
-    def __init__(self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, Given], stream: Stream) -> None:
+    def __init__(
+        self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, Given], stream: Stream, transfers: Transfers
+    ) -> None:
         self.stream = stream
+        self._transfers = transfers
         self._held: list[MemoryPointer] = []
         self._on_host: list[tuple[Given, int]] = []
         self._foreign = [
@@ -121,13 +125,9 @@ class Binding:
 
     def hand_back(self) -> None:
         """Once all is launched: results to the host, and the owners' streams behind ours."""
-        import cupy
-
-        runtime = cupy.cuda.runtime
         for array, pointer in self._on_host:
             if array.buffer.role in (Role.OUTPUT, Role.INOUT) and array.host is not None:
-                target = array.host.ctypes.data
-                runtime.memcpyAsync(target, pointer, array.buffer.nbytes, runtime.memcpyDeviceToHost, self.stream.ptr)
+                self._transfers.download(pointer, array.host, self.stream)
         if self._foreign:
             done = self.stream.record()
             for stream in self._foreign:
@@ -149,8 +149,7 @@ class Binding:
         if array is not None and array.host is not None:
             self._on_host.append((array, memory.ptr))
             if buffer.role in (Role.INPUT, Role.INOUT):
-                source, runtime = array.host.ctypes.data, cupy.cuda.runtime
-                runtime.memcpyAsync(memory.ptr, source, buffer.nbytes, runtime.memcpyHostToDevice, self.stream.ptr)
+                self._transfers.upload(memory.ptr, array.host, self.stream)
         return memory.ptr
 
 

@@ -27,6 +27,7 @@ from .compile import (
     version_of,
 )
 from .plan import Plan, Ready
+from .transfers import Transfers
 from .writer import WARP
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class CudaTarget:
     def __init__(self) -> None:
         _require_card()
         self._lock = RLock()
+        self._transfers = Transfers()
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
         self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan]] = {}
         self._infos: dict[int, TargetInfo] = {}
@@ -81,7 +83,7 @@ class CudaTarget:
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), device_errors():
             plan = plan_for(device)
-            binding = Binding(plan.buffers, found, cupy.cuda.get_current_stream())
+            binding = Binding(plan.buffers, found, cupy.cuda.get_current_stream(), self._transfers)
             plan.launch(binding.addresses, binding.stream)
             binding.hand_back()
 

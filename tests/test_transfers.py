@@ -1,0 +1,67 @@
+"""Arrays of the host travel to a card and back in pieces: a stand-in for the card, and the card where there is one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.targets.cuda.transfers import LEAST_BYTES, PIECE_BYTES, Transfers
+from gpusort.types.errors import TargetUnavailableError
+from tests import fake_cupy
+
+SIZES = [0, 1, 1000, LEAST_BYTES - 1, LEAST_BYTES, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES + 5]
+STREAM = cast(Any, fake_cupy.current_stream)
+
+
+@pytest.fixture
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the card was asked to copy."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    fake_cupy.log.clear()
+    fake_cupy.pinned.clear()
+    return fake_cupy.log
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_byte_goes_there_and_back(copies: list[str], size: int) -> None:
+    source = np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    there, back, transfers = np.zeros(size, np.uint8), np.zeros(size, np.uint8), Transfers()
+    transfers.upload(there.ctypes.data, source, STREAM)
+    np.testing.assert_array_equal(there, source)
+    transfers.download(there.ctypes.data, back, STREAM)
+    np.testing.assert_array_equal(back, source)
+    for way in ("up", "down"):
+        pieces = [int(line.split()[-1]) for line in copies if line.startswith(f"copy {way}")]
+        assert sum(pieces) == size
+        assert max(pieces) <= PIECE_BYTES
+        assert bool(fake_cupy.pinned) == (size >= LEAST_BYTES)
+
+
+def test_a_transfer_may_be_of_any_shape(copies: list[str]) -> None:
+    source = np.arange(3 * PIECE_BYTES // 8, dtype=np.float64).reshape(3, -1)
+    there = np.zeros_like(source)
+    Transfers().upload(there.ctypes.data, source, STREAM)
+    np.testing.assert_array_equal(there, source)
+
+
+def test_pinned_memory_takes_no_detour(copies: list[str]) -> None:
+    source, there = fake_cupy.PinnedMemory(3 * PIECE_BYTES), np.zeros(3 * PIECE_BYTES, np.uint8)
+    Transfers().upload(there.ctypes.data, source, STREAM)
+    assert copies == [f"copy up {3 * PIECE_BYTES}"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_on_a_card_arrays_of_the_host_are_sorted(size: int) -> None:
+    try:
+        card = CudaTarget()
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    x = np.random.default_rng(size).integers(0, 256, size, np.uint8)
+    np.testing.assert_array_equal(gpusort.sort(x, target=card), np.sort(x))
+    wide = np.random.default_rng(size).integers(0, 1 << 40, size // 8, np.int64)
+    np.testing.assert_array_equal(gpusort.sort(wide[::-1], target=card), np.sort(wide))
