@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
@@ -13,14 +13,17 @@ import numpy as np
 
 import gpusort
 from benchmarks.timing import Result, Work, against
-from gpusort.algos.choice import fitting_reduction, fitting_sort
+from gpusort.algos.choice import fitting_pairs, fitting_reduction, fitting_sort
+from gpusort.algos.radix_sorts import radix_argsort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.sorts import Placement
+from gpusort.kernel.launch import Schedule
 from gpusort.targets.base import TellsTime
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import SortOrder
+from gpusort.types.keys import RankKey
 from gpusort.types.monoids import ArgMin, Minimum, Sum
 
 Comparison = tuple[str, Callable[[], Result]]
@@ -92,7 +95,7 @@ def _keys(dtype: str, count: int, bar: float | None, with_host: bool) -> Result:
     return against(name, "CUB", lambda: gpusort.sort(x, out=ours), peer, bar, clock=clock, calls=calls)
 
 
-def _pairs(count: int, bar: float) -> Result:
+def _pairs(count: int, bar: float | None) -> Result:
     cupy: Any = import_module("cupy")
     x, values = uniform("u4", count), cupy.arange(count, dtype=cupy.uint32)
     theirs, moved = cupy.empty_like(x), cupy.empty_like(values)
@@ -143,20 +146,69 @@ def _reduce(function: str, count: int) -> Result:
     )  # fmt: skip
 
 
-def _wgsl(count: int) -> Result:
-    """By the card's clock on both sides: the launches alone, with the data resident."""
+def _argsort(count: int) -> Result:
+    cupy: Any = import_module("cupy")
+    x = uniform("u4", count)
+    assert bool((cast(Any, gpusort.argsort(x)) == cupy.argsort(x)).all())  # each is stable
+    return against(
+        f"cuda argsort u4 {count}", "cupy.argsort", lambda: gpusort.argsort(x), lambda: cupy.argsort(x), None,
+        clock=event_clock,
+    )  # fmt: skip
+
+
+def _from_host(count: int) -> Result:
+    """From an array of the host's to one, there and back."""
+    cupy: Any = import_module("cupy")
+    x = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32)
+
+    def ours() -> object:
+        return gpusort.sort(x, target="cuda")
+
+    def peer() -> object:
+        return cupy.asnumpy(cupy.sort(cupy.asarray(x)))
+
+    np.testing.assert_array_equal(cast(Any, ours()), cast(Any, peer()))
+    return against(f"cuda sort u4 {count} of the host's", "cupy, there and back", ours, peer, None, rounds=5)
+
+
+def _wgsl(count: int, bar: float | None) -> Result:
     cupy: Any = import_module("cupy")
     target, key = gpusort.target("wgsl"), key_for("u4")
-    assert isinstance(target, WgslTarget)
     chosen = fitting_sort(target.info, key, 1, count)
     placement = chosen.placements(key)[0]
     schedule = chosen.schedule(key, 1, count, SortOrder.ASCENDING, placement)
     host = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32)
     x = cupy.asarray(host)
-    peer = cub_sort(x, cupy.empty_like(x))
     arrays = {"data": host.copy()} if placement is Placement.IN_PLACE else {"data": host, "results": host.copy()}
-    target.run(schedule, arrays)
+    peer = cub_sort(x, cupy.empty_like(x))
+    result = _through_vulkan(f"wgsl sort u4 {count}", "CUB", schedule, arrays, peer, bar)
     np.testing.assert_array_equal(arrays.get("results", arrays["data"]), np.sort(host))
+    return result
+
+
+def _wgsl_argsort(count: int) -> Result:
+    cupy: Any = import_module("cupy")
+    target, key = gpusort.target("wgsl"), key_for("u4")
+    chosen = fitting_pairs(target.info, key, 1, count, 4)
+    assert chosen is not None, "a Vulkan driver for this card has subgroups"
+    schedule = radix_argsort(RankKey(key), count, SortOrder.ASCENDING, chosen.policy, 32)
+    host, places = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32), np.zeros(count, np.uint64)
+    x = cupy.asarray(host)
+    result = _through_vulkan(
+        f"wgsl argsort u4 {count}", "cupy.argsort", schedule, {"data": host, "places": places},
+        lambda: cupy.argsort(x), None,
+    )  # fmt: skip
+    np.testing.assert_array_equal(places, np.argsort(host, kind="stable"))
+    return result
+
+
+def _through_vulkan(
+    name: str, peer_name: str, schedule: Schedule, arrays: Mapping[str, object], peer: Work, bar: float | None
+) -> Result:
+    """By the card's clock on both sides: the launches alone, with the data resident."""
+    target = gpusort.target("wgsl")
+    assert isinstance(target, WgslTarget)
+    target.run(schedule, arrays)
     found: tuple[list[float], list[float]] = ([], [])
     for _ in range(9):
         for _ in range(20):
@@ -164,7 +216,7 @@ def _wgsl(count: int) -> Result:
         found[1].append(event_clock(peer, 1))
         found[0].append(target.device_seconds(schedule, arrays))
     ours, theirs = map(statistics.median, found)
-    result = Result(f"wgsl sort u4 {count}", "CUB", ours, theirs, 0.5)
+    result = Result(name, peer_name, ours, theirs, bar)
     print(result.line(), flush=True)
     return result
 
@@ -200,9 +252,15 @@ def comparisons(largest: int) -> Iterator[Comparison]:
     for log, bar in ((16, 1.1), (20, 1.4)):
         if 1 << log <= largest:
             yield f"cuda sort u4 {1 << log}, host included", partial(_keys, "u4", 1 << log, bar, True)
-    yield "cuda pairs", partial(_pairs, min(largest, 1 << 28), 1.1)
+    for log, pair_bar in ((28, 1.1), (24, None)):
+        if 1 << log <= largest:
+            yield f"cuda pairs {1 << log}", partial(_pairs, 1 << log, pair_bar)
     yield "cuda rows", partial(_rows, min(largest // 1024, 65536), 1024, 4.0)
     for function in ("sum", "min", "argmin"):
         yield f"cuda {function}", partial(_reduce, function, min(largest, 1 << 28))
-    yield "wgsl sort u4", partial(_wgsl, min(largest, 1 << 24))
+    yield "cuda argsort", partial(_argsort, min(largest, 1 << 28))
+    yield "cuda sort of the host's", partial(_from_host, min(largest, 1 << 26))
+    yield "wgsl sort u4", partial(_wgsl, min(largest, 1 << 24), 0.5)
+    yield "wgsl sort u4 short", partial(_wgsl, min(largest, 1 << 16), None)
+    yield "wgsl argsort", partial(_wgsl_argsort, min(largest, 1 << 24))
     yield "wgsl sum", partial(_wgsl_sum, min(largest, 1 << 28))

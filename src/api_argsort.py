@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, TypeVar, cast, overload
 
-import attrs
 import numpy as np
 
-from .algos.argsort import bitonic_argsort, placed_class
-from .algos.choice import fitting_bitonic, fitting_pairs
-from .algos.radix_sorts import radix_argsort, radix_sort_pairs
-from .algos.sorts import LARGEST_U32, Radix, bits_of
+from .algos.choice import fitting_pairs
 from .api import Nested, Other, Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand
-from .kernel.launch import Schedule
-from .quick import quick_argsort
-from .targets.base import Limits, SortsRows, Target
+from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule
+from .quick import quick_argsort, quick_sort_by_key
+from .targets.base import SortsRows, Target
+from .targets.cpu.ranks import bits_of, ordered_words
 from .targets.registry import Memory, choose
 from .types.dtypes import ArrayKey, key_for
 from .types.elements import dtype_of
-from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
+from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.indices import SortOrder
-from .types.keys import RankKey
-from .types.scalars import U8, U16, U32, U64
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 V = TypeVar("V", bound=np.dtype[np.generic])
@@ -73,78 +67,50 @@ def _order(descending: bool) -> SortOrder:
     return SortOrder.DESCENDING if descending else SortOrder.ASCENDING
 
 
-def _places(source: Operand, axis: int, key: ArrayKey, order: SortOrder, target: Target) -> Operand:
+def _places(
+    source: Operand, axis: int, key: ArrayKey, order: SortOrder, target: Target, by_bits: bool = False
+) -> Operand:
     """Where the elements come from along an axis, in a new array of the source's kind."""
     result = source.blank(_PLACE)
     with source.working():
         rows, places = source.along([axis]), result.along([axis])
         data = rows if rows.is_packed else rows.pack()
         work = places if places.is_packed else places.pack()
-        _argsort_rows(data, work, key, order, target)
+        _argsort_rows(data, work, key, order, target, by_bits)
         if work is not places:
             places.assign(work)
     return result
 
 
-def _argsort_rows(data: Operand, places: Operand, key: ArrayKey, order: SortOrder, target: Target) -> None:
+def _argsort_rows(
+    data: Operand, places: Operand, key: ArrayKey, order: SortOrder, target: Target, by_bits: bool
+) -> None:
     length = data.shape[-1]
     rows = int(np.prod(data.shape[:-1], dtype=np.int64))
     if length == 0 or rows == 0:
         return
     if data.memory is Memory.HOST and isinstance(target, SortsRows):
-        shape, flat = (rows, length), data.rows(0, rows, length, data.dtype)
+        shape, flat = (rows, length), cast(HostArray, data.rows(0, rows, length, data.dtype))
         found = cast("np.ndarray[Any, np.dtype[np.intp]]", places.rows(0, rows, length, np.dtype(np.intp)))
-        target.argsort_rows(cast(HostArray, flat).reshape(shape), found.reshape(shape), order)
+        if by_bits and flat.dtype.kind == "f":
+            flat, order = ordered_words(key, bits_of(flat), order), SortOrder.ASCENDING
+        target.argsort_rows(flat.reshape(shape), found.reshape(shape), order)
         return
     sweeping = fitting_pairs(target.info, key, rows, length, 4)
     itemsize = data.dtype.itemsize
-    together = 1 if sweeping is not None else _rows_together(length, itemsize, target)
+    together = 1 if sweeping is not None else placed_together(length, itemsize, target)
     element = dtype_of(key.element)
     for first in range(0, rows, together):
         last = min(rows, first + together)
-        schedule = _schedule(_Plan(sweeping, key, last - first, length, order, target.info.limits))
+        plan = PlacesPlan(sweeping, key, last - first, length, order, target.info.limits, by_bits)
         arrays = {
             "data": data.rows(first, last, length, element),
             "places": places.rows(first, last, length, np.dtype(np.uint64)),
         }
-        target.run(schedule, arrays)
-
-
-def _rows_together(length: int, itemsize: int, target: Target) -> int:
-    limits = target.info.limits
-    most = min(limits.storage_bytes // (length * 16), LARGEST_U32 // length)
-    if most < 1:
-        raise CapabilityError(
-            f"x: a row of {length} elements of {itemsize} bytes is more than target {target.info.name!r} can argsort: "
-            f"at most {limits.storage_bytes // 16} elements"
-        )
-    return most
-
-
-@attrs.frozen
-class _Plan:
-    """All that a schedule depends on."""
-
-    sweeping: Radix | None
-    key: ArrayKey
-    rows: int
-    length: int
-    order: SortOrder
-    limits: Limits
-
-
-@lru_cache(maxsize=256)
-def _schedule(plan: _Plan) -> Schedule:
-    ranks: Any = RankKey(plan.key)
-    if plan.sweeping is not None:
-        return radix_argsort(ranks, plan.length, plan.order, plan.sweeping.policy, bits_of(plan.key))
-    bitonic = fitting_bitonic(placed_class(plan.key.word), plan.limits.workgroup_bytes, plan.limits.group_size)
-    return bitonic_argsort(ranks, plan.rows, plan.length, plan.order, bitonic.policy)
+        target.run(places_schedule(plan), arrays)
 
 
 # -- values by their keys ---------------------------------------------------------------------------------
-
-_VALUES: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}
 
 
 @overload
@@ -161,8 +127,12 @@ def sort_by_key(
 ) -> tuple[object, object]:
     """Sorted keys, and the values in the order of their keys: two new arrays, of one dimension.
 
-    Equal keys keep the order of their values. (-0.0 sorts before 0.0 here, for the keys come along.)
+    The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
+    their values.
     """
+    found = quick_sort_by_key(keys, values, descending, target)
+    if found is not None:
+        return found
     source, beside = operand("keys", keys), operand("values", values)
     key = key_for(source.dtype, "keys")
     if type(source) is not type(beside):
@@ -175,10 +145,10 @@ def sort_by_key(
         )
     chosen, length = choose(target, source.memory), source.shape[0]
     order = _order(descending)
-    value = _VALUES.get(beside.dtype.itemsize)
+    value = VALUES.get(beside.dtype.itemsize)
     sweeping = None if value is None else fitting_pairs(chosen.info, key, 1, length, beside.dtype.itemsize)
     if sweeping is None:
-        ordering = _places(source, 0, key, order, chosen)
+        ordering = _places(source, 0, key, order, chosen, by_bits=True)
         return source.taken(ordering).owner, beside.taken(ordering).owner
     results, moved = source.blank(source.dtype), beside.blank(beside.dtype)
     with source.working():
@@ -191,22 +161,5 @@ def sort_by_key(
                 ("moved", moved, held),
             )
         }  # fmt: skip
-        chosen.run(_pairs_schedule(_PairsPlan(sweeping, key, value, length, order)), arrays)
+        chosen.run(pairs_schedule(PairsPlan(sweeping, key, value, length, order)), arrays)
     return results.owner, moved.owner
-
-
-@attrs.frozen
-class _PairsPlan:
-    """All that a schedule for keys and values depends on."""
-
-    sweeping: Radix
-    key: ArrayKey
-    value: Any
-    length: int
-    order: SortOrder
-
-
-@lru_cache(maxsize=256)
-def _pairs_schedule(plan: _PairsPlan) -> Schedule:
-    policy, bits = plan.sweeping.policy, bits_of(plan.key)
-    return radix_sort_pairs(plan.key, plan.value, plan.length, plan.order, policy, bits)

@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from .reuse import new_array
 from .targets.registry import Memory
 from .types.dtypes import FloatBits, native
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
@@ -137,10 +138,11 @@ class HostOperand(Operand):
         return self.values.flags.c_contiguous and self.values.flags.aligned and self.dtype.isnative
 
     def fresh(self) -> Operand:
-        return HostOperand(np.empty_like(self.values))
+        plain = type(self.values) is np.ndarray and self.values.flags.c_contiguous
+        return HostOperand(new_array(self.shape, self.dtype) if plain else np.empty_like(self.values))
 
     def blank(self, dtype: np.dtype[np.generic]) -> Operand:
-        return HostOperand(np.empty(self.values.shape, dtype))
+        return HostOperand(new_array(self.values.shape, dtype))
 
     def taken(self, places: Operand) -> Operand:
         assert isinstance(places, HostOperand), "both are of one kind"

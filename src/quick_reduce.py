@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from .arrays import HostArray
-from .quick import is_plain_on_card
+from .quick_card import is_plain_on_card
 
 if TYPE_CHECKING:
     import cupy

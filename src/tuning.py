@@ -20,7 +20,7 @@ from .algos import tuned
 from .algos.choice import fitting_bitonic, fitting_sort
 from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
 from .algos.table import SortLine
-from .quick import forget_plans
+from .quick_card import forget_plans
 from .targets.base import Capability, Target, TargetInfo, TellsTime
 from .targets.cpu.policy import SortPolicy
 from .targets.cpu.target import CpuTarget, kept_policy

@@ -71,6 +71,24 @@ def test_values_by_keys(target: str, value: str, descending: bool) -> None:
     assert moved.dtype == values.dtype
 
 
+@pytest.mark.parametrize("value", ["u1", "i4", "f8", "U3"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_float_keys_are_those_of_sort_on_every_target(target: str, dtype: str, value: str, descending: bool) -> None:
+    """Zeros and NaNs that compare equal are told apart by their bits; of the same bits, values keep their order."""
+    length = 17 if target == "python" else 9000
+    special = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, 1.5], dtype)
+    keys = special[np.random.default_rng(7).integers(0, special.size, length)]
+    values: Any = (np.arange(length) % 251).astype(value)
+    found, moved = gpusort.sort_by_key(keys, values, descending=descending, target=target)
+    words = f"u{keys.itemsize}"
+    np.testing.assert_array_equal(
+        found.view(words), gpusort.sort(keys, descending=descending, algorithm=gpusort.Bitonic()).view(words)
+    )
+    for bits in np.unique(keys.view(words)):
+        np.testing.assert_array_equal(moved[found.view(words) == bits], values[keys.view(words) == bits])
+
+
 def test_mistakes() -> None:
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^values: .* found shapes \(3,\) and \(2,\)"):
         gpusort.sort_by_key(np.zeros(3), np.zeros(2))

@@ -179,3 +179,43 @@ def test_what_torch_has_and_we_have_not_is_refused(cp: Any) -> None:
     for device in ("cpu", "cuda"):
         with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: "):
             sort(torch.zeros(3, dtype=torch.bfloat16, device=device))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_argsort_and_values_of_plain_arrays_are_those_of_any_layout(cp: Any, dtype: str, descending: bool) -> None:
+    """Plain arrays take a short way."""
+    for length in (1, 2, 1000, 70_001):
+        host = sample(dtype, length, seed=length)
+        padded = np.repeat(host, 2)
+        plain, strided = on_card(cp, host), on_card(cp, padded)[::2]
+        places: Any = gpusort.argsort(plain, descending=descending)
+        expected: Any = gpusort.argsort(host, descending=descending)
+        np.testing.assert_array_equal(places.get(), expected)
+        np.testing.assert_array_equal(cp.asnumpy(gpusort.argsort(strided, descending=descending)), expected)
+        for value in ("u1", "f2", "i4", "f8"):
+            values = (np.arange(length) % 2001).astype(value)
+            keys, moved = gpusort.sort_by_key(plain, on_card(cp, values), descending=descending)
+            on_host = gpusort.sort_by_key(host, values, descending=descending)
+            assert same_bits(keys, on_host[0])
+            assert same_bits(moved, on_host[1])
+        np.testing.assert_array_equal(plain.get(), host)
+
+
+def test_rows_of_plain_arrays_argsort(cp: Any) -> None:
+    host = sample("f4", (37, 1000))
+    for shape in ((37, 1000), (1000, 37), (5, 7400)):
+        x = host.reshape(shape)
+        found: Any = gpusort.argsort(on_card(cp, x))
+        np.testing.assert_array_equal(found.get(), np.argsort(x, kind="stable"))
+        assert found.dtype == np.int64
+
+
+def test_pairs_that_do_not_belong_together_are_refused(cp: Any) -> None:
+    keys = cp.arange(10)
+    with pytest.raises(gpusort.InvalidArgumentError, match="one for each key"):
+        gpusort.sort_by_key(keys, cp.arange(9))
+    with pytest.raises(gpusort.InvalidArgumentError, match="in one dimension"):
+        gpusort.sort_by_key(keys.reshape(2, 5), keys.reshape(2, 5))
+    with pytest.raises(gpusort.UnsupportedTypeError):
+        gpusort.argsort(cp.zeros(9, np.complex64))

@@ -115,14 +115,19 @@ def lead_from_tile(
     """Leaves in `bases` what leads from a digit's places in the tile to those in the result."""
     if cx.local_id < policy.radix:
         cell = status_cell(cx, index, policy)
-        before = U32(0)
-        if index == 0:
-            before = state[first_start + cx.local_id]
+        before = state[first_start + cx.local_id] if index == 0 else U32(0)
+        if index == 0:  # told here, not behind the branch: in a simulator's lockstep the others wait in it
+            publish_sum(state, cell, before + total, oddness)
         else:
             before = look_back(state, cell, oddness, policy)
-        state.atomic_store(cell, ((before + total) | UP_TO_HERE) ^ oddness)
+            publish_sum(state, cell, before + total, oddness)
         bases[cx.local_id] = before - first
     cx.barrier()
+
+
+def publish_sum(state: Storage[U32], cell: U32, count: U32, oddness: U32) -> None:
+    """Tells the tiles behind where the elements of a digit end that stand up to this one."""
+    state.atomic_store(cell, (count | UP_TO_HERE) ^ oddness)
 
 
 def look_back(state: Storage[U32], cell: U32, oddness: U32, policy: RadixPolicy) -> U32:

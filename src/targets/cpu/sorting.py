@@ -23,7 +23,7 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
         if results is not source:
             results[...] = source
         return
-    if source.size < policy.serial_below:
+    if source.size < policy.serial_below or (rows == 1 and length < policy.part_from(source.dtype)):
         _sort_chunk(source, results, order)
         return
     pool = shared_pool()

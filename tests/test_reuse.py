@@ -1,0 +1,117 @@
+"""A long result lies in the memory of one that nobody holds any more, and never in memory that somebody does."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort import reuse
+from gpusort.types.errors import InvalidArgumentError
+
+LONG = 1 << 20  # of float64: 8 MB
+DOUBLE = np.dtype(np.float64)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    gc.collect()
+    reuse.forget()
+    yield
+    reuse.forget()
+
+
+def test_memory_comes_back_when_the_array_goes() -> None:
+    first = reuse.new_array((LONG,), DOUBLE)
+    address = first.ctypes.data
+    del first
+    assert reuse.new_array((LONG,), DOUBLE).ctypes.data == address
+    assert reuse.new_array((2, LONG // 2), np.dtype(np.int64)).ctypes.data == address
+
+
+def test_a_view_keeps_the_memory() -> None:
+    first = reuse.new_array((LONG,), DOUBLE)
+    view = first[5:7].view(np.int64).reshape(2, 1)
+    address = first.ctypes.data
+    del first
+    second = reuse.new_array((LONG,), DOUBLE)
+    assert second.ctypes.data != address
+    view[:] = 7
+    second[:] = 1.0
+    assert view.ravel().tolist() == [7, 7]
+
+
+def test_live_results_never_share_memory() -> None:
+    rng = np.random.default_rng(1)
+    held: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+    for step in range(30):
+        x = rng.random(LONG + int(rng.integers(0, LONG)))
+        held.append((gpusort.sort(x), np.sort(x)))
+        del x
+        if step % 3 == 2:
+            held.pop(int(rng.integers(0, len(held))))
+    for found, expected in held[-4:]:
+        np.testing.assert_array_equal(found, expected)
+    spans = sorted((found.ctypes.data, found.ctypes.data + found.nbytes) for found, _ in held)
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
+
+
+def test_results_are_arrays_like_any_other() -> None:
+    x = np.random.default_rng(2).random(LONG)
+    found = gpusort.sort(x)
+    assert type(found) is np.ndarray
+    assert found.flags.c_contiguous
+    assert found.flags.writeable
+    assert found.flags.aligned
+    assert (found.dtype, found.shape) == (x.dtype, x.shape)
+    places = gpusort.argsort(x)
+    assert places.dtype == np.int64
+    np.testing.assert_array_equal(x[places], found)
+
+
+def test_only_the_last_two_are_kept_and_only_for_results_of_their_size() -> None:
+    arrays = [reuse.new_array((LONG * (1 + number),), DOUBLE) for number in range(3)]
+    addresses = [array.ctypes.data for array in arrays]
+    while arrays:
+        arrays.pop(0)
+    small = reuse.new_array((LONG // 2 + 1,), DOUBLE)  # less than half of either that is kept
+    assert small.ctypes.data not in addresses[1:]
+    assert reuse.new_array((3 * LONG,), DOUBLE).ctypes.data == addresses[2]
+
+
+@pytest.mark.parametrize(("asked", "kept"), [("0", False), (str(8 * LONG), True), (str(8 * LONG - 1), False)])
+def test_the_environment_says_how_much_is_kept(monkeypatch: pytest.MonkeyPatch, asked: str, kept: bool) -> None:
+    monkeypatch.setenv("GPUSORT_KEEP_BYTES", asked)
+    array = reuse.new_array((LONG,), DOUBLE)
+    assert (array.base is not None) == kept
+
+
+def test_another_word_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_KEEP_BYTES", "all")
+    with pytest.raises(InvalidArgumentError, match="GPUSORT_KEEP_BYTES: expected a number of bytes"):
+        reuse.new_array((LONG,), DOUBLE)
+
+
+def test_threads_take_memory_side_by_side() -> None:
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        for step in range(40):
+            mine = reuse.new_array((LONG,), DOUBLE)
+            mine[::512] = seed * 1000 + step
+            if not (mine[::512] == seed * 1000 + step).all():
+                wrong.append(seed)
+            del mine
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
