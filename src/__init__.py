@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .algos.sorts import Bitonic as Bitonic
+    from .algos.sorts import BitonicRows as BitonicRows
     from .algos.sorts import Radix as Radix
+    from .algos.sorts import RadixRows as RadixRows
     from .algos.sorts import SortAlgorithm as SortAlgorithm
     from .api import sort as sort
     from .api import sort_inplace as sort_inplace
@@ -57,6 +59,7 @@ __all__ = [
     "Limits",
     "Radix",
     "RadixPolicy",
+    "RadixRows",
     "ReducePolicy",
     "SortAlgorithm",
     "SortOrder",
@@ -88,7 +91,7 @@ __all__ = [
 
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
 _HOMES: dict[str, tuple[str, ...]] = {
-    "algos.sorts": ("Bitonic", "Radix", "SortAlgorithm"),
+    "algos.sorts": ("Bitonic", "BitonicRows", "Radix", "RadixRows", "SortAlgorithm"),
     "api_argsort": ("argsort", "sort_by_key"),
     "api": ("sort", "sort_inplace"),
     "api_reduce": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),

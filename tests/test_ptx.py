@@ -13,6 +13,7 @@ from gpusort.algos.finish import extremes, places
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.scan import scan_array
+from gpusort.algos.sorts import Placement, RadixRows
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
 from gpusort.kernel.specialise import specialise
@@ -49,6 +50,7 @@ def sorts(dtype: str) -> Iterator[Schedule]:
         yield radix_sort(key, 5000, ASCENDING, policy, bits)
         yield radix_argsort(RankKey(key), 5000, ASCENDING, policy, bits)
         yield radix_sort_pairs(key, U64, 5000, ASCENDING, policy, bits)
+    yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 
 def reductions(dtype: str) -> Iterator[Schedule]:
@@ -83,7 +85,8 @@ def test_sorts_compile(dtype: str) -> None:
     found = programs(sorts(dtype))
     assert {program.name for program in found} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
-        "radix_scatter", "radix_clear", "radix_histograms", "radix_starts", "sweep", "widen_places",
+        "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
+        "radix_rows",
     }  # fmt: skip
     check(found)
 

@@ -16,6 +16,7 @@ from ..types.params import BitonicPolicy, RadixPolicy, RowsPolicy
 from ..types.scalars import U32, Scalar
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
+from .radix_rows import radix_rows_sort
 from .radix_sorts import radix_sort
 from .radix_sweep import MOST_ELEMENTS
 
@@ -116,11 +117,7 @@ class Radix:
     policy: RadixPolicy = attrs.field(factory=RadixPolicy)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
-        if not issubclass(key.element, Scalar) or key.element.type.is_float:
-            raise UnsupportedTypeError(
-                f"algorithm: Radix sorts keys whose elements are integers in memory, not {key.element.__name__}; "
-                "Bitonic() sorts any"
-            )
+        _require_integers(key, "Radix")
         even = -(-bits_of(key) // self.policy.digit_bits) % 2 == 0
         return tuple(Placement)[::-1] if even else (Placement.ELSEWHERE,)
 
@@ -134,6 +131,53 @@ class Radix:
         assert rows == 1, "as most_rows says"
         found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
         return radix_sort(found, length, order, self.policy, bits_of(key), placement is Placement.IN_PLACE)
+
+
+@attrs.frozen
+class RadixRows:
+    """Radix sort of rows in workgroup memory, all of which one launch sorts, a row a workgroup.
+
+    For targets with Capability.SUBGROUPS whose subgroups have at least `strand` lanes.
+    """
+
+    items: int = 16  # elements an invocation holds
+    least_group: int = 256  # invocations of the smallest workgroup: one for each digit
+    most_group: int = 1024
+    strand: int = 32
+    digit_bits: int = 8
+
+    @property
+    def capacity(self) -> int:
+        """The longest row."""
+        return self.most_group * self.items
+
+    def policy_for(self, length: int) -> RadixPolicy:
+        """Of the workgroups that hold a row, the smallest whose size is a power of two."""
+        needed = max(1, -(-length // self.items))
+        group_size = max(self.least_group, 1 << (needed - 1).bit_length())
+        return RadixPolicy(self.digit_bits, group_size, self.items, self.strand)
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        _require_integers(key, "RadixRows")
+        return (Placement.ELSEWHERE, Placement.IN_PLACE)
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        return min(LARGEST_U32 // max(1, length), groups) if length <= self.capacity else 0
+
+    def schedule(
+        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
+    ) -> Schedule:
+        found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
+        in_place = placement is Placement.IN_PLACE
+        return radix_rows_sort(found, rows, length, order, self.policy_for(length), bits_of(key), in_place)
+
+
+def _require_integers(key: SortableKey[E, W], name: str) -> None:
+    if not issubclass(key.element, Scalar) or key.element.type.is_float:
+        raise UnsupportedTypeError(
+            f"algorithm: {name} sorts keys whose elements are integers in memory, not {key.element.__name__}; "
+            "Bitonic() sorts any"
+        )
 
 
 def bits_of(key: SortableKey[E, W]) -> int:

@@ -6,7 +6,7 @@ import attrs
 
 from ..targets.base import Capability, TargetInfo
 from ..types.params import RadixPolicy, ReducePolicy
-from .sorts import BitonicRows, Radix, SortAlgorithm
+from .sorts import BitonicRows, Radix, RadixRows, SortAlgorithm
 
 
 @attrs.frozen
@@ -19,11 +19,13 @@ class SortLine:
     lengths: range  # of a row
     rows: range
     algorithm: SortAlgorithm
+    workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
 
     def suits(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
         return (
             info.name == self.target
             and self.needs <= info.capabilities
+            and self.workgroup_bytes <= info.limits.workgroup_bytes
             and bits in self.bits
             and length in self.lengths
             and rows in self.rows
@@ -47,7 +49,7 @@ class ReduceLine:
 _SWEEPS = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
 _SUBGROUPS = frozenset({Capability.SUBGROUPS})
 _ANY = range(1 << 63)
-_ONE = range(1, 2)
+_ONE, _SEVERAL = range(1, 2), range(2, 1 << 63)
 _NARROW, _WIDE = (8, 16, 32), (64,)
 
 
@@ -62,8 +64,17 @@ def _counted(items: int, group_size: int = 512) -> Radix:
 
 # The first line that suits is taken; where none does, the bitonic network sorts.
 SORTS: tuple[SortLine, ...] = (
+    # Of one row few multiprocessors know: it is sorted by one subgroup, or by one workgroup.
+    SortLine("cuda", _SUBGROUPS, _NARROW, range(1025), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
+    SortLine("cuda", _SUBGROUPS, _NARROW, range(2049), _ONE, RadixRows(items=8)),
+    SortLine("cuda", _SUBGROUPS, _NARROW, range(8193), _ONE, RadixRows(items=16)),
     SortLine("cuda", _SUBGROUPS, _NARROW, range(2049), _ANY, BitonicRows(items=8, most_items=64)),
+    SortLine("cuda", _SUBGROUPS, _NARROW, range(4097), _ANY, RadixRows(items=8)),
+    SortLine("cuda", _SUBGROUPS, _NARROW, range(16385), _SEVERAL, RadixRows(items=16)),
+    SortLine("cuda", _SUBGROUPS, _WIDE, range(513), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
+    SortLine("cuda", _SUBGROUPS, _WIDE, range(8193), _ONE, RadixRows(items=8)),
     SortLine("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
+    SortLine("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
     # A sweep takes one row at a time: worth it where that is the only one, or long.
     SortLine("cuda", _SWEEPS, _NARROW, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
     SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22), _ONE, _sweep(24, 8, 32)),
@@ -74,12 +85,17 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 22), _ANY, _sweep(16, 4, 16)),
     SortLine("cuda", _SWEEPS, _WIDE, range(1 << 22, 1 << 32), _ANY, _sweep(18, 4, 16)),
     SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
-    # Three launches a pass; measured on the same card through Vulkan.
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 18), _ONE, _counted(4, 256)),
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256)),
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11)),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256)),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5)),
+    # Measured on the same card through Vulkan. Rows: in registers, or in workgroup memory; else three launches a pass.
+    SortLine("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1025), _SEVERAL, BitonicRows(items=8, group_size=64), 20 << 10),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1025, 4097), _ANY, RadixRows(8, most_group=512), 40 << 10),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(256, 2049), _ANY, RadixRows(4, most_group=512), 40 << 10),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(2049, 4097), _ANY, RadixRows(16, most_group=256), 48 << 10),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
+    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
 )
 
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
@@ -87,7 +103,7 @@ _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
 # The same for keys with values; bits are counted of both together.
 PAIRS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
-    SortLine("cuda", _SWEEPS, _PAIR, range(1 << 22), _ONE, _sweep(26, 8, 32)),
+    SortLine("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
     SortLine("cuda", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _sweep(28, 8, 32)),
     SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
     SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),

@@ -1,0 +1,87 @@
+"""Rows sorted by radix in workgroup memory, compared with NumPy exactly, around every edge of a workgroup."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.algos.sorts import Placement, RadixRows
+from gpusort.targets.base import Capability
+from gpusort.targets.registry import target as target_of
+from gpusort.types.dtypes import key_for
+from gpusort.types.indices import SortOrder
+from gpusort.types.keys import UnsignedKey
+from gpusort.types.scalars import F32, U32
+from tests.reference import assert_same_bits, sample, sorted_by_numpy
+
+GROUP, ITEMS = 64, 2
+CAPACITY = 2 * GROUP * ITEMS
+LENGTHS = [1, 2, 7, 8, 9, 63, 64, 65, 127, 128, 129, 200, CAPACITY - 1, CAPACITY]
+
+
+def algorithm_for(name: str) -> RadixRows:
+    info = target_of(name).info
+    if Capability.SUBGROUPS not in info.capabilities:
+        pytest.skip(f"target {name!r} has no subgroups")
+    return RadixRows(ITEMS, GROUP, 2 * GROUP, min(32, info.limits.subgroup_size), digit_bits=4)
+
+
+@pytest.mark.parametrize("placement", Placement)
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "f4", "i8", "f8"])
+def test_rows(target: str, dtype: str, descending: bool, placement: Placement) -> None:
+    if target == "python":
+        pytest.skip("plain Python takes minutes for these")
+    if target == "cpu" and (dtype not in ("u4", "f8") or placement is Placement.IN_PLACE):
+        pytest.skip("each kernel compiles for seconds there")
+    order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    algorithm = algorithm_for(target)
+    for length in [9, CAPACITY] if target == "cpu" else LENGTHS:
+        for rows in (1, 5):
+            x = sample(dtype, (rows, length), seed=length)
+            words = f"u{x.itemsize}"
+            schedule = algorithm.schedule(key_for(dtype), rows, length, order, placement)
+            in_place = placement is Placement.IN_PLACE
+            found = x.copy() if in_place else np.zeros_like(x)
+            arrays = {"data": (found if in_place else x).reshape(-1).view(words)}
+            if not in_place:
+                arrays["results"] = found.reshape(-1).view(words)
+            target_of(target).run(schedule, arrays)
+            np.testing.assert_array_equal(found, sorted_by_numpy(x, descending=descending))
+            for row, mine in zip(found, x, strict=True):
+                assert_same_bits(np.sort(row.view(words)), np.sort(mine.view(words)))
+
+
+def test_the_smallest_workgroup_that_holds_a_row_is_taken() -> None:
+    algorithm = RadixRows(items=16)
+    assert [algorithm.policy_for(n).group_size for n in (1, 4096, 4097, 8192, 8193, 16384)] == [
+        256, 256, 512, 512, 1024, 1024,
+    ]  # fmt: skip
+    assert algorithm.most_rows(16384, 1000) == 1000
+    assert algorithm.most_rows(16385, 1000) == 0
+
+
+def test_keys_of_other_elements_are_refused() -> None:
+    assert RadixRows().placements(UnsignedKey(U32, U32, 32))
+    with pytest.raises(gpusort.UnsupportedTypeError, match="RadixRows sorts keys whose elements are integers"):
+        RadixRows().placements(_Floats())
+
+
+class _Floats:
+    """A key of floats as they are."""
+
+    element, word = F32, U32
+    greatest = U32(0)
+
+    def to_word(self, element: F32) -> U32:
+        return U32(0)
+
+    def from_word(self, word: U32) -> F32:
+        return F32(0.0)
+
+    def to_rank(self, element: F32) -> U32:
+        return U32(0)
+
+    def mirrored(self, word: U32) -> U32:
+        return word
