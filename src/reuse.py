@@ -19,7 +19,7 @@ from .types.errors import InvalidArgumentError
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 
-_LEAST = 1 << 22  # bytes: shorter arrays come from the C library, which keeps their memory itself
+_LEAST = 1 << 24  # bytes: shorter arrays come from the C library, which keeps their memory itself
 _MOST = 1 << 28
 
 _kept: deque[npt.NDArray[np.uint8]] = deque(maxlen=2)  # appending and popping need no lock

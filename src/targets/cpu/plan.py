@@ -71,6 +71,12 @@ def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
     return not wrong
 
 
+def are_few(source: Elements, count: int, most: int) -> bool:
+    """Whether at most so many differ among about so many elements of a row: quick, for a decision."""
+    step = max(1, source.size // count)
+    return len(set(bits_of(source)[step // 2 :: step].tolist())) <= most
+
+
 def few_values(source: Elements, count: int, most: int) -> Elements:
     """The bits of the different ones among about so many elements of a row; none if they are more."""
     sample = sample_of(bits_of(source), count)

@@ -10,7 +10,7 @@ from ..base import HostArray
 from .counting import sort_by_counting
 from .first import is_first
 from .long_sort import sort_long
-from .plan import few_values, sort_few
+from .plan import are_few, sort_few
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .row_sort import sort_chunk
@@ -23,13 +23,16 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
         if results is not source:
             results[...] = source
         return
-    if source.size < policy.serial_below or (rows == 1 and length < policy.part_from(source.dtype)):
+    if source.size < policy.serial_below or (rows == 1 and _suits_numpy(source[0], policy)):
         _sort_chunk(source, results, order)
         return
     pool = shared_pool()
     if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and not is_first(source.nbytes):
         for row in range(rows):
-            _sort_one(source[row], results[row], order, policy, pool)
+            if rows > 1 and _suits_numpy(source[row], policy):
+                _sort_chunk(source[row : row + 1], results[row : row + 1], order)
+            else:
+                _sort_one(source[row], results[row], order, policy, pool)
         return
     chunk = max(1, policy.chunk // length)
     if chunk >= rows:
@@ -39,15 +42,19 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
     pool.run(lambda number: _sort_chunk(source[chunks[number]], results[chunks[number]], order), len(chunks))
 
 
+def _suits_numpy(row: HostArray, policy: SortPolicy) -> bool:
+    """Whether NumPy's sort has less to do than threads have to wake: a short row, or one of few different elements."""
+    if row.size < policy.part_from(row.dtype):
+        return True
+    return row.nbytes < policy.few_bytes_from and row.itemsize > 1 and are_few(row, policy.glance, policy.some)
+
+
 def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
-    is_short = source.nbytes < policy.few_bytes_from
     if source.itemsize == 1:
         sort_by_counting(source, results, order, policy, pool)
-    elif is_short and few_values(source, policy.glance, policy.some).size:
-        # NumPy's sort has less to do than threads have to wake.
-        _sort_chunk(source[np.newaxis], results[np.newaxis], order)
     elif source.itemsize == 2:
         # Equal elements in a row would wait for each other at one counter.
+        is_short = source.nbytes < policy.few_bytes_from
         if is_short or not sort_few(key_for(source.dtype), source, results, order, policy, pool):
             sort_by_counting(source, results, order, policy, pool)
     else:
