@@ -1,4 +1,4 @@
-"""Argsort by the bitonic network, for targets where no sweep runs: it sorts words that know where they come from."""
+"""Argsort by the bitonic network, where no radix sort is chosen: it sorts words that know where they come from."""
 
 from __future__ import annotations
 

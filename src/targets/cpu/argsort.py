@@ -59,6 +59,7 @@ def _has_long_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> bool
 
 def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     from .counting_argsort import argsort_by_counting
+    from .few_argsort import argsort_few
     from .long_argsort import argsort_long
 
     if source.itemsize <= 2 and source.size < policy.deal_from:
@@ -67,7 +68,7 @@ def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: So
         _number(places, pool)
     elif source.itemsize <= 2:
         argsort_by_counting(source, places, order, pool)
-    else:
+    elif not argsort_few(source, places, order, policy, pool):
         argsort_long(source, places, order, policy, pool)
 
 

@@ -95,3 +95,17 @@ def settle(packed: U64s, bits: Elements, recipe: Recipe, places: Any) -> bool:
         if moves_left < 0:
             return False
     return True
+
+
+@njit(nogil=True, cache=True)
+def tell_which(
+    bits: Elements, values: Elements, table: Elements, multiplier: np.uint64, shift: np.uint64, ranks: Elements,
+    which: Elements,
+) -> bool:  # fmt: skip
+    """Writes the rank of every element, which should be one of a few values. Whether all were."""
+    for index in range(bits.size):
+        found = table[(np.uint64(bits[index]) * multiplier) >> shift]
+        if values[found] != bits[index]:
+            return False
+        which[index] = ranks[found]
+    return True
