@@ -15,8 +15,9 @@ import numpy.typing as npt
 from ...types.dtypes import ArrayKey, elements_of, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
+from .few_sort import sort_few
 from .parting import balanced_pivots, copy_over, part_about, reverse_all
-from .plan import Trend, sample_of, slices, sort_few, trend_of
+from .plan import Trend, sample_of, slices, trend_of
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of, words_of

@@ -7,11 +7,10 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from ...types.dtypes import ArrayKey
 from ...types.indices import SortOrder
 from .policy import SortPolicy
 from .pool import Pool
-from .ranks import Elements, bits_of, ordered_words
+from .ranks import Elements, bits_of
 
 
 class Trend(Enum):
@@ -85,31 +84,6 @@ def few_values(source: Elements, count: int, most: int) -> Elements:
     first[0] = True
     np.not_equal(sample[1:], sample[:-1], out=first[1:])
     return sample[first] if np.count_nonzero(first) <= most else sample[:0]
-
-
-def sort_few(
-    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
-) -> bool:
-    """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
-    values = few_values(source, policy.sample, policy.few)
-    if not values.size:
-        return False
-    from .split_kernels import count_values
-
-    words, pieces = bits_of(source), slices(source.size, 4 * pool.threads)
-    sequence = values[np.argsort(ordered_words(key, values, order))]
-    counts = np.zeros((len(pieces), values.size), np.int64)
-    others: list[int] = []
-
-    def count(number: int) -> None:
-        if not others and not count_values(words[pieces[number]], sequence, counts[number]):
-            others.append(number)
-
-    pool.run(count, len(pieces))
-    if others:
-        return False
-    fill_runs(bits_of(results), sequence, np.cumsum(counts.sum(axis=0)), pool)
-    return True
 
 
 def fill_runs(results: Elements, sequence: Elements, ends: npt.NDArray[np.int64], pool: Pool) -> None:

@@ -109,3 +109,16 @@ def tell_which(
             return False
         which[index] = ranks[found]
     return True
+
+
+@njit(nogil=True, cache=True)
+def count_found(
+    bits: Elements, values: Elements, table: Elements, multiplier: np.uint64, shift: np.uint64, counts: Elements
+) -> bool:
+    """Counts how often each of a few values occurs. Whether all elements were among them."""
+    for index in range(bits.size):
+        found = table[(np.uint64(bits[index]) * multiplier) >> shift]
+        if values[found] != bits[index]:
+            return False
+        counts[found] += 1
+    return True

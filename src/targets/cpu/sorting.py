@@ -8,9 +8,10 @@ from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
 from .counting import sort_by_counting
+from .few_sort import sort_few
 from .first import is_first
 from .long_sort import sort_long
-from .plan import are_few, sort_few
+from .plan import are_few
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .row_sort import sort_chunk

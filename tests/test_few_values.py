@@ -1,19 +1,22 @@
-"""Argsort of long rows of few different elements, compared with NumPy exactly."""
+"""Long rows of few different elements, sorted and argsorted by counting, compared with NumPy exactly."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import gpusort
-from gpusort.targets.cpu import few_argsort, long_argsort
+from gpusort.targets.cpu import few_argsort, finder, long_argsort
 from gpusort.targets.cpu.policy import SortPolicy
 from gpusort.targets.cpu.pool import shared_pool
+from gpusort.targets.cpu.sorting import sort_rows
 from gpusort.types.indices import SortOrder
 from tests.test_pairs import stable_order
+from tests.test_radix import in_order, unordered
 
 Array = npt.NDArray[Any]
 LENGTH = SortPolicy().deal_from + 5  # where it pays for all dtypes
@@ -64,6 +67,29 @@ def test_zeros_and_nans_compare_equal(refused: list[int], dtype: str) -> None:
     assert not refused
 
 
+COUNTING = attrs.evolve(SortPolicy(), few_bytes_from=0, part_bytes_from=0)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 16, 17, 100, 256, 300])
+@pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "f8", "M8[s]"])
+def test_a_few_values_sort(dtype: str, count: int, in_place: bool) -> None:
+    size = np.dtype(dtype).itemsize
+    values = np.random.default_rng(count).integers(0, 256, count * size, np.uint8).view(dtype)
+    if np.dtype(dtype).kind == "f":
+        values[: min(count, 4)] = np.array([0.0, -0.0, np.nan, -np.nan], dtype)[: min(count, 4)]
+    x = chosen_from(values)
+    x[-1] = 0  # perhaps one that no sample sees
+    for order in SortOrder:
+        found = x.copy() if in_place else np.empty_like(x)
+        given = (found if in_place else x).reshape(1, -1)
+        sort_rows(given, found.reshape(1, -1), order, COUNTING)
+        expected, numbers, words = in_order(x, order), len(x) - unordered(x), f"u{size}"
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(found[:numbers].view(words), expected[:numbers].view(words))  # zeros' signs too
+        np.testing.assert_array_equal(np.sort(found.view(words)), np.sort(x.view(words)))  # every bit came back
+
+
 @pytest.mark.parametrize("place", [0, 1, LENGTH // 2, LENGTH - 1])
 def test_a_stranger_that_no_sample_sees(refused: list[int], place: int) -> None:
     x = chosen_from(np.array([3, 9, 27], np.int64))
@@ -78,7 +104,7 @@ def test_many_values_are_left_to_the_usual_way(refused: list[int]) -> None:
 
 
 def test_values_that_no_multiplier_parts_are_left_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_argsort, "_TRIES", 0)
+    monkeypatch.setattr(finder, "_TRIES", 0)
     x = chosen_from(np.arange(7))
     places = np.empty(LENGTH, np.intp)
     assert not few_argsort.argsort_few(x, places, SortOrder.ASCENDING, SortPolicy(), shared_pool())
