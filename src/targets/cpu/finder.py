@@ -7,15 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import HostArray
-from .plan import are_few, few_values
+from .plan import are_few, sample_of
 from .policy import SortPolicy
-from .ranks import Elements
+from .ranks import Elements, bits_of
 
 U8s = npt.NDArray[np.uint8]
 
 _MOST = 256  # as many as a byte tells apart
 _SEEN_OF_MOST = 176  # so many of them are seen at a glance, or a few more than that
-_SAMPLE = 4096  # here all of them are seen, unless some are rare
+_SAMPLE = 4096  # here all of them are seen, and often, unless some are rare
 _TRIES = 64
 
 
@@ -44,8 +44,8 @@ class Finder:
 
 
 def finder_for(row: HostArray, policy: SortPolicy) -> Finder | None:
-    """For the bits of a row's elements, if a sample has few: there may be others."""
+    """For the bits of a row's elements, if a sample has few, and all of them more than once: else there are others."""
     if not are_few(row, policy.glance, _SEEN_OF_MOST):
         return None
-    values = few_values(row, _SAMPLE, _MOST)
-    return Finder.of(values) if values.size else None
+    values, counts = np.unique(sample_of(bits_of(row), _SAMPLE), return_counts=True)
+    return Finder.of(values) if values.size <= _MOST and counts.min() > 1 else None

@@ -17,16 +17,21 @@ from ...types.indices import SortOrder
 from ..base import HostArray
 from .few_sort import sort_few
 from .parting import balanced_pivots, copy_over, part_about, reverse_all
-from .plan import Trend, sample_of, slices, trend_of
+from .plan import Trend, are_few, sample_of, slices, trend_of
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of, words_of
+from .row_sort import sort_chunk
 
 
 def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` may lie where `source` does."""
     key = key_for(source.dtype)
     if sort_few(key, source, results, order, policy, pool):
+        return
+    if source.nbytes < policy.skewed_bytes_from and are_few(source, policy.glance, policy.skewed):
+        mine = source.copy() if np.may_share_memory(source, results) else source
+        sort_chunk(mine[np.newaxis], results[np.newaxis], order)
         return
     match source.dtype.kind:
         case "f":

@@ -120,17 +120,20 @@ def _halve(
 
 
 def balanced_pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Elements:
-    """What parts such a row evenly, a part for each thread; none where most of the work would fall to one part."""
-    sample.sort()
+    """What parts such a row into as much work for each thread; none where most of it would fall to one part.
+
+    Of an element that occurs often each takes little work: equal ones stay together from the first parting on.
+    """
     numbers: Elements = sample[sample == sample]  # without NaNs, which lie in the last part
     if not numbers.size:
         return numbers
+    values, counts = np.unique(numbers, return_counts=True)
+    work = np.cumsum(counts * (np.log2(numbers.size / counts) + 1))
     threads = min(pool.threads, policy.most_threads)
     parts = 1 << (threads.bit_length() - 1)
-    pivots = np.asarray(numbers[[numbers.size * part // parts for part in range(1, parts)]])
-    bounds = [0, *np.searchsorted(sample, pivots).tolist(), sample.size]
-    largest = max((stop - start for start, stop in pairwise(bounds)), default=0)
-    return pivots if largest < policy.most_share * sample.size else pivots[:0]
+    places = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts, side="right")
+    below = np.concatenate([[0], work])[[0, *places, values.size]]
+    return values[places] if np.diff(below).max() < policy.most_share * work[-1] else values[:0]
 
 
 def reverse_all(values: Elements, pool: Pool) -> None:
