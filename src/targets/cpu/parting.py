@@ -128,10 +128,10 @@ def balanced_pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Element
     if not numbers.size:
         return numbers
     values, counts = np.unique(numbers, return_counts=True)
-    work = np.cumsum(counts * (np.log2(numbers.size / counts) + 1))
+    work = np.cumsum(counts * (np.log2(numbers.size / counts) + 1), dtype=np.float64)
     threads = min(pool.threads, policy.most_threads)
     parts = 1 << (threads.bit_length() - 1)
-    places = np.searchsorted(work, work[-1] * np.arange(1, parts) / parts, side="right")
+    places = np.searchsorted(work, np.linspace(0, float(work[-1]), parts + 1)[1:-1], side="right")
     below = np.concatenate([[0], work])[[0, *places, values.size]]
     return values[places] if np.diff(below).max() < policy.most_share * work[-1] else values[:0]
 
