@@ -37,6 +37,7 @@ SMALL = SortPolicy(
     few=4,
     glance=64,
     some=20,
+    block=100,
     chunk=300,
 )
 TARGET = CpuTarget(SMALL)
@@ -296,7 +297,7 @@ def test_a_processs_first_long_array_does_not_wait_for_numba() -> None:
 _FORCED = """
 for _ in range(2):
     sort(4000, SortPolicy(serial_below=1000, part_bytes_from=4000))
-from gpusort.targets.cpu.split_kernels import part
+from gpusort.targets.cpu.part_kernels import part
 print(sum(part.stats.cache_hits.values()), "compress" in next(iter(part.inspect_asm().values())))
 """
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import HostArray
-from .plan import are_few, sample_of
+from .plan import different_of, sample_of
 from .policy import SortPolicy
 from .ranks import Elements, bits_of
 
@@ -45,7 +45,7 @@ class Finder:
 
 def finder_for(row: HostArray, policy: SortPolicy) -> Finder | None:
     """For the bits of a row's elements, if a sample has few, and all of them more than once: else there are others."""
-    if not are_few(row, policy.glance, _SEEN_OF_MOST):
+    if different_of(row, policy.glance) > _SEEN_OF_MOST:
         return None
     values, counts = np.unique(sample_of(bits_of(row), _SAMPLE), return_counts=True)
     return Finder.of(values) if values.size <= _MOST and counts.min() > 1 else None

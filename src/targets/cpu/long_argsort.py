@@ -97,12 +97,9 @@ class _Row:
         if words.size < self.policy.part_from(words.dtype) or not pivots.size:
             words.sort()
             return words
-        from .split_kernels import count_below
-
         passes = (pivots.size + 1).bit_length() - 1
         results = np.empty_like(words) if passes % 2 else words
-        parted = part_about(words, results, pivots, lambda piece, pivot: count_below(words[piece], pivot), self.pool)
-        bounds = parted.bounds
+        bounds = part_about(words, results, pivots, None, self.policy, self.pool).bounds
         self.pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
         return results
 

@@ -6,9 +6,6 @@ own to sort. Input that is in order, or holds few different elements, is seen fi
 
 from __future__ import annotations
 
-from typing import Any
-
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -16,8 +13,8 @@ from ...types.dtypes import ArrayKey, elements_of, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
 from .few_sort import sort_few
-from .parting import balanced_pivots, copy_over, part_about, reverse_all
-from .plan import Trend, are_few, sample_of, slices, trend_of
+from .parting import Special, balanced_pivots, copy_over, look_for, part_about, reverse_all
+from .plan import Trend, different_of, sample_of, trend_of
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of, words_of
@@ -27,30 +24,33 @@ from .row_sort import sort_chunk
 def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` may lie where `source` does."""
     key = key_for(source.dtype)
-    if sort_few(key, source, results, order, policy, pool):
-        return
-    if source.nbytes < policy.skewed_bytes_from and are_few(source, policy.glance, policy.skewed):
-        mine = source.copy() if np.may_share_memory(source, results) else source
-        sort_chunk(mine[np.newaxis], results[np.newaxis], order)
-        return
+    sample = sample_of(source, policy.sample)
+    different = different_of(sample, policy.glance)
+    if different <= policy.some:
+        is_short = source.nbytes < policy.few_bytes_from
+        if not is_short and sort_few(key, source, results, order, policy, pool):
+            return
+        if is_short or (different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
+            mine = source.copy() if np.may_share_memory(source, results) else source
+            sort_chunk(mine[np.newaxis], results[np.newaxis], order)
+            return
     match source.dtype.kind:
         case "f":
-            _sort_floats(key, source, results, order, policy, pool)
+            _sort_floats(key, source, results, sample, order, policy, pool)
         case "M" | "m":
             sorted_ = results.view(np.int64)
-            _sort_integers(source.view(np.int64), sorted_, policy, pool)
+            _sort_integers(source.view(np.int64), sorted_, sample.view(np.int64), policy, pool)
             if order is SortOrder.DESCENDING:
                 reverse_all(sorted_, pool)
             else:
                 _nat_last(sorted_)
         case _:
-            _sort_integers(source, results, policy, pool)
+            _sort_integers(source, results, sample, policy, pool)
             if order is SortOrder.DESCENDING:
                 reverse_all(results, pool)
 
 
-def _sort_integers(source: Elements, results: Elements, policy: SortPolicy, pool: Pool) -> None:
-    sample = sample_of(source, policy.sample)
+def _sort_integers(source: Elements, results: Elements, sample: Elements, policy: SortPolicy, pool: Pool) -> None:
     if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
         return
     pivots = balanced_pivots(sample, policy, pool)
@@ -58,24 +58,28 @@ def _sort_integers(source: Elements, results: Elements, policy: SortPolicy, pool
         copy_over(source, results, pool)
         results.sort()
         return
-    from .split_kernels import count_below
-
-    parted = part_about(source, results, pivots, lambda piece, pivot: count_below(source[piece], pivot), pool)
+    parted = part_about(source, results, pivots, None, policy, pool)
     _sort_parts(results, parted.bounds, pool)
 
 
 def _sort_floats(
-    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
+    key: ArrayKey,
+    source: Elements,
+    results: Elements,
+    sample: Elements,
+    order: SortOrder,
+    policy: SortPolicy,
+    pool: Pool,
 ) -> None:
     """NumPy may return any zero for a zero, and any NaN for a NaN: their bits are written again."""
-    sample = sample_of(source, policy.sample)
     if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
         nans = bits_of(results[:0])
         zeros = _zeros(results)
         minus_zeros = int(np.count_nonzero(np.signbit(zeros)))
     else:
-        special = _Special(source, bits_of(source))
-        nans = _sort_mixed(key, source, results, special, balanced_pivots(sample, policy, pool), pool)
+        special = Special()
+        pivots = balanced_pivots(sample, policy, pool)
+        nans = _sort_mixed(key, source, results, special, pivots, policy, pool)
         zeros = _zeros(results[: results.size - nans.size])
         minus_zeros = special.minus_zeros
     zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
@@ -85,49 +89,25 @@ def _sort_floats(
 
 
 def _sort_mixed(
-    key: ArrayKey, source: Elements, results: Elements, special: _Special, pivots: Elements, pool: Pool
+    key: ArrayKey,
+    source: Elements,
+    results: Elements,
+    special: Special,
+    pivots: Elements,
+    policy: SortPolicy,
+    pool: Pool,
 ) -> Elements:
     """Sorts the numbers, and leaves anything where NaNs belong: their bits, in order."""
     if pivots.size:
-        parted = part_about(source, results, pivots, special.count_below, pool)
+        parted = part_about(source, results, pivots, special, policy, pool)
         nans = _nans(key, parted.whole, special.nans)
         _sort_parts(results, parted.bounds, pool)
         return nans
-    pieces = slices(source.size, 4 * pool.threads)
-
-    def look(number: int) -> None:
-        special.count_below(pieces[number], source.dtype.type(0))
-
-    pool.run(look, len(pieces))
+    look_for(special, source, pool)
     nans = _nans(key, source, special.nans)
     copy_over(source, results, pool)
     results.sort()
     return nans
-
-
-@attrs.define
-class _Special:
-    """Counts the elements that NumPy does not tell apart, while they are counted anyway."""
-
-    source: Elements
-    bits: Elements
-    found: list[tuple[int, int]] = attrs.field(factory=list[tuple[int, int]])  # by piece: NaNs, -0.0
-
-    def count_below(self, piece: slice, pivot: Any) -> int:
-        from .split_kernels import survey
-
-        minus_zero = self.bits.dtype.type(1 << (8 * self.bits.itemsize - 1))
-        below, nans, minus_zeros = survey(self.source[piece], self.bits[piece], pivot, minus_zero)
-        self.found.append((nans, minus_zeros))
-        return below
-
-    @property
-    def nans(self) -> int:
-        return sum(nans for nans, _ in self.found)
-
-    @property
-    def minus_zeros(self) -> int:
-        return sum(minus_zeros for _, minus_zeros in self.found)
 
 
 def _zeros(numbers: Elements) -> Elements:

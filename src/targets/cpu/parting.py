@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -12,10 +10,7 @@ import numpy as np
 from .plan import slices
 from .policy import SortPolicy
 from .pool import Pool
-from .ranks import Elements
-
-# How many of a piece's elements are below a pivot.
-CountBelow: TypeAlias = Callable[[slice, Any], int]
+from .ranks import Elements, bits_of
 
 
 @attrs.frozen
@@ -26,7 +21,21 @@ class Parted:
     whole: Elements
 
 
-def part_about(source: Elements, results: Elements, pivots: Elements, count_first: CountBelow, pool: Pool) -> Parted:
+@attrs.define
+class Special:
+    """How many floats there are that NumPy does not tell apart: found while they are read anyway."""
+
+    nans: int = 0
+    minus_zeros: int = 0
+
+    def add(self, found: list[tuple[int, int]]) -> None:
+        self.nans += sum(nans for nans, _ in found)
+        self.minus_zeros += sum(zeros for _, zeros in found)
+
+
+def part_about(
+    source: Elements, results: Elements, pivots: Elements, special: Special | None, policy: SortPolicy, pool: Pool
+) -> Parted:
     """Brings elements into `results`, part by part. There is one pivot fewer than parts, a power of two.
 
     Passes go to and fro between `results` and another array, and end in `results`, which may lie where `source` does.
@@ -44,8 +53,8 @@ def part_about(source: Elements, results: Elements, pivots: Elements, count_firs
                 copy_over(source, spare, pool)
                 reading = spare
             stride = (pivots.size + 1) >> number
-            count = count_first if number == 0 else _counter(reading)
-            bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], count, pool)
+            first = special if number == 0 else None
+            bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], first, policy.block, pool)
             if number < passes - 1:
                 reading = target
     except BaseException:
@@ -53,6 +62,21 @@ def part_about(source: Elements, results: Elements, pivots: Elements, count_firs
             results[...] = spare
         raise
     return Parted(bounds, reading)
+
+
+def look_for(special: Special, source: Elements, pool: Pool) -> None:
+    """Finds what parting would have found."""
+    from .part_kernels import survey
+
+    words, pieces = bits_of(source), slices(source.size, 4 * pool.threads)
+    minus_zero = _minus_zero(words)
+    found: list[tuple[int, int]] = []
+
+    def look(number: int) -> None:
+        found.append(survey(source[pieces[number]], words[pieces[number]], minus_zero))
+
+    pool.run(look, len(pieces))
+    special.add(found)
 
 
 def copy_over(source: Elements, target: Elements, pool: Pool) -> None:
@@ -64,59 +88,40 @@ def copy_over(source: Elements, target: Elements, pool: Pool) -> None:
     pool.run(copy, len(pieces))
 
 
-def _counter(source: Elements) -> CountBelow:
-    from .split_kernels import count_below
-
-    return lambda piece, pivot: count_below(source[piece], pivot)
-
-
-@attrs.frozen
-class _Piece:
-    """Some elements of a part, which one thread moves to either side of the part's pivot."""
-
-    part: int
-    elements: slice
+def _minus_zero(words: Elements) -> np.uint32 | np.uint64:
+    return np.uint64(1 << 63) if words.itemsize == 8 else np.uint32(1 << 31)
 
 
 def _halve(
-    source: Elements, target: Elements, bounds: list[int], pivots: Elements, count_below: CountBelow, pool: Pool
+    source: Elements,
+    target: Elements,
+    bounds: list[int],
+    pivots: Elements,
+    special: Special | None,
+    block: int,
+    pool: Pool,
 ) -> list[int]:
     """Parts each part about its pivot; the new bounds."""
-    from .split_kernels import part
+    from .part_kernels import part
 
-    share = max(1, 4 * pool.threads // pivots.size)
-    parts = list(enumerate(pairwise(bounds)))
-    pieces = [
-        _Piece(number, slice(start + own.start, start + own.stop))
-        for number, (start, stop) in parts
-        for own in slices(stop - start, share)
-    ]
-    below = np.zeros(len(pieces), np.int64)
+    parts = [slice(start, stop) for start, stop in pairwise(bounds)]
+    claimed = np.zeros((len(parts), 3), np.int64)
+    words = None if special is None else bits_of(source)
+    minus_zero = _minus_zero(bits_of(source[:0]))
+    found: list[tuple[int, int]] = []
 
-    def count(number: int) -> None:
-        piece = pieces[number]
-        below[number] = count_below(piece.elements, pivots[piece.part])
+    def help_(number: int) -> None:
+        """Every thread may come to help with every part, whoever is late or early."""
+        mine = number % len(parts)
+        own = parts[mine]
+        of_own = None if words is None else words[own]
+        found.append(part(source[own], pivots[mine], target[own], block, claimed[mine], of_own, minus_zero))
 
-    pool.run(count, len(pieces))
-    places: list[tuple[slice, slice]] = []
-    halved = [0]
-    for number, (start, stop) in parts:
-        own = range(number * share, (number + 1) * share)
-        low, high = start, start + int(below[own.start : own.stop].sum())
-        halved += [high, stop]
-        for index in own:
-            elements = pieces[index].elements
-            lows = int(below[index])
-            highs = elements.stop - elements.start - lows
-            places.append((slice(low, low + lows), slice(high, high + highs)))
-            low, high = low + lows, high + highs
-
-    def move(number: int) -> None:
-        piece, (lows, highs) = pieces[number], places[number]
-        part(source[piece.elements], pivots[piece.part], target[lows], target[highs])
-
-    pool.run(move, len(pieces))
-    return halved
+    pool.run(help_, len(parts) * pool.threads)
+    if special is not None:
+        special.add(found)
+    middles = [own.start + int(lows) for own, lows in zip(parts, claimed[:, 1], strict=True)]
+    return [0, *(bound for own, middle in zip(parts, middles, strict=True) for bound in (middle, own.stop))]
 
 
 def balanced_pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Elements:
@@ -125,12 +130,13 @@ def balanced_pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Element
     Of an element that occurs often each takes little work: equal ones stay together from the first parting on.
     """
     numbers: Elements = sample[sample == sample]  # without NaNs, which lie in the last part
-    if not numbers.size:
-        return numbers
-    values, counts = np.unique(numbers, return_counts=True)
-    work = np.cumsum(counts * (np.log2(numbers.size / counts) + 1), dtype=np.float64)
+    numbers.sort()
     threads = min(pool.threads, policy.most_threads)
     parts = 1 << (threads.bit_length() - 1)
+    if np.count_nonzero(numbers[1:] == numbers[:-1]) <= numbers.size // 8:
+        return numbers[[numbers.size * part // parts for part in range(1, parts)]] if numbers.size else numbers
+    values, counts = np.unique(numbers, return_counts=True)
+    work = np.cumsum(counts * (np.log2(numbers.size / counts) + 1), dtype=np.float64)
     places = np.searchsorted(work, np.linspace(0, float(work[-1]), parts + 1)[1:-1], side="right")
     below = np.concatenate([[0], work])[[0, *places, values.size]]
     return values[places] if np.diff(below).max() < policy.most_share * work[-1] else values[:0]

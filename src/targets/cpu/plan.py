@@ -12,6 +12,8 @@ from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of
 
+_FEW = 24
+
 
 class Trend(Enum):
     """What a sample of a row, or all of it, does from element to element."""
@@ -47,6 +49,9 @@ def in_order(source: Elements, order: SortOrder, policy: SortPolicy, pool: Pool)
 
 def trend_of(source: Elements, sample: Elements, pool: Pool) -> Trend:
     """Whether a row is in order already. A NaN is in no order."""
+    few = sample[:_FEW].tolist()
+    if few not in (sorted(few), sorted(few, reverse=True)):
+        return Trend.NEITHER  # of most rows so much can be said at once
     if (sample[:-1] <= sample[1:]).all():
         return Trend.ASCENDS if _everywhere(source, Trend.ASCENDS, pool) else Trend.NEITHER
     if (sample[:-1] >= sample[1:]).all():
@@ -70,10 +75,10 @@ def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
     return not wrong
 
 
-def are_few(source: Elements, count: int, most: int) -> bool:
-    """Whether at most so many differ among about so many elements of a row: quick, for a decision."""
+def different_of(source: Elements, count: int) -> int:
+    """How many differ among about so many elements of a row: quick, for a decision."""
     step = max(1, source.size // count)
-    return len(set(bits_of(source)[step // 2 :: step].tolist())) <= most
+    return len(set(bits_of(source)[step // 2 :: step].tolist()))
 
 
 def few_values(source: Elements, count: int, most: int) -> Elements:

@@ -21,6 +21,7 @@ class SortPolicy:
     pack_doubles_from: int = 1 << 11  # the same for 64 bits, which are packed twice
     few_turns: int = 24  # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
     most_threads: int = 8
+    block: int = 1 << 16  # elements that a thread parts at a time, in the nearer caches
     sample: int = 1024  # elements looked at before a plan is made
     few: int = 16  # so few different ones in the sample are counted one by one
     glance: int = 256  # elements looked at before a row shorter than few_bytes_from is worth more

@@ -11,7 +11,7 @@ from .counting import sort_by_counting
 from .few_sort import sort_few
 from .first import is_first
 from .long_sort import sort_long
-from .plan import are_few
+from .plan import different_of
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .row_sort import sort_chunk
@@ -44,10 +44,10 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
 
 
 def _suits_numpy(row: HostArray, policy: SortPolicy) -> bool:
-    """Whether NumPy's sort has less to do than threads have to wake: a short row, or one of few different elements."""
+    """Whether NumPy's sort has less to do than threads have to wake: a short row, or 16 bits of few different ones."""
     if row.size < policy.part_from(row.dtype):
         return True
-    return row.nbytes < policy.few_bytes_from and row.itemsize > 1 and are_few(row, policy.glance, policy.some)
+    return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.glance) <= policy.some
 
 
 def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
