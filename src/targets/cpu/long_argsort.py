@@ -7,6 +7,7 @@ matter. Where they do, elements that tie are put right, or all is sorted twice i
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import attrs
 import numpy as np
@@ -30,7 +31,7 @@ def argsort_long(source: HostArray, places: Places, order: SortOrder, policy: So
     row = _Row.of(source, order, policy, pool)
     least, greatest = row.rank_range()
     left_out = max(0, int(greatest - least).bit_length() + row.place_bits - WORD_BITS)
-    words = row.sorted(row.packed(places, least, left_out), left_out)
+    words = row.packed_in_order(places, least, left_out)
     if left_out and not row.settled(words):
         row.argsort_twice(places, least)
     else:
@@ -80,12 +81,39 @@ class _Row:
 
         def work(number: int) -> None:
             piece = self.pieces[number]
-            pack(self.bits[piece], self.recipe, least, shift, place_bits, piece.start, words[piece])
+            pack(self.bits[piece], self.recipe, least, shift, place_bits, piece.start, 1, words[piece])
 
         self.pool.run(work, len(self.pieces))
         return words
 
-    def sorted(self, words: U64s, left_out: int) -> U64s:
+    def packed_in_order(self, places: Places, least: np.uint64, left_out: int) -> U64s:
+        """The same words, sorted: parted as they are packed, in `places`, or sorted after."""
+        from .part_kernels import part_packed
+        from .rank_kernels import pack
+
+        words, place_bits, shift = places.view(np.uint64), np.uint64(self.place_bits), np.uint64(left_out)
+        bits = sample_of(self.bits, self.policy.sample)
+        step = max(1, words.size // self.policy.sample)
+        sample = np.empty(bits.size, np.uint64)
+        pack(bits, self.recipe, least, shift, place_bits, step // 2, step, sample)
+        pivots = self.pivots(sample)
+        if not pivots.size or trend_of(sample, sample, self.pool) is not Trend.NEITHER:
+            return self.sorted(self.packed(places, least, left_out))
+
+        def move(bits: Elements, own: slice, pivot: Any, target: Elements, claimed: npt.NDArray[np.int64]) -> None:
+            part_packed(bits, self.recipe, least, shift, place_bits, pivot, target, self.policy.block, claimed)
+
+        self.sort_parts(words, part_about(self.bits, words, pivots, move, self.policy, self.pool).bounds)
+        return words
+
+    def pivots(self, sample: U64s) -> U64s:
+        is_short = self.bits.size < self.policy.part_from(sample.dtype)
+        return sample[:0] if is_short else balanced_pivots(sample, self.policy, self.pool)
+
+    def sort_parts(self, words: U64s, bounds: list[int]) -> None:
+        self.pool.run(lambda part: words[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
+
+    def sorted(self, words: U64s) -> U64s:
         """The words in order: where they are, or in an array of their own."""
         sample = sample_of(words, self.policy.sample)
         trend = trend_of(words, sample, self.pool)
@@ -93,14 +121,13 @@ class _Row:
             if trend is Trend.DESCENDS:
                 reverse_all(words, self.pool)
             return words
-        pivots = balanced_pivots(sample, self.policy, self.pool)
-        if words.size < self.policy.part_from(words.dtype) or not pivots.size:
+        pivots = self.pivots(sample)
+        if not pivots.size:
             words.sort()
             return words
         passes = (pivots.size + 1).bit_length() - 1
         results = np.empty_like(words) if passes % 2 else words
-        bounds = part_about(words, results, pivots, None, self.policy, self.pool).bounds
-        self.pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
+        self.sort_parts(results, part_about(words, results, pivots, None, self.policy, self.pool).bounds)
         return results
 
     def settled(self, words: U64s) -> bool:
@@ -135,7 +162,7 @@ class _Row:
 
         before = np.empty_like(places)
         # What is shifted out at the upper end is what the second turn sorts by.
-        self.unpack(self.sorted(self.packed(places, least, 0), 0), before)
+        self.unpack(self.packed_in_order(places, least, 0), before)
         words, place_bits, mask = places.view(np.uint64), np.uint64(self.place_bits), self.places_mask
 
         def work(number: int) -> None:
@@ -143,7 +170,7 @@ class _Row:
             pack_high(self.bits, self.recipe, least, place_bits, before[piece], piece.start, words[piece])
 
         self.pool.run(work, len(self.pieces))
-        in_order = self.sorted(words, 0)
+        in_order = self.sorted(words)
 
         def follow(number: int) -> None:
             unpack_through(in_order[self.pieces[number]], mask, before, places[self.pieces[number]])

@@ -6,6 +6,9 @@ own to sort. Input that is in order, or holds few different elements, is seen fi
 
 from __future__ import annotations
 
+from typing import Any
+
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -13,8 +16,8 @@ from ...types.dtypes import ArrayKey, elements_of, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
 from .few_sort import sort_few
-from .parting import Special, balanced_pivots, copy_over, look_for, part_about, reverse_all
-from .plan import Trend, different_of, sample_of, trend_of
+from .parting import balanced_pivots, copy_over, part_about, reverse_all
+from .plan import Trend, different_of, sample_of, slices, trend_of
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of, words_of
@@ -77,7 +80,7 @@ def _sort_floats(
         zeros = _zeros(results)
         minus_zeros = int(np.count_nonzero(np.signbit(zeros)))
     else:
-        special = Special()
+        special = _Special(policy.block)
         pivots = balanced_pivots(sample, policy, pool)
         nans = _sort_mixed(key, source, results, special, pivots, policy, pool)
         zeros = _zeros(results[: results.size - nans.size])
@@ -92,22 +95,59 @@ def _sort_mixed(
     key: ArrayKey,
     source: Elements,
     results: Elements,
-    special: Special,
+    special: _Special,
     pivots: Elements,
     policy: SortPolicy,
     pool: Pool,
 ) -> Elements:
     """Sorts the numbers, and leaves anything where NaNs belong: their bits, in order."""
     if pivots.size:
-        parted = part_about(source, results, pivots, special, policy, pool)
+        parted = part_about(source, results, pivots, special.move, policy, pool)
         nans = _nans(key, parted.whole, special.nans)
         _sort_parts(results, parted.bounds, pool)
         return nans
-    look_for(special, source, pool)
+    special.look(source, pool)
     nans = _nans(key, source, special.nans)
     copy_over(source, results, pool)
     results.sort()
     return nans
+
+
+@attrs.define
+class _Special:
+    """Counts the floats that NumPy does not tell apart, while they are read anyway."""
+
+    block: int
+    found: list[tuple[int, int]] = attrs.field(factory=list[tuple[int, int]])  # by thread: NaNs, -0.0
+
+    def move(self, source: Elements, own: slice, pivot: Any, target: Elements, claimed: Any) -> None:
+        from .part_kernels import part_floats
+
+        words = bits_of(source[own])
+        self.found.append(part_floats(source[own], pivot, target, self.block, claimed, words, _minus_zero(words)))
+
+    def look(self, source: Elements, pool: Pool) -> None:
+        from .part_kernels import survey
+
+        words, pieces = bits_of(source), slices(source.size, 4 * pool.threads)
+
+        def look(number: int) -> None:
+            piece = pieces[number]
+            self.found.append(survey(source[piece], words[piece], _minus_zero(words)))
+
+        pool.run(look, len(pieces))
+
+    @property
+    def nans(self) -> int:
+        return sum(nans for nans, _ in self.found)
+
+    @property
+    def minus_zeros(self) -> int:
+        return sum(minus_zeros for _, minus_zeros in self.found)
+
+
+def _minus_zero(words: Elements) -> np.uint32 | np.uint64:
+    return np.uint64(1 << 63) if words.itemsize == 8 else np.uint32(1 << 31)
 
 
 def _zeros(numbers: Elements) -> Elements:

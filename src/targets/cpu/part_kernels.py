@@ -15,6 +15,8 @@ from llvmlite import ir as llvm
 from numba import njit, types
 from numba.extending import intrinsic
 
+from .rank_kernels import Recipe, pack
+
 if TYPE_CHECKING:
     from numba.core.typing import Signature
     from numba.extending import CodegenContext, TypingContext
@@ -120,30 +122,59 @@ def claim(typing: TypingContext, counter: types.Type, amount: types.Type) -> tup
 
 
 @njit(nogil=True, cache=True)
-def part(
-    source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts, words: Any, minus_zero: Any
-) -> tuple[int, int]:
+def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts) -> None:
     """Copies elements below the pivot to the front of `target`, all others to its back: this thread's share of them.
 
     Threads take block by block, count it, claim as much room as it needs, and move it, which finds it in the cache.
-    `claimed`, which all threads add to, says how much of the source, the front and the back is taken. `words` are the
-    bits of floats, or None; then the number of NaNs and of -0.0 that were read is found as well.
+    `claimed`, which all of them add to, says how much of the source, the front and the back is taken.
     """
-    to_read = claimed.ctypes.data
+    while True:
+        start = claim(claimed.ctypes.data, block)
+        if start >= source.size:
+            return
+        _part_block(source[start : start + block], pivot, target, claimed)
+
+
+@njit(nogil=True, cache=True)
+def part_floats(
+    source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts, words: Elements, minus_zero: Any
+) -> tuple[int, int]:
+    """The same of floats, whose bits are `words`. How many NaNs and how many -0.0 there were."""
     nans, zeros = 0, 0
     while True:
-        start = claim(to_read, block)
+        start = claim(claimed.ctypes.data, block)
         if start >= source.size:
             return nans, zeros
         own = source[start : start + block]
-        low = _count_below(own, pivot)
-        high = own.size - low
-        front, back = claim(to_read + 8, low), target.size - claim(to_read + 16, high)
-        if words is not None:
-            found = survey(own, words[start : start + block], minus_zero)
-            nans += found[0]
-            zeros += found[1]
-        _move(own, pivot, target[front : front + low], target[back - high : back])
+        found = survey(own, words[start : start + block], minus_zero)
+        nans += found[0]
+        zeros += found[1]
+        _part_block(own, pivot, target, claimed)
+
+
+@njit(nogil=True, cache=True)
+def part_packed(
+    bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, pivot: Any, target: Elements, block: int,
+    claimed: Counts,
+) -> None:  # fmt: skip
+    """The same of words into which ranks and places are packed, and which lie nowhere yet."""
+    packed = np.empty(min(block, bits.size), np.uint64)
+    while True:
+        start = claim(claimed.ctypes.data, block)
+        if start >= bits.size:
+            return
+        own = packed[: min(block, bits.size - start)]
+        pack(bits[start : start + block], recipe, least, shift, places, start, 1, own)
+        _part_block(own, pivot, target, claimed)
+
+
+@njit
+def _part_block(own: Elements, pivot: Any, target: Elements, claimed: Counts) -> None:
+    low = _count_below(own, pivot)
+    high = own.size - low
+    front = claim(claimed.ctypes.data + 8, low)
+    back = target.size - claim(claimed.ctypes.data + 16, high)
+    _move(own, pivot, target[front : front + low], target[back - high : back])
 
 
 @njit

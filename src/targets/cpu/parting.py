@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from .plan import slices
 from .policy import SortPolicy
 from .pool import Pool
-from .ranks import Elements, bits_of
+from .ranks import Elements
+
+# Moves some of a part's elements about a pivot into a target, as `claimed` says where: see part_kernels.
+Move: TypeAlias = Callable[[Elements, slice, Any, Elements, "npt.NDArray[np.int64]"], None]
 
 
 @attrs.frozen
@@ -21,31 +27,21 @@ class Parted:
     whole: Elements
 
 
-@attrs.define
-class Special:
-    """How many floats there are that NumPy does not tell apart: found while they are read anyway."""
-
-    nans: int = 0
-    minus_zeros: int = 0
-
-    def add(self, found: list[tuple[int, int]]) -> None:
-        self.nans += sum(nans for nans, _ in found)
-        self.minus_zeros += sum(zeros for _, zeros in found)
-
-
 def part_about(
-    source: Elements, results: Elements, pivots: Elements, special: Special | None, policy: SortPolicy, pool: Pool
+    source: Elements, results: Elements, pivots: Elements, first: Move | None, policy: SortPolicy, pool: Pool
 ) -> Parted:
-    """Brings elements into `results`, part by part. There is one pivot fewer than parts, a power of two.
+    """Brings elements into `results`, part by part, the first time by `first` if that is given.
 
-    Passes go to and fro between `results` and another array, and end in `results`, which may lie where `source` does.
-    An interrupted caller finds all its elements still in place: the array that a pass reads is whole.
+    There is one pivot fewer than parts, a power of two. Passes go to and fro between `results` and another array, and
+    end in `results`, which may lie where `source` does. An interrupted caller finds all its elements still in place:
+    the array that a pass reads is whole.
     """
     passes = (pivots.size + 1).bit_length() - 1
     in_place = np.may_share_memory(source, results)
-    spare = np.empty_like(source) if passes > 1 or in_place else results
+    spare = np.empty_like(results) if passes > 1 or in_place else results
     reading = source
-    bounds = [0, source.size]
+    bounds = [0, results.size]
+    move = plain_move(policy)
     try:
         for number in range(passes):
             target = results if (passes - number) % 2 else spare
@@ -53,8 +49,8 @@ def part_about(
                 copy_over(source, spare, pool)
                 reading = spare
             stride = (pivots.size + 1) >> number
-            first = special if number == 0 else None
-            bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], first, policy.block, pool)
+            own_move = first if first is not None and number == 0 else move
+            bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], own_move, pool)
             if number < passes - 1:
                 reading = target
     except BaseException:
@@ -64,19 +60,30 @@ def part_about(
     return Parted(bounds, reading)
 
 
-def look_for(special: Special, source: Elements, pool: Pool) -> None:
-    """Finds what parting would have found."""
-    from .part_kernels import survey
+def plain_move(policy: SortPolicy) -> Move:
+    from .part_kernels import part
 
-    words, pieces = bits_of(source), slices(source.size, 4 * pool.threads)
-    minus_zero = _minus_zero(words)
-    found: list[tuple[int, int]] = []
+    def move(source: Elements, own: slice, pivot: Any, target: Elements, claimed: npt.NDArray[np.int64]) -> None:
+        part(source[own], pivot, target, policy.block, claimed)
 
-    def look(number: int) -> None:
-        found.append(survey(source[pieces[number]], words[pieces[number]], minus_zero))
+    return move
 
-    pool.run(look, len(pieces))
-    special.add(found)
+
+def _halve(
+    source: Elements, target: Elements, bounds: list[int], pivots: Elements, move: Move, pool: Pool
+) -> list[int]:
+    """Parts each part about its pivot; the new bounds."""
+    parts = [slice(start, stop) for start, stop in pairwise(bounds)]
+    claimed = np.zeros((len(parts), 3), np.int64)
+
+    def help_(number: int) -> None:
+        """Every thread may come to help with every part, whoever is late or early."""
+        part = number % len(parts)
+        move(source, parts[part], pivots[part], target[parts[part]], claimed[part])
+
+    pool.run(help_, len(parts) * pool.threads)
+    middles = [own.start + int(lows) for own, lows in zip(parts, claimed[:, 1], strict=True)]
+    return [0, *(bound for own, middle in zip(parts, middles, strict=True) for bound in (middle, own.stop))]
 
 
 def copy_over(source: Elements, target: Elements, pool: Pool) -> None:
@@ -86,42 +93,6 @@ def copy_over(source: Elements, target: Elements, pool: Pool) -> None:
         target[pieces[number]] = source[pieces[number]]
 
     pool.run(copy, len(pieces))
-
-
-def _minus_zero(words: Elements) -> np.uint32 | np.uint64:
-    return np.uint64(1 << 63) if words.itemsize == 8 else np.uint32(1 << 31)
-
-
-def _halve(
-    source: Elements,
-    target: Elements,
-    bounds: list[int],
-    pivots: Elements,
-    special: Special | None,
-    block: int,
-    pool: Pool,
-) -> list[int]:
-    """Parts each part about its pivot; the new bounds."""
-    from .part_kernels import part
-
-    parts = [slice(start, stop) for start, stop in pairwise(bounds)]
-    claimed = np.zeros((len(parts), 3), np.int64)
-    words = None if special is None else bits_of(source)
-    minus_zero = _minus_zero(bits_of(source[:0]))
-    found: list[tuple[int, int]] = []
-
-    def help_(number: int) -> None:
-        """Every thread may come to help with every part, whoever is late or early."""
-        mine = number % len(parts)
-        own = parts[mine]
-        of_own = None if words is None else words[own]
-        found.append(part(source[own], pivots[mine], target[own], block, claimed[mine], of_own, minus_zero))
-
-    pool.run(help_, len(parts) * pool.threads)
-    if special is not None:
-        special.add(found)
-    middles = [own.start + int(lows) for own, lows in zip(parts, claimed[:, 1], strict=True)]
-    return [0, *(bound for own, middle in zip(parts, middles, strict=True) for bound in (middle, own.stop))]
 
 
 def balanced_pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Elements:

@@ -38,11 +38,16 @@ def rank_range(bits: Elements, recipe: Recipe) -> tuple[Any, Any]:
 
 
 @njit(nogil=True, cache=True)
-def pack(bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, first: int, packed: U64s) -> None:
-    """Words that compare as ranks do, less their lowest `shift` bits, then as places, the lowest `places` bits."""
+def pack(
+    bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, first: int, step: int, packed: U64s
+) -> None:
+    """Words that compare as ranks do, less their lowest `shift` bits, then as places, the lowest `places` bits.
+
+    The elements lie `step` places apart from place `first` on.
+    """
     for index in range(bits.size):
         word = (rank(bits[index], recipe) - least) >> shift
-        packed[index] = word << places | np.uint64(first + index)
+        packed[index] = word << places | np.uint64(first + step * index)
 
 
 @njit(nogil=True, cache=True)
