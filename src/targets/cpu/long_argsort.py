@@ -32,10 +32,10 @@ def argsort_long(source: HostArray, places: Places, order: SortOrder, policy: So
     least, greatest = row.rank_range()
     left_out = max(0, int(greatest - least).bit_length() + row.place_bits - WORD_BITS)
     words = row.packed_in_order(places, least, left_out)
-    if left_out and not row.settled(words):
-        row.argsort_twice(places, least)
-    else:
+    if not left_out:
         row.unpack(words, places)
+    elif not row.settled(words, places):
+        row.argsort_twice(places, least)
 
 
 @attrs.frozen
@@ -130,18 +130,21 @@ class _Row:
         self.sort_parts(results, part_about(words, results, pivots, None, self.policy, self.pool).bounds)
         return results
 
-    def settled(self, words: U64s) -> bool:
-        """Sorts words that tie in the bits of their ranks. False if there are too many."""
-        from .rank_kernels import settle, tie
+    def settled(self, words: U64s, places: Places) -> bool:
+        """Sorts words that tie in the bits of their ranks, and unpacks them. False if there are too many."""
+        from .rank_kernels import settle, tie, unpack
 
+        place_bits, mask = np.uint64(self.place_bits), self.places_mask
+        # A run of ties belongs to the piece that it starts in.
+        bounds = [0, *(tie(words, piece.stop, place_bits) for piece in self.pieces)]
         late: list[int] = []
-        place_bits = np.uint64(self.place_bits)
 
         def work(number: int) -> None:
-            # A run of ties belongs to the piece that it starts in.
-            start, stop = (tie(words, end, place_bits) for end in (self.pieces[number].start, self.pieces[number].stop))
-            if not late and not settle(words[start:stop], self.bits, self.recipe, place_bits):
+            own = slice(bounds[number], bounds[number + 1])
+            if not late and not settle(words[own], self.bits, self.recipe, place_bits):
                 late.append(number)
+            if not late:
+                unpack(words[own], mask, places[own])
 
         self.pool.run(work, len(self.pieces))
         return not late

@@ -11,7 +11,7 @@ class SortPolicy:
     """Sizes are in elements. Below `serial_below` the caller works alone, and nothing loads Numba."""
 
     serial_below: int = 1 << 16  # waking a thread costs about as long as sorting this many
-    part_bytes_from: int = 1 << 21  # a row of 32- or 64-bit elements this long is parted, its parts sorted side by side
+    part_bytes_from: int = 3 << 19  # a row of 32- or 64-bit elements this long is parted, its parts sorted side by side
     few_bytes_from: int = 1 << 23  # in a row this long, few different elements are worth counting
     count_bytes_from: int = 1 << 17  # a row of bytes this long is sorted by counting
     count_in_pairs_from: int = 1 << 22  # so many bytes are counted two at a time

@@ -13,6 +13,8 @@ U64s: TypeAlias = npt.NDArray[np.uint64]
 # Numbers by value, not in an array: loops keep them in registers.
 Recipe: TypeAlias = tuple[np.uint64, ...]
 
+_BLOCK = 2048  # elements between two looks whether any tie
+
 
 @njit(nogil=True, cache=True, inline="always")
 def rank(bits: Any, recipe: Recipe) -> Any:
@@ -83,22 +85,30 @@ def settle(packed: U64s, bits: Elements, recipe: Recipe, places: Any) -> bool:
     """Sorts elements whose ranks are equal but for the bits that `pack` left out. False if that takes too long."""
     mask = (np.uint64(1) << places) - np.uint64(1)
     moves_left = 8 * packed.size
-    for index in range(1, packed.size):
-        word = packed[index]
-        if word >> places != packed[index - 1] >> places:
+    for start in range(1, packed.size, _BLOCK):
+        stop = min(start + _BLOCK, packed.size)
+        before, after = packed[start - 1 : stop - 1], packed[start:stop]
+        ties = 0
+        for index in range(after.size):
+            ties += before[index] ^ after[index] <= mask
+        if not ties:
             continue
-        own = rank(bits[word & mask], recipe)
-        place = index
-        while place > 0:
-            other = packed[place - 1]
-            if other >> places != word >> places or rank(bits[other & mask], recipe) <= own:
-                break
-            packed[place] = other
-            place -= 1
-        packed[place] = word
-        moves_left -= index - place
-        if moves_left < 0:
-            return False
+        for index in range(start, stop):
+            word = packed[index]
+            if word >> places != packed[index - 1] >> places:
+                continue
+            own = rank(bits[word & mask], recipe)
+            place = index
+            while place > 0:
+                other = packed[place - 1]
+                if other >> places != word >> places or rank(bits[other & mask], recipe) <= own:
+                    break
+                packed[place] = other
+                place -= 1
+            packed[place] = word
+            moves_left -= index - place
+            if moves_left < 0:
+                return False
     return True
 
 
