@@ -53,13 +53,14 @@ def host_clock(work: Work, calls: int) -> float:
 
 def against(
     name: str, peer_name: str, ours: Work, peer: Work, bar: float | None, *, clock: Clock = host_clock,
-    rounds: int = 9, calls: int = 1,
+    rounds: int = 9, calls: int = 1, seconds: float = 0,
 ) -> Result:  # fmt: skip
-    """Medians of rounds by turns, after one call of each to warm up."""
+    """Medians of rounds by turns, after one call of each to warm up: so many rounds, and for so long at least."""
     ours()
     peer()
     found: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
+    start = time.perf_counter()
+    while len(found[0]) < rounds or time.perf_counter() - start < seconds:
         for times, work in zip(found, (ours, peer), strict=True):
             times.append(clock(work, calls))
     result = Result(name, peer_name, statistics.median(found[0]), statistics.median(found[1]), bar)

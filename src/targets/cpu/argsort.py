@@ -50,15 +50,11 @@ def _has_long_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> bool
         return False
     if row.size >= policy.deal_from and row[0] <= row[row.size // 2] <= row[-1]:
         return False  # all of it may be in order, which is seen faster
-    turns = 0
-    for window in range(_WINDOWS):
-        start = (row.size - _WINDOW) * window // (_WINDOWS - 1)
-        seen: Elements = row[start : start + _WINDOW]
-        rises = seen[:-1] <= seen[1:]
-        turns += int(np.count_nonzero(rises[:-1] != rises[1:]))
-        if turns > policy.few_turns:
-            return False  # mostly after two of them
-    return True
+    step = row.size // _WINDOWS
+    seen: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
+    rises = seen[:, :-1] <= seen[:, 1:]
+    turns = np.count_nonzero(rises[:, :-1] != rises[:, 1:])
+    return int(turns) <= policy.few_turns
 
 
 def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
@@ -78,12 +74,10 @@ def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: So
 
 def _number(places: Places, pool: Pool) -> None:
     """Every element stays where it is."""
-    pieces = slices(places.size, pool.threads)
+    from .split_kernels import number
 
-    def write(number: int) -> None:
-        places[pieces[number]] = np.arange(pieces[number].start, pieces[number].stop)
-
-    pool.run(write, len(pieces))
+    pieces = slices(places.size, 4 * pool.threads)
+    pool.run(lambda piece: number(places[pieces[piece]], pieces[piece].start), len(pieces))
 
 
 # -- short rows: NumPy alone -------------------------------------------------------------------------------

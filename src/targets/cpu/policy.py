@@ -18,7 +18,7 @@ class SortPolicy:
     count_pairs_from: int = 1 << 20  # a row of 16-bit elements this long is sorted by counting
     deal_from: int = 1 << 18  # argsort deals out the places of 8- and 16-bit elements; NumPy those of shorter rows
     pack_singles_from: int = 1 << 8  # argsort packs ranks and places of 32-bit elements; NumPy merges shorter rows
-    pack_doubles_from: int = 1 << 11  # the same for 64 bits, which are packed twice
+    pack_doubles_from: int = 1 << 10  # the same for 64 bits, which are packed twice
     few_turns: int = 24  # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
     most_threads: int = 8
     block: int = 1 << 16  # elements that a thread parts at a time, in the nearer caches

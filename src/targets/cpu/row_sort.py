@@ -15,6 +15,10 @@ from ...types.indices import SortOrder
 from ..base import HostArray
 from .ranks import Elements, bits_of, ordered_words
 
+# Of float16: the sign, infinity, and how many words the NaNs with a sign would take below all numbers.
+_SIGN, _INFINITY, _LOWEST = np.uint16(0x8000), np.uint16(0x7C00), np.uint16(0x03FF)
+_SHORT = 1 << 10  # elements that are looked up in tables
+
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
     """Sorts each row of a two-dimensional array, on this thread. Of integers and times, `results` may be `source`."""
@@ -59,11 +63,42 @@ def _sort_times(source: Elements, results: Elements, order: SortOrder) -> None:
 
 
 def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
-    """float16 by its words, which tables hold: NumPy has vector code for 16-bit integers only."""
-    sequence, places = half_tables(order)
-    np.take(places, source, out=results, mode="clip")
-    results.sort(axis=-1)
-    results[...] = sequence[results]
+    """float16 by its words: NumPy has vector code for 16-bit integers on more processors."""
+    if source.size < _SHORT:
+        sequence, places = half_tables(order)
+        np.take(places, source, out=results, mode="clip")
+        results.sort(axis=-1)
+        results[...] = sequence[results]
+        return
+    words = _halves_to_words(_turned(source) if order is SortOrder.DESCENDING else source)
+    words.sort(axis=-1)
+    halves = _words_to_halves(words)
+    results[...] = _turned(halves) if order is SortOrder.DESCENDING else halves
+
+
+def _halves_to_words(bits: Elements) -> Elements:
+    words = (bits.view(np.int16) >> 15).view(np.uint16)  # the bits to flip: of negative elements all
+    words |= _SIGN
+    words ^= bits
+    words -= _LOWEST
+    return words
+
+
+def _words_to_halves(words: Elements) -> Elements:
+    words += _LOWEST
+    flips = (words.view(np.int16) >> 15).view(np.uint16)
+    np.invert(flips, out=flips)
+    flips |= _SIGN
+    flips ^= words
+    return flips
+
+
+def _turned(bits: Elements) -> Elements:
+    """Each number's negative; NaNs as they are."""
+    signs = ((bits & ~_SIGN) <= _INFINITY).view(np.uint8).astype(np.uint16)
+    signs <<= 15
+    signs ^= bits
+    return signs
 
 
 @cache

@@ -77,3 +77,10 @@ def reverse(values: Elements, start: int, stop: int) -> None:
     last = values.size - 1
     for index in range(start, stop):
         values[index], values[last - index] = values[last - index], values[index]
+
+
+@njit(nogil=True, cache=True)
+def number(places: Elements, first: int) -> None:
+    """Writes first, first + 1, …"""
+    for index in range(places.size):
+        places[index] = first + index
