@@ -10,17 +10,23 @@ import argparse
 import datetime
 import json
 import re
+import statistics
 import traceback
 from pathlib import Path
 
+import attrs
+
 from benchmarks import compare_card, compare_cpu
-from benchmarks.timing import Result, machine
+from benchmarks.timing import Result, machine, verdict
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
     parser.add_argument("--only", default="", help="comparisons whose name fits this expression")
     parser.add_argument("--largest", type=int, default=1 << 28, help="elements at most (default 2**28)")
+    parser.add_argument(
+        "--runs", type=int, default=1, help="how often to compare all; then medians of ratios are shown"
+    )
     parser.add_argument("--json", type=Path, help="where to write all that was found, with the machine named")
     arguments = parser.parse_args()
 
@@ -29,15 +35,16 @@ def main() -> int:
     chosen = list(compare_cpu.comparisons(arguments.largest))
     if compare_card.is_here():
         chosen += compare_card.comparisons(arguments.largest)
-    for name, compare in chosen:
-        if not re.search(arguments.only, name):
-            continue
-        try:
-            found.append(compare())
-        except Exception:
-            failed += 1
-            print(f"{name}: FAILED")
-            traceback.print_exc()
+    for _ in range(arguments.runs):
+        for name, compare in chosen:
+            if not re.search(arguments.only, name):
+                continue
+            try:
+                found.append(compare())
+            except Exception:
+                failed += 1
+                print(f"{name}: FAILED")
+                traceback.print_exc()
     if arguments.json is not None:
         content = {
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -45,9 +52,37 @@ def main() -> int:
             "results": [result.as_json() for result in found],
         }
         arguments.json.write_text(json.dumps(content, indent=1) + "\n")
-    missed = [result for result in found if result.bar is not None and result.ratio < result.bar]
-    print(f"\n{len(found)} compared, {len(missed)} below their bar, {failed} failed")
+    summaries = summarised(found)
+    if arguments.runs > 1:
+        print(*(summary.line() for summary in summaries), sep="\n")
+    missed = [summary for summary in summaries if summary.bar is not None and summary.ratio < summary.bar]
+    print(f"\n{len(summaries)} compared, {len(missed)} below their bar, {failed} failed")
     return 1 if failed else 0
+
+
+@attrs.frozen
+class Summary:
+    """One comparison's ratios in all runs."""
+
+    name: str
+    peer: str
+    ratios: list[float]
+    bar: float | None
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.ratios)
+
+    def line(self) -> str:
+        spread = f"({min(self.ratios):.2f} to {max(self.ratios):.2f})"
+        return f"{self.name:44s} {self.peer:22s} {self.ratio:6.2f}x {spread}{verdict(self.ratio, self.bar)}"
+
+
+def summarised(found: list[Result]) -> list[Summary]:
+    ratios: dict[tuple[str, str, float | None], list[float]] = {}
+    for result in found:
+        ratios.setdefault((result.name, result.peer, result.bar), []).append(result.ratio)
+    return [Summary(name, peer, of_one, bar) for (name, peer, bar), of_one in ratios.items()]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ from benchmarks.timing import Result, against, host_clock
 Array = npt.NDArray[Any]
 Comparison = tuple[str, Callable[[], Result]]
 
-_SECONDS = 1.0  # a shared machine's clock changes from one tenth of a second to the next
+
+def _while(x: Array) -> float:
+    """How many seconds to go on: a shared machine's clock changes from one tenth of a second to the next."""
+    return min(1.0, x.size / (1 << 20))
 
 
 def uniform(dtype: str, count: int) -> Array:
@@ -31,7 +34,7 @@ def _sort(name: str, make: Callable[[], Array], kind: Any, bar: float, rounds: i
     peer = "np.sort" if kind is None else f"np.sort({kind})"
     return against(
         name, peer, lambda: gpusort.sort(x, target="cpu"), lambda: np.sort(x, kind=kind), bar,
-        rounds=rounds, seconds=_SECONDS,
+        rounds=rounds, seconds=_while(x),
     )  # fmt: skip
 
 
@@ -41,7 +44,7 @@ def _argsort(name: str, make: Callable[[], Array], kind: Any, bar: float | None)
     peer = "np.argsort" if kind is None else f"np.argsort({kind})"
     return against(
         name, peer, lambda: gpusort.argsort(x, target="cpu"), lambda: np.argsort(x, kind=kind), bar,
-        rounds=7, seconds=_SECONDS,
+        rounds=7, seconds=_while(x),
     )  # fmt: skip
 
 
@@ -49,7 +52,7 @@ def _reduce(function: str, dtype: str, count: int, bar: float) -> Result:
     x = uniform(dtype, count)
     ours, numpys = getattr(gpusort, function), getattr(np, function)
     return against(
-        f"cpu {function} {dtype} {count}", f"np.{function}", lambda: ours(x), lambda: numpys(x), bar, seconds=_SECONDS
+        f"cpu {function} {dtype} {count}", f"np.{function}", lambda: ours(x), lambda: numpys(x), bar, seconds=_while(x)
     )
 
 

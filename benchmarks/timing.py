@@ -32,11 +32,15 @@ class Result:
         return self.peer_s / self.ours_s
 
     def line(self) -> str:
-        bar = "" if self.bar is None else f"  bar {self.bar:.2f} {'met' if self.ratio >= self.bar else 'MISSED'}"
-        return f"{self.name:44s} {shown(self.ours_s)}  {self.peer:22s} {shown(self.peer_s)}  {self.ratio:6.2f}x{bar}"
+        times = f"{shown(self.ours_s)}  {self.peer:22s} {shown(self.peer_s)}"
+        return f"{self.name:44s} {times}  {self.ratio:6.2f}x{verdict(self.ratio, self.bar)}"
 
     def as_json(self) -> dict[str, object]:
         return {**attrs.asdict(self), "ratio": self.ratio}
+
+
+def verdict(ratio: float, bar: float | None) -> str:
+    return "" if bar is None else f"  bar {bar:.2f} {'met' if ratio >= bar else 'MISSED'}"
 
 
 def shown(seconds: float) -> str:
