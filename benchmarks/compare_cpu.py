@@ -28,7 +28,7 @@ def uniform(dtype: str, count: int) -> Array:
     return rng.integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8).view(dtype)
 
 
-def _sort(name: str, make: Callable[[], Array], kind: Any, bar: float, rounds: int) -> Result:
+def _sort(name: str, make: Callable[[], Array], kind: Any, bar: float | None, rounds: int) -> Result:
     x = make()
     np.testing.assert_array_equal(gpusort.sort(x, target="cpu"), np.sort(x))
     peer = "np.sort" if kind is None else f"np.sort({kind})"
@@ -72,6 +72,12 @@ def _few(values: int, count: int) -> Array:
     return np.random.default_rng(1).integers(0, values, count, np.uint32)
 
 
+def _mostly(value: float, count: int) -> Array:
+    """Sparse data, or data of which much is missing."""
+    rng = np.random.default_rng(count)
+    return np.where(rng.random(count) < 0.9, value, rng.standard_normal(count)).astype("f4")
+
+
 def comparisons(largest: int) -> Iterator[Comparison]:
     """All of them, of at most so many elements, by name."""
     bars = {"u4": (1.2, 1.5), "f4": (1.2, 1.5), "i8": (1.4, 1.5), "f8": (1.4, 1.5)}
@@ -93,6 +99,11 @@ def comparisons(largest: int) -> Iterator[Comparison]:
             if count <= largest:
                 name = f"cpu sort u4 {count}, {shape}"
                 yield name, partial(_sort, name, partial(make, count), None, 1 / 1.1, 9)
+    for shape, value in (("zeros", 0.0), ("NaN", np.nan)):
+        for count in (1 << 20, 1 << 24):
+            if count <= largest:
+                name = f"cpu sort f4 {count}, 9 of 10 {shape}"
+                yield name, partial(_sort, name, partial(_mostly, value, count), None, None, 9)
     for dtype in ("u4", "f8"):
         count = min(largest, 1 << 20)
         name = f"cpu argsort {dtype} {count}"

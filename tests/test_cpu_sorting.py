@@ -137,6 +137,8 @@ def patterns(dtype: str, length: int) -> dict[str, Array]:
         rows["mostly nans"] = np.where(numbers.random(length) < 0.9, numbers.choice(nans, length), mixed)
         rows["zeros"] = np.where(numbers.random(length) < 0.5, -0.0, 0.0).astype(dtype)
         rows["ascending zeros"] = np.concatenate([rows["zeros"], np.ones_like(rows["zeros"])])
+        rows["sparse"] = np.where(numbers.random(length) < 0.9, np.zeros_like(mixed), mixed)
+        rows["missing"] = np.where(numbers.random(length) < 0.6, nans[:1], np.nan_to_num(mixed))
         rows["zeros and numbers"] = np.where(numbers.random(length) < 0.3, rows["zeros"], np.abs(mixed))
     if np.dtype(dtype).kind in "Mm":
         rows["NaT first"] = np.sort(mixed.view("i8")).view(dtype)
@@ -150,6 +152,14 @@ def test_patterns(dtype: str, order: SortOrder) -> None:
         for row in patterns(dtype, length).values():
             check_sort(np.ascontiguousarray(row)[np.newaxis].copy(), order)
             check_argsort(np.ascontiguousarray(row)[np.newaxis].copy(), order)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_zeros_and_nans_of_many_rows(dtype: str, order: SortOrder) -> None:
+    for shape in ((40, 50), (3, 1000), (300, 3)):
+        for row in patterns(dtype, shape[0] * shape[1]).values():
+            check_sort(row[: shape[0] * shape[1]].reshape(shape).copy(), order)
 
 
 @pytest.mark.parametrize("order", SortOrder)

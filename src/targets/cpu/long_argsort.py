@@ -19,7 +19,7 @@ from ...types.keys import FloatKey, SignedKey, TimeKey
 from ..base import HostArray
 from .argsort import WORD_BITS, Places
 from .parting import balanced_pivots, part_about, reverse_all
-from .plan import Trend, sample_of, slices, trend_of
+from .plan import Sample, Trend, sample_of, slices, trend_of
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of
@@ -96,7 +96,7 @@ class _Row:
         step = max(1, words.size // self.policy.sample)
         sample = np.empty(bits.size, np.uint64)
         pack(bits, self.recipe, least, shift, place_bits, step // 2, step, sample)
-        pivots = self.pivots(sample)
+        pivots = self.pivots(Sample.from_elements(sample))
         if not pivots.size or trend_of(sample, sample, self.pool) is not Trend.NEITHER:
             return self.sorted(self.packed(places, least, left_out))
 
@@ -106,17 +106,17 @@ class _Row:
         self.sort_parts(words, part_about(self.bits, words, pivots, move, self.policy, self.pool).bounds)
         return words
 
-    def pivots(self, sample: U64s) -> U64s:
-        is_short = self.bits.size < self.policy.part_from(sample.dtype)
-        return sample[:0] if is_short else balanced_pivots(sample, self.policy, self.pool)
+    def pivots(self, sample: Sample) -> U64s:
+        is_short = self.bits.size < self.policy.part_from(sample.numbers.dtype)
+        return sample.numbers[:0] if is_short else balanced_pivots(sample, self.policy, self.pool)
 
     def sort_parts(self, words: U64s, bounds: list[int]) -> None:
         self.pool.run(lambda part: words[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
 
     def sorted(self, words: U64s) -> U64s:
         """The words in order: where they are, or in an array of their own."""
-        sample = sample_of(words, self.policy.sample)
-        trend = trend_of(words, sample, self.pool)
+        sample = Sample.of(words, self.policy)
+        trend = trend_of(words, sample.elements, self.pool)
         if trend is not Trend.NEITHER:
             if trend is Trend.DESCENDS:
                 reverse_all(words, self.pool)

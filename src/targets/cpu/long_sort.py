@@ -12,28 +12,28 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ...types.dtypes import ArrayKey, elements_of, key_for
+from ...types.dtypes import ArrayKey, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
 from .few_sort import sort_few
 from .parting import balanced_pivots, copy_over, part_about, reverse_all
-from .plan import Trend, different_of, sample_of, slices, trend_of
+from .plan import Sample, Trend, slices, trend_of
 from .policy import SortPolicy
 from .pool import Pool
-from .ranks import Elements, bits_of, words_of
+from .ranks import Elements, bits_of
 from .row_sort import sort_chunk
+from .special import minus_zero, nans_in_order, zeros_among
 
 
 def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` may lie where `source` does."""
     key = key_for(source.dtype)
-    sample = sample_of(source, policy.sample)
-    different = different_of(sample, policy.glance)
-    if different <= policy.some:
-        is_short = source.nbytes < policy.few_bytes_from
-        if not is_short and sort_few(key, source, results, order, policy, pool):
+    sample = Sample.of(source, policy)
+    if sample.different <= policy.some and not sample.is_mostly_nan:
+        if source.nbytes >= policy.few_bytes_from and sort_few(key, source, results, order, policy, pool):
             return
-        if is_short or (different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
+        are_equal = sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from
+        if are_equal or source.nbytes < policy.few_bytes_from:
             mine = source.copy() if np.may_share_memory(source, results) else source
             sort_chunk(mine[np.newaxis], results[np.newaxis], order)
             return
@@ -42,7 +42,7 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
             _sort_floats(key, source, results, sample, order, policy, pool)
         case "M" | "m":
             sorted_ = results.view(np.int64)
-            _sort_integers(source.view(np.int64), sorted_, sample.view(np.int64), policy, pool)
+            _sort_integers(source.view(np.int64), sorted_, Sample.of(source.view(np.int64), policy), policy, pool)
             if order is SortOrder.DESCENDING:
                 reverse_all(sorted_, pool)
             else:
@@ -53,8 +53,8 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
                 reverse_all(results, pool)
 
 
-def _sort_integers(source: Elements, results: Elements, sample: Elements, policy: SortPolicy, pool: Pool) -> None:
-    if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
+def _sort_integers(source: Elements, results: Elements, sample: Sample, policy: SortPolicy, pool: Pool) -> None:
+    if _copied_in_order(source, results, trend_of(source, sample.elements, pool), pool):
         return
     pivots = balanced_pivots(sample, policy, pool)
     if not pivots.size:
@@ -69,48 +69,36 @@ def _sort_floats(
     key: ArrayKey,
     source: Elements,
     results: Elements,
-    sample: Elements,
+    sample: Sample,
     order: SortOrder,
     policy: SortPolicy,
     pool: Pool,
 ) -> None:
-    """NumPy may return any zero for a zero, and any NaN for a NaN: their bits are written again."""
-    if _copied_in_order(source, results, trend_of(source, sample, pool), pool):
-        nans = bits_of(results[:0])
-        zeros = _zeros(results)
+    if _copied_in_order(source, results, trend_of(source, sample.elements, pool), pool):
+        zeros = zeros_among(results)
         minus_zeros = int(np.count_nonzero(np.signbit(zeros)))
-    else:
-        special = _Special(policy.block)
-        pivots = balanced_pivots(sample, policy, pool)
-        nans = _sort_mixed(key, source, results, special, pivots, policy, pool)
-        zeros = _zeros(results[: results.size - nans.size])
-        minus_zeros = special.minus_zeros
-    zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
-    if order is SortOrder.DESCENDING:
-        reverse_all(results[: results.size - nans.size], pool)
-    bits_of(results)[results.size - nans.size :] = nans
-
-
-def _sort_mixed(
-    key: ArrayKey,
-    source: Elements,
-    results: Elements,
-    special: _Special,
-    pivots: Elements,
-    policy: SortPolicy,
-    pool: Pool,
-) -> Elements:
-    """Sorts the numbers, and leaves anything where NaNs belong: their bits, in order."""
+        zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
+        if order is SortOrder.DESCENDING:
+            reverse_all(results, pool)
+        return
+    pivots = balanced_pivots(sample, policy, pool)
+    special = _Special(policy.block)
     if pivots.size:
         parted = part_about(source, results, pivots, special.move, policy, pool)
-        nans = _nans(key, parted.whole, special.nans)
+        nans = nans_in_order(key, parted.whole, special.nans, sample.elements, pool)
         _sort_parts(results, parted.bounds, pool)
-        return nans
-    special.look(source, pool)
-    nans = _nans(key, source, special.nans)
-    copy_over(source, results, pool)
-    results.sort()
-    return nans
+    else:
+        special.look(source, pool)
+        nans = nans_in_order(key, source, special.nans, sample.elements, pool)
+        copy_over(source, results, pool)
+        results.sort()
+    numbers = results[: results.size - special.nans]
+    bits_of(results)[numbers.size :] = nans
+    if special.minus_zeros:
+        zeros = zeros_among(numbers)
+        zeros[: special.minus_zeros], zeros[special.minus_zeros :] = -0.0, 0.0
+    if order is SortOrder.DESCENDING:
+        reverse_all(numbers, pool)
 
 
 @attrs.define
@@ -124,7 +112,7 @@ class _Special:
         from .part_kernels import part_floats
 
         words = bits_of(source[own])
-        self.found.append(part_floats(source[own], pivot, target, self.block, claimed, words, _minus_zero(words)))
+        self.found.append(part_floats(source[own], pivot, target, self.block, claimed, words, minus_zero(words)))
 
     def look(self, source: Elements, pool: Pool) -> None:
         from .part_kernels import survey
@@ -133,7 +121,7 @@ class _Special:
 
         def look(number: int) -> None:
             piece = pieces[number]
-            self.found.append(survey(source[piece], words[piece], _minus_zero(words)))
+            self.found.append(survey(source[piece], words[piece], minus_zero(words)))
 
         pool.run(look, len(pieces))
 
@@ -144,29 +132,6 @@ class _Special:
     @property
     def minus_zeros(self) -> int:
         return sum(minus_zeros for _, minus_zeros in self.found)
-
-
-def _minus_zero(words: Elements) -> np.uint32 | np.uint64:
-    return np.uint64(1 << 63) if words.itemsize == 8 else np.uint32(1 << 31)
-
-
-def _zeros(numbers: Elements) -> Elements:
-    """The zeros among sorted numbers."""
-    zero = numbers.dtype.type(0)
-    return numbers[numbers.searchsorted(zero, side="left") : numbers.searchsorted(zero, side="right")]
-
-
-def _nans(key: ArrayKey, source: Elements, count: int) -> Elements:
-    """The bits of all NaNs, in order."""
-    nans = np.empty(count, bits_of(source[:0]).dtype)
-    if count:
-        from .split_kernels import gather_nans
-
-        gather_nans(source, bits_of(source), nans)
-        nans = words_of(key, nans)
-        nans.sort()
-        nans = elements_of(key, nans)
-    return nans
 
 
 def _nat_last(sorted_: npt.NDArray[np.int64]) -> None:

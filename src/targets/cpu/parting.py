@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from .plan import slices
+from .plan import Sample, slices
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements
@@ -95,17 +95,19 @@ def copy_over(source: Elements, target: Elements, pool: Pool) -> None:
     pool.run(copy, len(pieces))
 
 
-def balanced_pivots(sample: Elements, policy: SortPolicy, pool: Pool) -> Elements:
+def balanced_pivots(sample: Sample, policy: SortPolicy, pool: Pool) -> Elements:
     """What parts such a row into as much work for each thread; none where most of it would fall to one part.
 
-    Of an element that occurs often each takes little work: equal ones stay together from the first parting on.
+    Of an element that occurs often each takes little work: equal ones stay together from the first parting on. NaNs,
+    which lie in the last part, take none.
     """
-    numbers: Elements = sample[sample == sample]  # without NaNs, which lie in the last part
-    numbers.sort()
+    numbers = sample.numbers
+    if sample.is_mostly_nan:
+        return numbers[:0]
     threads = min(pool.threads, policy.most_threads)
     parts = 1 << (threads.bit_length() - 1)
-    if np.count_nonzero(numbers[1:] == numbers[:-1]) <= numbers.size // 8:
-        return numbers[[numbers.size * part // parts for part in range(1, parts)]] if numbers.size else numbers
+    if sample.different >= numbers.size - numbers.size // 8:
+        return numbers[[numbers.size * part // parts for part in range(1, parts)]]
     values, counts = np.unique(numbers, return_counts=True)
     work = np.cumsum(counts * (np.log2(numbers.size / counts) + 1), dtype=np.float64)
     places = np.searchsorted(work, np.linspace(0, float(work[-1]), parts + 1)[1:-1], side="right")

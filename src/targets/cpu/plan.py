@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -34,6 +35,29 @@ def sample_of(source: Elements, count: int) -> Elements:
     return source[step // 2 :: step].copy()
 
 
+@attrs.frozen
+class Sample:
+    """Some of a row's elements: what a plan is made from. All that is done before must be little."""
+
+    elements: Elements  # as they come
+    numbers: Elements  # in order, without NaNs
+    different: int  # how many numbers there are
+
+    @classmethod
+    def of(cls, source: Elements, policy: SortPolicy) -> Sample:
+        return cls.from_elements(sample_of(source, policy.sample))
+
+    @classmethod
+    def from_elements(cls, elements: Elements) -> Sample:
+        numbers: Elements = elements[elements == elements] if elements.dtype.kind == "f" else elements.copy()
+        numbers.sort()
+        return cls(elements, numbers, numbers.size - int(np.count_nonzero(numbers[1:] == numbers[:-1])))
+
+    @property
+    def is_mostly_nan(self) -> bool:
+        return 2 * self.numbers.size < self.elements.size
+
+
 def in_order(source: Elements, order: SortOrder, policy: SortPolicy, pool: Pool) -> bool:
     """Whether a row is in this order as it lies."""
     wanted = Trend.ASCENDS if order is SortOrder.ASCENDING else Trend.DESCENDS
@@ -43,8 +67,7 @@ def in_order(source: Elements, order: SortOrder, policy: SortPolicy, pool: Pool)
             return False  # NaT, which belongs at the end
     elif source.dtype == np.float16:
         return False  # which Numba does not compare
-    sample = sample_of(source, policy.sample)
-    return trend_of(source, sample, pool) is wanted
+    return trend_of(source, sample_of(source, policy.sample), pool) is wanted
 
 
 def trend_of(source: Elements, sample: Elements, pool: Pool) -> Trend:

@@ -24,9 +24,9 @@ class SortPolicy:
     block: int = 1 << 16  # elements that a thread parts at a time, in the nearer caches
     sample: int = 1024  # elements looked at before a plan is made
     few: int = 16  # so few different ones in the sample are counted one by one
-    glance: int = 256  # elements looked at before a row shorter than few_bytes_from is worth more
-    some: int = 232  # so few different ones among them, and the row is left to NumPy alone
-    skewed: int = 64  # so few, though others are there too, and equal elements leave NumPy little to do
+    glance: int = 256  # elements looked at before more are, where a look for few different ones costs an argsort time
+    some: int = 700  # so few different ones in the sample, and a row shorter than few_bytes_from is left to NumPy alone
+    skewed: int = 150  # so few, though others are there too, and equal elements leave NumPy little to do
     skewed_bytes_from: int = 1 << 25  # a row this long is parted nevertheless
     most_share: float = 0.8  # a part as large as this share of the row is not worth the partition
     chunk: int = 1 << 15  # short rows are sorted so many elements at a time, which stay in the cache

@@ -1,7 +1,6 @@
 """Short rows, many at a time: NumPy's sort between two cheap turns, then what it loses put back. Never loads Numba.
 
-NumPy sorts ascending. Descending, integers are sorted inverted and floats negated. NumPy may return any zero for a
-zero and any NaN for a NaN: where there are some, their bits are written again from the source.
+NumPy sorts ascending. Descending, integers are sorted inverted and floats negated.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ import numpy as np
 from ...types.dtypes import elements_of, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
-from .ranks import Elements, bits_of, ordered_words
+from .ranks import Elements
+from .special import restore_nans, restore_zeros
 
 # Of float16: the sign, infinity, and how many words the NaNs with a sign would take below all numbers.
 _SIGN, _INFINITY, _LOWEST = np.uint16(0x8000), np.uint16(0x7C00), np.uint16(0x03FF)
@@ -127,16 +127,9 @@ def _sort_floats(source: Elements, results: Elements, order: SortOrder) -> None:
         zeros, nans = found < row.size and row[found] == 0, row[-1] != row[-1]
     else:
         zeros, nans = (results == 0).any(), np.isnan(results[:, -1]).any()
+    if zeros:
+        restore_zeros(source, results, order)
     if order is SortOrder.DESCENDING:
         np.negative(results, out=results)
-    if zeros:
-        _restore(source == 0, source, results == 0, results, order)
     if nans:
-        _restore(source != source, source, results != results, results, order)
-
-
-def _restore(taken: Elements, source: Elements, given: Elements, results: Elements, order: SortOrder) -> None:
-    """Puts the bits of zeros, or of NaNs, back: each row has as many of them in the source as in the results."""
-    found = bits_of(source)[taken]
-    words = ordered_words(key_for(source.dtype), found, order)
-    bits_of(results)[given] = found[np.lexsort((words, np.nonzero(taken)[0]))]
+        restore_nans(source, results)

@@ -47,7 +47,7 @@ def _suits_numpy(row: HostArray, policy: SortPolicy) -> bool:
     """Whether NumPy's sort has less to do than threads have to wake: a short row, or 16 bits of few different ones."""
     if row.size < policy.part_from(row.dtype):
         return True
-    return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.glance) <= policy.some
+    return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
 
 
 def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:

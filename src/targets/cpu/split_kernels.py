@@ -60,6 +60,20 @@ def count_values(words: Elements, values: Elements, counts: npt.NDArray[np.int64
 
 
 @njit(nogil=True, cache=True)
+def has_other_nans(source: Elements, words: Elements, nan: Any) -> bool:
+    """Whether floats have NaNs of other bits than these. Stops soon after one of them."""
+    for start in range(0, source.size, _BLOCK):
+        block, bits = source[start : start + _BLOCK], words[start : start + _BLOCK]
+        nans, alike = 0, 0
+        for index in range(block.size):
+            nans += block[index] != block[index]
+            alike += bits[index] == nan
+        if nans > alike:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
 def gather_nans(source: Elements, words: Elements, found: Elements) -> int:
     """The bits of the NaNs among floats, as many as there is room for. How many there are."""
     count = 0

@@ -1,0 +1,104 @@
+"""Zeros and NaNs: NumPy's sort may return any zero for a zero and any NaN for a NaN, so their bits are written again.
+
+Mostly there is little to write: no -0.0, and all NaNs alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...types.dtypes import ArrayKey, elements_of, key_for
+from ...types.indices import SortOrder
+from .plan import slices
+from .pool import Pool
+from .ranks import Elements, bits_of, words_of
+
+Counts = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+def minus_zero(words: Elements) -> np.uint32 | np.uint64:
+    return np.uint64(1 << 63) if words.itemsize == 8 else np.uint32(1 << 31)
+
+
+def restore_zeros(source: Elements, results: Elements, order: SortOrder) -> None:
+    """Before rows that were sorted are negated, if they descend: in each as many -0.0 as there should be, then 0.0."""
+    words = bits_of(source)
+    is_minus: Mask = words == minus_zero(words)
+    minus = int(np.count_nonzero(is_minus))
+    if not minus:
+        return
+    if len(results) == 1:
+        zeros = zeros_among(results[0])
+        early = minus if order is SortOrder.ASCENDING else zeros.size - minus
+        zeros[:early], zeros[early:] = -0.0, 0.0
+        return
+    is_zero: Mask = results == 0
+    counts: Counts = np.count_nonzero(is_minus, axis=-1)
+    if order is SortOrder.DESCENDING:
+        counts = np.count_nonzero(is_zero, axis=-1) - counts
+    ends: Counts = is_zero.argmax(axis=-1) + counts
+    is_early = np.less(np.arange(int(results.shape[1])), ends[:, np.newaxis])
+    np.copyto(results, np.where(is_early, -0.0, 0.0), where=is_zero)
+
+
+def zeros_among(numbers: Elements) -> Elements:
+    """Those of a sorted row."""
+    zero = numbers.dtype.type(0)
+    return numbers[numbers.searchsorted(zero, side="left") : numbers.searchsorted(zero, side="right")]
+
+
+def restore_nans(source: Elements, results: Elements) -> None:
+    """In each sorted row the NaNs of the source's, in the order of their words."""
+    words, is_nan = bits_of(source), source != source
+    first = words.flat[is_nan.argmax()]
+    are_alike = np.count_nonzero(words == first) == np.count_nonzero(is_nan)
+    found = first if are_alike else _nans_by_row(words, is_nan, key_for(source.dtype))
+    if len(results) == 1:
+        bits_of(results)[0, results.size - np.count_nonzero(is_nan) :] = found
+    else:
+        bits_of(results)[results != results] = found
+
+
+def _nans_by_row(words: Elements, is_nan: Mask, key: ArrayKey) -> Elements:
+    found = words_of(key, words[is_nan])
+    if len(words) == 1:
+        found.sort()
+    else:
+        found = found[np.lexsort((found, np.nonzero(is_nan)[0]))]
+    return elements_of(key, found)
+
+
+def nans_in_order(key: ArrayKey, source: Elements, count: int, sample: Elements, pool: Pool) -> Elements | int:
+    """The bits of so many NaNs of a long row, in order, or of all of them, if those are alike."""
+    if not count:
+        return 0
+    words = bits_of(source)
+    seen = bits_of(sample)[sample != sample]
+    if seen.size and _are_like(source, words, seen[0], pool):
+        return int(seen[0])
+    from .split_kernels import gather_nans
+
+    found = np.empty(count, words.dtype)
+    gather_nans(source, words, found)
+    found = words_of(key, found)
+    found.sort()
+    return elements_of(key, found)
+
+
+def _are_like(source: Elements, words: Elements, nan: Any, pool: Pool) -> bool:
+    """Whether all NaNs of a row have these bits."""
+    from .split_kernels import has_other_nans
+
+    pieces = slices(source.size, 4 * pool.threads)
+    others: list[int] = []
+
+    def look(number: int) -> None:
+        if not others and has_other_nans(source[pieces[number]], words[pieces[number]], nan):
+            others.append(number)
+
+    pool.run(look, len(pieces))
+    return not others
