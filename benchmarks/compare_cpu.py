@@ -48,6 +48,15 @@ def _argsort(name: str, make: Callable[[], Array], kind: Any, bar: float | None)
     )  # fmt: skip
 
 
+def _matrix(dtype: str, side: int, axis: int) -> Result:
+    x = uniform(dtype, side * side).reshape(side, side)
+    np.testing.assert_array_equal(gpusort.sort(x, axis=axis), np.sort(x, axis=axis))
+    return against(
+        f"cpu sort {dtype} {side} x {side}, axis {axis}", "np.sort", lambda: gpusort.sort(x, axis=axis),
+        lambda: np.sort(x, axis=axis), None, seconds=_while(x),
+    )  # fmt: skip
+
+
 def _reduce(function: str, dtype: str, count: int, bar: float) -> Result:
     x = uniform(dtype, count)
     ours, numpys = getattr(gpusort, function), getattr(np, function)
@@ -104,6 +113,10 @@ def comparisons(largest: int) -> Iterator[Comparison]:
             if count <= largest:
                 name = f"cpu sort f4 {count}, 9 of 10 {shape}"
                 yield name, partial(_sort, name, partial(_mostly, value, count), None, None, 9)
+    for side in (1000, 4096):
+        for axis in (0, 1):
+            if side * side <= largest:
+                yield f"cpu sort f4 {side} x {side}, axis {axis}", partial(_matrix, "f4", side, axis)
     for dtype in ("u4", "f8"):
         count = min(largest, 1 << 20)
         name = f"cpu argsort {dtype} {count}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import SupportsIndex, TypeAlias, TypeVar, overload
+from typing import SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
@@ -104,9 +104,9 @@ def rows_together(name: str, length: int, itemsize: int, groups: int, target: st
 
 def checked_axis(axis: object, ndim: int) -> int:
     """The axis counted from the front. Raises NumPy's AxisError where there is none."""
-    if not isinstance(axis, SupportsIndex):
+    if not hasattr(axis, "__index__"):
         raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}")
-    return normalize_axis_index(operator.index(axis), ndim, "axis")
+    return normalize_axis_index(operator.index(cast(SupportsIndex, axis)), ndim, "axis")
 
 
 def _order(descending: bool) -> SortOrder:

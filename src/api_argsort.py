@@ -11,7 +11,7 @@ from .api import Nested, Other, Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand
 from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule
 from .quick import quick_argsort, quick_sort_by_key
-from .targets.base import SortsRows, Target
+from .targets.base import Target, sorts_rows
 from .targets.cpu.ranks import bits_of, ordered_words
 from .targets.registry import Memory, choose
 from .types.dtypes import ArrayKey, key_for
@@ -89,7 +89,7 @@ def _argsort_rows(
     rows = int(np.prod(data.shape[:-1], dtype=np.int64))
     if length == 0 or rows == 0:
         return
-    if data.memory is Memory.HOST and isinstance(target, SortsRows):
+    if data.memory is Memory.HOST and sorts_rows(target):
         shape, flat = (rows, length), cast(HostArray, data.rows(0, rows, length, data.dtype))
         found = cast("np.ndarray[Any, np.dtype[np.intp]]", places.rows(0, rows, length, np.dtype(np.intp)))
         if by_bits and flat.dtype.kind == "f":

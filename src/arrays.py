@@ -153,7 +153,8 @@ class HostOperand(Operand):
 
     def along(self, axes: Sequence[int]) -> Operand:
         plain = np.asarray(self.values)  # a subclass may not have views of every shape: np.matrix has not
-        return HostOperand(np.moveaxis(plain, axes, range(-len(axes), 0)))
+        others = [axis for axis in range(plain.ndim) if axis not in axes]
+        return HostOperand(plain.transpose([*others, *axes]))
 
     def pack(self) -> Operand:
         return HostOperand(np.array(self.values, native(self.dtype), order="C"))

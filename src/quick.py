@@ -22,7 +22,7 @@ from .quick_card import (
 )
 from .reuse import new_array
 from .targets import registry
-from .targets.base import SortsRows
+from .targets.base import SortsRows, sorts_rows
 from .types.dtypes import key_for
 from .types.errors import UnsupportedTypeError
 
@@ -62,7 +62,7 @@ def quick_sort_inplace(x: object, axis: object, descending: bool, stable: bool, 
 
 def _on_host(x: HostArray, out: object, descending: bool, stable: bool) -> object | None:
     flags = x.flags
-    if out is not None or not (flags.c_contiguous and flags.aligned) or x.ndim != 1:
+    if out is not None or not (flags.c_contiguous and flags.aligned) or not x.ndim:
         return None
     sorts = _host_target(x.dtype)
     if sorts is None or (stable and x.dtype.kind == "f"):
@@ -70,7 +70,7 @@ def _on_host(x: HostArray, out: object, descending: bool, stable: bool) -> objec
     if x.size < 2:
         return x.copy()
     results = new_array(x.shape, x.dtype)
-    shape = 1, x.size
+    shape = x.size // x.shape[-1], x.shape[-1]
     sorts.sort_rows(x.reshape(shape), results.reshape(shape), ORDERS[bool(descending)])
     return results
 
@@ -106,4 +106,4 @@ def _host_target(dtype: np.dtype[np.generic]) -> SortsRows | None:
     except UnsupportedTypeError:
         return None
     target = registry.target("cpu")
-    return target if isinstance(target, SortsRows) and dtype.isnative else None
+    return target if sorts_rows(target) and dtype.isnative else None

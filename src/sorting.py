@@ -10,9 +10,9 @@ import numpy as np
 
 from .algos.choice import fitting_sort
 from .algos.sorts import Placement, SortAlgorithm
-from .arrays import HostArray, Operand
+from .arrays import HostArray, HostOperand, Operand
 from .kernel.launch import Schedule
-from .targets.base import SortsRows, Target
+from .targets.base import Target, sorts_rows
 from .targets.registry import Memory
 from .types.dtypes import ArrayKey
 from .types.elements import dtype_of
@@ -30,7 +30,10 @@ def sort_into(
     rows = source.along([axis])
     result = rows if destination is source else destination.along([axis])
     with source.working():
-        ties = rows.ties() if stable and source.dtype.kind == "f" else None
+        is_stable = stable and source.dtype.kind == "f"
+        if algorithm is None and not is_stable and _sorted_as_they_lie(rows, result, order, target):
+            return
+        ties = rows.ties() if is_stable else None
         work = result if result.is_packed else rows.pack()
         data = rows if rows.is_packed and work is result else work
         if work is result and data is not rows:
@@ -40,6 +43,15 @@ def sort_into(
             work.restore(ties)
         if work is not result:
             result.assign(work)
+
+
+def _sorted_as_they_lie(rows: Operand, results: Operand, order: SortOrder, target: Target) -> bool:
+    """Whether the target could sort rows that are not packed, such as a matrix's columns, without a copy of all."""
+    if not (sorts_rows(target) and isinstance(rows, HostOperand) and isinstance(results, HostOperand)):
+        return False
+    if len(rows.shape) != 2 or (rows.is_packed and results.is_packed):
+        return False
+    return target.sort_spread_rows(rows.values, results.values, order)
 
 
 def _sort_rows(
@@ -52,7 +64,7 @@ def _sort_rows(
         if data is not results:
             results.assign(data)
         return
-    if algorithm is None and data.memory is Memory.HOST and isinstance(target, SortsRows):
+    if algorithm is None and data.memory is Memory.HOST and sorts_rows(target):
         target.sort_rows(_as_rows(data, rows, length), _as_rows(results, rows, length), order)
         return
     chosen = algorithm or fitting_sort(target.info, key, rows, length)

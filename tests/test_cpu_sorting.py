@@ -113,6 +113,22 @@ def test_rows_of_every_length(dtype: str, order: SortOrder) -> None:
         check_argsort(sample(dtype, shape, seed=shape[1]), order)
 
 
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None:
+    for rows, length in ((40 * 64, 2), (1200, 7), (1100, 33), (1090, 300)):
+        plain = sample(dtype, (length, rows))
+        expected = in_order(np.ascontiguousarray(plain.T), order)
+        for matrix in (plain, plain.astype(plain.dtype.newbyteorder("S"))):
+            columns, results = matrix.T, np.empty_like(matrix).T
+            before = matrix.tobytes()
+            assert TARGET.sort_spread_rows(columns, results, order)
+            assert matrix.tobytes() == before
+            assert results.astype(plain.dtype, order="C").tobytes() == expected.tobytes()
+            assert TARGET.sort_spread_rows(columns, columns, order)
+            assert columns.astype(plain.dtype, order="C").tobytes() == expected.tobytes()
+
+
 def patterns(dtype: str, length: int) -> dict[str, Array]:
     """Rows that a plan is made for, or may trip over."""
     numbers = np.random.default_rng(length)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import Protocol, TypeAlias, runtime_checkable
+from functools import cache
+from typing import Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import attrs
 import numpy as np
@@ -85,8 +86,22 @@ class SortsRows(Protocol):
         """
         ...
 
+    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> bool:
+        """The same of rows with any strides, in any byte order, if they are many. Whether it is done."""
+        ...
+
     def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
         """Where each row's elements come from, in order. Equal elements keep theirs, as in NumPy's stable argsort:
         -0.0 and 0.0 are equal, so are all NaNs, and NaN and NaT come last in both orders.
         """
         ...
+
+
+def sorts_rows(target: object) -> TypeGuard[SortsRows]:
+    """Asked once of a class: a look at all methods of a protocol takes as long as sorting a thousand elements."""
+    return _does_sort_rows(cast(Hashable, type(target)))  # mypy takes a class's own __hash__ for its elements'
+
+
+@cache
+def _does_sort_rows(kind: type) -> bool:
+    return issubclass(kind, SortsRows)

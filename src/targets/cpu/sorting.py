@@ -13,8 +13,10 @@ from .first import is_first
 from .long_sort import sort_long
 from .plan import different_of
 from .policy import SortPolicy
-from .pool import Pool, shared_pool
+from .pool import Pool, shared_pool, thread_count
 from .row_sort import sort_chunk
+
+_LINE = 64  # bytes that the memory hands out at a time
 
 
 def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy) -> None:
@@ -41,6 +43,33 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
         return
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
     pool.run(lambda number: _sort_chunk(source[chunks[number]], results[chunks[number]], order), len(chunks))
+
+
+def sort_spread_rows(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy) -> bool:
+    """Sorts rows that do not lie side by side, block by block: a few columns of a matrix fill whole cache lines."""
+    rows, length = source.shape
+    if not source.size or length < 2:
+        return False
+    threads = 1 if source.size < policy.serial_below else thread_count()
+    block = max(_LINE // source.itemsize, policy.chunk // length)
+    if rows < 2 * threads * block or length >= policy.part_from(source.dtype):
+        return False
+    dtype = source.dtype.newbyteorder("=")
+
+    def work(number: int) -> None:
+        own = slice(number * block, (number + 1) * block)
+        packed = np.array(source[own], dtype, order="C")
+        sorted_ = np.empty_like(packed)
+        sort_chunk(packed, sorted_, order)
+        results[own] = sorted_
+
+    count = -(-rows // block)
+    if threads == 1:
+        for number in range(count):
+            work(number)
+    else:
+        shared_pool().run(work, count)
+    return True
 
 
 def _suits_numpy(row: HostArray, policy: SortPolicy) -> bool:

@@ -24,7 +24,7 @@ from .lanes import subgroup_size
 from .module import Kernel, load_kernel
 from .policy import SortPolicy
 from .pool import shared_pool, thread_count
-from .sorting import sort_rows
+from .sorting import sort_rows, sort_spread_rows
 from .text import module_text
 
 _LARGEST_U32 = (1 << 32) - 1
@@ -72,6 +72,10 @@ class CpuTarget:
     def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
         """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
         sort_rows(source, results, order, self.policy)
+
+    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> bool:
+        """The same of rows with any strides, in any byte order, if they are many. Whether it is done."""
+        return sort_spread_rows(source, results, order, self.policy)
 
     def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
         """Where each row's elements come from, in order. Equal elements keep theirs."""
