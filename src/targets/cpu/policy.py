@@ -29,7 +29,7 @@ class SortPolicy:
     skewed: int = 150  # so few, though others are there too, and equal elements leave NumPy little to do
     skewed_bytes_from: int = 1 << 25  # a row this long is parted nevertheless
     most_share: float = 0.8  # a part as large as this share of the row is not worth the partition
-    chunk: int = 1 << 15  # short rows are sorted so many elements at a time, which stay in the cache
+    chunk: int = 1 << 16  # short rows are sorted so many elements at a time, which stay in the cache
 
     def part_from(self, dtype: np.dtype[np.generic]) -> int:
         """How long a row is worth the work of all threads."""

@@ -18,6 +18,7 @@ from .special import restore_nans, restore_zeros
 # Of float16: the sign, infinity, and how many words the NaNs with a sign would take below all numbers.
 _SIGN, _INFINITY, _LOWEST = np.uint16(0x8000), np.uint16(0x7C00), np.uint16(0x03FF)
 _SHORT = 1 << 10  # elements that are looked up in tables
+_COUNTED = 16  # a row of bytes this long
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
@@ -41,7 +42,7 @@ def _sort_integers(source: Elements, results: Elements, order: SortOrder) -> Non
             results[...] = source
         case SortOrder.DESCENDING:
             np.invert(source, out=results)
-    if results.itemsize == 1:
+    if results.itemsize == 1 and results.shape[-1] >= _COUNTED:
         results.sort(axis=-1, kind="stable")  # counts, where the other kind compares
     else:
         results.sort(axis=-1)
