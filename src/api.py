@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from .algos.sorts import LARGEST_U32, SortAlgorithm
 from .arrays import HostArray, OnCard, Operand, Tensor, kind_of, operand
+from .overlap import Overlap, overlap
 from .quick import quick_sort, quick_sort_inplace
 from .sorting import sort_into
 from .targets.base import Limits, Target
@@ -52,8 +53,9 @@ def sort(
     """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
 
     `axis=None` sorts the flattened array. `stable` keeps 0.0 and -0.0, and NaNs of different bits, in the order they
-    came in; nothing else can tell. `out` takes the result and must have its shape and dtype. `target` is a name of
-    `targets()` or a target; "auto" works where the array lies. `algorithm` is a value such as `Bitonic()`.
+    came in; nothing else can tell. `out` takes the result and must have its shape and dtype; it may be `x`, or lie
+    partly where `x` does, which costs a copy. `target` is a name of `targets()` or a target; "auto" works where the
+    array lies. `algorithm` is a value such as `Bitonic()`.
     """
     if axis == -1 and algorithm is None:
         found = quick_sort(x, out, descending, stable, target)
@@ -68,6 +70,14 @@ def sort(
     place = checked_axis(-1 if axis is None else axis, len(source.shape))
     if out is not None:
         destination = _checked_out(out, source)
+        match overlap(source, destination):
+            case Overlap.SAME:
+                source = destination
+            case Overlap.PARTLY:
+                with source.working():
+                    source = source.pack()
+            case Overlap.APART:
+                pass
     else:
         destination = source if flat else source.fresh()
     sort_into(source, destination, place, key, _order(descending), stable, chosen, algorithm)

@@ -50,6 +50,15 @@ class Operand(ABC):
 
     @property
     @abstractmethod
+    def address(self) -> int:
+        """Of the first element."""
+
+    @property
+    @abstractmethod
+    def strides(self) -> tuple[int, ...]: ...
+
+    @property
+    @abstractmethod
     def is_packed(self) -> bool:
         """Whether a target can work on it as it lies: C order, aligned, native byte order."""
 
@@ -132,6 +141,14 @@ class HostOperand(Operand):
     @property
     def owner(self) -> object:
         return self.values
+
+    @property
+    def address(self) -> int:
+        return self.values.ctypes.data
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.values.strides
 
     @property
     def is_packed(self) -> bool:

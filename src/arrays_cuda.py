@@ -50,6 +50,14 @@ class DeviceOperand(Operand):
         return self.original
 
     @property
+    def address(self) -> int:
+        return self.values.data.ptr
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.values.strides
+
+    @property
     def is_packed(self) -> bool:
         return self.values.flags.c_contiguous
 

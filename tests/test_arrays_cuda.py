@@ -87,6 +87,18 @@ def test_out_on_the_card(cp: Any) -> None:
         gpusort.sort(host, out=out)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]  # the mistake that is tested
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(4, 50), (300, 4000), (3, 1_000_000)])
+def test_out_may_lie_where_the_array_does(cp: Any, shape: tuple[int, int], axis: int) -> None:
+    host = sample("u4", shape)
+    x = on_card(cp, host)
+    assert gpusort.sort(x, axis=axis, out=x) is x
+    assert same_bits(x, np.sort(host, axis=axis))
+    x = on_card(cp, host)
+    gpusort.sort(x[:-1], axis=axis, out=x[1:])
+    assert same_bits(cp.ascontiguousarray(x[1:]), np.sort(host[:-1], axis=axis))
+
+
 @pytest.mark.parametrize("name", ["sum", "min", "max", "argmin", "argmax", "any", "all"])
 def test_reductions_stay_on_the_card(cp: Any, name: str) -> None:
     host = whole_numbers("f4", (6, 500))
