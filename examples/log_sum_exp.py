@@ -1,4 +1,4 @@
-"""A monoid of one's own: log-sum-exp in one reading, without overflow."""
+"""A monoid of one's own: log-sum-exp in one reading, without overflow; of all elements, and of all so far."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import gpusort
 from gpusort.types.intrinsics import exp
 from gpusort.types.scalars import F32, U32
+
+Floats = np.ndarray[tuple[int], np.dtype[np.float32]]
 
 
 @attrs.frozen
@@ -36,9 +38,16 @@ class LogSumExp:
         return Scaled(peak, a.total * exp(a.peak - peak) + b.total * exp(b.peak - peak))
 
 
-def log_sum_exp(x: np.ndarray[tuple[int], np.dtype[np.float32]], where: str = "cpu") -> float:
+def log_sum_exp(x: Floats, where: str = "cpu") -> float:
     state = np.asarray(gpusort.reduce(x, LogSumExp(), target=where))
     return float(state["peak"] + np.log(state["total"]))
+
+
+def running_log_sum_exp(x: Floats, where: str = "cpu") -> Floats:
+    """Of every element and all before it."""
+    states = np.asarray(gpusort.scan(x, LogSumExp(), target=where))
+    found: Floats = states["peak"] + np.log(states["total"])
+    return found
 
 
 def main(where: str = "cpu") -> None:
@@ -48,6 +57,7 @@ def main(where: str = "cpu") -> None:
     found = log_sum_exp(x, where)
     print(found, expected)
     assert abs(found - expected) < 1e-3
+    assert np.allclose(running_log_sum_exp(x, where), np.logaddexp.accumulate(wide), atol=1e-3)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sorting and reducing on every machine from one typed Python kernel."""
+"""Sorting, reducing and scanning on every machine from one typed Python kernel."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .api_reduce import prod as prod
     from .api_reduce import reduce as reduce
     from .api_reduce import sum as sum
+    from .api_scan import cumsum as cumsum
+    from .api_scan import scan as scan
     from .targets.base import Capability as Capability
     from .targets.base import Limits as Limits
     from .targets.base import Target as Target
@@ -45,12 +47,14 @@ if TYPE_CHECKING:
     from .types.params import BitonicPolicy as BitonicPolicy
     from .types.params import RadixPolicy as RadixPolicy
     from .types.params import ReducePolicy as ReducePolicy
+    from .types.params import ScanPolicy as ScanPolicy
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Bitonic",
     "BitonicPolicy",
+    "BitonicRows",
     "Capability",
     "CapabilityError",
     "DeviceLostError",
@@ -61,6 +65,7 @@ __all__ = [
     "RadixPolicy",
     "RadixRows",
     "ReducePolicy",
+    "ScanPolicy",
     "SortAlgorithm",
     "SortOrder",
     "Target",
@@ -73,6 +78,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "cumsum",
     "forget_tuning",
     "key_for",
     "max",
@@ -80,6 +86,7 @@ __all__ = [
     "number_for",
     "prod",
     "reduce",
+    "scan",
     "sort",
     "sort_by_key",
     "sort_inplace",
@@ -95,6 +102,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "api_argsort": ("argsort", "sort_by_key"),
     "api": ("sort", "sort_inplace"),
     "api_reduce": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
+    "api_scan": ("cumsum", "scan"),
     "targets.base": ("Capability", "Limits", "Target", "TargetInfo"),
     "targets.registry": ("Unavailable", "target"),
     "tuning": ("forget_tuning", "tune"),
@@ -108,7 +116,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "UnsupportedTypeError",
     ),
     "types.indices": ("SortOrder",),
-    "types.params": ("BitonicPolicy", "RadixPolicy", "ReducePolicy"),
+    "types.params": ("BitonicPolicy", "RadixPolicy", "ReducePolicy", "ScanPolicy"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

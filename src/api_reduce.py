@@ -13,11 +13,9 @@ import numpy.typing as npt
 
 from .api import Nested, Other
 from .arrays import HostArray
-from .reducing import Axes, Axis, Reduction, arithmetic, extreme, place, truth
+from .reducing import Axes, Axis, Reduction, arithmetic, check_elements, extreme, place, truth
 from .targets.base import Target
-from .types.dtypes import Extreme, native
-from .types.elements import dtype_of
-from .types.errors import UnsupportedTypeError
+from .types.dtypes import Extreme
 from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Monoid, Product, Sum
 from .types.params import ReducePolicy
 
@@ -40,11 +38,7 @@ def reduce(
     its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory.
     """
     asked = Reduction.of(x, axis, keepdims, target)
-    found, wanted = native(asked.array.dtype), dtype_of(monoid.element)
-    if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
-        raise UnsupportedTypeError(
-            f"x: expected dtype {wanted}, as {type(monoid).__name__} reduces, found {asked.array.dtype}"
-        )
+    check_elements(asked.array, monoid)
     states = asked.states(monoid, policy)
     if states.dtype.names is not None:
         return states.reshape(asked.shape)[()]

@@ -72,7 +72,7 @@ class Reduction:
         if length == 0 or rows == 0:
             return np.full(rows, np.array(encode(monoid.identity()), state))
         info = self.target.info
-        _require_floats(monoid, info)
+        require_floats(monoid, info)
         limits = info.limits
         chosen = policy or fitting_reduction(monoid.state, length, info)
         with self.array.working():
@@ -100,6 +100,13 @@ class Reduction:
             return self.array.wrap(np.asarray(function(empty, axis=self.axis, keepdims=self.keepdims)))
         except ValueError as error:
             raise InvalidArgumentError(str(error)) from error
+
+
+def check_elements(array: Operand, monoid: Monoid[E, S]) -> None:
+    """Refuses an array whose elements are not a monoid's, nor the bits of such."""
+    found, wanted = native(array.dtype), dtype_of(monoid.element)
+    if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
+        raise UnsupportedTypeError(f"x: expected dtype {wanted}, as {type(monoid).__name__} takes, found {array.dtype}")
 
 
 def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
@@ -136,7 +143,7 @@ def _schedule(plan: _Plan) -> Schedule:
     return reduce_rows(plan.monoid, plan.rows, plan.length, plan.policy)
 
 
-def _require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
+def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
     """Refuses arithmetic that the target lacks before anything is compiled for it."""
     if Capability.FLOAT64 in info.capabilities:
         return

@@ -99,6 +99,15 @@ def test_out_may_lie_where_the_array_does(cp: Any, shape: tuple[int, int], axis:
     assert same_bits(cp.ascontiguousarray(x[1:]), np.sort(host[:-1], axis=axis))
 
 
+@pytest.mark.parametrize("dtype", ["i4", "u1", "f4", "f8"])
+def test_scans_stay_on_the_card(cp: Any, dtype: str) -> None:
+    host = whole_numbers(dtype, 5000)
+    found = gpusort.cumsum(on_card(cp, host))
+    assert isinstance(found, cp.ndarray)
+    assert found.dtype == np.cumsum(host).dtype
+    np.testing.assert_array_equal(found.get(), np.cumsum(host))
+
+
 @pytest.mark.parametrize("name", ["sum", "min", "max", "argmin", "argmax", "any", "all"])
 def test_reductions_stay_on_the_card(cp: Any, name: str) -> None:
     host = whole_numbers("f4", (6, 500))

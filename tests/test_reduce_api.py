@@ -354,5 +354,5 @@ def test_a_mistake_is_named(mistake: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["f8", "u4", "i4"])
 def test_a_monoid_refuses_elements_that_are_not_its_own(dtype: str) -> None:
-    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected dtype float32, as Spread reduces, found"):
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected dtype float32, as Spread takes, found"):
         gpusort.reduce(np.ones(3, dtype), Spread())

@@ -1,0 +1,131 @@
+"""`scan` and `cumsum`: NumPy's answers, dtypes and kinds of arrays, on every target; any monoid; mistakes by name."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import gpusort
+from gpusort.types.elements import dtype_of
+from gpusort.types.monoids import Maximum, Product, Sum
+from gpusort.types.scalars import F32, U32
+from tests.reference import sample
+
+Array = npt.NDArray[Any]
+TILE = gpusort.ScanPolicy().group_size * gpusort.ScanPolicy().items
+NUMBERS = ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", ">i4", ">f4")
+
+
+def whole(dtype: str, length: int) -> Array:
+    """Numbers whose sums are exact in any order; in float16, NumPy's own as far as 2048."""
+    return np.random.default_rng(length).integers(0, 2, length).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_cumsum_is_numpys(target: str, dtype: str) -> None:
+    if target == "wgsl" and dtype == "f8":
+        pytest.skip("refused, as tested below")
+    slow = {"python": (0, 1, 2, 33), "simulator": (0, 1, 2, 1500, TILE + 1)}
+    for length in slow.get(target, (0, 1, 2, 1500, TILE - 1, TILE, TILE + 1, 3 * TILE + 5)):
+        x = whole(dtype, length)
+        found = gpusort.cumsum(x, target=target)
+        assert found.dtype == np.cumsum(x).dtype
+        exact = np.cumsum(x, dtype="f4").astype("f2") if dtype == "f2" and length > 2048 else np.cumsum(x)
+        np.testing.assert_array_equal(found, exact)
+
+
+def test_cumsum_of_integers_wraps(target: str) -> None:
+    x = sample("i8", 40)
+    np.testing.assert_array_equal(gpusort.cumsum(x, target=target), np.cumsum(x))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_long_sums_of_floats_are_close(dtype: str) -> None:
+    x = np.random.default_rng(1).standard_normal(1 << 18).astype(dtype)
+    found = gpusort.cumsum(x)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, np.cumsum(x, dtype="f8"), atol=1e-2 if dtype == "f4" else 1e-9)
+
+
+def test_cumsum_flattens_and_takes_lists_and_strides(target: str) -> None:
+    grid = np.arange(12, dtype="i4").reshape(3, 4)
+    for x in (grid, grid.T, grid[::-1, ::2], [[1, 2], [3, 4]], 5):
+        np.testing.assert_array_equal(gpusort.cumsum(cast(Array, x), target=target), np.cumsum(x))
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_running_maxima_and_products(target: str, exclusive: bool) -> None:
+    x = sample("u4", 20)
+    maxima = gpusort.scan(x, Maximum(gpusort.key_for("u4")), exclusive=exclusive, target=target)
+    expected = np.maximum.accumulate(x)
+    np.testing.assert_array_equal(maxima, np.concatenate([[0], expected[:-1]]) if exclusive else expected)
+    products = gpusort.scan(x, Product(gpusort.number_for("u4")), exclusive=exclusive, target=target)
+    wrapped = np.cumprod(x, dtype="u8")
+    np.testing.assert_array_equal(products, np.concatenate([[1], wrapped[:-1]]) if exclusive else wrapped)
+
+
+@attrs.frozen
+class Balance:
+    """What is on an account, and the least that ever was."""
+
+    now: F32
+    least: F32
+
+
+@attrs.frozen
+class Account:
+    """Payments in their order, which matters."""
+
+    element: type[F32] = F32
+    state: type[Balance] = Balance
+
+    def identity(self) -> Balance:
+        return Balance(F32(0.0), F32(0.0))
+
+    def lift(self, element: F32, index: U32) -> Balance:
+        return Balance(element, element if element < F32(0.0) else F32(0.0))
+
+    def combine(self, a: Balance, b: Balance) -> Balance:
+        after = a.now + b.least
+        return Balance(a.now + b.now, after if after < a.least else a.least)
+
+
+@pytest.mark.parametrize("length", [0, 1, 10, TILE + 7])
+def test_a_monoid_of_several_fields(target: str, length: int) -> None:
+    if target == "python":
+        length = min(length, 10)
+    x = np.random.default_rng(length).integers(-9, 10, length).astype("f4")
+    found = cast(Array, gpusort.scan(x, Account(), target=target))
+    assert found.dtype == dtype_of(Balance)
+    sums = np.cumsum(x)
+    np.testing.assert_array_equal(found["now"], sums)
+    np.testing.assert_array_equal(found["least"], np.minimum(np.minimum.accumulate(sums), 0) if length else sums)
+
+
+def test_the_source_stays_as_it_was(target: str) -> None:
+    x = sample("i4", 30)
+    before = x.copy()
+    gpusort.cumsum(x[::-1], target=target)
+    gpusort.scan(x, Sum(gpusort.number_for("i4")), target=target)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_mistakes_are_named() -> None:
+    adding = Sum(gpusort.number_for("f4"))
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: expected one dimension, found shape \(2, 3\)"):
+        gpusort.scan(np.zeros((2, 3), "f4"), adding)
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected dtype float32, as Sum takes, found int32"):
+        gpusort.scan(np.zeros(3, "i4"), adding)
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: cannot add or multiply elements of dtype datetime64"):
+        gpusort.cumsum(np.zeros(3, "M8[s]"))
+
+
+def test_a_target_without_float64_says_so(target: str) -> None:
+    if target != "wgsl":
+        pytest.skip("has float64")
+    with pytest.raises(gpusort.CapabilityError, match=r"^x: Sum of float64 needs"):
+        gpusort.cumsum(np.zeros(3), target=target)
