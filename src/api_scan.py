@@ -72,7 +72,19 @@ def cumsum(x: object, /, *, target: str | Target = "auto") -> object:
             with np.errstate(over="ignore"):
                 return array.wrap(sums.astype(wanted, copy=False))
     flat = array if len(array.shape) == 1 else array.flattened()
-    return _scanned(flat, Sum(number), ScanKind.INCLUSIVE, chosen, ScanPolicy(), wanted)
+    found = _scanned(flat, Sum(number), ScanKind.INCLUSIVE, chosen, ScanPolicy(), wanted)
+    if wanted.kind == "m":
+        _spread_nat(flat, found)
+    return found
+
+
+def _spread_nat(source: Operand, sums: object) -> None:
+    """From the first NaT on, every sum is one. Only the host has such arrays."""
+    assert isinstance(source, HostOperand)
+    assert isinstance(sums, np.ndarray)
+    missing = np.isnat(source.values)
+    if missing.any():
+        sums[missing.argmax() :] = np.array("NaT", source.dtype)
 
 
 def _scanned(

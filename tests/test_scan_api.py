@@ -38,6 +38,16 @@ def test_cumsum_is_numpys(target: str, dtype: str) -> None:
         np.testing.assert_array_equal(found, exact)
 
 
+@pytest.mark.parametrize("dtype", ["m8[s]", ">m8[us]"])
+def test_cumsum_of_times(target: str, dtype: str) -> None:
+    x = np.arange(40).astype(dtype)
+    np.testing.assert_array_equal(gpusort.cumsum(x, target=target), np.cumsum(x))
+    x[[20, 30]] = "NaT"
+    found = gpusort.cumsum(x, target=target)
+    assert found.dtype == np.cumsum(x).dtype
+    np.testing.assert_array_equal(found, np.cumsum(x))
+
+
 def test_cumsum_of_integers_wraps(target: str) -> None:
     x = sample("i8", 40)
     np.testing.assert_array_equal(gpusort.cumsum(x, target=target), np.cumsum(x))
