@@ -28,17 +28,12 @@ def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: Sor
     own: U8s = np.unique(ranks, return_inverse=True)[1].astype(np.uint8)  # what compares equal ranks equal
     bits, which = bits_of(source), np.empty(source.size, np.uint8)
     pieces = slices(source.size, 4 * pool.threads)
-    others: list[int] = []
 
-    def look(number: int) -> None:
+    def told(number: int) -> bool:
         piece = pieces[number]
-        if not others and not tell_which(
-            bits[piece], finder.values, finder.table, finder.multiplier, finder.shift, own, which[piece]
-        ):
-            others.append(number)
+        return tell_which(bits[piece], finder.values, finder.table, finder.multiplier, finder.shift, own, which[piece])
 
-    pool.run(look, len(pieces))
-    if others:
+    if not pool.all(told, len(pieces)):
         return False
     argsort_by_counting(which, places, SortOrder.ASCENDING, pool)
     return True

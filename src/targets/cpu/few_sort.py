@@ -49,11 +49,5 @@ def _counted(words: Elements, values: Elements, count: Callable[[Elements, Count
     """How often each value occurs, by all threads; None if there are others."""
     pieces = slices(words.size, 4 * pool.threads)
     counts = np.zeros((len(pieces), values.size), np.int64)
-    others: list[int] = []
-
-    def look(number: int) -> None:
-        if not others and not count(words[pieces[number]], counts[number]):
-            others.append(number)
-
-    pool.run(look, len(pieces))
-    return None if others else counts.sum(axis=0)
+    is_counted = pool.all(lambda number: count(words[pieces[number]], counts[number]), len(pieces))
+    return counts.sum(axis=0) if is_counted else None

@@ -137,17 +137,15 @@ class _Row:
         place_bits, mask = np.uint64(self.place_bits), self.places_mask
         # A run of ties belongs to the piece that it starts in.
         bounds = [0, *(tie(words, piece.stop, place_bits) for piece in self.pieces)]
-        late: list[int] = []
 
-        def work(number: int) -> None:
+        def done(number: int) -> bool:
             own = slice(bounds[number], bounds[number + 1])
-            if not late and not settle(words[own], self.bits, self.recipe, place_bits):
-                late.append(number)
-            if not late:
-                unpack(words[own], mask, places[own])
+            if not settle(words[own], self.bits, self.recipe, place_bits):
+                return False
+            unpack(words[own], mask, places[own])
+            return True
 
-        self.pool.run(work, len(self.pieces))
-        return not late
+        return self.pool.all(done, len(self.pieces))
 
     def unpack(self, words: U64s, places: Places) -> None:
         from .rank_kernels import unpack

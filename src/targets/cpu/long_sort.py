@@ -22,13 +22,14 @@ from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of
 from .row_sort import sort_chunk
-from .special import minus_zero, nans_in_order, zeros_among
+from .special import minus_zero, nans_in_order, write_zeros, zeros_among
 
 
 def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` may lie where `source` does."""
     key = key_for(source.dtype)
-    sample = Sample.of(source, policy)
+    numbers = source.view(np.int64) if source.dtype.kind in "Mm" else source
+    sample = Sample.of(numbers, policy)
     if sample.different <= policy.some and not sample.is_mostly_nan:
         if source.nbytes >= policy.few_bytes_from and sort_few(key, source, results, order, policy, pool):
             return
@@ -42,7 +43,7 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
             _sort_floats(key, source, results, sample, order, policy, pool)
         case "M" | "m":
             sorted_ = results.view(np.int64)
-            _sort_integers(source.view(np.int64), sorted_, Sample.of(source.view(np.int64), policy), policy, pool)
+            _sort_integers(numbers, sorted_, sample, policy, pool)
             if order is SortOrder.DESCENDING:
                 reverse_all(sorted_, pool)
             else:
@@ -76,8 +77,7 @@ def _sort_floats(
 ) -> None:
     if _copied_in_order(source, results, trend_of(source, sample.elements, pool), pool):
         zeros = zeros_among(results)
-        minus_zeros = int(np.count_nonzero(np.signbit(zeros)))
-        zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
+        write_zeros(zeros, int(np.count_nonzero(np.signbit(zeros))))
         if order is SortOrder.DESCENDING:
             reverse_all(results, pool)
         return
@@ -95,8 +95,7 @@ def _sort_floats(
     numbers = results[: results.size - special.nans]
     bits_of(results)[numbers.size :] = nans
     if special.minus_zeros:
-        zeros = zeros_among(numbers)
-        zeros[: special.minus_zeros], zeros[special.minus_zeros :] = -0.0, 0.0
+        write_zeros(zeros_among(numbers), special.minus_zeros)
     if order is SortOrder.DESCENDING:
         reverse_all(numbers, pool)
 

@@ -86,16 +86,8 @@ def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
     from .split_kernels import ascends, descends
 
     holds = ascends if trend is Trend.ASCENDS else descends
-    wrong: list[int] = []  # once it has an entry, no thread looks on
-
-    def look(number: int) -> None:
-        piece = pieces[number]
-        if not wrong and not holds(source[piece.start : piece.stop + 1]):
-            wrong.append(number)
-
     pieces = slices(source.size, 4 * pool.threads)
-    pool.run(look, len(pieces))
-    return not wrong
+    return pool.all(lambda number: holds(source[pieces[number].start : pieces[number].stop + 1]), len(pieces))
 
 
 def different_of(source: Elements, count: int) -> int:

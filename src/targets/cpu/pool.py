@@ -97,6 +97,17 @@ class Pool:
             self._jobs.put(job)
         job.finish()
 
+    def all(self, holds: Callable[[int], bool], count: int) -> bool:
+        """Whether holds(0) … holds(count - 1) are all true. Once one is not, no other is asked."""
+        failed: list[int] = []
+
+        def ask(number: int) -> None:
+            if not failed and not holds(number):
+                failed.append(number)
+
+        self.run(ask, count)
+        return not failed
+
     def _start(self, wanted: int) -> None:
         with self._starting:
             while self._started < wanted:

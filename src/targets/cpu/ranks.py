@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +32,11 @@ def words_of(key: ArrayKey, bits: Elements) -> Elements:
             words = bits ^ of(sign)
         case TimeKey():
             words = bits - of((1 << 63) + 1)
-        case FloatKey(sign=sign, mask=mask, lowest=lowest):
-            flips = cast(Elements, np.where((bits & of(sign)).astype(np.bool_), of(mask), of(sign)))
-            words = (bits ^ flips) - of(lowest)
+        case FloatKey(sign=sign, lowest=lowest):
+            words = (bits.view(f"i{bits.itemsize}") >> (8 * bits.itemsize - 1)).view(bits.dtype)
+            words |= of(sign)  # the bits to flip: of negative floats all
+            words ^= bits
+            words -= of(lowest)
         case _:
             raise UnsupportedTypeError(f"words of a {type(key).__name__} are not known to the host")
     return words

@@ -12,11 +12,10 @@ import numpy as np
 from ...types.dtypes import elements_of, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
-from .ranks import Elements
+from .ranks import Elements, words_of
 from .special import restore_nans, restore_zeros
 
-# Of float16: the sign, infinity, and how many words the NaNs with a sign would take below all numbers.
-_SIGN, _INFINITY, _LOWEST = np.uint16(0x8000), np.uint16(0x7C00), np.uint16(0x03FF)
+_SIGN, _INFINITY = np.uint16(0x8000), np.uint16(0x7C00)  # of float16
 _SHORT = 1 << 10  # elements that are looked up in tables
 _COUNTED = 16  # a row of bytes this long
 
@@ -71,27 +70,11 @@ def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
         results.sort(axis=-1)
         results[...] = sequence[results]
         return
-    words = _halves_to_words(_turned(source) if order is SortOrder.DESCENDING else source)
+    key = key_for(np.float16)
+    words = words_of(key, _turned(source) if order is SortOrder.DESCENDING else source)
     words.sort(axis=-1)
-    halves = _words_to_halves(words)
+    halves = elements_of(key, words)
     results[...] = _turned(halves) if order is SortOrder.DESCENDING else halves
-
-
-def _halves_to_words(bits: Elements) -> Elements:
-    words = (bits.view(np.int16) >> 15).view(np.uint16)  # the bits to flip: of negative elements all
-    words |= _SIGN
-    words ^= bits
-    words -= _LOWEST
-    return words
-
-
-def _words_to_halves(words: Elements) -> Elements:
-    words += _LOWEST
-    flips = (words.view(np.int16) >> 15).view(np.uint16)
-    np.invert(flips, out=flips)
-    flips |= _SIGN
-    flips ^= words
-    return flips
 
 
 def _turned(bits: Elements) -> Elements:

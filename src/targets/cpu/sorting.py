@@ -13,7 +13,7 @@ from .first import is_first
 from .long_sort import sort_long
 from .plan import different_of
 from .policy import SortPolicy
-from .pool import Pool, shared_pool, thread_count
+from .pool import Pool, shared_pool
 from .row_sort import sort_chunk
 
 _LINE = 64  # bytes that the memory hands out at a time
@@ -50,9 +50,9 @@ def sort_spread_rows(source: HostArray, results: HostArray, order: SortOrder, po
     rows, length = source.shape
     if not source.size or length < 2:
         return False
-    threads = 1 if source.size < policy.serial_below else thread_count()
+    pool = Pool(1) if source.size < policy.serial_below else shared_pool()
     block = max(_LINE // source.itemsize, policy.chunk // length)
-    if rows < 2 * threads * block or length >= policy.part_from(source.dtype):
+    if rows < 2 * pool.threads * block or length >= policy.part_from(source.dtype):
         return False
     dtype = source.dtype.newbyteorder("=")
 
@@ -63,12 +63,7 @@ def sort_spread_rows(source: HostArray, results: HostArray, order: SortOrder, po
         sort_chunk(packed, sorted_, order)
         results[own] = sorted_
 
-    count = -(-rows // block)
-    if threads == 1:
-        for number in range(count):
-            work(number)
-    else:
-        shared_pool().run(work, count)
+    pool.run(work, -(-rows // block))
     return True
 
 

@@ -33,8 +33,7 @@ def restore_zeros(source: Elements, results: Elements, order: SortOrder) -> None
         return
     if len(results) == 1:
         zeros = zeros_among(results[0])
-        early = minus if order is SortOrder.ASCENDING else zeros.size - minus
-        zeros[:early], zeros[early:] = -0.0, 0.0
+        write_zeros(zeros, minus if order is SortOrder.ASCENDING else zeros.size - minus)
         return
     is_zero: Mask = results == 0
     counts: Counts = np.count_nonzero(is_minus, axis=-1)
@@ -49,6 +48,10 @@ def zeros_among(numbers: Elements) -> Elements:
     """Those of a sorted row."""
     zero = numbers.dtype.type(0)
     return numbers[numbers.searchsorted(zero, side="left") : numbers.searchsorted(zero, side="right")]
+
+
+def write_zeros(zeros: Elements, minus_zeros: int) -> None:
+    zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
 
 
 def restore_nans(source: Elements, results: Elements) -> None:
@@ -94,11 +97,8 @@ def _are_like(source: Elements, words: Elements, nan: Any, pool: Pool) -> bool:
     from .split_kernels import has_other_nans
 
     pieces = slices(source.size, 4 * pool.threads)
-    others: list[int] = []
 
-    def look(number: int) -> None:
-        if not others and has_other_nans(source[pieces[number]], words[pieces[number]], nan):
-            others.append(number)
+    def are_like(number: int) -> bool:
+        return not has_other_nans(source[pieces[number]], words[pieces[number]], nan)
 
-    pool.run(look, len(pieces))
-    return not others
+    return pool.all(are_like, len(pieces))

@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ..cpu.plan import slices
 from ..cpu.pool import shared_pool
 
 if TYPE_CHECKING:
@@ -121,10 +122,5 @@ def _bytes_of(array: npt.NDArray[np.generic]) -> Bytes:
 def _copy(target: Bytes, source: Bytes) -> None:
     """In as many threads as it is worth."""
     parts = max(1, min(shared_pool().threads, source.size // _PART_BYTES))
-    bounds = [source.size * part // parts for part in range(parts + 1)]
-
-    def part(number: int) -> None:
-        places = slice(bounds[number], bounds[number + 1])
-        np.copyto(target[places], source[places])
-
-    shared_pool().run(part, parts)
+    pieces = slices(source.size, parts)
+    shared_pool().run(lambda part: np.copyto(target[pieces[part]], source[pieces[part]]), parts)
