@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,3 +61,12 @@ def assert_same_bits(found: object, expected: Array) -> None:
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
     assert found.tobytes() == expected.tobytes()
+
+
+def run_in_threads(work: Callable[[int], None], count: int = 8) -> None:
+    """Calls work(0) … work(count - 1) side by side, and waits for all."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import attrs
@@ -20,7 +19,7 @@ from gpusort.targets.cpu.ranks import ordered_words
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
-from tests.reference import DTYPES, Array, sample
+from tests.reference import DTYPES, Array, run_in_threads, sample
 
 # Every way of sorting is taken by arrays of a few thousand elements.
 SMALL = SortPolicy(
@@ -224,11 +223,7 @@ def test_several_python_threads_may_sort_at_once() -> None:
             except BaseException as failure:
                 wrong.append(failure)
 
-    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_in_threads(work)
     assert not wrong
 
 

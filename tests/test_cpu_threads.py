@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +20,7 @@ from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage, Workgroup
 from gpusort.types.scalars import U32
+from tests.reference import run_in_threads
 
 Array = npt.NDArray[np.generic]
 E = TypeVar("E")
@@ -99,11 +99,7 @@ def test_several_python_threads_may_run_at_once() -> None:
             except BaseException as failure:
                 wrong.append(failure)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work)
     assert not wrong
 
 

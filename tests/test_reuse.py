@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 import gpusort
 from gpusort import reuse
 from gpusort.types.errors import InvalidArgumentError
+from tests.reference import run_in_threads
 
 LONG = 1 << 21  # of float64: 16 MB, the least that is kept
 DOUBLE = np.dtype(np.float64)
@@ -109,9 +109,5 @@ def test_threads_take_memory_side_by_side() -> None:
                 wrong.append(seed)
             del mine
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work)
     assert not wrong

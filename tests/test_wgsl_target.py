@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import cast
 
@@ -38,6 +37,7 @@ from gpusort.types.intrinsics import bitcast, dynamic_range, select
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, I32, I64, U8, U16, U32, U64, Bool
+from tests.reference import run_in_threads
 
 Array = npt.NDArray[np.generic]
 Words = npt.NDArray[np.uint32]
@@ -549,11 +549,7 @@ def test_threads_take_turns(target: WgslTarget) -> None:
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, 6)
     assert not errors
 
 
