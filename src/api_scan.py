@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from .algos.scan import scan_array, scan_tiles_of
+from .algos.choice import fitting_scan
+from .algos.scan import scan_array
 from .api import Nested, Other, rows_together
 from .api_reduce import Count, Counted
 from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
+from .quick_card import is_plain_on_card
+from .quick_scan import cumsum_on_card
 from .reducing import check_elements, require_floats, result_dtype
 from .targets.base import Target
 from .targets.registry import choose
@@ -24,11 +27,15 @@ from .types.indices import ScanKind
 from .types.monoids import Monoid, Sum
 from .types.params import ScanPolicy
 
+if TYPE_CHECKING:
+    import cupy
+
 E = TypeVar("E")
 S = TypeVar("S")
 F = TypeVar("F", bound=np.floating)
 
-_SHORT = 1 << 18  # below that, NumPy's sums of floats take less time than threads; those of integers always do
+_SHORT = 1 << 17  # below that, NumPy's sums of floats take less time than threads
+_SHORT_WIDENED = 1 << 20  # the same for integers that grow to 64 bits; those that have them are NumPy's at any length
 
 
 def scan(
@@ -47,7 +54,7 @@ def scan(
     check_elements(array, monoid)
     kind = ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE
     chosen = choose(target, array.memory)
-    return _scanned(array, monoid, kind, chosen, policy or ScanPolicy(), dtype_of(monoid.state))
+    return _scanned(array, monoid, kind, chosen, policy, dtype_of(monoid.state))
 
 
 @overload
@@ -63,19 +70,30 @@ def cumsum(x: object, /, *, target: str | Target = "auto") -> object:
 
     Floats are added in another order than NumPy's, from left to right within blocks; float16 in 32 bits.
     """
+    if target in ("auto", "cuda") and is_plain_on_card(x):
+        found = cumsum_on_card(cast("cupy.ndarray", x))
+        if found is not None:
+            return found
     array = operand("x", x)
     number, wanted = number_for(array.dtype, "x"), result_dtype(np.cumsum, array.dtype)
     chosen = choose(target, array.memory)
     if chosen.info.name == "cpu" and isinstance(array, HostOperand):
-        if wanted.kind != "f" or array.values.size < _SHORT:
+        if array.values.size < _least_for_threads(array.values.dtype, wanted):
             sums = np.cumsum(array.values, axis=None, dtype=np.float32 if wanted.itemsize == 2 else wanted)
             with np.errstate(over="ignore"):
                 return array.wrap(sums.astype(wanted, copy=False))
     flat = array if len(array.shape) == 1 else array.flattened()
-    found = _scanned(flat, Sum(number), ScanKind.INCLUSIVE, chosen, ScanPolicy(), wanted)
+    found = _scanned(flat, Sum(number), ScanKind.INCLUSIVE, chosen, None, wanted)
     if wanted.kind == "m":
         _spread_nat(flat, found)
     return found
+
+
+def _least_for_threads(dtype: np.dtype[np.generic], wanted: np.dtype[np.generic]) -> float:
+    """How many elements NumPy's own loop takes longer for than threads do."""
+    if wanted.kind == "f":
+        return _SHORT
+    return _SHORT_WIDENED if dtype.itemsize < wanted.itemsize else float("inf")
 
 
 def _spread_nat(source: Operand, sums: object) -> None:
@@ -88,7 +106,7 @@ def _spread_nat(source: Operand, sums: object) -> None:
 
 
 def _scanned(
-    array: Operand, monoid: Monoid[Any, Any], kind: ScanKind, target: Target, policy: ScanPolicy,
+    array: Operand, monoid: Monoid[Any, Any], kind: ScanKind, target: Target, policy: ScanPolicy | None,
     wanted: np.dtype[np.generic],
 ) -> object:  # fmt: skip
     """The states as elements of a dtype: their own, another of their size, or a float of less bits."""
@@ -99,8 +117,9 @@ def _scanned(
         work = array if array.is_packed else array.pack()
         if length:  # an error, if that is more than the target takes
             largest = max(element.itemsize, state.itemsize)
-            rows_together("x", length, largest, scan_tiles_of(length, policy), info.name, info.limits)
-        schedule = _schedule(_Plan(monoid, length, kind, policy))
+            rows_together("x", length, largest, 1, info.name, info.limits)
+        chosen = policy or fitting_scan(monoid.state, length, info)
+        schedule = _schedule(_Plan(monoid, length, kind, chosen))
         data = work.rows(0, 1, length, element)
         if state.names is None and wanted.itemsize == state.itemsize:
             results = array.blank(wanted)

@@ -56,14 +56,14 @@ def sort_on_card(x: cupy.ndarray, out: object, descending: bool, stable: bool) -
     if abs(pointer - goal) < x.nbytes:
         return None  # they overlap
     plan = _sort_plan(x.dtype, x.shape, bool(descending), device, Placement.ELSEWHERE)
-    return results if _ran(plan, (pointer, goal)) else None
+    return results if ran(plan, (pointer, goal)) else None
 
 
 def sort_in_place_on_card(x: cupy.ndarray, axis: object, descending: bool, stable: bool) -> bool:
     device = _device_to_sort_on(x, stable)
     if device is None or axis not in (-1, x.ndim - 1):
         return False
-    return _ran(_sort_plan(x.dtype, x.shape, bool(descending), device, Placement.IN_PLACE), (x.data.ptr,))
+    return ran(_sort_plan(x.dtype, x.shape, bool(descending), device, Placement.IN_PLACE), (x.data.ptr,))
 
 
 def argsort_on_card(x: cupy.ndarray, axis: object, descending: bool) -> object | None:
@@ -76,7 +76,7 @@ def argsort_on_card(x: cupy.ndarray, axis: object, descending: bool) -> object |
     if plan is None:
         return None
     places = cupy.empty(x.shape, _LONG_INT)
-    return places if _ran(plan, (x.data.ptr, places.data.ptr)) else None
+    return places if ran(plan, (x.data.ptr, places.data.ptr)) else None
 
 
 def sort_pairs_on_card(keys: cupy.ndarray, values: cupy.ndarray, descending: bool) -> tuple[object, object] | None:
@@ -90,7 +90,7 @@ def sort_pairs_on_card(keys: cupy.ndarray, values: cupy.ndarray, descending: boo
         return None
     results, moved = cupy.empty(keys.shape, keys.dtype), cupy.empty(values.shape, values.dtype)
     given = keys.data.ptr, values.data.ptr, results.data.ptr, moved.data.ptr
-    return (results, moved) if _ran(plan, given) else None
+    return (results, moved) if ran(plan, given) else None
 
 
 def _device_to_sort_on(x: cupy.ndarray, stable: bool) -> int | None:
@@ -103,7 +103,7 @@ def _device_to_sort_on(x: cupy.ndarray, stable: bool) -> int | None:
     return device if x.device.id == device else None
 
 
-def _ran(plan: Plan | None, given: tuple[int, ...]) -> bool:
+def ran(plan: Plan | None, given: tuple[int, ...]) -> bool:
     from .targets.cuda.target import device_errors
 
     if plan is None:
@@ -126,7 +126,7 @@ def _sort_plan(
     dtype: np.dtype[np.generic], shape: tuple[int, ...], descending: bool, device: int, placement: Placement
 ) -> Plan | None:
     """The plan that sorts all rows at once, from one array into another or in place, if there is one."""
-    key, target = _key_for(dtype), _card()
+    key, target = _key_for(dtype), card()
     if key is None:
         return None
     rows, length = _rows_of(shape)
@@ -141,7 +141,7 @@ def _sort_plan(
 @lru_cache(maxsize=256)
 def _places_plan(dtype: np.dtype[np.generic], shape: tuple[int, ...], descending: bool, device: int) -> Plan | None:
     """The plan that argsorts all rows at once, if there is one."""
-    key, target = _key_for(dtype), _card()
+    key, target = _key_for(dtype), card()
     if key is None:
         return None
     rows, length = _rows_of(shape)
@@ -157,7 +157,7 @@ def _pairs_plan(
     dtype: np.dtype[np.generic], values: np.dtype[np.generic], length: int, descending: bool, device: int
 ) -> Plan | None:
     """The plan that sorts keys with values, if values of their size are taken along."""
-    key, value, target = _key_for(dtype), VALUES.get(values.itemsize), _card()
+    key, value, target = _key_for(dtype), VALUES.get(values.itemsize), card()
     radix = None if key is None else fitting_pairs(target.info, key, 1, length, values.itemsize)
     if key is None or value is None or radix is None:
         return None
@@ -168,7 +168,7 @@ def _rows_of(shape: tuple[int, ...]) -> tuple[int, int]:
     return int(np.prod(shape[:-1], dtype=np.int64)), shape[-1]
 
 
-def _card() -> CudaTarget:
+def card() -> CudaTarget:
     from .targets.cuda.target import CudaTarget
 
     target = registry.target("cuda")

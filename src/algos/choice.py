@@ -9,9 +9,9 @@ import attrs
 from ..targets.base import TargetInfo
 from ..types.elements import dtype_of
 from ..types.keys import SortableKey, Word
-from ..types.params import BitonicPolicy, ReducePolicy
+from ..types.params import BitonicPolicy, ReducePolicy, ScanPolicy
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of
-from .table import PAIRS, REDUCTIONS, SORTS
+from .table import PAIRS, REDUCTIONS, SCANS, SORTS
 from .tuned import tuned_lines
 
 E = TypeVar("E")
@@ -64,3 +64,15 @@ def fitting_reduction(state: object, length: int, info: TargetInfo) -> ReducePol
     wished = ReducePolicy() if length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
     held = _power_of_two(workgroup_bytes // dtype_of(state).itemsize)
     return attrs.evolve(wished, group_size=min(wished.group_size, _power_of_two(group_size), held))
+
+
+def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
+    """The scan of so many elements to states of a type on a target: a tile and what its invocations share must fit."""
+    wished = next((line.policy for line in SCANS if line.suits(info, length)), ScanPolicy())
+    group_size = min(wished.group_size, _power_of_two(info.limits.group_size))
+    held = info.limits.workgroup_bytes // dtype_of(state).itemsize
+    while group_size > 1 and held < 2 * group_size:
+        group_size //= 2
+    most = held // group_size - 1
+    odd = most if most % 2 == 1 else most - 1
+    return attrs.evolve(wished, group_size=group_size, items=max(1, min(wished.items, odd)))

@@ -22,7 +22,7 @@ from ..types.monoids import Count
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered, to_ordered
-from .scan import exclusive_scan_workgroup
+from .scan_tile import exclusive_scan_workgroup
 
 A = TypeVar("A")
 V = TypeVar("V", U8, U16, U32, U64)

@@ -1,139 +1,110 @@
 """Prefix scan over any monoid, once for all targets.
 
-Reduce, then scan: the first launch combines every tile into one state, the second scans those states in one workgroup,
-the third scans every tile from the state before it. No workgroup waits for another, so this runs anywhere. Elements
-are combined in their own order: `combine` must be associative, but need not be commutative.
+Reduce, then scan: every workgroup has a share of the elements. The first launch combines each share into one state; in
+the second every workgroup combines what the shares before its own came to, and scans its share from there. No workgroup
+waits for another, so this runs anywhere. Elements are combined in their own order: `combine` must be associative, but
+need not be commutative. How they are bracketed depends on the length and the policy alone, so a result is reproducible.
 """
 
 from __future__ import annotations
 
 from typing import TypeVar
 
+import attrs
+
 from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.carriers import carrier_for
+from ..types.errors import InvalidArgumentError
 from ..types.indices import ScanKind
-from ..types.intrinsics import dynamic_range
+from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Monoid
 from ..types.params import ScanParams, ScanPolicy
 from ..types.scalars import U32
+from .scan_sweep import scan_in_one_sweep
+from .scan_tile import load_tile, scan_workgroup, store_tile
 
 E = TypeVar("E")
 S = TypeVar("S")
 
 
-def exclusive_scan_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S) -> S:
-    """What the invocations before this one hold, combined. Afterwards the workgroup's total is the last of `shared`.
+@attrs.frozen
+class Share:
+    """The elements of one workgroup."""
 
-    Each round looks twice as far back as the one before; two barriers keep its reads before its writes.
-    """
-    shared[cx.local_id] = mine
-    cx.barrier()
-    distance = U32(1)
-    while distance < cx.group_size:
-        before = shared[cx.local_id - distance] if cx.local_id >= distance else monoid.identity()
-        cx.barrier()
-        shared[cx.local_id] = monoid.combine(before, shared[cx.local_id])
-        cx.barrier()
-        distance = distance * 2
-    return shared[cx.local_id - 1] if cx.local_id > 0 else monoid.identity()
+    first: U32
+    count: U32
+
+    @classmethod
+    def of(cls, cx: Invocation, params: ScanParams) -> Share:
+        first = cx.group_id * params.share
+        return cls(first, minimum(params.share, params.num_elements - first))
 
 
 @kernel
 def scan_totals(
-    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], shared: Workgroup[S], totals: Storage[S],
-    params: ScanParams, policy: ScanPolicy,
+    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], tile: Workgroup[S], shared: Workgroup[S],
+    totals: Storage[S], params: ScanParams, policy: ScanPolicy,
 ) -> None:  # fmt: skip
-    """Combines every tile into one state."""
-    first = (cx.group_id * cx.group_size + cx.local_id) * policy.items
-    total = monoid.identity()
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        if first + i < params.num_elements:
-            total = monoid.combine(total, monoid.lift(data[first + i], first + i))
-    before = exclusive_scan_workgroup(cx, monoid, shared, total)
-    if cx.local_id == cx.group_size - 1:
-        totals[cx.group_id] = monoid.combine(before, total)
-
-
-@kernel
-def scan_carries(
-    cx: Invocation,
-    monoid: Monoid[E, S],
-    totals: Storage[S],
-    shared: Workgroup[S],
-    params: ScanParams,
-    policy: ScanPolicy,
-) -> None:
-    """Turns every tile's state into that of all tiles before it. One workgroup, which goes from block to block."""
-    block = cx.group_size * policy.items
+    """Combines every share into one state."""
+    share = Share.of(cx, params)
+    mine: Registers[S] = Registers(monoid.state, policy.items)
     carry = monoid.identity()
-    mine: Registers[S] = Registers(monoid.state, policy.items)
-    for start in dynamic_range(U32(0), params.num_elements, block):
-        first = start + cx.local_id * policy.items
-        total = monoid.identity()
-        for i in dynamic_range(U32(0), U32(policy.items)):
-            mine[i] = totals[first + i] if first + i < params.num_elements else monoid.identity()
-            total = monoid.combine(total, mine[i])
-        before = monoid.combine(carry, exclusive_scan_workgroup(cx, monoid, shared, total))
-        for i in dynamic_range(U32(0), U32(policy.items)):
-            if first + i < params.num_elements:
-                totals[first + i] = before
-            before = monoid.combine(before, mine[i])
-        carry = monoid.combine(carry, shared[cx.group_size - 1])
-        cx.barrier()
+    for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
+        total = load_tile(cx, monoid, data, share.first + start, share.count - start, tile, mine, policy)
+        carry = monoid.combine(carry, scan_workgroup(cx, monoid, shared, total, policy).total)
+    if cx.local_id == 0:
+        totals[cx.group_id] = carry
+
+
+def combine_earlier(
+    cx: Invocation, monoid: Monoid[E, S], totals: Storage[S], shared: Workgroup[S], policy: ScanPolicy
+) -> S:
+    """What the shares before this workgroup's came to."""
+    each = (cx.group_id + cx.group_size - 1) // cx.group_size
+    first = cx.local_id * each
+    mine = monoid.identity()
+    for i in dynamic_range(first, minimum(first + each, cx.group_id)):
+        mine = monoid.combine(mine, totals[i])
+    return scan_workgroup(cx, monoid, shared, mine, policy).total
 
 
 @kernel
-def scan_tiles(
-    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], carries: Storage[S], shared: Workgroup[S],
-    results: Storage[S], params: ScanParams, policy: ScanPolicy, kind: ScanKind,
+def scan_shares(
+    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], totals: Storage[S], tile: Workgroup[S],
+    shared: Workgroup[S], results: Storage[S], params: ScanParams, policy: ScanPolicy, kind: ScanKind,
 ) -> None:  # fmt: skip
-    """Scans every tile, from the state of all tiles before it."""
-    first = (cx.group_id * cx.group_size + cx.local_id) * policy.items
+    """Scans every share, from the state of all elements before it."""
+    share = Share.of(cx, params)
     mine: Registers[S] = Registers(monoid.state, policy.items)
-    total = monoid.identity()
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        mine[i] = monoid.identity()
-        if first + i < params.num_elements:
-            mine[i] = monoid.lift(data[first + i], first + i)
-        total = monoid.combine(total, mine[i])
-    prefix = monoid.combine(carries[cx.group_id], exclusive_scan_workgroup(cx, monoid, shared, total))
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        following = monoid.combine(prefix, mine[i])
-        if first + i < params.num_elements:
-            match kind:
-                case ScanKind.INCLUSIVE:
-                    results[first + i] = following
-                case ScanKind.EXCLUSIVE:
-                    results[first + i] = prefix
-        prefix = following
-
-
-def scan_launches(
-    monoid: Monoid[E, S], data: Buffer[E], carries: Buffer[S], results: Buffer[S], length: int, kind: ScanKind,
-    policy: ScanPolicy,
-) -> tuple[Launch, ...]:  # fmt: skip
-    """The three launches, over buffers of the caller's; `carries` holds `scan_tiles_of(length, policy)` states."""
-    tiles = scan_tiles_of(length, policy)
-    shared = Workgroup(monoid.state, policy.group_size)
-    params = ScanParams(U32(length))
-    return (
-        scan_totals.launch(Grid(tiles, policy.group_size), monoid, data, shared, carries, params, policy),
-        scan_carries.launch(Grid(1, policy.group_size), monoid, carries, shared, ScanParams(U32(tiles)), policy),
-        scan_tiles.launch(Grid(tiles, policy.group_size), monoid, data, carries, shared, results, params, policy, kind),
-    )
-
-
-def scan_tiles_of(length: int, policy: ScanPolicy) -> int:
-    """How many tiles a scan of this length has."""
-    return -(-length // (policy.group_size * policy.items))
+    carry = combine_earlier(cx, monoid, totals, shared, policy)
+    for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
+        first, count = share.first + start, share.count - start
+        total = load_tile(cx, monoid, data, first, count, tile, mine, policy)
+        found = scan_workgroup(cx, monoid, shared, total, policy)
+        store_tile(cx, monoid, results, first, count, tile, mine, monoid.combine(carry, found.before), kind, policy)
+        carry = monoid.combine(carry, found.total)
 
 
 def scan_array(monoid: Monoid[E, S], length: int, kind: ScanKind, policy: ScanPolicy) -> Schedule:
     """Scans `data` into `results`."""
+    if policy.sweeps:
+        carrier = carrier_for(monoid.state)
+        if carrier is None:
+            raise InvalidArgumentError(f"policy: a sweep takes states that are scalars, found {monoid.state.__name__}")
+        return scan_in_one_sweep(monoid, carrier, length, kind, policy)
+    tiles = -(-length // policy.tile)
+    each = max(1, -(-tiles // policy.groups))  # tiles of a share
+    groups = -(-tiles // each)
     data = Buffer("data", monoid.element, length, Role.INPUT)
     results = Buffer("results", monoid.state, length, Role.OUTPUT)
-    carries = Buffer("carries", monoid.state, max(1, scan_tiles_of(length, policy)), Role.SCRATCH)
-    launches = scan_launches(monoid, data, carries, results, length, kind, policy) if length else ()
-    return Schedule((data, carries, results), launches)
+    totals = Buffer("totals", monoid.state, max(1, groups), Role.SCRATCH)
+    tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
+    grid, params = Grid(groups, policy.group_size), ScanParams(U32(length), U32(each * policy.tile))
+    reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy)
+    scan = scan_shares.launch(grid, monoid, data, totals, tile, shared, results, params, policy, kind)
+    if groups == 0:
+        return Schedule((data, totals, results), ())
+    return Schedule((data, totals, results), (reduce, scan) if groups > 1 else (scan,))

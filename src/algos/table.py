@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 import attrs
 
 from ..targets.base import Capability, TargetInfo
-from ..types.params import RadixPolicy, ReducePolicy
+from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy
 from .sorts import BitonicRows, Radix, RadixRows, SortAlgorithm
+
+P = TypeVar("P")
 
 
 @attrs.frozen
@@ -34,13 +38,13 @@ class SortLine:
 
 
 @attrs.frozen
-class ReduceLine:
-    """The same for reductions."""
+class PolicyLine(Generic[P]):
+    """The same for algorithms of which there is one: a policy, and when to take it."""
 
     target: str
     needs: frozenset[Capability]
     lengths: range
-    policy: ReducePolicy
+    policy: P
 
     def suits(self, info: TargetInfo, length: int) -> bool:
         return info.name == self.target and self.needs <= info.capabilities and length in self.lengths
@@ -115,6 +119,15 @@ PAIRS: tuple[SortLine, ...] = (
     SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
 )
 
-REDUCTIONS: tuple[ReduceLine, ...] = (
-    ReduceLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), ReducePolicy(768, 16, 264, subgroups=True)),
+REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
+    PolicyLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), ReducePolicy(768, 16, 264, subgroups=True)),
+)
+
+SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
+    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(16, 31, 64)),
+    PolicyLine("cuda", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
+    PolicyLine("wgsl", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
+    # Where an invocation is a thread, or a step of an interpreter, few do.
+    PolicyLine("python", frozenset(), _ANY, ScanPolicy(16, 7)),
+    PolicyLine("simulator", frozenset(), _ANY, ScanPolicy(32, 7)),
 )
