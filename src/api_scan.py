@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -10,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .algos.choice import fitting_scan
-from .algos.scan import scan_array
-from .api import Nested, Other, rows_together
+from .algos.scan import scan_rows, shares
+from .api import Nested, Other, checked_axis, rows_together
 from .api_reduce import Count, Counted
 from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
@@ -22,7 +24,6 @@ from .targets.base import Target
 from .targets.registry import choose
 from .types.dtypes import number_for
 from .types.elements import dtype_of
-from .types.errors import InvalidArgumentError
 from .types.indices import ScanKind
 from .types.monoids import Monoid, Sum
 from .types.params import ScanPolicy
@@ -34,104 +35,149 @@ E = TypeVar("E")
 S = TypeVar("S")
 F = TypeVar("F", bound=np.floating)
 
-_SHORT = 1 << 17  # below that, NumPy's sums of floats take less time than threads
-_SHORT_WIDENED = 1 << 20  # the same for integers that grow to 64 bits; those that have them are NumPy's at any length
-
 
 def scan(
-    x: object, monoid: Monoid[E, S], /, *, exclusive: bool = False, target: str | Target = "auto",
+    x: object, monoid: Monoid[E, S], /, *, axis: int = -1, exclusive: bool = False, target: str | Target = "auto",
     policy: ScanPolicy | None = None,
 ) -> object:  # fmt: skip
-    """The states that a monoid, built in or your own, makes of every element and all before it.
+    """The states that a monoid, built in or your own, makes of every element and all before it along an axis.
 
-    Exclusive: of those before it alone, so the first is the monoid's identity. `x` has one dimension. The elements are
-    read as `reduce` reads them, and are combined in their order: `combine` must be associative, nothing more. States
-    come in an array of x's kind; those of several fields as a structured dtype, in host memory.
+    Exclusive: of those before it alone, so the first is the monoid's identity. The elements are read as `reduce` reads
+    them, and are combined in their order: `combine` must be associative, nothing more. States come in an array of x's
+    kind; those of several fields as a structured dtype, in host memory.
     """
     array = operand("x", x)
-    if len(array.shape) != 1:
-        raise InvalidArgumentError(f"x: expected one dimension, found shape {array.shape}")
+    along = checked_axis(axis, len(array.shape))
     check_elements(array, monoid)
     kind = ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE
-    chosen = choose(target, array.memory)
-    return _scanned(array, monoid, kind, chosen, policy, dtype_of(monoid.state))
+    scanning = _Scanning(array, along, monoid, kind, choose(target, array.memory), policy)
+    state = dtype_of(monoid.state)
+    return scanning.structs() if state.names is not None else scanning.scalars(state).owner
 
 
 @overload
-def cumsum(x: npt.NDArray[F], /, *, target: str | Target = "auto") -> npt.NDArray[F]: ...
+def cumsum(x: npt.NDArray[F], /, *, axis: int | None = None, target: str | Target = "auto") -> npt.NDArray[F]: ...
 @overload
-def cumsum(x: Counted, /, *, target: str | Target = "auto") -> npt.NDArray[Count]: ...
+def cumsum(x: Counted, /, *, axis: int | None = None, target: str | Target = "auto") -> npt.NDArray[Count]: ...
 @overload
-def cumsum(x: HostArray | Nested, /, *, target: str | Target = "auto") -> HostArray: ...
+def cumsum(x: HostArray | Nested, /, *, axis: int | None = None, target: str | Target = "auto") -> HostArray: ...
 @overload
-def cumsum(x: Other, /, *, target: str | Target = "auto") -> Other: ...
-def cumsum(x: object, /, *, target: str | Target = "auto") -> object:
-    """The sums of every element and all before it, of the flattened array, in the dtype of NumPy's `cumsum`.
+def cumsum(x: Other, /, *, axis: int | None = None, target: str | Target = "auto") -> Other: ...
+def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "auto") -> object:
+    """The sums of every element and all before it along an axis, in the dtype of NumPy's `cumsum`.
 
-    Floats are added in another order than NumPy's, from left to right within blocks; float16 in 32 bits.
+    `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within
+    blocks, and the same way every time; float16 in 32 bits.
     """
     if target in ("auto", "cuda") and is_plain_on_card(x):
-        found = cumsum_on_card(cast("cupy.ndarray", x))
+        found = cumsum_on_card(cast("cupy.ndarray", x), axis)
         if found is not None:
             return found
     array = operand("x", x)
     number, wanted = number_for(array.dtype, "x"), result_dtype(np.cumsum, array.dtype)
     chosen = choose(target, array.memory)
-    if chosen.info.name == "cpu" and isinstance(array, HostOperand):
-        if array.values.size < _least_for_threads(array.values.dtype, wanted):
-            sums = np.cumsum(array.values, axis=None, dtype=np.float32 if wanted.itemsize == 2 else wanted)
-            with np.errstate(over="ignore"):
-                return array.wrap(sums.astype(wanted, copy=False))
-    flat = array if len(array.shape) == 1 else array.flattened()
-    found = _scanned(flat, Sum(number), ScanKind.INCLUSIVE, chosen, None, wanted)
+    flat = axis is None or (array.shape == () and axis in (0, -1))  # which NumPy lets pass
+    if flat and len(array.shape) != 1:
+        array = array.flattened()
+    along = checked_axis(-1 if axis is None or flat else axis, len(array.shape))
+    if chosen.info.name == "cpu" and isinstance(array, HostOperand) and not _is_for_threads(array, along, wanted):
+        return array.wrap(_by_numpy(array.values, along, wanted))
+    sums = _Scanning(array, along, Sum(number), ScanKind.INCLUSIVE, chosen, None).scalars(wanted)
     if wanted.kind == "m":
-        _spread_nat(flat, found)
-    return found
+        _spread_nat(array, along, sums)
+    return sums.owner
 
 
-def _least_for_threads(dtype: np.dtype[np.generic], wanted: np.dtype[np.generic]) -> float:
-    """How many elements NumPy's own loop takes longer for than threads do."""
+# -- on the host ------------------------------------------------------------------------------------------
+
+_SHORT = 1 << 17  # elements: below that, NumPy's sums of floats take less time than threads
+_SHORT_WIDENED = 1 << 20  # the same for integers that grow to 64 bits; those that have them are NumPy's at any length
+_SHORT_ROW = 1 << 8  # the same for one row of several
+
+
+def _is_for_threads(array: HostOperand, axis: int, wanted: np.dtype[np.generic]) -> bool:
+    """Whether NumPy's own loop takes longer than threads do."""
+    size, length = array.values.size, array.shape[axis]
+    if axis != len(array.shape) - 1 or (length < size and length < _SHORT_ROW):
+        return False
     if wanted.kind == "f":
-        return _SHORT
-    return _SHORT_WIDENED if dtype.itemsize < wanted.itemsize else float("inf")
+        return size >= _SHORT
+    return size >= _SHORT_WIDENED and array.dtype.itemsize < wanted.itemsize
 
 
-def _spread_nat(source: Operand, sums: object) -> None:
-    """From the first NaT on, every sum is one. Only the host has such arrays."""
-    assert isinstance(source, HostOperand)
-    assert isinstance(sums, np.ndarray)
-    missing = np.isnat(source.values)
-    if missing.any():
-        sums[missing.argmax() :] = np.array("NaT", source.dtype)
-
-
-def _scanned(
-    array: Operand, monoid: Monoid[Any, Any], kind: ScanKind, target: Target, policy: ScanPolicy | None,
-    wanted: np.dtype[np.generic],
-) -> object:  # fmt: skip
-    """The states as elements of a dtype: their own, another of their size, or a float of less bits."""
-    info, element, state = target.info, dtype_of(monoid.element), dtype_of(monoid.state)
-    require_floats(monoid, info)
-    length = array.shape[0]
-    with array.working():
-        work = array if array.is_packed else array.pack()
-        if length:  # an error, if that is more than the target takes
-            largest = max(element.itemsize, state.itemsize)
-            rows_together("x", length, largest, 1, info.name, info.limits)
-        chosen = policy or fitting_scan(monoid.state, length, info)
-        schedule = _schedule(_Plan(monoid, length, kind, chosen))
-        data = work.rows(0, 1, length, element)
-        if state.names is None and wanted.itemsize == state.itemsize:
-            results = array.blank(wanted)
-            target.run(schedule, {"data": data, "results": results.rows(0, 1, length, state)})
-            return results.owner
-        states = work.empty(length, state)
-        target.run(schedule, {"data": data, "results": states})
-        found = work.to_host(states, state)
-    if state.names is not None:
-        return found
+def _by_numpy(values: HostArray, axis: int, wanted: np.dtype[np.generic]) -> HostArray:
+    sums = np.cumsum(values, axis=axis, dtype=np.float32 if wanted == np.float16 else wanted)
     with np.errstate(over="ignore"):
-        return array.wrap(found.astype(wanted))
+        return cast(HostArray, sums.astype(wanted, copy=False))
+
+
+def _spread_nat(source: Operand, axis: int, sums: Operand) -> None:
+    """From the first NaT of a row on, every sum is one. Only the host has such arrays."""
+    assert isinstance(source, HostOperand)
+    assert isinstance(sums, HostOperand)
+    missing = np.logical_or.accumulate(np.isnat(source.values), axis=axis)
+    sums.values[missing] = np.array("NaT", source.dtype)
+
+
+# -- by a target ------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Scanning:
+    """An array, the axis to go along, what is made of it, and who works."""
+
+    array: Operand
+    axis: int
+    monoid: Monoid[Any, Any]
+    kind: ScanKind
+    target: Target
+    policy: ScanPolicy | None
+
+    def scalars(self, wanted: np.dtype[np.generic]) -> Operand:
+        """The states as elements of a dtype: their own, another of their size, or a float of less bits."""
+        state = dtype_of(self.monoid.state)
+        made = self.array.blank(wanted if wanted.itemsize == state.itemsize else state)
+        with self.array.working():
+            view = made.along([self.axis])
+            results = view if view.is_packed else view.pack()
+            self._run(lambda first, last, length: results.rows(first, last, length, state))
+            if results is not view:
+                view.assign(results)
+            return made if made.dtype == wanted else made.converted(wanted)
+
+    def structs(self) -> HostArray:
+        """The states of several fields, in host memory."""
+        state = dtype_of(self.monoid.state)
+        others = [size for axis, size in enumerate(self.array.shape) if axis != self.axis]
+        parts: list[object] = []
+
+        def part(first: int, last: int, length: int) -> object:
+            parts.append(self.array.empty((last - first) * length, state))
+            return parts[-1]
+
+        with self.array.working():
+            self._run(part)
+            found = np.concatenate([np.empty(0, state), *[self.array.to_host(p, state) for p in parts]])
+        return np.moveaxis(found.reshape([*others, self.array.shape[self.axis]]), -1, self.axis)
+
+    def _run(self, results: Callable[[int, int, int], object]) -> None:
+        """Scans all rows, as many at once as the target takes; asks where the results of some rows go."""
+        info, element, state = self.target.info, dtype_of(self.monoid.element), dtype_of(self.monoid.state)
+        require_floats(self.monoid, info)
+        view = self.array.along([self.axis])
+        work = view if view.is_packed else view.pack()
+        length = work.shape[-1]
+        rows = math.prod(work.shape[:-1])
+        if length * rows == 0:
+            return
+        policy = self.policy or fitting_scan(self.monoid.state, length, info)
+        largest = max(element.itemsize, state.itemsize)
+        together = rows_together("x", length, largest, shares(rows, length, policy)[1], info.name, info.limits)
+        for first in range(0, rows, together):
+            last = min(rows, first + together)
+            schedule = _schedule(_Plan(self.monoid, last - first, length, self.kind, policy))
+            data = work.rows(first, last, length, element)
+            self.target.run(schedule, {"data": data, "results": results(first, last, length)})
 
 
 @attrs.frozen
@@ -139,6 +185,7 @@ class _Plan:
     """All that a schedule depends on."""
 
     monoid: Monoid[Any, Any]
+    rows: int
     length: int
     kind: ScanKind
     policy: ScanPolicy
@@ -147,4 +194,4 @@ class _Plan:
 @lru_cache(maxsize=512)
 def _schedule(plan: _Plan) -> Schedule:
     """Kept, so that a target can keep what it has made of it."""
-    return scan_array(plan.monoid, plan.length, plan.kind, plan.policy)
+    return scan_rows(plan.monoid, plan.rows, plan.length, plan.kind, plan.policy)

@@ -71,6 +71,10 @@ class Operand(ABC):
         """A new array of the same kind and shape, in C order, of another dtype; it holds anything."""
 
     @abstractmethod
+    def converted(self, dtype: np.dtype[np.generic]) -> Operand:
+        """A new array of the same kind, with the values in another dtype."""
+
+    @abstractmethod
     def taken(self, places: Operand) -> Operand:
         """A new array of the same kind, of the elements at these places; of one dimension."""
 
@@ -160,6 +164,10 @@ class HostOperand(Operand):
 
     def blank(self, dtype: np.dtype[np.generic]) -> Operand:
         return HostOperand(new_array(self.values.shape, dtype))
+
+    def converted(self, dtype: np.dtype[np.generic]) -> Operand:
+        with np.errstate(over="ignore"):
+            return HostOperand(self.values.astype(dtype))
 
     def taken(self, places: Operand) -> Operand:
         assert isinstance(places, HostOperand), "both are of one kind"
@@ -275,6 +283,10 @@ class TorchOperand(HostOperand):
 
     def blank(self, dtype: np.dtype[np.generic]) -> Operand:
         return TorchOperand.of("x", self.torch.from_numpy(np.empty(self.values.shape, dtype)), self.torch)
+
+    def converted(self, dtype: np.dtype[np.generic]) -> Operand:
+        with np.errstate(over="ignore"):
+            return TorchOperand.of("x", self.torch.from_numpy(self.values.astype(dtype)), self.torch)
 
     def taken(self, places: Operand) -> Operand:
         assert isinstance(places, HostOperand), "both are of one kind"

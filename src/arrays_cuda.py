@@ -74,6 +74,9 @@ class DeviceOperand(Operand):
     def blank(self, dtype: np.dtype[np.generic]) -> Operand:
         return self._made(cupy.empty(self.values.shape, dtype))
 
+    def converted(self, dtype: np.dtype[np.generic]) -> Operand:
+        return self._made(self.values.astype(dtype))
+
     def taken(self, places: Operand) -> Operand:
         assert isinstance(places, DeviceOperand), "both are of one kind"
         return self._made(self.values[places.values])

@@ -1,4 +1,4 @@
-"""The short way to add up a packed array of cupy's: a plan is found once for a dtype and length, and then launched."""
+"""The short way to add up a packed array of cupy's: a plan is found once for a dtype and shape, and then launched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .algos.choice import fitting_scan
-from .algos.scan import scan_array
+from .algos.scan import scan_rows, shares
 from .algos.sorts import LARGEST_U32
 from .quick_card import card, ran
 from .reducing import result_dtype
@@ -23,26 +23,37 @@ if TYPE_CHECKING:
     from .targets.cuda.plan import Plan
 
 
-def cumsum_on_card(x: cupy.ndarray) -> object | None:
+def cumsum_on_card(x: cupy.ndarray, axis: object) -> object | None:
     """Neither waits for the card nor copies; None where the long way is needed."""
     import cupy
 
     device = cupy.cuda.runtime.getDevice()
     if x.size == 0 or x.device.id != device:
         return None
+    if axis is None:
+        shape: tuple[int, ...] = (x.size,)
+    elif axis in (-1, x.ndim - 1) and x.ndim:
+        shape = x.shape
+    else:
+        return None
     wanted = result_dtype(np.cumsum, x.dtype)
-    plan = _plan(x.dtype, wanted, x.size, device)
+    plan = _plan(x.dtype, wanted, x.size // shape[-1], shape[-1], device)
     if plan is None:
         return None
-    sums = cupy.empty(x.size, wanted)
+    sums = cupy.empty(shape, wanted)
     return sums if ran(plan, (x.data.ptr, sums.data.ptr)) else None
 
 
 @lru_cache(maxsize=256)
-def _plan(dtype: np.dtype[np.generic], wanted: np.dtype[np.generic], length: int, device: int) -> Plan | None:
-    """The plan that adds up so many elements, if the sums need no conversion."""
+def _plan(
+    dtype: np.dtype[np.generic], wanted: np.dtype[np.generic], rows: int, length: int, device: int
+) -> Plan | None:
+    """The plan that adds up all rows at once, if there is one and the sums need no conversion."""
     total, target = Sum(number_for(dtype, "x")), card()
-    if dtype_of(total.state).itemsize != wanted.itemsize or length > LARGEST_U32:
-        return None
     policy = fitting_scan(total.state, length, target.info)
-    return target.prepared(scan_array(total, length, ScanKind.INCLUSIVE, policy), device)
+    groups = rows * shares(rows, length, policy)[1]
+    if dtype_of(total.state).itemsize != wanted.itemsize or rows * length > LARGEST_U32:
+        return None
+    if groups > target.info.limits.groups:
+        return None
+    return target.prepared(scan_rows(total, rows, length, ScanKind.INCLUSIVE, policy), device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .algos.bitonic import bitonic_sort
 from .algos.reduce import reduce_rows
-from .algos.scan import scan_array
+from .algos.scan import scan_rows
 from .kernel.launch import Launch
 from .kernel.specialise import specialise
 from .targets.registry import FORMS
@@ -31,7 +31,7 @@ def launches_for(dtype: str) -> dict[str, Launch]:
         pass
     else:
         schedules.append(reduce_rows(total, 1, _LENGTH, ReducePolicy()))
-        schedules.append(scan_array(total, _LENGTH, ScanKind.INCLUSIVE, ScanPolicy()))
+        schedules.append(scan_rows(total, 1, _LENGTH, ScanKind.INCLUSIVE, ScanPolicy()))
     found: dict[str, Launch] = {}
     for schedule in schedules:
         for launch in schedule.launches:

@@ -12,7 +12,7 @@ from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.finish import extremes, places
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from gpusort.algos.reduce import reduce_rows
-from gpusort.algos.scan import scan_array
+from gpusort.algos.scan import scan_rows
 from gpusort.algos.sorts import Placement, RadixRows
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
@@ -111,9 +111,9 @@ def test_what_ends_a_reduction_compiles(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if "M" not in dtype])
 def test_scans_compile(dtype: str) -> None:
     policy, number = ScanPolicy(group_size=64, items=2), number_for(dtype)
-    check(programs(scan_array(Sum(number), 5000, kind, policy) for kind in ScanKind))
+    check(programs(scan_rows(Sum(number), 1, 5000, kind, policy) for kind in ScanKind))
 
 
 def test_a_scan_to_a_struct_compiles() -> None:
     policy = ScanPolicy(group_size=64, items=2)
-    check(programs(scan_array(Count(), 5000, kind, policy) for kind in ScanKind))
+    check(programs(scan_rows(Count(), 1, 5000, kind, policy) for kind in ScanKind))

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any, cast
 
 import attrs
 import numpy as np
 import pytest
 
-from gpusort.algos.scan import scan_array
+from gpusort.algos.scan import scan_rows
 from gpusort.targets.base import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.elements import dtype_of
-from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import ScanKind
 from gpusort.types.monoids import Maximum, Monoid, Sum
 from gpusort.types.params import ScanPolicy
 from gpusort.types.scalars import U32, U64
 
-POLICIES = (ScanPolicy(16, 3, 20), ScanPolicy(64, 2, 6, subgroups=True), ScanPolicy(8, 1, 9, subgroups=True),
-    ScanPolicy(8, 3, sweeps=True), ScanPolicy(32, 2, subgroups=True, sweeps=True),
-)  # fmt: skip
+POLICIES = (
+    ScanPolicy(16, 3, 20),
+    ScanPolicy(64, 2, 6, subgroups=True),
+    ScanPolicy(8, 1, 9, subgroups=True),
+)
 # From one tile to shares of several, more of these than a workgroup has invocations, and a last one that is shorter.
 LENGTHS = [0, 1, 2, 15, 16, 47, 48, 49, 96, 127, 128, 129, 500, 20 * 48, 20 * 48 + 1, 2345]
-
-
-# The simulator steps through all workgroups by turns, but promises it to no one.
-PROGRESSES = defaultdict(frozenset[Capability], simulator=frozenset({Capability.FORWARD_PROGRESS}))
 
 
 @attrs.frozen
@@ -59,8 +55,6 @@ class Composition:
 @pytest.fixture(params=POLICIES, ids=str)
 def policy(request: pytest.FixtureRequest, target: str) -> ScanPolicy:
     chosen = cast(ScanPolicy, request.param)
-    if chosen.sweeps and Capability.FORWARD_PROGRESS not in target_of(target).info.capabilities | PROGRESSES[target]:
-        pytest.skip("has no forward progress")
     if chosen.subgroups and Capability.SUBGROUPS not in target_of(target).info.capabilities:
         pytest.skip("has no subgroups")
     return chosen
@@ -69,8 +63,11 @@ def policy(request: pytest.FixtureRequest, target: str) -> ScanPolicy:
 def scanned(
     name: str, monoid: Monoid[Any, Any], x: np.ndarray[Any, Any], kind: ScanKind, policy: ScanPolicy
 ) -> np.ndarray[Any, Any]:
-    results = np.zeros(len(x), dtype_of(monoid.state))
-    target_of(name).run(scan_array(monoid, len(x), kind, policy), {"data": x, "results": results})
+    """The scans of every row; an array of one dimension is one."""
+    results = np.zeros(x.shape, dtype_of(monoid.state))
+    rows, length = x.size // x.shape[-1] if x.size else 1, x.shape[-1]
+    schedule = scan_rows(monoid, rows, length, kind, policy)
+    target_of(name).run(schedule, {"data": x.reshape(-1), "results": results.reshape(-1)})
     return results
 
 
@@ -83,11 +80,43 @@ def test_sums(target: str, policy: ScanPolicy, kind: ScanKind) -> None:
         np.testing.assert_array_equal(scanned(target, Sum(number_for("u4")), x, kind, policy), expected)
 
 
+@pytest.mark.parametrize("shape", [(1, 700), (3, 1), (7, 49), (40, 130), (2, 1000)], ids=str)
+def test_rows(target: str, policy: ScanPolicy, shape: tuple[int, int]) -> None:
+    if target == "python":
+        shape = min(shape[0], 3), min(shape[1], 49)
+    x = np.random.default_rng(5).integers(0, 1 << 32, shape, np.uint32)
+    found = scanned(target, Sum(number_for("u4")), x, ScanKind.INCLUSIVE, policy)
+    np.testing.assert_array_equal(found, np.cumsum(x, axis=1, dtype=np.uint64))
+
+
+def test_an_index_counts_within_its_row(target: str, policy: ScanPolicy) -> None:
+    x = np.zeros((2, 40) if target == "python" else (5, 333), np.uint32)
+    found = scanned(target, IndexSum(), x, ScanKind.INCLUSIVE, policy)
+    np.testing.assert_array_equal(found, np.broadcast_to(np.cumsum(np.arange(x.shape[1])), x.shape))
+
+
 def test_running_maxima(target: str, policy: ScanPolicy) -> None:
     x = np.random.default_rng(3).integers(0, 1 << 32, 77, np.uint32)
     np.testing.assert_array_equal(
         scanned(target, Maximum(key_for("u4")), x, ScanKind.INCLUSIVE, policy), np.maximum.accumulate(x)
     )
+
+
+@attrs.frozen
+class IndexSum:
+    """Adds up where elements stand."""
+
+    element: type[U32] = U32
+    state: type[U32] = U32
+
+    def identity(self) -> U32:
+        return U32(0)
+
+    def lift(self, element: U32, index: U32) -> U32:
+        return index
+
+    def combine(self, a: U32, b: U32) -> U32:
+        return a + b
 
 
 @attrs.frozen
@@ -115,10 +144,6 @@ def test_the_order_of_elements_is_kept(
 ) -> None:
     length = 150 if target == "python" else LENGTHS[-1]
     x = np.random.default_rng(4).integers(0, 1 << 32, length, np.uint32)
-    if policy.sweeps and isinstance(monoid, Composition):
-        with pytest.raises(InvalidArgumentError, match="policy: a sweep takes states that are scalars, found Affine"):
-            scanned(target, monoid, x, kind, policy)
-        return
     found = scanned(target, monoid, x, kind, policy)
     if isinstance(monoid, PackedComposition):
         found = np.stack([found, found >> 32], axis=1).astype("u4").view([("offset", "u4"), ("factor", "u4")])[:, 0]

@@ -16,7 +16,7 @@ from gpusort.types.scalars import F32, U32
 from tests.reference import sample
 
 Array = npt.NDArray[Any]
-TILE = gpusort.ScanPolicy().group_size * gpusort.ScanPolicy().items
+TILE = gpusort.ScanPolicy().tile
 NUMBERS = ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", ">i4", ">f4")
 
 
@@ -78,6 +78,47 @@ def test_running_maxima_and_products(target: str, exclusive: bool) -> None:
     np.testing.assert_array_equal(products, np.concatenate([[1], wrapped[:-1]]) if exclusive else wrapped)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("dtype", ["f4", "i2", "m8[s]", "f2"])
+def test_along_an_axis(target: str, dtype: str, axis: int) -> None:
+    x = np.random.default_rng(1).integers(0, 9, (3, 5, 7)).astype(dtype)
+    if dtype.startswith("m"):
+        x[1, 2, 3] = x[2, 0, 0] = "NaT"
+    found = gpusort.cumsum(x, axis=axis, target=target)
+    assert found.dtype == np.cumsum(x, axis=axis).dtype
+    np.testing.assert_array_equal(found, np.cumsum(x, axis=axis))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_maxima_along_an_axis(target: str, axis: int) -> None:
+    x = sample("u4", 105).reshape(3, 5, 7)
+    maxima = gpusort.scan(x, Maximum(gpusort.key_for("u4")), axis=axis, target=target)
+    np.testing.assert_array_equal(maxima, np.maximum.accumulate(x, axis))
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)], ids=str)
+def test_arrays_of_nothing(target: str, shape: tuple[int, ...]) -> None:
+    x = np.zeros(shape, "i4")
+    for axis in (None, *range(len(shape))):
+        found = gpusort.cumsum(x, axis=axis, target=target)
+        assert (found.shape, found.dtype) == (np.cumsum(x, axis=axis).shape, np.cumsum(x, axis=axis).dtype)
+    empty = cast(Array, gpusort.scan(x, Sum(gpusort.number_for("i4")), axis=0, target=target))
+    assert empty.shape == shape
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i4"])
+@pytest.mark.parametrize("shape", [(1 << 20,), (3, 1 << 19), (1 << 12, 1 << 8), (1 << 8, 1 << 12)], ids=str)
+def test_long_work_on_the_host(dtype: str, shape: tuple[int, ...]) -> None:
+    """Long enough for threads."""
+    x = np.random.default_rng(2).integers(0, 2, shape).astype(dtype)
+    for axis in (-1, 0):
+        np.testing.assert_array_equal(gpusort.cumsum(x, axis=axis), np.cumsum(x, axis=axis))
+
+
+def test_an_axis_of_a_single_number() -> None:
+    assert gpusort.cumsum(np.array(5), axis=0).tolist() == [5]
+
+
 @attrs.frozen
 class Balance:
     """What is on an account, and the least that ever was."""
@@ -116,6 +157,14 @@ def test_a_monoid_of_several_fields(target: str, length: int) -> None:
     np.testing.assert_array_equal(found["least"], np.minimum(np.minimum.accumulate(sums), 0) if length else sums)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_several_fields_along_an_axis(target: str, axis: int) -> None:
+    x = np.random.default_rng(3).integers(-9, 10, (4, 6)).astype("f4")
+    found = cast(Array, gpusort.scan(x, Account(), axis=axis, target=target))
+    assert found.shape == x.shape
+    np.testing.assert_array_equal(found["now"], np.cumsum(x, axis=axis))
+
+
 def test_the_source_stays_as_it_was(target: str) -> None:
     x = sample("i4", 30)
     before = x.copy()
@@ -126,8 +175,12 @@ def test_the_source_stays_as_it_was(target: str) -> None:
 
 def test_mistakes_are_named() -> None:
     adding = Sum(gpusort.number_for("f4"))
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: expected one dimension, found shape \(2, 3\)"):
-        gpusort.scan(np.zeros((2, 3), "f4"), adding)
+    with pytest.raises(np.exceptions.AxisError, match="axis 2 is out of bounds"):
+        gpusort.scan(np.zeros((2, 3), "f4"), adding, axis=2)
+    with pytest.raises(np.exceptions.AxisError):
+        gpusort.cumsum(np.zeros((2, 3), "f4"), axis=-3)
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^axis: expected an int"):
+        gpusort.cumsum(np.zeros(3, "f4"), axis=cast(int, "x"))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: expected dtype float32, as Sum takes, found int32"):
         gpusort.scan(np.zeros(3, "i4"), adding)
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: cannot add or multiply elements of dtype datetime64"):

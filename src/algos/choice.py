@@ -67,12 +67,24 @@ def fitting_reduction(state: object, length: int, info: TargetInfo) -> ReducePol
 
 
 def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
-    """The scan of so many elements to states of a type on a target: a tile and what its invocations share must fit."""
+    """The scan of rows of a length to states of a type on a target.
+
+    A tile and what its invocations share must fit. Few sizes only, as for reductions.
+    """
     wished = next((line.policy for line in SCANS if line.suits(info, length)), ScanPolicy())
-    group_size = min(wished.group_size, _power_of_two(info.limits.group_size))
     held = info.limits.workgroup_bytes // dtype_of(state).itemsize
-    while group_size > 1 and held < 2 * group_size:
-        group_size //= 2
-    most = held // group_size - 1
-    odd = most if most % 2 == 1 else most - 1
-    return attrs.evolve(wished, group_size=group_size, items=max(1, min(wished.items, odd)))
+    needed = _power_above(-(-length // wished.items))
+    least = min(wished.group_size, _LEAST_TO_SCAN)
+    group_size = max(least, min(wished.group_size, needed))
+    group_size = min(group_size, _power_of_two(info.limits.group_size), _power_of_two(held // 2))
+    most = min(wished.items, held // group_size - 1)
+    items = min(_power_above(most + 2) // 2 - 1, _power_above(-(-length // group_size) + 1) - 1)
+    return attrs.evolve(wished, group_size=group_size, items=max(1, items))
+
+
+_LEAST_TO_SCAN = 32  # invocations: a smaller workgroup would leave lanes of a subgroup idle
+
+
+def _power_above(least: int) -> int:
+    """The least power of two that is not below."""
+    return 1 << max(0, least - 1).bit_length()

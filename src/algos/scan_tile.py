@@ -31,21 +31,24 @@ class Scanned(Generic[S]):
 
 
 def load_tile(
-    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], first: U32, count: U32, tile: Workgroup[S],
-    mine: Registers[S], policy: ScanPolicy,
+    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], first: U32, place: U32, count: U32,
+    tile: Workgroup[S], mine: Registers[S], policy: ScanPolicy,
 ) -> S:  # fmt: skip
-    """Fetches up to `count` elements from `first` on: `mine` is then my part of the tile. Gives it combined."""
+    """Fetches up to `count` elements from `first` on: `mine` is then my part of the tile. Gives it combined.
+
+    `place` says where in its row the first one stands.
+    """
     if count >= policy.tile:
         found: Registers[E] = Registers(monoid.element, policy.items)
         for i in dynamic_range(U32(0), U32(policy.items)):
             found[i] = data[first + i * cx.group_size + cx.local_id]
         for i in dynamic_range(U32(0), U32(policy.items)):
-            place = i * cx.group_size + cx.local_id
-            tile[place] = monoid.lift(found[i], first + place)
+            index = i * cx.group_size + cx.local_id
+            tile[index] = monoid.lift(found[i], place + index)
     else:
         for i in dynamic_range(U32(0), U32(policy.items)):
-            place = i * cx.group_size + cx.local_id
-            tile[place] = monoid.lift(data[first + place], first + place) if place < count else monoid.identity()
+            index = i * cx.group_size + cx.local_id
+            tile[index] = monoid.lift(data[first + index], place + index) if index < count else monoid.identity()
     cx.barrier()
     total = monoid.identity()
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -69,9 +72,9 @@ def store_tile(
         before = following
     cx.barrier()
     for i in dynamic_range(U32(0), U32(policy.items)):
-        place = i * cx.group_size + cx.local_id
-        if place < count:
-            results[first + place] = tile[place]
+        index = i * cx.group_size + cx.local_id
+        if index < count:
+            results[first + index] = tile[index]
 
 
 def scan_subgroup(cx: Invocation, monoid: Monoid[E, S], mine: S) -> S:

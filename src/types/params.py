@@ -101,20 +101,11 @@ class ReducePolicy:
 
 @attrs.frozen
 class ScanParams:
-    """One launch of a scan."""
+    """One launch of a scan, over every row of a batch."""
 
-    num_elements: U32
+    num_elements: U32  # in one row
+    groups_per_row: U32
     share: U32  # elements of one workgroup, which are whole tiles
-
-
-@attrs.frozen
-class SweptScanParams:
-    """A scan in one sweep, and how the words are laid out in which its workgroups tell each other their states."""
-
-    num_elements: U32
-    cells: U32  # one for each tile, one for each block of tiles; a state's pieces lie so far apart
-    first_block: U32
-    ticket: U32
 
 
 @attrs.frozen
@@ -125,7 +116,6 @@ class ScanPolicy:
     items: int = 15  # elements an invocation holds; an odd number, so that its lanes meet different memory banks
     groups: int = 1024  # workgroups, at most
     subgroups: bool = False  # whether lanes combine by shuffles before workgroup memory is used
-    sweeps: bool = False  # one launch, whose workgroups wait for each other; for states that are scalars
 
     @property
     def tile(self) -> int:
