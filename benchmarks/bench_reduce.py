@@ -1,4 +1,4 @@
-"""Reducing, warm: what is reduced, target, dtype and size as axes, and NumPy in the same process."""
+"""Reducing and scanning, warm: what is made, target, dtype and size as axes, and NumPy in the same process."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ SIZES = [1 << 10, 1 << 16, 1 << 20]
 REDUCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "sum": (gpusort.sum, np.sum),
     "argmin": (gpusort.argmin, np.argmin),
+    "cumsum": (gpusort.cumsum, np.cumsum),
 }
 
 
@@ -38,5 +39,5 @@ def test_reduce(benchmark: BenchmarkFixture, reduction: str, target: str, dtype:
     def reduce() -> Any:
         return ours(x, target=target)
 
-    assert reduce() == numpys(x)
+    np.testing.assert_array_equal(reduce(), numpys(x))
     benchmark(reduce)

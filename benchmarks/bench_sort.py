@@ -11,7 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 import gpusort
 from benchmarks.arrays import DISTRIBUTIONS
-from benchmarks.compare_card import is_here
+from benchmarks.card import is_here
 from benchmarks.peers import ON_CARD, ON_HOST, Sorter
 
 SIZES = [1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 28]

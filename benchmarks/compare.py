@@ -16,7 +16,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks import compare_card, compare_cpu
+from benchmarks import card, compare_card, compare_cpu
 from benchmarks.timing import Result, machine, verdict
 
 
@@ -33,7 +33,7 @@ def main() -> int:
     found: list[Result] = []
     failed = 0
     chosen = list(compare_cpu.comparisons(arguments.largest))
-    if compare_card.is_here():
+    if card.is_here():
         chosen += compare_card.comparisons(arguments.largest)
     for _ in range(arguments.runs):
         for name, compare in chosen:

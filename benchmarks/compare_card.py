@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 import gpusort
+from benchmarks.card import call_clock, cub_cumsum, cub_sort, event_clock, torch_cumsum, uniform
 from benchmarks.timing import Result, Work, against
 from gpusort.algos.choice import fitting_pairs, fitting_reduction, fitting_sort
 from gpusort.algos.radix_sorts import radix_argsort
@@ -27,59 +27,7 @@ from gpusort.types.keys import RankKey
 from gpusort.types.monoids import ArgMin, Minimum, Sum
 
 Comparison = tuple[str, Callable[[], Result]]
-Array = Any  # of a library that need not be here
 _PEER_READS = "a copy's bytes"
-
-
-def is_here() -> bool:
-    try:
-        gpusort.target("cuda")
-    except gpusort.TargetUnavailableError:
-        return False
-    return True
-
-
-def event_clock(work: Work, calls: int) -> float:
-    """By the card's clock."""
-    cupy: Any = import_module("cupy")
-    start, end = cupy.cuda.Event(), cupy.cuda.Event()
-    start.record()
-    for _ in range(calls):
-        work()
-    end.record()
-    end.synchronize()
-    return float(cupy.cuda.get_elapsed_time(start, end)) / 1e3 / calls
-
-
-def call_clock(work: Work, calls: int) -> float:
-    """By the host's clock, with the host's part of every call counted in, until the card is done."""
-    cupy: Any = import_module("cupy")
-    cupy.cuda.Device().synchronize()
-    start = time.perf_counter()
-    for _ in range(calls):
-        work()
-    cupy.cuda.Device().synchronize()
-    return (time.perf_counter() - start) / calls
-
-
-def uniform(dtype: str, count: int) -> Array:
-    cupy: Any = import_module("cupy")
-    if dtype == "f4":
-        return cupy.random.random(count, dtype=cupy.float32)
-    words = cupy.random.randint(0, 2**32, count, dtype=cupy.uint32)
-    if dtype == "u8":
-        return (words.astype("u8") << 32) | cupy.random.randint(0, 2**32, count, dtype=cupy.uint32)
-    return words.astype(dtype)
-
-
-def cub_sort(keys: Array, sorted_keys: Array, values: Array = None, moved: Array = None) -> Work:
-    """CUB's radix sort through cuda.compute, its scratch allocated once."""
-    cupy: Any = import_module("cupy")
-    compute: Any = import_module("cuda.compute")
-    arrays = {"d_in_keys": keys, "d_out_keys": sorted_keys, "d_in_values": values, "d_out_values": moved}
-    sorter = compute.make_radix_sort(**arrays, order=compute.SortOrder.ASCENDING)
-    scratch = cupy.empty(sorter(temp_storage=None, num_items=keys.size, **arrays), cupy.uint8)
-    return lambda: sorter(temp_storage=scratch, num_items=keys.size, **arrays)
 
 
 def _keys(dtype: str, count: int, bar: float | None, with_host: bool) -> Result:
@@ -144,6 +92,28 @@ def _reduce(function: str, count: int) -> Result:
         f"cuda {function} f4 {count}", _PEER_READS, lambda: plan.run(given), lambda: cupy.copyto(copy, half), 0.9,
         clock=event_clock,
     )  # fmt: skip
+
+
+def _cumsum(dtype: str, count: int, peer_name: str, with_host: bool = False) -> Result:
+    """Integers grow to 64 bits, as with cupy; CUB and torch are asked for what they give in the elements' own dtype."""
+    cupy: Any = import_module("cupy")
+    x = uniform(dtype, count)
+    peers: dict[str, Callable[[], Work]] = {
+        "CUB": lambda: cub_cumsum(x), "torch.cumsum": lambda: torch_cumsum(x, 0),
+        "cupy.cumsum": lambda: lambda: cupy.cumsum(x),
+    }  # fmt: skip
+    found, expected = cast(Any, gpusort.cumsum(x)), cupy.cumsum(x)
+    assert bool(cupy.allclose(found, expected, rtol=1e-3) if x.dtype.kind == "f" else (found == expected).all())
+    del found, expected
+    clock, calls = (call_clock, 200) if with_host else (event_clock, 1)
+    name = f"cuda cumsum {dtype} {count}{', host included' if with_host else ''}"
+    return against(name, peer_name, lambda: gpusort.cumsum(x), peers[peer_name](), None, clock=clock, calls=calls)
+
+
+def _cumsum_of_rows(rows: int, length: int) -> Result:
+    x = uniform("f4", rows * length).reshape(rows, length)
+    name, peer = f"cuda cumsum f4 {rows}x{length}", torch_cumsum(x, 1)
+    return against(name, "torch.cumsum", lambda: gpusort.cumsum(x, axis=1), peer, None, clock=event_clock)
 
 
 def _argsort(count: int) -> Result:
@@ -258,6 +228,10 @@ def comparisons(largest: int) -> Iterator[Comparison]:
     yield "cuda rows", partial(_rows, min(largest // 1024, 65536), 1024, 4.0)
     for function in ("sum", "min", "argmin"):
         yield f"cuda {function}", partial(_reduce, function, min(largest, 1 << 28))
+    for dtype, peer in (("f4", "CUB"), ("f4", "torch.cumsum"), ("u4", "cupy.cumsum")):
+        yield f"cuda cumsum {dtype}, {peer}", partial(_cumsum, dtype, min(largest, 1 << 28), peer)
+    yield "cuda cumsum f4 short, CUB", partial(_cumsum, "f4", min(largest, 1 << 20), "CUB", True)
+    yield "cuda cumsum of rows", partial(_cumsum_of_rows, min(largest // 1024, 65536), 1024)
     yield "cuda argsort", partial(_argsort, min(largest, 1 << 28))
     yield "cuda sort of the host's", partial(_from_host, min(largest, 1 << 26))
     yield "wgsl sort u4", partial(_wgsl, min(largest, 1 << 24), 0.5)

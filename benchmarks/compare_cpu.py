@@ -57,6 +57,15 @@ def _matrix(dtype: str, side: int, axis: int) -> Result:
     )  # fmt: skip
 
 
+def _cumsum(dtype: str, count: int) -> Result:
+    x = uniform(dtype, count)
+    np.testing.assert_allclose(gpusort.cumsum(x), np.cumsum(x, dtype="f8" if x.dtype.kind == "f" else None), rtol=1e-4)
+    return against(
+        f"cpu cumsum {dtype} {count}", "np.cumsum", lambda: gpusort.cumsum(x), lambda: np.cumsum(x), None,
+        seconds=_while(x),
+    )  # fmt: skip
+
+
 def _reduce(function: str, dtype: str, count: int, bar: float) -> Result:
     x = uniform(dtype, count)
     ours, numpys = getattr(gpusort, function), getattr(np, function)
@@ -129,6 +138,10 @@ def comparisons(largest: int) -> Iterator[Comparison]:
             for count in (1 << 20, 1 << 24):
                 if count <= largest:
                     yield f"cpu {function} {dtype} {count}", partial(_reduce, function, dtype, count, 1.8)
+    for dtype in ("f4", "f8", "i4"):
+        for count in (1 << 20, 1 << 24):
+            if count <= largest:
+                yield f"cpu cumsum {dtype} {count}", partial(_cumsum, dtype, count)
     for count in (10, 100, 1000):
         for dtype in ("u4", "f4"):
             yield f"cpu small {dtype} {count}", partial(_small, dtype, count)

@@ -77,7 +77,7 @@ def _resident(x: Array) -> Work:
 
 
 def _cub(x: Array) -> Work:
-    from benchmarks.compare_card import cub_sort
+    from benchmarks.card import cub_sort
 
     source = _on_card(x)
     return cub_sort(source, import_module("cupy").empty_like(source))

@@ -20,7 +20,7 @@ import numpy as np
 
 import gpusort
 from benchmarks.arrays import DISTRIBUTIONS, Array
-from benchmarks.compare_card import event_clock, is_here
+from benchmarks.card import event_clock, is_here
 from benchmarks.peers import ON_CARD, ON_HOST
 from benchmarks.timing import host_clock, machine, shown
 from gpusort.algos.choice import fitting_sort

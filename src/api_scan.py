@@ -91,8 +91,8 @@ def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "aut
 # -- on the host ------------------------------------------------------------------------------------------
 
 _SHORT = 1 << 17  # elements: below that, NumPy's sums of floats take less time than threads
-_SHORT_WIDENED = 1 << 20  # the same for integers that grow to 64 bits; those that have them are NumPy's at any length
-_SHORT_ROW = 1 << 8  # the same for one row of several
+_SHORT_WIDENED = 1 << 22  # the same for integers that grow to 64 bits; those that have them are NumPy's at any length
+_SHORT_ROW = 1 << 9  # the same for one row of several
 
 
 def _is_for_threads(array: HostOperand, axis: int, wanted: np.dtype[np.generic]) -> bool:

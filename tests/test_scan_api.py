@@ -107,7 +107,7 @@ def test_arrays_of_nothing(target: str, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i4"])
-@pytest.mark.parametrize("shape", [(1 << 20,), (3, 1 << 19), (1 << 12, 1 << 8), (1 << 8, 1 << 12)], ids=str)
+@pytest.mark.parametrize("shape", [(1 << 22,), (3, 1 << 21), (1 << 12, 1 << 8), (1 << 10, 1 << 12)], ids=str)
 def test_long_work_on_the_host(dtype: str, shape: tuple[int, ...]) -> None:
     """Long enough for threads."""
     x = np.random.default_rng(2).integers(0, 2, shape).astype(dtype)
