@@ -11,6 +11,7 @@ import pytest
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.scan import scan_rows
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
 from gpusort.kernel.listing import listing
@@ -19,9 +20,9 @@ from gpusort.targets.cpu.text import module_text
 from gpusort.targets.cuda.text import kernel_text
 from gpusort.targets.wgsl.kernel import written
 from gpusort.types.dtypes import key_for, number_for
-from gpusort.types.indices import SortOrder
+from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.monoids import ArgMin, Sum
-from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -57,6 +58,10 @@ PROGRAMS: dict[str, tuple[Callable[[], Schedule], str]] = {
     "bitonic_tile_u64": (lambda: bitonic("u8"), "bitonic_tile"),
     "reduce_sum_f32": (lambda: reduce_rows(Sum(number_for("f4")), 1, 99, ReducePolicy(64, 2, 1, True)), "reduce_row"),
     "reduce_argmin_f32": (lambda: reduce_rows(ArgMin(key_for("f4")), 1, 99, ReducePolicy(64, 2, 1)), "reduce_row"),
+    "scan_sum_f32": (
+        lambda: scan_rows(Sum(number_for("f4")), 1, 999, ScanKind.INCLUSIVE, ScanPolicy(64, 3, subgroups=True)),
+        "scan_shares",
+    ),
     "radix_scatter_u32": (
         lambda: radix_sort(key_for("u4"), 99, SortOrder.ASCENDING, RadixPolicy(4, 64, 2), 8),
         "radix_scatter",

@@ -110,7 +110,7 @@ def test_what_ends_a_reduction_compiles(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if "M" not in dtype])
 def test_scans_compile(dtype: str) -> None:
-    policy, number = ScanPolicy(group_size=64, items=2), number_for(dtype)
+    policy, number = ScanPolicy(64, 3, subgroups=True), number_for(dtype)
     check(programs(scan_rows(Sum(number), 1, 5000, kind, policy) for kind in ScanKind))
 
 
