@@ -30,7 +30,6 @@ from .radix_tile import (
     place_strands,
     place_values,
     store_keys,
-    store_tile,
     store_values,
     take_place,
     total_of_digit,
@@ -131,12 +130,11 @@ def radix_scatter(
         for row in dynamic_range(U32(0), U32(policy.items)):
             tile[places[row]] = words[row]
         cx.barrier()
+        targets: Registers[U32] = Registers(U32, policy.items)
+        store_keys(
+            cx, tile, target, results, orders[1], mode.keeps_keys, cx.group_id, bases, targets, params, place, policy
+        )
         if mode.takes_values:
-            targets: Registers[U32] = Registers(U32, policy.items)
-            store_keys(
-                cx, tile, target, results, orders[1], mode.keeps_keys, cx.group_id, bases, targets, params, place,
-                policy,
-            )  # fmt: skip
             cx.barrier()  # and now the values may take the tile's
             if mode.counts_places:
                 place_numbers(mode.value, cx.group_id, strand, places, beside, policy)
@@ -144,8 +142,6 @@ def radix_scatter(
                 place_values(values, cx.group_id, strand, places, beside, params, policy)
             cx.barrier()
             store_values(cx, beside, moved, targets, cx.group_id, params, policy)
-        else:
-            store_tile(cx, tile, target, results, orders[1], cx.group_id, bases, params, place, policy)
 
 
 def copy_tile(

@@ -42,6 +42,7 @@ def radix_rows(
             words[i] = to_ordered(key, results[row + element] if in_place else data[row + element], order)
         else:
             words[i] = key.greatest
+    places: Registers[U32] = Registers(U32, policy.items)
     for number in dynamic_range(U32(0), U32(passes)):
         place = DigitPlace(number, policy.digit_bits)
         clear_counters(cx, counters, policy)
@@ -51,7 +52,7 @@ def radix_rows(
         total = total_of_digit(cx, counters, counts, policy)
         place_strands(cx, counters, counts, shared, total, policy)
         cx.barrier()
-        sort_tile(cx, words, strand, tile, counters, place, policy)
+        sort_tile(cx, words, strand, tile, counters, places, place, policy)
         cx.barrier()
         if number + 1 < passes:
             for i in dynamic_range(U32(0), U32(policy.items)):

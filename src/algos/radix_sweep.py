@@ -13,7 +13,6 @@ from typing import TypeVar
 from ..kernel.kernel import kernel
 from ..types.digits import DigitPlace
 from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, UnsignedKey
 from ..types.memory import Registers, Storage, Workgroup
@@ -26,10 +25,9 @@ from .radix_tile import (
     count_strands,
     place_strands,
     sort_tile,
-    take_place,
     total_of_digit,
 )
-from .sweep_moves import load_keys, put_values, write_keys, write_tile, write_values
+from .sweep_moves import load_keys, put_values, write_keys, write_values
 from .sweep_state import PassPlan
 
 A = TypeVar("A", U8, U16, U32, U64)
@@ -65,24 +63,18 @@ def sweep(
         publish_own(cx, state, index, total, plan.oddness(), policy)
         first = place_strands(cx, counters, counts, shared, total, policy)
         cx.barrier()
+        places: Registers[U32] = Registers(U32, policy.items)
+        targets: Registers[U32] = Registers(U32, policy.items)
+        sort_tile(cx, mine, strand, tile, counters, places, place, policy)
+        lead_from_tile(cx, state, bases, index, total, first, first_start, plan.oddness(), policy)
+        write_keys(
+            cx, plan, key, plain, tile, results, words, bases, targets, index, params, place, order, mode, policy
+        )
         if mode.takes_values:
-            places: Registers[U32] = Registers(U32, policy.items)
-            targets: Registers[U32] = Registers(U32, policy.items)
-            for row in dynamic_range(U32(0), U32(policy.items)):
-                places[row] = take_place(cx, place.digit_of(mine[row]), strand, counters, policy)
-                tile[places[row]] = mine[row]
-            lead_from_tile(cx, state, bases, index, total, first, first_start, plan.oddness(), policy)
-            write_keys(
-                cx, plan, key, plain, tile, results, words, bases, targets, index, params, place, order, mode, policy
-            )
             cx.barrier()  # from here on the tile is not used: the values may take its place
             put_values(plan, values, moved, spare, index, strand, places, beside, params, mode, policy)
             cx.barrier()
             write_values(cx, plan, beside, moved, spare, targets, index, params, policy)
-        else:
-            sort_tile(cx, mine, strand, tile, counters, place, policy)
-            lead_from_tile(cx, state, bases, index, total, first, first_start, plan.oddness(), policy)
-            write_tile(cx, plan, key, plain, tile, results, words, bases, index, params, place, order, policy)
 
 
 def take_tile(

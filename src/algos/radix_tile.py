@@ -168,13 +168,12 @@ def take_place(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup
 
 def sort_tile(
     cx: Invocation, words: Registers[W], strand: Strand, tile: Workgroup[W], counters: Workgroup[U32],
-    place: DigitPlace,
-    policy: RadixPolicy,
+    places: Registers[U32], place: DigitPlace, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Puts every word into its place of the sorted tile. The caller waits before it is read."""
+    """Puts every word into its place of the sorted tile, for a value to follow. The caller waits before it is read."""
     for row in dynamic_range(U32(0), U32(policy.items)):
-        taken = take_place(cx, place.digit_of(words[row]), strand, counters, policy)
-        tile[taken] = words[row]
+        places[row] = take_place(cx, place.digit_of(words[row]), strand, counters, policy)
+        tile[places[row]] = words[row]
 
 
 def place_values(
@@ -202,25 +201,15 @@ def place_numbers(
         beside[places[row]] = value(first + row * strand.width)
 
 
-def store_tile(
-    cx: Invocation, tile: Workgroup[W], target: SortableKey[A, W], results: Storage[A], order: SortOrder, index: U32,
-    bases: Workgroup[U32], params: RadixParams, place: DigitPlace, policy: RadixPolicy,
-) -> None:  # fmt: skip
-    """Writes the sorted tile: `bases` leads, for each digit, from places in the tile to places in the result."""
-    remaining = params.num_elements - index * policy.tile
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        position = i * cx.group_size + cx.local_id
-        if position < remaining:
-            word = tile[position]
-            results[bases[place.digit_of(word).value] + position] = from_ordered(target, word, order)
-
-
 def store_keys(
     cx: Invocation, tile: Workgroup[W], target: SortableKey[A, W], results: Storage[A], order: SortOrder,
     keeps_keys: bool, index: U32, bases: Workgroup[U32], targets: Registers[U32], params: RadixParams,
     place: DigitPlace, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """The same, and keeps in `targets` where every key goes, written or not."""
+    """Writes the sorted tile: `bases` leads, for each digit, from places in the tile to places in the result.
+
+    Keeps in `targets` where every key goes, written or not.
+    """
     remaining = params.num_elements - index * policy.tile
     for i in dynamic_range(U32(0), U32(policy.items)):
         position = i * cx.group_size + cx.local_id

@@ -14,7 +14,7 @@ from ..types.keys import SortableKey, UnsignedKey
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64
-from .radix_tile import RadixMode, Strand, load_tile, place_numbers, place_values, store_keys, store_tile, store_values
+from .radix_tile import RadixMode, Strand, load_tile, place_numbers, place_values, store_keys, store_values
 from .sweep_state import PassPlan
 
 A = TypeVar("A", U8, U16, U32, U64)
@@ -55,26 +55,12 @@ def put_values(
         place_values(spare, tile, strand, places, beside, params, policy)
 
 
-def write_tile(
-    cx: Invocation, plan: PassPlan, key: SortableKey[A, W], plain: UnsignedKey[A, W], tile: Workgroup[W],
-    results: Storage[A], words: Storage[A], bases: Workgroup[U32], index: U32, params: RadixParams,
-    place: DigitPlace, order: SortOrder, policy: RadixPolicy,
-) -> None:  # fmt: skip
-    """Writes the sorted tile: elements at the end, words before."""
-    if plan.is_last():
-        store_tile(cx, tile, key, results, order, index, bases, params, place, policy)
-    elif plan.goes_into_words():
-        store_tile(cx, tile, plain, words, SortOrder.ASCENDING, index, bases, params, place, policy)
-    else:
-        store_tile(cx, tile, plain, results, SortOrder.ASCENDING, index, bases, params, place, policy)
-
-
 def write_keys(
     cx: Invocation, plan: PassPlan, key: SortableKey[A, W], plain: UnsignedKey[A, W], tile: Workgroup[W],
     results: Storage[A], words: Storage[A], bases: Workgroup[U32], targets: Registers[U32], index: U32,
     params: RadixParams, place: DigitPlace, order: SortOrder, mode: RadixMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """The same for keys with values: keeps in mind where each key went, for its value to follow."""
+    """Writes the sorted tile: elements at the end, words before. Keeps in mind where each went, for its value."""
     ascending = SortOrder.ASCENDING
     if plan.is_last():
         store_keys(cx, tile, key, results, order, mode.keeps_keys, index, bases, targets, params, place, policy)
