@@ -69,6 +69,8 @@ def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "aut
     `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within
     blocks, and the same way every time; float16 in 32 bits.
     """
+    if type(x) is np.ndarray and target in ("auto", "cpu") and _is_left_to_numpy(cast(HostArray, x), axis):
+        return np.cumsum(x, axis=axis)
     if target in ("auto", "cuda") and is_plain_on_card(x):
         found = cumsum_on_card(cast("cupy.ndarray", x), axis)
         if found is not None:
@@ -93,6 +95,11 @@ def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "aut
 _SHORT = 1 << 17  # elements: below that, NumPy's sums of floats take less time than threads
 _SHORT_WIDENED = 1 << 22  # the same for integers that grow to 64 bits; those that have them are NumPy's at any length
 _SHORT_ROW = 1 << 9  # the same for one row of several
+
+
+def _is_left_to_numpy(x: HostArray, axis: object) -> bool:
+    """Whether an array is so short, and all else so plain, that to look closer takes longer than to add up."""
+    return x.size < _SHORT and x.dtype.char in "bBhHiIlLqQfd" and (axis is None or type(axis) is int)
 
 
 def _is_for_threads(array: HostOperand, axis: int, wanted: np.dtype[np.generic]) -> bool:
