@@ -13,7 +13,7 @@ from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of
 
-_FEW = 24
+_FEW, _HARDLY_ANY = 24, 3
 
 
 class Trend(Enum):
@@ -88,6 +88,11 @@ def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
     holds = ascends if trend is Trend.ASCENDS else descends
     pieces = slices(source.size, 4 * pool.threads)
     return pool.all(lambda number: holds(source[pieces[number].start : pieces[number].stop + 1]), len(pieces))
+
+
+def seems_constant(source: Elements) -> bool:
+    """Whether hardly any differ among a few elements of a row: seen at once, before anything is sampled."""
+    return different_of(source, _FEW) <= _HARDLY_ANY
 
 
 def different_of(source: Elements, count: int) -> int:

@@ -19,6 +19,8 @@ from .ranks import Elements, bits_of, words_of
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+_FEW = 32
+
 
 def minus_zero(words: Elements) -> np.uint32 | np.uint64:
     return np.uint64(1 << 63) if words.itemsize == 8 else np.uint32(1 << 31)
@@ -56,7 +58,10 @@ def write_zeros(zeros: Elements, minus_zeros: int) -> None:
 
 def restore_nans(source: Elements, results: Elements) -> None:
     """In each sorted row the NaNs of the source's, in the order of their words."""
-    words, is_nan = bits_of(source), source != source
+    words = bits_of(source)
+    if len(results) == 1 and _are_restored(words[0], results[0]):
+        return
+    is_nan = source != source
     first = words.flat[is_nan.argmax()]
     are_alike = np.count_nonzero(words == first) == np.count_nonzero(is_nan)
     found = first if are_alike else _nans_by_row(words, is_nan, key_for(source.dtype))
@@ -64,6 +69,17 @@ def restore_nans(source: Elements, results: Elements) -> None:
         bits_of(results)[0, results.size - np.count_nonzero(is_nan) :] = found
     else:
         bits_of(results)[results != results] = found
+
+
+def _are_restored(words: Elements, sorted_: Elements) -> bool:
+    """Whether all NaNs of a row are like one that is soon found; then they are in its result now."""
+    nans = bits_of(sorted_[sorted_.searchsorted(np.nan) :])
+    few = words[:: max(1, words.size // _FEW)].copy()
+    seen = few[few.view(sorted_.dtype) != few.view(sorted_.dtype)]
+    if not seen.size or np.count_nonzero(words == seen[0]) != nans.size:
+        return False
+    nans[...] = seen[0]
+    return True
 
 
 def _nans_by_row(words: Elements, is_nan: Mask, key: ArrayKey) -> Elements:

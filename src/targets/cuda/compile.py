@@ -78,13 +78,18 @@ def assemble_for_company(ptx: str, capability: ComputeCapability, program: ir.Pr
     can be had so few without a spill. The assembler takes what it likes: 59 where 56 let three in instead of two.
     """
     code, said = assemble(ptx, capability)
-    used, nbytes = re.search(r"Used (\d+) registers", said), text_of(program).workgroup_bytes
+    used, nbytes = re.search(r"[Uu]sed (\d+) registers", said), text_of(program).workgroup_bytes
     for wanted in () if used is None else company(int(used.group(1)), program.group_size, nbytes):
         bound = re.sub(r"^(\.maxntid .*)$", rf"\1\n.minnctapersm {wanted}", ptx, count=1, flags=re.MULTILINE)
         tighter, said = assemble(bound, capability)
-        if " 0 bytes spill stores" in said:
+        if not spills(said):
             return tighter
     return code
+
+
+def spills(said: str) -> bool:
+    """Whether registers were too few. Versions of the assembler say it in different words."""
+    return any(int(count) for count in re.findall(r"(\d+) (?:bytes spill stores|bytes lmem|stack)", said))
 
 
 def company(used: int, group_size: int, nbytes: int) -> range:
