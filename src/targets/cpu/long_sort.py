@@ -33,7 +33,7 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
         return
     numbers = source.view(np.int64) if source.dtype.kind in "Mm" else source
     sample = Sample.of(numbers, policy)
-    if sample.different <= policy.some and not sample.is_mostly_nan:
+    if sample.different <= policy.some:
         if source.nbytes >= policy.few_bytes_from and sort_few(key, source, results, order, policy, pool):
             return
         are_equal = sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from

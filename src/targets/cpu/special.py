@@ -29,10 +29,11 @@ def minus_zero(words: Elements) -> np.uint32 | np.uint64:
 def restore_zeros(source: Elements, results: Elements, order: SortOrder) -> None:
     """Before rows that were sorted are negated, if they descend: in each as many -0.0 as there should be, then 0.0."""
     words = bits_of(source)
+    signed = words.view(f"i{words.itemsize}")
+    if signed.min() != np.iinfo(signed.dtype).min:  # which -0.0 is, as an integer
+        return
     is_minus: Mask = words == minus_zero(words)
     minus = int(np.count_nonzero(is_minus))
-    if not minus:
-        return
     if len(results) == 1:
         zeros = zeros_among(results[0])
         write_zeros(zeros, minus if order is SortOrder.ASCENDING else zeros.size - minus)
@@ -73,7 +74,7 @@ def restore_nans(source: Elements, results: Elements) -> None:
 
 def _are_restored(words: Elements, sorted_: Elements) -> bool:
     """Whether all NaNs of a row are like one that is soon found; then they are in its result now."""
-    nans = bits_of(sorted_[sorted_.searchsorted(np.nan) :])
+    nans = bits_of(sorted_[sorted_.searchsorted(sorted_.dtype.type(np.nan)) :])
     few = words[:: max(1, words.size // _FEW)].copy()
     seen = few[few.view(sorted_.dtype) != few.view(sorted_.dtype)]
     if not seen.size or np.count_nonzero(words == seen[0]) != nans.size:
