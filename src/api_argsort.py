@@ -94,7 +94,11 @@ def _argsort_rows(
         found = cast("np.ndarray[Any, np.dtype[np.intp]]", places.rows(0, rows, length, np.dtype(np.intp)))
         if by_bits and flat.dtype.kind == "f":
             flat, order = ordered_words(key, bits_of(flat), order), SortOrder.ASCENDING
-        target.argsort_rows(flat.reshape(shape), found.reshape(shape), order)
+        merged = target.argsort_runs(flat, order) if rows == 1 else None
+        if merged is not None:
+            found[...] = merged
+        else:
+            target.argsort_rows(flat.reshape(shape), found.reshape(shape), order)
         return
     sweeping = fitting_pairs(target.info, key, rows, length, 4)
     itemsize = data.dtype.itemsize

@@ -85,7 +85,12 @@ def check_argsort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> Non
     places = np.full(x.shape, -1, np.intp)
     target.argsort_rows(x, places, order)
     assert x.tobytes() == before
-    np.testing.assert_array_equal(places, stable_places(x, order))
+    expected = stable_places(x, order)
+    np.testing.assert_array_equal(places, expected)
+    merged = target.argsort_runs(x[0], order) if len(x) == 1 and x.size else None
+    assert x.tobytes() == before
+    if merged is not None:
+        np.testing.assert_array_equal(merged, expected[0])
 
 
 @pytest.mark.parametrize("order", SortOrder)
@@ -110,6 +115,41 @@ def test_rows_of_every_length(dtype: str, order: SortOrder) -> None:
     for shape in (*((1, length) for length in LENGTHS), *SHAPES):
         check_sort(sample(dtype, shape, seed=shape[1]), order)
         check_argsort(sample(dtype, shape, seed=shape[1]), order)
+
+
+def runs(dtype: str, length: int) -> dict[str, Array]:
+    """Rows that are in order, or nearly so, with and without ties."""
+    plain = np.sort(sample(dtype, length))
+    plain = plain[plain == plain]  # without NaN and NaT
+    numbers = np.resize(plain, length) if plain.size else np.zeros(length, dtype)
+    numbers.sort()
+    late, early = numbers.copy(), numbers[::-1].copy()
+    if numbers.dtype.kind in "fMm":
+        late[-1] = early[0] = "NaT" if numbers.dtype.kind in "Mm" else "nan"
+    swapped = numbers.copy()
+    swapped[[length // 3, length // 2]] = swapped[[length // 2, length // 3]]
+    return {
+        "sorted": numbers, "reversed": numbers[::-1].copy(), "no number last": late, "no number first": early,
+        "no number last, reversed": np.concatenate([early[1:], early[:1]]), "swapped": swapped,
+        "in pairs, reversed": np.repeat(numbers[: -(-length // 2)], 2)[:length][::-1].copy(),
+        "two runs": np.concatenate([numbers[::2], numbers[1::2]]), "constant": np.full(length, numbers[0]),
+        "one step down": np.repeat(numbers[[-1, 0]], (length // 3, length - length // 3)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_runs(dtype: str, order: SortOrder) -> None:
+    for length in (256, 1501, 5003, 20011):
+        for x in runs(dtype, length).values():
+            check_argsort(x[np.newaxis], order)
+
+
+def test_long_runs_are_merged() -> None:
+    x = np.arange(20000, dtype="f8")
+    for row in (x, x[::-1].copy(), np.concatenate([x, x])):
+        assert TARGET.argsort_runs(row, SortOrder.ASCENDING) is not None
+    assert TARGET.argsort_runs(sample("f8", 20000), SortOrder.ASCENDING) is None
 
 
 @pytest.mark.parametrize("order", SortOrder)

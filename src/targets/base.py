@@ -96,6 +96,10 @@ class SortsRows(Protocol):
         """
         ...
 
+    def argsort_runs(self, row: HostArray, order: SortOrder) -> npt.NDArray[np.intp] | None:
+        """The same of one row, in a new array, if it is made of a few long runs; else None, and nothing is done."""
+        ...
+
 
 def sorts_rows(target: object) -> TypeGuard[SortsRows]:
     """Asked once of a class: a look at all methods of a protocol takes as long as sorting a thousand elements."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ...reuse import new_array
 from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
 from .first import is_first
-from .plan import in_order, slices
+from .plan import Trend, order_of, slices
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .ranks import Elements, bits_of, ordered_ranks
@@ -27,9 +28,6 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: So
     rows, length = source.shape
     if not source.size:
         return
-    if rows == 1 and _has_long_runs(source[0], order, policy):
-        places[0] = np.argsort(source[0], kind="stable")
-        return
     if source.size < policy.serial_below:
         _argsort_chunk(source, places, order, policy)
         return
@@ -43,13 +41,22 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: So
     pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
 
 
+def argsort_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places | None:
+    """The same of a row that is made of a few long runs, which NumPy merges, or which are there already; else None."""
+    if not _has_long_runs(row, order, policy):
+        return None
+    if row.size >= policy.deal_from and not is_first(row.nbytes):
+        places = new_array(row.shape, np.dtype(np.intp))
+        if _numbered(row, places, order, policy, shared_pool()):
+            return places
+    return np.argsort(row, kind="stable")
+
+
 def _has_long_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> bool:
     """Whether neighbours mostly go on as they began, so that NumPy's merge of runs has little to do."""
     least = max(policy.pack_from(row.dtype), _WINDOWS * _WINDOW)
     if order is SortOrder.DESCENDING or row.itemsize <= 2 or row.size < least:
         return False
-    if row.size >= policy.deal_from and row[0] <= row[row.size // 2] <= row[-1]:
-        return False  # all of it may be in order, which is seen faster
     step = row.size // _WINDOWS
     seen: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
     rises = seen[:, :-1] <= seen[:, 1:]
@@ -64,20 +71,33 @@ def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: So
 
     if source.itemsize <= 2 and source.size < policy.deal_from:
         _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
-    elif in_order(source, order, policy, pool):
-        _number(places, pool)
+    elif _numbered(source, places, order, policy, pool):
+        pass
     elif source.itemsize <= 2:
         argsort_by_counting(source, places, order, pool)
     elif not argsort_few(source, places, order, policy, pool):
         argsort_long(source, places, order, policy, pool)
 
 
-def _number(places: Places, pool: Pool) -> None:
-    """Every element stays where it is."""
-    from .split_kernels import number
+def _numbered(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> bool:
+    """Writes the places of a row that is in this order or the other; False, and nothing done, if it is in neither."""
+    wanted = Trend.ASCENDS if order is SortOrder.ASCENDING else Trend.DESCENDS
+    found, pieces = order_of(source, policy, pool), slices(places.size, 4 * pool.threads)
+    if found is Trend.NEITHER:
+        return False
+    from .split_kernels import number, number_backwards
 
-    pieces = slices(places.size, 4 * pool.threads)
-    pool.run(lambda piece: number(places[pieces[piece]], pieces[piece].start), len(pieces))
+    numbers = source.view(np.int64) if source.dtype.kind in "Mm" else source
+
+    def work(piece: int) -> None:
+        own = pieces[piece]
+        if found is wanted:
+            number(places[own], own.start)
+        else:
+            number_backwards(numbers, places, own.start, own.stop)
+
+    pool.run(work, len(pieces))
+    return True
 
 
 # -- short rows: NumPy alone -------------------------------------------------------------------------------

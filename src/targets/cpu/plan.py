@@ -8,7 +8,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ...types.indices import SortOrder
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of
@@ -58,16 +57,15 @@ class Sample:
         return 2 * self.numbers.size < self.elements.size
 
 
-def in_order(source: Elements, order: SortOrder, policy: SortPolicy, pool: Pool) -> bool:
-    """Whether a row is in this order as it lies."""
-    wanted = Trend.ASCENDS if order is SortOrder.ASCENDING else Trend.DESCENDS
+def order_of(source: Elements, policy: SortPolicy, pool: Pool) -> Trend:
+    """Which order a row is in as it lies, if NaN and NaT would lie last in either."""
     if source.dtype.kind in "Mm":
         source = source.view(np.int64)
-        if source[0] == np.iinfo(np.int64).min:
-            return False  # NaT, which belongs at the end
+        if np.iinfo(np.int64).min in (source[0], source[-1]):
+            return Trend.NEITHER  # NaT
     elif source.dtype == np.float16:
-        return False  # which Numba does not compare
-    return trend_of(source, sample_of(source, policy.sample), pool) is wanted
+        return Trend.NEITHER  # which Numba does not compare
+    return trend_of(source, sample_of(source, policy.sample), pool)
 
 
 def trend_of(source: Elements, sample: Elements, pool: Pool) -> Trend:

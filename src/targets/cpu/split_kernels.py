@@ -98,3 +98,39 @@ def number(places: Elements, first: int) -> None:
     """Writes first, first + 1, …"""
     for index in range(places.size):
         places[index] = first + index
+
+
+@njit(nogil=True, cache=True)
+def number_backwards(source: Elements, places: Elements, start: int, stop: int) -> None:
+    """Writes where elements come from that are to be reversed, but for equal ones, which keep their order.
+
+    Those from start to stop, or as far as elements are equal to these; the first ones that are equal to the one before
+    are left out.
+    """
+    for first in range(start, stop, _BLOCK):
+        end = min(first + _BLOCK, stop)
+        before = source[max(first - 1, 0) : min(end, source.size - 1)]
+        after = source[max(first - 1, 0) + 1 : min(end, source.size - 1) + 1]
+        ties = 0
+        for index in range(before.size):
+            ties += before[index] == after[index]
+        if ties:
+            _number_ties_backwards(source, places, first, end)
+        else:
+            own = places[source.size - end : source.size - first]
+            for index in range(own.size):
+                own[index] = end - 1 - index
+
+
+@njit(nogil=True, cache=True)
+def _number_ties_backwards(source: Elements, places: Elements, start: int, stop: int) -> None:
+    first = start
+    while first > 0 and first < stop and source[first] == source[first - 1]:
+        first += 1
+    while first < stop:
+        end = first + 1
+        while end < source.size and source[end] == source[first]:
+            end += 1
+        for index in range(first, end):
+            places[source.size - end + index - first] = index
+        first = end

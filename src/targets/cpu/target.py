@@ -18,7 +18,7 @@ from ...types.errors import CapabilityError
 from ...types.indices import SortOrder
 from ...types.layout import Type
 from ..base import Capability, HostArray, Limits, TargetInfo
-from .argsort import argsort_rows
+from .argsort import argsort_rows, argsort_runs
 from .binding import Binding
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
@@ -80,6 +80,10 @@ class CpuTarget:
     def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
         """Where each row's elements come from, in order. Equal elements keep theirs."""
         argsort_rows(source, places, order, self.policy)
+
+    def argsort_runs(self, row: HostArray, order: SortOrder) -> npt.NDArray[np.intp] | None:
+        """The same of one row, in a new array, if it is made of a few long runs; else None."""
+        return argsort_runs(row, order, self.policy)
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""
