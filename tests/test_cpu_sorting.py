@@ -145,6 +145,39 @@ def test_runs(dtype: str, order: SortOrder) -> None:
             check_argsort(x[np.newaxis], order)
 
 
+def wide(rng: np.random.Generator, shape: tuple[int, int]) -> list[Array]:
+    """Rows whose ranks do not fit beside a place, with lowest bits that are alike, that matter to few, or to many."""
+    signed, far = rng.integers(-99, 99, shape), rng.integers(0, 1 << 62, shape)
+    missing = signed.astype("f8")
+    missing[:, ::7] = "nan"
+    close = 1 + rng.integers(0, 99, shape) * 2.0**-52
+    few = np.where(rng.random(shape) < 0.03, close, rng.random(shape))
+    extremes = np.where(rng.random(shape) < 0.5, -np.inf, signed.astype("f8"))
+    crowd = 1 + rng.integers(0, 5000, shape) * 2.0**-52
+    crowd[:, 0], crowd[:, -1] = 1e300, -1e300
+    return [
+        signed.astype("f8"), np.abs(signed) * 0.5, -np.abs(signed) * 0.5, missing, close, -close, few, crowd, extremes,
+        signed * 0.37, rng.random(shape), rng.standard_normal(shape), np.where(signed % 3 == 0, -0.0, 0.0 * far),
+        far, far - (1 << 61), far >> 50 << 50, far.astype("u8"), np.where(signed < 0, far // 2, far // 2 + signed),
+        far.astype("M8[ns]"), (far >> 50 << 50).astype("m8[s]"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("shape", [(1, 31), (1, 999), (3, 300), (1, 1501), (1, 5003), (2, 2048)], ids=str)
+def test_ranks_that_find_no_room(shape: tuple[int, int], order: SortOrder) -> None:
+    for x in wide(np.random.default_rng(shape), shape):
+        check_argsort(x, order)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+def test_ranks_that_find_no_room_in_long_rows(order: SortOrder) -> None:
+    """By the policy as it is: many more places than lie in the lowest bits of a rank."""
+    for shape in ((1, 60000), (1, 70000), (1, 300000)):
+        for x in wide(np.random.default_rng(shape), shape):
+            check_argsort(x, order, CpuTarget())
+
+
 def test_long_runs_are_merged() -> None:
     x = np.arange(20000, dtype="f8")
     for row in (x, x[::-1].copy(), np.concatenate([x, x])):

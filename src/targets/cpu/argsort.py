@@ -5,12 +5,15 @@ No two words are equal, so any sort of them is stable.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 
 from ...reuse import new_array
 from ...types.dtypes import key_for
 from ...types.indices import SortOrder
+from ...types.keys import FloatKey
 from ..base import HostArray
 from .first import is_first
 from .plan import Trend, order_of, slices
@@ -21,6 +24,8 @@ from .ranks import Elements, bits_of, ordered_ranks
 Places = npt.NDArray[np.intp]
 WORD_BITS = 64
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
+_FEW_TIES = 8  # one of so many elements
+_NUMBERS = 1 << 16
 
 
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> None:
@@ -109,30 +114,73 @@ def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: 
     if plain and order is SortOrder.ASCENDING and source.dtype != np.float16:
         places[...] = np.argsort(source, axis=1, kind="stable")
         return
-    ranks = ordered_ranks(key_for(source.dtype), bits_of(source), order)
+    key = key_for(source.dtype)
+    ranks = ordered_ranks(key, bits_of(source), order)
     place_bits = max(1, (length - 1).bit_length())
     needed = 8 * ranks.itemsize + place_bits
     if plain:
         places[...] = np.argsort(ranks, axis=1, kind="stable")
     elif needed <= WORD_BITS:
-        places[...] = _sorted_words(ranks.astype(np.uint64), place_bits)
+        _unpack(_sorted_words(ranks.astype(np.uint64), place_bits), place_bits, places)
     else:
-        ranks = ranks - ranks.min()
-        room = WORD_BITS - place_bits
-        if int(ranks.max()).bit_length() <= room:
-            places[...] = _sorted_words(ranks, place_bits)
-            return
+        mine = ranks.copy() if np.may_share_memory(ranks, source) else ranks
+        if isinstance(key, FloatKey) and order is SortOrder.ASCENDING:
+            mine -= mine >= np.uint64(key.zero)  # so that the lowest bits of floats that are integers are alike
+        mine -= mine.min()
+        _argsort_wide(mine, place_bits, places)
+
+
+def _argsort_wide(ranks: Elements, place_bits: int, places: Places) -> None:
+    """By ranks, which are used up, and may not fit beside a place: less their lowest bits, if that is enough."""
+    room = WORD_BITS - place_bits
+    left_out = int(ranks.max()).bit_length() - room
+    if left_out <= 0:
+        _unpack(_sorted_words(ranks, place_bits), place_bits, places)
+        return
+    words = _sorted_words(ranks >> np.uint64(left_out), place_bits)
+    _unpack(words, place_bits, places)
+    if not int(np.bitwise_or.reduce(ranks, axis=None)) & ((1 << left_out) - 1):
+        return  # what was left out is zero
+    ties = words[:, 1:] ^ words[:, :-1] < np.uint64(1 << place_bits)
+    count = np.count_nonzero(ties)
+    if count > ranks.size // _FEW_TIES:
         # Twice: by the lowest bits of the ranks, then by the others.
-        before = _sorted_words(ranks, place_bits)
-        after = _sorted_words(np.take_along_axis(ranks, before, axis=1) >> np.uint64(room), place_bits)
-        places[...] = np.take_along_axis(before, after, axis=1)
+        before = np.empty_like(places)
+        _unpack(_sorted_words(ranks.copy(), place_bits), place_bits, before)
+        high = np.take_along_axis(ranks, before, axis=1) >> np.uint64(room)
+        _unpack(_sorted_words(high, place_bits), place_bits, places)
+        places[...] = np.take_along_axis(before, places, axis=1)
+    elif count:
+        _settle(ranks, ties, places)
 
 
-def _sorted_words(ranks: Elements, place_bits: int) -> Places:
-    """The places of ranks in order, of ranks that fit beside them; of others, by their lowest bits."""
-    of = ranks.dtype.type
-    words = ranks << of(place_bits)
-    words |= np.arange(words.shape[1], dtype=words.dtype)
-    words.sort(axis=1)
-    words &= of((1 << place_bits) - 1)
-    return np.asarray(words, np.intp)
+def _settle(ranks: Elements, ties: npt.NDArray[np.bool_], places: Places) -> None:
+    """Sorts those places anew whose ranks tie with a neighbour's, as far as they were looked at."""
+    tied = np.zeros(places.shape, np.bool_)
+    tied[:, 1:] = ties
+    tied[:, :-1] |= ties
+    rows, columns = np.nonzero(tied)
+    found = places[rows, columns]
+    places[rows, columns] = found[np.lexsort((ranks[rows, found], rows))]
+
+
+def _sorted_words(ranks: Elements, place_bits: int) -> Elements:
+    """Words in order, each of a rank, less its highest bits if it finds no room, and of a place. Made of the ranks."""
+    ranks <<= np.uint64(place_bits)
+    ranks |= _numbers_below(ranks.shape[1])
+    ranks.sort(axis=1)
+    return ranks
+
+
+def _numbers_below(count: int) -> Elements:
+    return _first_numbers()[:count] if count <= _NUMBERS else np.arange(count, dtype=np.uint64)
+
+
+@cache
+def _first_numbers() -> Elements:
+    """Kept: short-lived arrays of this size are what the system clears anew each time."""
+    return np.arange(_NUMBERS, dtype=np.uint64)
+
+
+def _unpack(words: Elements, place_bits: int, places: Places) -> None:
+    np.bitwise_and(words, np.uint64((1 << place_bits) - 1), out=places.view(np.uint64))

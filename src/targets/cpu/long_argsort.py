@@ -29,10 +29,10 @@ U64s = npt.NDArray[np.uint64]
 
 def argsort_long(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
     row = _Row.of(source, order, policy, pool)
-    least, greatest = row.rank_range()
+    least, greatest, varying = row.rank_range()
     left_out = max(0, int(greatest - least).bit_length() + row.place_bits - WORD_BITS)
     words = row.packed_in_order(places, least, left_out)
-    if not left_out:
+    if not int(varying) & ((1 << left_out) - 1):  # such as floats that are integers: in what is left out, all are alike
         row.unpack(words, places)
     elif not row.settled(words, places):
         row.argsort_twice(places, least)
@@ -59,19 +59,22 @@ class _Row:
     def places_mask(self) -> np.uint64:
         return np.uint64((1 << self.place_bits) - 1)
 
-    def rank_range(self) -> tuple[np.uint64, np.uint64]:
-        """The least and the greatest rank; for those that fit anyway, what they could be."""
+    def rank_range(self) -> tuple[np.uint64, np.uint64, np.uint64]:
+        """The least and the greatest rank, and the bits in which any differ; for those that fit, what they could be."""
         if 8 * self.bits.itemsize + self.place_bits <= WORD_BITS:
-            return np.uint64(0), np.uint64((1 << 8 * self.bits.itemsize) - 1)
+            everything = np.uint64((1 << 8 * self.bits.itemsize) - 1)
+            return np.uint64(0), everything, everything
         from .rank_kernels import rank_range
 
-        found = np.zeros((len(self.pieces), 2), np.uint64)
+        found = np.zeros((len(self.pieces), 3), np.uint64)
 
         def look(number: int) -> None:
-            found[number] = rank_range(self.bits[self.pieces[number]], self.recipe)
+            # Its first element, too, belongs to the piece before: so no bit differs unseen from piece to piece.
+            own = self.pieces[number]
+            found[number] = rank_range(self.bits[max(0, own.start - 1) : own.stop], self.recipe)
 
         self.pool.run(look, len(self.pieces))
-        return found[:, 0].min(), found[:, 1].max()
+        return found[:, 0].min(), found[:, 1].max(), np.bitwise_or.reduce(found[:, 2])
 
     def packed(self, places: Places, least: np.uint64, left_out: int) -> U64s:
         """Words that compare as ranks do, less some of their lowest bits, and then as places. They lie in `places`."""
@@ -186,15 +189,20 @@ def _recipe(dtype: str, order: SortOrder) -> tuple[np.uint64, ...]:
     bits = 8 * np.dtype(dtype).itemsize
     everything, sign = (1 << bits) - 1, 1 << (bits - 1)
     negative, positive, lowest, minus_zero, merged = 0, 0, 0, 0, 0
+    mirror, last = key.last, key.last
+    missing = (last + 1) & everything
     match key:
         case SignedKey():
             negative, positive = sign, sign
         case TimeKey():
             negative, positive, lowest = sign, sign, 1
         case FloatKey():
+            # 0.0 and all above step down to -0.0, and NaN gets a round number: so of floats that are integers all have
+            # the same lowest bits.
             negative, positive, lowest, minus_zero, merged = everything, sign, key.lowest, int(key.zero) - 1, 1
+            mirror, missing = last - 1, everything ^ key.lowest
         case _:
             pass
     descends = int(order is SortOrder.DESCENDING)
-    numbers = [sign, negative, positive, lowest, everything, minus_zero, merged, key.last, descends]
+    numbers = [sign, negative, positive, lowest, everything, last, missing, minus_zero, merged, mirror, descends]
     return tuple(np.uint64(number) for number in numbers)

@@ -22,21 +22,22 @@ def rank(bits: Any, recipe: Recipe) -> Any:
     wide = np.uint64(bits)
     flipped = wide ^ (recipe[1] if wide & recipe[0] else recipe[2])
     word = (flipped - recipe[3]) & recipe[4]
-    if word == recipe[5]:
-        word += recipe[6]
+    if word > recipe[5]:
+        return recipe[6]
     if word > recipe[7]:
-        return recipe[7] + np.uint64(1)
-    return recipe[7] - word if recipe[8] else word
+        word -= recipe[8]
+    return recipe[9] - word if recipe[10] else word
 
 
 @njit(nogil=True, cache=True)
-def rank_range(bits: Elements, recipe: Recipe) -> tuple[Any, Any]:
-    """The least and the greatest rank."""
-    least, greatest = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0)
+def rank_range(bits: Elements, recipe: Recipe) -> tuple[Any, Any, Any]:
+    """The least and the greatest rank, and the bits in which any differs from the first."""
+    least, greatest, varying = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0), np.uint64(0)
+    first = rank(bits[0], recipe)
     for index in range(bits.size):
         word = rank(bits[index], recipe)
-        least, greatest = min(least, word), max(greatest, word)
-    return least, greatest
+        least, greatest, varying = min(least, word), max(greatest, word), varying | (word ^ first)
+    return least, greatest, varying
 
 
 @njit(nogil=True, cache=True)
