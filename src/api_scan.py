@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .algos.choice import fitting_scan
-from .algos.scan import scan_rows, shares
-from .api import Nested, Other, checked_axis, rows_together
+from .algos.scan import scan_rows
+from .api import Nested, Other, checked_axis
 from .api_reduce import Count, Counted
 from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
 from .quick_card import is_plain_on_card
-from .quick_scan import cumsum_on_card
+from .quick_scan import cumsum_on_card, scanned_together
 from .reducing import check_elements, require_floats, result_dtype
 from .targets.base import Target
 from .targets.registry import choose
@@ -169,7 +169,7 @@ class _Scanning:
 
     def _run(self, results: Callable[[int, int, int], object]) -> None:
         """Scans all rows, as many at once as the target takes; asks where the results of some rows go."""
-        info, element, state = self.target.info, dtype_of(self.monoid.element), dtype_of(self.monoid.state)
+        info, element = self.target.info, dtype_of(self.monoid.element)
         require_floats(self.monoid, info)
         view = self.array.along([self.axis])
         work = view if view.is_packed else view.pack()
@@ -178,8 +178,7 @@ class _Scanning:
         if length * rows == 0:
             return
         policy = self.policy or fitting_scan(self.monoid.state, length, info)
-        largest = max(element.itemsize, state.itemsize)
-        together = rows_together("x", length, largest, shares(rows, length, policy)[1], info.name, info.limits)
+        together = scanned_together(self.monoid, rows, length, policy, self.target)
         for first in range(0, rows, together):
             last = min(rows, first + together)
             schedule = _schedule(_Plan(self.monoid, last - first, length, self.kind, policy))

@@ -165,13 +165,17 @@ class HostOperand(Operand):
     def blank(self, dtype: np.dtype[np.generic]) -> Operand:
         return HostOperand(new_array(self.values.shape, dtype))
 
+    def _made(self, values: HostArray) -> Operand:
+        """A new array as one of this kind."""
+        return HostOperand(values)
+
     def converted(self, dtype: np.dtype[np.generic]) -> Operand:
         with np.errstate(over="ignore"):
-            return HostOperand(self.values.astype(dtype))
+            return self._made(self.values.astype(dtype))
 
     def taken(self, places: Operand) -> Operand:
         assert isinstance(places, HostOperand), "both are of one kind"
-        return HostOperand(self.values[cast("npt.NDArray[np.int64]", places.values)])
+        return self._made(self.values[cast("npt.NDArray[np.int64]", places.values)])
 
     def flattened(self) -> Operand:
         return HostOperand(self.values.flatten())
@@ -282,16 +286,10 @@ class TorchOperand(HostOperand):
         return TorchOperand.of("x", self.tensor.detach().clone(), self.torch)
 
     def blank(self, dtype: np.dtype[np.generic]) -> Operand:
-        return TorchOperand.of("x", self.torch.from_numpy(np.empty(self.values.shape, dtype)), self.torch)
+        return self._made(np.empty(self.values.shape, dtype))
 
-    def converted(self, dtype: np.dtype[np.generic]) -> Operand:
-        with np.errstate(over="ignore"):
-            return TorchOperand.of("x", self.torch.from_numpy(self.values.astype(dtype)), self.torch)
-
-    def taken(self, places: Operand) -> Operand:
-        assert isinstance(places, HostOperand), "both are of one kind"
-        found = self.values[cast("npt.NDArray[np.int64]", places.values)]
-        return TorchOperand.of("x", self.torch.from_numpy(found), self.torch)
+    def _made(self, values: HostArray) -> Operand:
+        return TorchOperand.of("x", self.torch.from_numpy(values), self.torch)
 
     def flattened(self) -> Operand:
         return TorchOperand.of("x", self.tensor.detach().flatten().clone(), self.torch)

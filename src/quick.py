@@ -86,7 +86,7 @@ def quick_argsort(x: object, axis: object, descending: bool, target: object) -> 
     sorts = _host_target(array.dtype)
     if sorts is None or array.ndim != 1 or not (flags.c_contiguous and flags.aligned):
         return None
-    merged = sorts.argsort_runs(array, order) if array.size else None
+    merged = sorts.argsort_runs(array, order)
     if merged is not None:
         return merged
     places = new_array(array.shape, _PLACE)

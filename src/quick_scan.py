@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from .algos.choice import fitting_scan
 from .algos.scan import scan_rows, shares
-from .algos.sorts import LARGEST_U32
+from .api import rows_together
 from .quick_card import card, ran
 from .reducing import result_dtype
+from .targets.base import Target
 from .types.dtypes import number_for
 from .types.elements import dtype_of
 from .types.indices import ScanKind
-from .types.monoids import Sum
+from .types.monoids import Monoid, Sum
+from .types.params import ScanPolicy
 
 if TYPE_CHECKING:
     import cupy
 
     from .targets.cuda.plan import Plan
+
+E = TypeVar("E")
+S = TypeVar("S")
 
 
 def cumsum_on_card(x: cupy.ndarray, axis: object) -> object | None:
@@ -44,6 +49,13 @@ def cumsum_on_card(x: cupy.ndarray, axis: object) -> object | None:
     return sums if ran(plan, (x.data.ptr, sums.data.ptr)) else None
 
 
+def scanned_together(monoid: Monoid[E, S], rows: int, length: int, policy: ScanPolicy, target: Target) -> int:
+    """How many of so many rows one run can take; an error where it cannot take one."""
+    largest = max(dtype_of(monoid.element).itemsize, dtype_of(monoid.state).itemsize)
+    info = target.info
+    return rows_together("x", length, largest, shares(rows, length, policy)[1], info.name, info.limits)
+
+
 @lru_cache(maxsize=256)
 def _plan(
     dtype: np.dtype[np.generic], wanted: np.dtype[np.generic], rows: int, length: int, device: int
@@ -51,9 +63,9 @@ def _plan(
     """The plan that adds up all rows at once, if there is one and the sums need no conversion."""
     total, target = Sum(number_for(dtype, "x")), card()
     policy = fitting_scan(total.state, length, target.info)
-    groups = rows * shares(rows, length, policy)[1]
-    if dtype_of(total.state).itemsize != wanted.itemsize or rows * length > LARGEST_U32:
-        return None
-    if groups > target.info.limits.groups:
+    if (
+        dtype_of(total.state).itemsize != wanted.itemsize
+        or scanned_together(total, rows, length, policy, target) < rows
+    ):
         return None
     return target.prepared(scan_rows(total, rows, length, ScanKind.INCLUSIVE, policy), device)

@@ -9,7 +9,7 @@ import attrs
 from ..targets.base import TargetInfo
 from ..types.elements import dtype_of
 from ..types.keys import SortableKey, Word
-from ..types.params import BitonicPolicy, ReducePolicy, ScanPolicy
+from ..types.params import BitonicPolicy, ReducePolicy, ScanPolicy, power_above
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of
 from .table import PAIRS, REDUCTIONS, SCANS, SORTS
 from .tuned import tuned_lines
@@ -66,6 +66,9 @@ def fitting_reduction(state: object, length: int, info: TargetInfo) -> ReducePol
     return attrs.evolve(wished, group_size=min(wished.group_size, _power_of_two(group_size), held))
 
 
+_LEAST_TO_SCAN = 32  # invocations: a smaller workgroup would leave lanes of a subgroup idle
+
+
 def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
     """The scan of rows of a length to states of a type on a target.
 
@@ -73,18 +76,10 @@ def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
     """
     wished = next((line.policy for line in SCANS if line.suits(info, length)), ScanPolicy())
     held = info.limits.workgroup_bytes // dtype_of(state).itemsize
-    needed = _power_above(-(-length // wished.items))
+    needed = power_above(-(-length // wished.items))
     least = min(wished.group_size, _LEAST_TO_SCAN)
     group_size = max(least, min(wished.group_size, needed))
     group_size = min(group_size, _power_of_two(info.limits.group_size), _power_of_two(held // 2))
     most = min(wished.items, held // group_size - 1)
-    items = min(_power_above(most + 2) // 2 - 1, _power_above(-(-length // group_size) + 1) - 1)
+    items = min(_power_of_two(most + 1) - 1, power_above(-(-length // group_size) + 1) - 1)
     return attrs.evolve(wished, group_size=group_size, items=max(1, items))
-
-
-_LEAST_TO_SCAN = 32  # invocations: a smaller workgroup would leave lanes of a subgroup idle
-
-
-def _power_above(least: int) -> int:
-    """The least power of two that is not below."""
-    return 1 << max(0, least - 1).bit_length()

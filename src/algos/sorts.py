@@ -12,7 +12,7 @@ from ..types.elements import dtype_of
 from ..types.errors import UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey, UnsignedKey, Word
-from ..types.params import BitonicPolicy, RadixPolicy, RowsPolicy
+from ..types.params import BitonicPolicy, RadixPolicy, RowsPolicy, power_above
 from ..types.scalars import U32, Scalar
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
@@ -61,7 +61,7 @@ class Bitonic:
         return (Placement.IN_PLACE,)
 
     def most_rows(self, length: int, groups: int, /) -> int:
-        padded = 1 << max(0, length - 1).bit_length()
+        padded = power_above(length)
         needed = max(1, padded // self.policy.tile, padded // 2 // self.policy.group_size)
         return min(LARGEST_U32 // max(1, length), groups // needed)
 
@@ -154,7 +154,7 @@ class RadixRows:
     def policy_for(self, length: int) -> RadixPolicy:
         """Of the workgroups that hold a row, the smallest whose size is a power of two."""
         needed = max(1, -(-length // self.items))
-        group_size = max(self.least_group, 1 << (needed - 1).bit_length())
+        group_size = max(self.least_group, power_above(needed))
         return RadixPolicy(self.digit_bits, group_size, self.items, self.strand)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:

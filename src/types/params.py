@@ -11,6 +11,11 @@ from .indices import Pass, SortOrder, Stage
 from .scalars import U32
 
 
+def power_above(least: int) -> int:
+    """The least power of two that is not below."""
+    return 1 << max(0, least - 1).bit_length()
+
+
 @attrs.frozen
 class BitonicParams:
     """One launch of the bitonic network, over every row of a batch."""
@@ -50,7 +55,7 @@ class RowsPolicy:
     @classmethod
     def holding(cls, length: int, lanes: int, items: int, group_size: int) -> RowsPolicy:
         """For rows of a length; at most so many lanes, and so many elements each before more lanes are taken."""
-        padded = 1 << max(0, length - 1).bit_length()
+        padded = power_above(length)
         few = min(items, padded)
         taken = min(lanes, padded // few)
         return cls(taken, padded // taken, max(group_size, taken))

@@ -19,7 +19,7 @@ from .first import is_first
 from .plan import Trend, order_of, slices
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
-from .ranks import Elements, bits_of, ordered_ranks
+from .ranks import Elements, bits_of, numbers_of, ordered_ranks
 
 Places = npt.NDArray[np.intp]
 WORD_BITS = 64
@@ -92,7 +92,7 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, policy: SortP
         return False
     from .split_kernels import number, number_backwards
 
-    numbers = source.view(np.int64) if source.dtype.kind in "Mm" else source
+    numbers = numbers_of(source)
 
     def work(piece: int) -> None:
         own = pieces[piece]

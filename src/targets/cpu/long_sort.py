@@ -20,7 +20,7 @@ from .parting import balanced_pivots, copy_over, part_about, reverse_all
 from .plan import Sample, Trend, seems_constant, slices, trend_of
 from .policy import SortPolicy
 from .pool import Pool
-from .ranks import Elements, bits_of
+from .ranks import Elements, bits_of, numbers_of
 from .row_sort import sort_chunk
 from .special import minus_zero, nans_in_order, write_zeros, zeros_among
 
@@ -29,16 +29,16 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` may lie where `source` does."""
     key = key_for(source.dtype)
     if source.nbytes < policy.few_bytes_from and seems_constant(source):
-        _sort_alone(source, results, order)
+        sort_chunk(source[np.newaxis], results[np.newaxis], order)  # by NumPy, on this thread
         return
-    numbers = source.view(np.int64) if source.dtype.kind in "Mm" else source
+    numbers = numbers_of(source)
     sample = Sample.of(numbers, policy)
     if sample.different <= policy.some:
         if source.nbytes >= policy.few_bytes_from and sort_few(key, source, results, order, policy, pool):
             return
         are_equal = sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from
         if are_equal or source.nbytes < policy.few_bytes_from:
-            _sort_alone(source, results, order)
+            sort_chunk(source[np.newaxis], results[np.newaxis], order)
             return
     match source.dtype.kind:
         case "f":
@@ -54,12 +54,6 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
             _sort_integers(source, results, sample, policy, pool)
             if order is SortOrder.DESCENDING:
                 reverse_all(results, pool)
-
-
-def _sort_alone(source: HostArray, results: HostArray, order: SortOrder) -> None:
-    """By NumPy, on this thread."""
-    mine = source.copy() if np.may_share_memory(source, results) else source
-    sort_chunk(mine[np.newaxis], results[np.newaxis], order)
 
 
 def _sort_integers(source: Elements, results: Elements, sample: Sample, policy: SortPolicy, pool: Pool) -> None:

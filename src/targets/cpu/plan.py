@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .policy import SortPolicy
 from .pool import Pool
-from .ranks import Elements, bits_of
+from .ranks import Elements, bits_of, numbers_of
 
 _FEW, _HARDLY_ANY = 24, 3
 
@@ -59,13 +59,12 @@ class Sample:
 
 def order_of(source: Elements, policy: SortPolicy, pool: Pool) -> Trend:
     """Which order a row is in as it lies, if NaN and NaT would lie last in either."""
-    if source.dtype.kind in "Mm":
-        source = source.view(np.int64)
-        if np.iinfo(np.int64).min in (source[0], source[-1]):
-            return Trend.NEITHER  # NaT
-    elif source.dtype == np.float16:
+    numbers = numbers_of(source)
+    if source.dtype.kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1]):
+        return Trend.NEITHER  # NaT
+    if source.dtype == np.float16:
         return Trend.NEITHER  # which Numba does not compare
-    return trend_of(source, sample_of(source, policy.sample), pool)
+    return trend_of(numbers, sample_of(numbers, policy.sample), pool)
 
 
 def trend_of(source: Elements, sample: Elements, pool: Pool) -> Trend:

@@ -21,6 +21,11 @@ def bits_of(elements: Elements) -> Elements:
     return elements.view(f"u{elements.itemsize}")
 
 
+def numbers_of(elements: Elements) -> Elements:
+    """The same memory, times as integers."""
+    return elements.view(np.int64) if elements.dtype.kind in "Mm" else elements
+
+
 def words_of(key: ArrayKey, bits: Elements) -> Elements:
     """`key.to_word` of each element. Words of 8 and 16 bits stay in as many."""
     of = bits.dtype.type

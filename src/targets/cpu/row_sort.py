@@ -21,7 +21,9 @@ _COUNTED = 16  # a row of bytes this long
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
-    """Sorts each row of a two-dimensional array, on this thread. Of integers and times, `results` may be `source`."""
+    """Sorts each row of a two-dimensional array, on this thread. `results` may lie where `source` does."""
+    if source.dtype.kind == "f" and np.may_share_memory(source, results):
+        source = source.copy()  # zeros and NaNs are looked up in it at the end
     match source.dtype.kind, source.dtype.itemsize:
         case "f", 2:
             _sort_halves(source.view(np.uint16), results.view(np.uint16), order)

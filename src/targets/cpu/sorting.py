@@ -27,22 +27,22 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
             results[...] = source
         return
     if source.size < policy.serial_below or (rows == 1 and _suits_numpy(source[0], policy)):
-        _sort_chunk(source, results, order)
+        sort_chunk(source, results, order)
         return
     pool = shared_pool()
     if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and not is_first(source.nbytes):
         for row in range(rows):
             if rows > 1 and _suits_numpy(source[row], policy):
-                _sort_chunk(source[row : row + 1], results[row : row + 1], order)
+                sort_chunk(source[row : row + 1], results[row : row + 1], order)
             else:
                 _sort_one(source[row], results[row], order, policy, pool)
         return
     chunk = max(1, policy.chunk // length)
     if chunk >= rows:
-        _sort_chunk(source, results, order)
+        sort_chunk(source, results, order)
         return
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
-    pool.run(lambda number: _sort_chunk(source[chunks[number]], results[chunks[number]], order), len(chunks))
+    pool.run(lambda number: sort_chunk(source[chunks[number]], results[chunks[number]], order), len(chunks))
 
 
 def sort_spread_rows(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy) -> bool:
@@ -84,9 +84,3 @@ def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: S
             sort_by_counting(source, results, order, policy, pool)
     else:
         sort_long(source, results, order, policy, pool)
-
-
-def _sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
-    if source.dtype.kind == "f" and np.may_share_memory(source, results):
-        source = source.copy()
-    sort_chunk(source, results, order)

@@ -59,28 +59,24 @@ def write_zeros(zeros: Elements, minus_zeros: int) -> None:
 
 def restore_nans(source: Elements, results: Elements) -> None:
     """In each sorted row the NaNs of the source's, in the order of their words."""
-    words = bits_of(source)
-    if len(results) == 1 and _are_restored(words[0], results[0]):
-        return
-    is_nan = source != source
-    first = words.flat[is_nan.argmax()]
-    are_alike = np.count_nonzero(words == first) == np.count_nonzero(is_nan)
-    found = first if are_alike else _nans_by_row(words, is_nan, key_for(source.dtype))
-    if len(results) == 1:
-        bits_of(results)[0, results.size - np.count_nonzero(is_nan) :] = found
-    else:
-        bits_of(results)[results != results] = found
+    words, nans = bits_of(source), _nans_of(results)
+    first = _any_nan(source)
+    are_alike = np.count_nonzero(words == first) == results[nans].size
+    bits_of(results)[nans] = first if are_alike else _nans_by_row(words, source != source, key_for(source.dtype))
 
 
-def _are_restored(words: Elements, sorted_: Elements) -> bool:
-    """Whether all NaNs of a row are like one that is soon found; then they are in its result now."""
-    nans = bits_of(sorted_[sorted_.searchsorted(sorted_.dtype.type(np.nan)) :])
-    few = words[:: max(1, words.size // _FEW)].copy()
-    seen = few[few.view(sorted_.dtype) != few.view(sorted_.dtype)]
-    if not seen.size or np.count_nonzero(words == seen[0]) != nans.size:
-        return False
-    nans[...] = seen[0]
-    return True
+def _nans_of(results: Elements) -> tuple[slice, slice] | Mask:
+    """Where the NaNs of sorted rows are."""
+    if len(results) > 1:
+        return np.not_equal(results, results)
+    return slice(None), slice(int(results[0].searchsorted(results.dtype.type(np.nan))), None)
+
+
+def _any_nan(source: Elements) -> Any:
+    """The bits of a NaN, of which there is one at least: mostly soon found."""
+    few = source.reshape(-1)[:: max(1, source.size // _FEW)]
+    seen: Elements = few[few != few]
+    return bits_of(seen if seen.size else source[source != source])[0]
 
 
 def _nans_by_row(words: Elements, is_nan: Mask, key: ArrayKey) -> Elements:
