@@ -43,7 +43,8 @@ _SHAPES = ((256, 8), (256, 12), (256, 16), (384, 14), (384, 16), (384, 24), (384
 def tune(
     target: str | Target | None = None, *, largest: int = 1 << 22, report: Report | None = print
 ) -> None:  # fmt: skip
-    """Measures, and keeps what is fastest on this machine: for one target, or for all that are here.
+    """Measures, and keeps what is fastest on this machine: for one target, or for all that are here, but for an adapter
+    in software, which is measured only if its target is named.
 
     Takes some minutes on a card, most of it for compiling. `largest` is the length of the longest array to try;
     `report` gets a line for each that was tried.
@@ -53,6 +54,9 @@ def tune(
     tell = _say_nothing if report is None else report
     for found in _targets(target):
         info = found.info
+        if target is None and info.is_software:
+            tell(f"{info.name}: left out, for {info.adapter} is software; tune(target={info.name!r}) measures it")
+            continue
         if isinstance(found, CpuTarget):
             found.policy = _tuned_policy(largest, tell)
             changed = {name: value for name, value in attrs.asdict(found.policy).items() if name in _THRESHOLDS}

@@ -14,7 +14,7 @@ import pytest
 
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from gpusort.targets.cpu.pool import Pool, thread_count
+from gpusort.targets.cpu.pool import MOST_THREADS, Pool, thread_count
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.invocation import Invocation
@@ -133,11 +133,31 @@ def test_what_a_helper_raises_reaches_the_caller_and_ends_the_job() -> None:
     assert sorted(done) == list(range(100))
 
 
-@pytest.mark.parametrize("asked", ["0", "-2", "many", ""])
+@pytest.mark.parametrize(
+    "asked", ["0", "-2", "many", "+3", "1_0", "4.0", "0x4", "\u0664", "\uff14", "4\u00a04", "\u00b2"]
+)
 def test_a_senseless_number_of_threads_is_refused(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUSORT_THREADS", asked)
     with pytest.raises(InvalidArgumentError, match="GPUSORT_THREADS: expected a number of threads"):
         thread_count()
+
+
+@pytest.mark.parametrize("asked", ["", " ", "\t\n"])
+def test_an_empty_number_of_threads_is_none(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GPUSORT_THREADS", raising=False)
+    usual = thread_count()
+    monkeypatch.setenv("GPUSORT_THREADS", asked)
+    assert thread_count() == usual
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("3", 3), (" 3\n", 3), ("007", 7), ("1000000000", MOST_THREADS), ("9" * 5000, MOST_THREADS)],
+)
+def test_a_number_of_threads_is_capped(asked: str, meant: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_THREADS", asked)
+    assert thread_count() == meant
+    assert TARGET.info.driver.endswith(f", {meant} threads")
 
 
 # -- the cache --------------------------------------------------------------------------------------------

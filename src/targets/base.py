@@ -46,6 +46,7 @@ class TargetInfo:
     driver: str  # what stands between: driver, compiler, versions
     limits: Limits
     capabilities: frozenset[Capability]
+    is_software: bool = False  # an adapter that is no device, but a driver which computes on the host's processor
 
 
 class Target(Protocol):

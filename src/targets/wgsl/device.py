@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import attrs
 
+from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from ..base import Capability, Limits
 from .clock import FEATURE
@@ -24,7 +25,10 @@ _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
 # bounds.)
 _SMALLEST = {_AMD: 32, _INTEL: 8}
 _BY_POWER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
-_BY_BACKEND = ("Metal", "D3D12", "Vulkan")  # OpenGL has no storage buffers to speak of, and comes last
+_BY_BACKEND = ("Metal", "D3D12", "Vulkan")
+_OPENGL = "OpenGL"  # has no storage buffers to speak of: taken only where it is asked for
+# A driver that computes on the host's processor calls itself a CPU; these are known by name besides.
+_SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "basic render")
 _SUBGROUP_FEATURES = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
 _LIMITS = (
     "max-buffer-size",
@@ -47,6 +51,7 @@ class Device:
     handle: wgpu.GPUDevice
     adapter: str
     driver: str
+    is_software: bool
     groups_in_row: int
     has_subgroups: bool
     most_lanes: int  # in a subgroup
@@ -84,7 +89,7 @@ def require_own_process() -> None:
 
 
 def choose_adapter() -> wgpu.GPUAdapter:
-    """The strongest adapter there is, or the one that the environment names."""
+    """The strongest adapter there is, or the one that the environment names. One of OpenGL only if that says OpenGL."""
     import wgpu
 
     with _quietly():
@@ -94,12 +99,19 @@ def choose_adapter() -> wgpu.GPUAdapter:
             "target 'wgsl' finds no adapter: it needs a Vulkan, Metal or Direct3D 12 driver; "
             "Mesa's software one will do (on Debian: apt install mesa-vulkan-drivers)"
         )
-    wanted = os.environ.get(ADAPTER_VARIABLE, "")
-    fitting = [adapter for adapter in found if wanted.lower() in _described(adapter).lower()]
+    wanted = word(ADAPTER_VARIABLE).lower()
+    fitting = [adapter for adapter in found if wanted in _described(adapter).lower()]
     if not fitting:
-        names = "; ".join(_described(adapter) for adapter in found)
-        raise TargetUnavailableError(f"{ADAPTER_VARIABLE}={wanted!r} fits no adapter; there are: {names}")
-    return min(fitting, key=_rank)
+        raise TargetUnavailableError(
+            f"{ADAPTER_VARIABLE}={word(ADAPTER_VARIABLE)!r} fits no adapter; there are: {_listed(found)}"
+        )
+    usable = [adapter for adapter in fitting if not _is_opengl(adapter) or _OPENGL.lower() in wanted]
+    if not usable:
+        raise TargetUnavailableError(
+            f"target 'wgsl' finds OpenGL alone: {_listed(fitting)}; it needs a Vulkan, Metal or Direct3D 12 driver "
+            f"(on Debian: apt install mesa-vulkan-drivers), or {ADAPTER_VARIABLE}={_OPENGL} to take it all the same"
+        )
+    return min(usable, key=_rank)
 
 
 def open_device() -> Device:
@@ -118,7 +130,8 @@ def open_device() -> Device:
     return Device(
         handle=handle,
         adapter=info.device,
-        driver=f"{info.get('backend_type', 'WebGPU')}, {info.description}".rstrip(", "),
+        driver=", ".join(filter(None, [_backend(adapter), "in software" * is_software(adapter), info.description])),
+        is_software=is_software(adapter),
         groups_in_row=groups_in_row,
         has_subgroups=bool(subgroups),
         most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
@@ -165,6 +178,24 @@ def _first_line(error: BaseException) -> str:
     return lines[-1] if lines else type(error).__name__
 
 
+def is_software(adapter: wgpu.GPUAdapter) -> bool:
+    """Whether an adapter is no device, but a driver that computes on the host's processor."""
+    name = adapter.info.device.lower()
+    return adapter.info.get("adapter_type") == "CPU" or any(known in name for known in _SOFTWARE)
+
+
+def _backend(adapter: wgpu.GPUAdapter) -> str:
+    return str(adapter.info.get("backend_type", "WebGPU"))
+
+
+def _is_opengl(adapter: wgpu.GPUAdapter) -> bool:
+    return _backend(adapter).startswith(_OPENGL)
+
+
+def _listed(adapters: Sequence[wgpu.GPUAdapter]) -> str:
+    return "; ".join(map(_described, adapters))
+
+
 def _described(adapter: wgpu.GPUAdapter) -> str:
     info = adapter.info
     kinds = (str(info.get(key, "?")) for key in ("backend_type", "adapter_type", "description"))
@@ -172,7 +203,7 @@ def _described(adapter: wgpu.GPUAdapter) -> str:
 
 
 def _rank(adapter: wgpu.GPUAdapter) -> tuple[int, int]:
-    power, backend = str(adapter.info.get("adapter_type")), str(adapter.info.get("backend_type"))
+    power, backend = str(adapter.info.get("adapter_type")), _backend(adapter)
     return (
         _BY_POWER.index(power) if power in _BY_POWER else len(_BY_POWER) - 2,
         _BY_BACKEND.index(backend) if backend in _BY_BACKEND else len(_BY_BACKEND),

@@ -83,7 +83,7 @@ class WgslTarget:
 
 def _info_of(session: Session) -> TargetInfo:
     device = session.device
-    return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities)
+    return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities, device.is_software)
 
 
 def _bytes_of(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:
