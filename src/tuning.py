@@ -66,7 +66,7 @@ def tune(
         else:
             raise CapabilityError(f"target {info.name!r} has no clock to tune by, and no choice to make")
         forget_plans()
-        tell(f"{info.name}: kept in {path}")
+        tell(f"{info.name}: kept in {path}" if path else f"{info.name}: not kept, but for this process: see the log")
 
 
 def _say_nothing(line: str) -> None:

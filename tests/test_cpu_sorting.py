@@ -398,11 +398,11 @@ print(sum(part.stats.cache_hits.values()), "compress" in next(iter(part.inspect_
 
 @pytest.mark.parametrize("threads", ["2"], indirect=True)
 def test_a_second_process_finds_the_loops_compiled(tmp_path: Path) -> None:
-    assert _in_a_new_process(_FORCED, NUMBA_CACHE_DIR=str(tmp_path)).split()[0] == "0"
-    assert _in_a_new_process(_FORCED, NUMBA_CACHE_DIR=str(tmp_path)).split()[0] == "1"
+    assert _in_a_new_process(_FORCED, GPUSORT_CACHE_DIR=str(tmp_path)).split()[0] == "0"
+    assert _in_a_new_process(_FORCED, GPUSORT_CACHE_DIR=str(tmp_path)).split()[0] == "1"
 
 
 @pytest.mark.parametrize("threads", ["2"], indirect=True)
 def test_a_processor_without_compress_instructions_sorts_too(tmp_path: Path) -> None:
-    environment = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "GPUSORT_CACHE_DIR": str(tmp_path)}
     assert _in_a_new_process(_FORCED, **environment).split() == ["0", "False"]

@@ -168,7 +168,7 @@ from gpusort.targets.cpu import module as cpu_module
 from {module} import COUNT, TARGET, _count, VALUES, _expected
 assert (_count(VALUES) == _expected(VALUES)).all()
 [loaded] = cpu_module._loaded.kernels.values()
-print(sum(loaded.stats.cache_hits.values()), loaded.__code__.co_filename)
+print(sum(loaded.stats.cache_hits.values()))
 """
 
 
@@ -188,22 +188,19 @@ def _in_a_new_process(**environment: str) -> list[str]:
 
 def test_a_second_process_finds_the_kernel_compiled(tmp_path: Path) -> None:
     where = str(tmp_path / "kernels")
-    assert _in_a_new_process(GPUSORT_CACHE_DIR=where)[0] == "0"
-    hits, file = _in_a_new_process(GPUSORT_CACHE_DIR=where)
-    assert hits == "1"
-    assert file.startswith(where)
-    for kept in Path(where).glob("cpu/__pycache__/*.nbc"):
-        kept.write_bytes(b"damaged")
-    assert _in_a_new_process(GPUSORT_CACHE_DIR=where)[0] == "0"
-    assert _in_a_new_process(GPUSORT_CACHE_DIR=where)[0] == "1"
+    assert _in_a_new_process(GPUSORT_CACHE_DIR=where) == ["0"]
+    assert _in_a_new_process(GPUSORT_CACHE_DIR=where) == ["1"]
+    (kept,) = Path(where, "cpu").iterdir()
+    kept.write_bytes(b"damaged")
+    assert _in_a_new_process(GPUSORT_CACHE_DIR=where) == ["0"]
+    assert _in_a_new_process(GPUSORT_CACHE_DIR=where) == ["1"]
 
 
 def test_a_cache_that_cannot_be_written_is_done_without() -> None:
-    hits, file = _in_a_new_process(GPUSORT_CACHE_DIR="/dev/null/kernels")
-    assert hits == "0"
-    assert not file.startswith("/dev")
+    assert _in_a_new_process(GPUSORT_CACHE_DIR="/dev/null/kernels") == ["0"]
 
 
 def test_without_a_directory_of_its_own_the_cache_follows_xdg(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path), "GPUSORT_CACHE_DIR": ""}
-    assert _in_a_new_process(**environment)[1].startswith(str(tmp_path / "gpusort"))
+    assert _in_a_new_process(**environment) == ["0"]
+    assert sorted(path.name for path in (tmp_path / "gpusort").iterdir()) == ["cpu", "key"]

@@ -93,6 +93,7 @@ def test_what_does_not_sort_is_never_taken() -> None:
 
 def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
     path = tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
+    assert path is not None
     assert sorts_of("u4", 999) == WANTED
     other = attrs.evolve(INFO, adapter="another")
     assert fitting_sort(other, key_for("u4"), 1, 999) != WANTED

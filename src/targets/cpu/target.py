@@ -153,7 +153,7 @@ def kept_policy() -> SortPolicy:
     found = read("cpu", _processor()).get("policy", {})
     try:
         return SortPolicy(**{str(name): int(value) for name, value in found.items()})
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, OverflowError):
         return SortPolicy()
 
 

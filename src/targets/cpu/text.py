@@ -63,8 +63,6 @@ def _imports(program: ir.Program, lines: Lines) -> None:
     lines.add(")")
     lines.add()
     lines.add("inf, nan = math.inf, math.nan")
-    lines.add()
-    lines.add()
 
 
 def _function(writer: SerialWriter | LaneWriter) -> None:
@@ -74,7 +72,10 @@ def _function(writer: SerialWriter | LaneWriter) -> None:
     scalars = [TYPE_NAMES[p.type] for p in program.parameters]
     signature = f"void({', '.join(['i8', 'i8', 'u4', *arrays, *scalars])})"
     names = [*map(writer.memory, program.storage), *map(writer.parameter, program.parameters)]
-    lines.add(f'@njit("{signature}", nogil=True, error_model="numpy", boundscheck=False, cache=True)')
+    lines.add(f'SIGNATURE = "{signature}"')
+    lines.add()
+    lines.add()
+    lines.add('@njit(nogil=True, error_model="numpy", boundscheck=False)')
     lines.add(f"def kernel({', '.join(['first', 'last', 'num_groups', *names])}):")
     with lines.indented():
         writer.declare()

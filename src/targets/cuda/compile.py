@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +22,7 @@ import numpy as np
 
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
-from ..cache import cache_directory, write_atomically
+from ..seal import read_sealed, write_sealed
 from .text import KernelText, kernel_text
 from .writer import WARP
 
@@ -38,7 +39,6 @@ INSTALL = 'pip install "gpusort[cuda]"'
 _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
-_LOWERING = ("lower.py", "ops.py", "atomics.py", "lanes.py", "idioms.py", "workgroup.py", "compile.py")
 _COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 
@@ -68,7 +68,8 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
     ptx = compile_ptx(program, capability)
     if not _has_assembler():
         return Compiled(entry_name(program), text_of(program), ptx.encode())
-    key = _digest(ptx, repr(capability), _stamp(_ASSEMBLERS), _own_stamp())
+    fitting = program.group_size, text_of(program).workgroup_bytes, repr(capability)
+    key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), _own_stamp())
     cubin = _kept(f"{key}.cubin", lambda: assemble_for_company(ptx, capability, program))
     return Compiled(entry_name(program), text_of(program), cubin)
 
@@ -197,17 +198,10 @@ def _prepare_for_numba_cuda() -> None:
 
 def _kept(name: str, make: Callable[[], bytes]) -> bytes:
     """What the cache holds under this name, made first if it is not there."""
-    path = cache_directory() / "cuda" / name
-    try:
-        return path.read_bytes()
-    except OSError:
-        pass
-    content = make()
-    try:
-        path.parent.mkdir(exist_ok=True)
-        write_atomically(path, content)
-    except OSError:
-        pass  # a full or read-only disk costs time, not the result
+    content = read_sealed("cuda", name)
+    if content is None:
+        content = make()
+        write_sealed("cuda", name, content)
     return content
 
 
@@ -218,7 +212,7 @@ def _digest(*parts: str) -> str:
 @cache
 def _stamp(packages: tuple[str, ...]) -> str:
     """The versions of what compiles."""
-    return ", ".join(f"{package} {version_of(package)}" for package in packages)
+    return ", ".join([sys.version, np.__version__, *(f"{package} {version_of(package)}" for package in packages)])
 
 
 def version_of(package: str) -> str | None:
@@ -231,9 +225,9 @@ def version_of(package: str) -> str | None:
 
 @cache
 def _own_stamp() -> str:
-    """This version of the intrinsics: a kernel in the cache has them compiled in."""
-    here = Path(__file__).parent
-    return hashlib.sha256(b"\0".join((here / name).read_bytes() for name in _LOWERING)).hexdigest()
+    """This version of all that writes, lowers and compiles: a kernel in the cache has the intrinsics compiled in."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
 
 
 @cache
