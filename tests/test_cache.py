@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from gpusort.targets import cache, seal
+from gpusort.targets import cache
 from gpusort.targets.seal import read_sealed, write_sealed
 
 CONTENT = bytes(range(256)) * 9
@@ -193,14 +193,15 @@ def test_a_disk_that_fills_up(place: Path, tmp_path: Path, monkeypatch: pytest.M
             subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_what_was_left_half_written_is_swept_in_time(place: Path) -> None:
+def test_what_was_left_half_written_is_swept_in_time(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kept()
     old, new, other = (place / "cpu" / name for name in ("b.tmp", "c.tmp", "d"))
     for path in (old, new, other):
         path.write_bytes(b"")
     for path in (old, other):
-        os.utime(path, (time.time() - 7200,) * 2)
-    cache._swept.clear()
+        long_ago = time.time() - 7200
+        os.utime(path, (long_ago, long_ago))
+    monkeypatch.setattr(cache, "_swept", {})
     assert kept()
     assert sorted(path.name for path in (place / "cpu").iterdir()) == ["a", "c.tmp", "d"]
 
@@ -334,4 +335,3 @@ def test_processes_that_start_at_once_share_one_key(place: Path) -> None:
         assert (process.returncode, said) == (0, "")
     assert all(read_sealed("cpu", f"all-{number}") == b"x" * number for number in range(30))
     assert sorted(path.name for path in place.iterdir()) == ["cpu", "key"]
-    assert seal._key(make=False) == (place / "key").read_bytes()

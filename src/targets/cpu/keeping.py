@@ -63,7 +63,7 @@ class Keeper:
         from numba.core.compiler import CompileResult
 
         target_context.refresh()
-        found = read_sealed(_KIND, self._name(sig, target_context.codegen()))
+        found = read_sealed(_KIND, self.name(sig, target_context.codegen()))
         if found is None:
             return None
         try:
@@ -80,7 +80,7 @@ class Keeper:
             content = dumps(data._reduce())
         except Exception:  # the code is there, and works; it is only not kept
             return
-        write_sealed(_KIND, self._name(sig, data.codegen), content)
+        write_sealed(_KIND, self.name(sig, data.codegen), content)
 
     def enable(self) -> None:
         """There is no other state."""
@@ -91,18 +91,18 @@ class Keeper:
     def flush(self) -> None:
         """Old files are never found, and so need not go."""
 
-    def _name(self, signature: object, codegen: Any) -> str:
+    def name(self, signature: object, codegen: Any) -> str:
         function = self.function
         parts = (
             function.__module__, function.__qualname__, function.__code__.co_code.hex(), self.source, str(signature),
-            repr(codegen.magic_tuple()), _stamp(),
+            repr(codegen.magic_tuple()), stamp(),
         )  # fmt: skip
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return f"{re.sub(r'[^A-Za-z0-9_]', '', function.__module__.rpartition('.')[2])[:40]}-{digest[:40]}"
 
 
 @lru_cache(maxsize=1)
-def _stamp() -> str:
+def stamp() -> str:
     """All that code depends on besides its own source: compilers, settings, and every file here that uses Numba, for
     loops have each other and the helpers compiled in."""
     import llvmlite

@@ -57,10 +57,8 @@ def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None
     if capability is None:
         capability = capability_of_card() or DEFAULT_CAPABILITY
     text = text_of(program)
-    key = _digest(
-        text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), _own_stamp()
-    )
-    return _kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
+    key = _digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), own_stamp())
+    return kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
 
 
 def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
@@ -69,8 +67,8 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
     if not _has_assembler():
         return Compiled(entry_name(program), text_of(program), ptx.encode())
     fitting = program.group_size, text_of(program).workgroup_bytes, repr(capability)
-    key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), _own_stamp())
-    cubin = _kept(f"{key}.cubin", lambda: assemble_for_company(ptx, capability, program))
+    key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), own_stamp())
+    cubin = kept(f"{key}.cubin", lambda: assemble_for_company(ptx, capability, program))
     return Compiled(entry_name(program), text_of(program), cubin)
 
 
@@ -196,7 +194,7 @@ def _prepare_for_numba_cuda() -> None:
 # -- the cache --------------------------------------------------------------------------------------------
 
 
-def _kept(name: str, make: Callable[[], bytes]) -> bytes:
+def kept(name: str, make: Callable[[], bytes]) -> bytes:
     """What the cache holds under this name, made first if it is not there."""
     content = read_sealed("cuda", name)
     if content is None:
@@ -224,7 +222,7 @@ def version_of(package: str) -> str | None:
 
 
 @cache
-def _own_stamp() -> str:
+def own_stamp() -> str:
     """This version of all that writes, lowers and compiles: a kernel in the cache has the intrinsics compiled in."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
