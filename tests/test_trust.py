@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gpusort.targets import trust
-from gpusort.targets.trust import UntrustedError, trusted_directory
+from gpusort.targets.trust import Untrusted, trusted_directory
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users have no numbers on this system")
 
@@ -57,7 +57,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def refused(path: Path | str, *, make: bool = True) -> str:
-    with pytest.raises(UntrustedError) as raised:
+    with pytest.raises(Untrusted) as raised:
         trusted_directory(str(path), "cpu", make=make)
     return str(raised.value)
 
@@ -150,7 +150,7 @@ def test_somebody_who_is_not_root_believes_root_and_himself() -> None:
         place.chmod(0o777)
         try:
             trusted_directory(str(place / "cache"), "cpu", make=True)
-        except UntrustedError:
+        except Untrusted:
             return os.path.isdir(made)
         return False
 

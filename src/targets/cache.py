@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..types.environment import word
-from .trust import UntrustedError, is_trusted_file, trusted_directory
+from .trust import Untrusted, is_trusted_file, trusted_directory
 
 LOGGER = "gpusort"
 
@@ -46,7 +46,7 @@ def folder(*kind: str, make: bool) -> str | None:
         return None
     try:
         return trusted_directory(wanted, *kind, make=make)
-    except UntrustedError as reason:
+    except Untrusted as reason:
         _warn(wanted, reason)
     except (OSError, ValueError):
         pass
@@ -122,7 +122,7 @@ def _sweep(place: str) -> None:
                     os.unlink(entry.path)
 
 
-def _warn(wanted: str, reason: UntrustedError) -> None:
+def _warn(wanted: str, reason: Untrusted) -> None:
     mark = object()
     if _refused.setdefault(wanted, mark) is mark:  # of several threads one
         import logging

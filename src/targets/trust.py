@@ -20,14 +20,14 @@ _MOST_LINKS = 40
 _HAS_OWNERS = hasattr(os, "geteuid")
 
 
-class UntrustedError(Exception):
+class Untrusted(Exception):
     """Raised when others could change what lies in a directory; the message says where and how."""
 
 
 def trusted_directory(path: str, *below: str, make: bool) -> str:
     """The real path of a directory and what lies below it, made if need be: of the user's own, whatever the umask.
 
-    Raises UntrustedError where others could write, and OSError where it is not there or cannot be made.
+    Raises Untrusted where others could write, and OSError where it is not there or cannot be made.
     """
     if not _HAS_OWNERS:
         return _made(os.path.join(path, *below), make)
@@ -106,12 +106,12 @@ def _require(path: str, found: os.stat_result, *, is_meant: bool = False) -> Non
     _require_owner(path, found)
     if found.st_mode & _OTHERS_WRITE and (is_meant or not found.st_mode & stat.S_ISVTX):
         who = "everybody" if found.st_mode & stat.S_IWOTH else "its group"
-        raise UntrustedError(f"{path} can be written by {who} (mode {stat.S_IMODE(found.st_mode):o})")
+        raise Untrusted(f"{path} can be written by {who} (mode {stat.S_IMODE(found.st_mode):o})")
 
 
 def _require_owner(path: str, found: os.stat_result) -> None:
     if found.st_uid not in _trusted_users():
-        raise UntrustedError(f"{path} belongs to another user ({found.st_uid})")
+        raise Untrusted(f"{path} belongs to another user ({found.st_uid})")
 
 
 def _trusted_users() -> tuple[int, int]:
