@@ -22,7 +22,7 @@ from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
 from .algos.table import SortLine
 from .quick_card import forget_plans
 from .targets.base import Capability, Target, TargetInfo, TellsTime
-from .targets.cpu.policy import SortPolicy
+from .targets.cpu.policy import MEASURED, SortPolicy
 from .targets.cpu.target import CpuTarget, kept_policy
 from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
@@ -59,14 +59,15 @@ def tune(
             continue
         if isinstance(found, CpuTarget):
             found.policy = _tuned_policy(largest, tell)
-            changed = {name: value for name, value in attrs.asdict(found.policy).items() if name in _THRESHOLDS}
+            changed = {name: value for name, value in attrs.asdict(found.policy).items() if name in MEASURED}
             path = tuned.write(info.name, info.adapter, {"policy": changed})
         elif isinstance(found, TellsTime):
             path = tuned.keep_sorts(info, _tuned_sorts(found, info, largest, tell))
         else:
             raise CapabilityError(f"target {info.name!r} has no clock to tune by, and no choice to make")
         forget_plans()
-        tell(f"{info.name}: kept in {path}" if path else f"{info.name}: not kept, but for this process: see the log")
+        place = f"in {path}" if path else "for this process alone: there is no cache directory to use"
+        tell(f"{info.name}: kept {place}")
 
 
 def _say_nothing(line: str) -> None:

@@ -86,6 +86,18 @@ def test_a_refused_directory_is_warned_of_once_and_left_alone(place: Path, caplo
     assert (place / "key").read_bytes() == key
 
 
+def test_one_that_cannot_be_made_is_told_of_once_and_quietly(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+    place.write_text("")
+    with caplog.at_level(logging.DEBUG, cache.LOGGER):
+        assert not kept()
+        assert not kept()
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage().split(":")[0]) == (
+        "INFO",
+        f"the cache directory {place} cannot be used",
+    )
+
+
 def test_of_many_threads_one_warns(place: Path, caplog: pytest.LogCaptureFixture) -> None:
     place.mkdir(mode=0o777)
     place.chmod(0o777)

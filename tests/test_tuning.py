@@ -102,16 +102,45 @@ def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
         "", "[]", "{", json.dumps({**content, "format": 0}), json.dumps({**content, "adapter": "another"}),
         json.dumps({**content, "sorts": [{"bits": [32]}]}),
         json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": {"name": "Bogo", "policy": {}}}]}),
+        json.dumps({**content, "sorts": [{**content["sorts"][0], "lengths": [0, float("inf")]}]}),
+        json.dumps({**content, "sorts": 7}), json.dumps({**content, "sorts": ["?"]}),
+        "[" * 100_000, "\udcff", "9" * 9999,
     ):  # fmt: skip
         tuned.forget(INFO.name, INFO.adapter)
-        path.write_text(damaged)
+        path.write_text(damaged, errors="surrogateescape")
         assert sorts_of("u4", 999) != WANTED, damaged
+
+
+def test_an_adapter_that_has_less_than_was_measured_goes_by_the_table() -> None:
+    tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
+    assert sorts_of("u4", 999) == WANTED
+    assert fitting_sort(attrs.evolve(INFO, capabilities=frozenset()), key_for("u4"), 1, 999) != WANTED
+
+
+def test_where_nothing_is_kept_the_process_has_its_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path / "file" / "below"))
+    (tmp_path / "file").write_text("")
+    said: list[str] = []
+    tune(Timed(), largest=1 << 12, report=said.append)
+    assert said[-1] == "wgsl: kept for this process alone: there is no cache directory to use"
+    assert sorts_of("u4", 1 << 12) == WANTED
+    forget_tuning(Timed())
+    assert sorts_of("u4", 1 << 12) != WANTED
+    assert not tuned.forget(INFO.name, INFO.adapter)
+
+
+@pytest.mark.parametrize(
+    "policy", [7, [], {"block": 0, "count_bytes_from": 0}, {"count_bytes_from": "9", "?": 3, "part_bytes_from": 1e300}]
+)
+def test_a_policy_that_nobody_measured_does_not_count(policy: object) -> None:
+    assert tuned.write("cpu", CpuTarget().info.adapter, {"policy": policy})
+    assert CpuTarget().policy == SortPolicy()
 
 
 def test_both_kinds_of_algorithms_come_back_as_they_were() -> None:
     algorithms: tuple[Radix | Bitonic, ...] = (WANTED, Radix(RadixPolicy(looks=2, sweeps=True)), Bitonic())
     lines = [
-        SortLine("wgsl", frozenset(), (32,), range(k, k + 1), range(1, 2), algorithm)
+        SortLine("wgsl", tuned.needs_of(algorithm), (32,), range(k, k + 1), range(1, 2), algorithm)
         for k, algorithm in enumerate(algorithms)
     ]
     tuned.keep_sorts(INFO, lines)

@@ -15,7 +15,8 @@ from typing import Any, cast
 import attrs
 
 from ..targets import cache
-from ..targets.base import TargetInfo
+from ..targets.base import Capability, TargetInfo
+from ..types.errors import GpusortError
 from ..types.params import BitonicPolicy, RadixPolicy
 from .sorts import Bitonic, Radix, SortAlgorithm
 from .table import SortLine
@@ -36,13 +37,22 @@ def _lines(target: str, adapter: str) -> tuple[SortLine, ...]:
     found = read(target, adapter).get("sorts", [])
     try:
         return tuple(_line(target, entry) for entry in found)
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, GpusortError):
         return ()
 
 
 def _line(target: str, entry: Mapping[str, Any]) -> SortLine:
     lengths, bits = range(*map(int, entry["lengths"])), tuple(map(int, entry["bits"]))
-    return SortLine(target, frozenset(), bits, lengths, _ONE, _algorithm(entry["algorithm"]))
+    algorithm = _algorithm(entry["algorithm"])
+    return SortLine(target, needs_of(algorithm), bits, lengths, _ONE, algorithm)
+
+
+def needs_of(algorithm: SortAlgorithm) -> frozenset[Capability]:
+    """What it cannot do without. An adapter may have less than when it was measured, by another driver."""
+    if not isinstance(algorithm, Radix):
+        return frozenset()
+    wanted = {Capability.SUBGROUPS: algorithm.policy.subgroups, Capability.FORWARD_PROGRESS: algorithm.policy.sweeps}
+    return frozenset(capability for capability, is_needed in wanted.items() if is_needed)
 
 
 def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:

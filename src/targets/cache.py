@@ -24,6 +24,7 @@ _SUFFIX = ".tmp"
 _ABANDONED = 3600.0  # seconds: a file half written that long ago is nobody's
 
 _refused: dict[str, object] = {}  # directories that were warned of
+_failed: dict[str, object] = {}  # those that were told of otherwise
 _swept: dict[str, object] = {}
 
 
@@ -47,9 +48,11 @@ def folder(*kind: str, make: bool) -> str | None:
     try:
         return trusted_directory(wanted, *kind, make=make)
     except Untrusted as reason:
-        _warn(wanted, reason)
-    except (OSError, ValueError):
-        pass
+        text = "the cache directory %s is not used: %s, and what lies in it would be run; nothing is kept"
+        _say_once(_refused, "WARNING", text, wanted, reason)
+    except (OSError, ValueError) as reason:
+        if make:
+            _say_once(_failed, "INFO", "the cache directory %s cannot be used: %s; nothing is kept", wanted, reason)
     return None
 
 
@@ -122,11 +125,10 @@ def _sweep(place: str) -> None:
                     os.unlink(entry.path)
 
 
-def _warn(wanted: str, reason: Untrusted) -> None:
+def _say_once(said: dict[str, object], level: str, text: str, wanted: str, reason: Exception) -> None:
+    """A line in the log, by whichever thread is first."""
     mark = object()
-    if _refused.setdefault(wanted, mark) is mark:  # of several threads one
+    if said.setdefault(wanted, mark) is mark:
         import logging
 
-        logging.getLogger(LOGGER).warning(
-            "the cache directory %s is not used: %s, and what lies in it would be run; nothing is kept", wanted, reason
-        )
+        logging.getLogger(LOGGER).log(getattr(logging, level), text, wanted, reason)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # what tune() finds out
+
 
 @attrs.frozen
 class SortPolicy:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import cast
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -22,7 +24,7 @@ from .argsort import argsort_rows, argsort_runs
 from .binding import Binding
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
-from .policy import SortPolicy
+from .policy import MEASURED, SortPolicy
 from .pool import shared_pool, thread_count
 from .sorting import sort_rows, sort_spread_rows
 from .text import module_text
@@ -150,11 +152,10 @@ def kept_policy() -> SortPolicy:
     """The policy with what was measured on this machine, if anything was."""
     from ...algos.tuned import read
 
-    found = read("cpu", _processor()).get("policy", {})
-    try:
-        return SortPolicy(**{str(name): int(value) for name, value in found.items()})
-    except (AttributeError, TypeError, ValueError, OverflowError):
-        return SortPolicy()
+    found = read("cpu", _processor()).get("policy")
+    sizes = cast("dict[object, object]", found) if isinstance(found, dict) else {}
+    measured = {name: size for name in MEASURED if type(size := sizes.get(name)) is int and size > 0}
+    return attrs.evolve(SortPolicy(), **measured)
 
 
 @cache
