@@ -20,6 +20,9 @@ import pytest
 
 from gpusort import reuse
 
+# Setting an array's dtype or shape is on its way out of NumPy, and can be done for now.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(dtype|shape).*:DeprecationWarning")
+
 BYTES = 1 << 14
 DOUBLE = np.dtype(np.float64)
 Result = np.ndarray[Any, np.dtype[np.float64]]

@@ -144,6 +144,7 @@ def test_a_relative_path_starts_where_the_process_is(place: Path, monkeypatch: p
     assert "can be written by everybody" in refused("cache")
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_somebody_who_is_not_root_believes_root_and_himself() -> None:
     def check(place: Path) -> bool:
         made = trusted_directory(str(place / "cache"), "cpu", make=True)
