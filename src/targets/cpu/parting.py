@@ -33,31 +33,20 @@ def part_about(
     """Brings elements into `results`, part by part, the first time by `first` if that is given.
 
     There is one pivot fewer than parts, a power of two. Passes go to and fro between `results` and another array, and
-    end in `results`, which may lie where `source` does. An interrupted caller finds all its elements still in place:
-    the array that a pass reads is whole.
+    end in `results`, which lies where `source` does only if the number of passes is even.
     """
     passes = (pivots.size + 1).bit_length() - 1
-    in_place = np.may_share_memory(source, results)
-    spare = np.empty_like(results) if passes > 1 or in_place else results
-    reading = source
+    spare = np.empty_like(results) if passes > 1 else results
+    reading = whole = source
     bounds = [0, results.size]
     move = plain_move(policy)
-    try:
-        for number in range(passes):
-            target = results if (passes - number) % 2 else spare
-            if number == 0 and in_place and target is results:
-                copy_over(source, spare, pool)
-                reading = spare
-            stride = (pivots.size + 1) >> number
-            own_move = first if first is not None and number == 0 else move
-            bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], own_move, pool)
-            if number < passes - 1:
-                reading = target
-    except BaseException:
-        if in_place and reading is spare:
-            results[...] = spare
-        raise
-    return Parted(bounds, reading)
+    for number in range(passes):
+        target = results if (passes - number) % 2 else spare
+        stride = (pivots.size + 1) >> number
+        own_move = first if first is not None and number == 0 else move
+        bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], own_move, pool)
+        whole, reading = reading, target
+    return Parted(bounds, whole)
 
 
 def plain_move(policy: SortPolicy) -> Move:
