@@ -66,8 +66,12 @@ def _sort_integers(
         if (trend is Trend.DESCENDS) is (order is SortOrder.ASCENDING):
             reverse_all(results, pool)
         return
-    sorted_ = np.empty_like(source) if results is source else results
-    parted = part_about(source, sorted_, pivots, None, policy, pool)
+
+    def goal(passes: int) -> Elements:
+        return results if passes or results is not source else np.empty_like(source)
+
+    parted = part_about(source, goal, pivots, None, policy, pool)
+    sorted_ = parted.results
     _sort_parts(sorted_, parted.bounds, pool)
     if sorted_ is not results:
         put_in_place(sorted_ if order is SortOrder.ASCENDING else sorted_[::-1], results, pool)
@@ -90,12 +94,18 @@ def _sort_floats(
         return
     pivots = balanced_pivots(sample, policy, pool)
     special = _Special(policy.block)
-    sorted_ = np.empty_like(source) if results is source else results
+
+    def goal(passes: int) -> Elements:
+        is_plain = passes > 0 and special.nans == special.minus_zeros == 0  # else NumPy's sort does not keep all bits
+        return results if is_plain or results is not source else np.empty_like(source)
+
     if pivots.size:
-        parted = part_about(source, sorted_, pivots, special.move, policy, pool)
+        parted = part_about(source, goal, pivots, special.move, policy, pool)
+        sorted_ = parted.results
         nans = nans_in_order(key, parted.whole, special.nans, sample.elements, pool)
         _sort_parts(sorted_, parted.bounds, pool)
     else:
+        sorted_ = goal(0)
         special.look(source, pool)
         nans = nans_in_order(key, source, special.nans, sample.elements, pool)
         copy_over(source, sorted_, pool)
@@ -114,7 +124,7 @@ def _sort_floats(
 
 
 def _put_in_order(source: Elements, results: Elements, trend: Trend, order: SortOrder, pool: Pool) -> None:
-    """Floats that are in an order already, but for the signs of zeros. In place, each step leaves all elements there."""
+    """Floats that are in an order, but for zeros' signs. In place, each step leaves all elements there."""
     if results is not source:
         copy_over(source, results, pool)
     if trend is Trend.DESCENDS:

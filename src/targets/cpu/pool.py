@@ -60,6 +60,7 @@ class Pool:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
+        self._most_finishers = min(threads, _MOST_FINISHERS)
         self._helpers = _Crew("gpusort-cpu")
         self._finishers = _Crew("gpusort-cpu-finish")
 
@@ -82,21 +83,27 @@ class Pool:
 
     def finish(self, write: Callable[[int, int], None], length: int) -> None:
         """Calls write(start, stop) for parts that together are 0 to length: for all of them or for none, whatever
-        strikes this thread meanwhile. Each is to be one call into C, which no signal handler interrupts.
-
-        The parts are left to threads that handlers do not run in; this one waits for them, and raises what struck it
-        at the end.
-        """
-        threads = min(self.threads, _MOST_FINISHERS)
-        finishers = 0 if threads < 2 or sys.is_finalizing() else self._finishers.grow(threads)
-        if not finishers:
+        strikes this thread meanwhile. Each is to be one call into C, which no signal handler interrupts."""
+        if not self.can_finish():
             write(0, length)
             return
-        pieces = 4 * finishers
-        job = WholeJob(lambda n: write(length * n // pieces, length * (n + 1) // pieces), pieces)
+        pieces = 4 * self.threads
+        self.finish_pieces(lambda n: write(length * n // pieces, length * (n + 1) // pieces), pieces)
+
+    def can_finish(self) -> bool:
+        """Whether there are threads to finish work with: `finish_pieces` may be called."""
+        return self.threads > 1 and not sys.is_finalizing() and self._finishers.grow(self._most_finishers) > 0
+
+    def finish_pieces(self, work: Callable[[int], None], count: int) -> None:
+        """Calls work(0) … work(count - 1), or nothing, if something strikes before the first has begun.
+
+        They are left to threads that no signal handler runs in; this one waits for them, and raises what struck it at
+        the end. They must not fail, nor hand work to the pool.
+        """
+        job = WholeJob(work, count)
         try:
             try:
-                self._finishers.call(job, finishers)
+                self._finishers.call(job, self._finishers.grow(self._most_finishers))
                 job.wait()
             finally:
                 job.end()
