@@ -73,9 +73,12 @@ def sort(
         match overlap(source, destination):
             case Overlap.SAME:
                 source = destination
-            case Overlap.PARTLY:
+            case Overlap.PARTLY:  # until it is sorted, all of it stays as it is
                 with source.working():
-                    source = source.pack()
+                    copy = source.pack()
+                    sort_into(copy, copy, place, key, _order(descending), stable, chosen, algorithm)
+                    destination.assign(copy)
+                return destination.owner
             case Overlap.APART:
                 pass
     else:

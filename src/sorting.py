@@ -38,7 +38,8 @@ def sort_into(
         data = rows if rows.is_packed and work is result else work
         if work is result and data is not rows:
             work.assign(rows)
-        _sort_rows(data, work, key, order, target, algorithm)
+        is_only_copy = work is result and destination is source
+        _sort_rows(data, work, key, order, target, algorithm, is_only_copy)
         if ties is not None:
             work.restore(ties)
         if work is not result:
@@ -55,9 +56,10 @@ def _sorted_as_they_lie(rows: Operand, results: Operand, order: SortOrder, targe
 
 
 def _sort_rows(
-    data: Operand, results: Operand, key: ArrayKey, order: SortOrder, target: Target, algorithm: SortAlgorithm | None
-) -> None:
-    """Sorts the rows of a packed array into another, or in place, in as few runs as the target's limits allow."""
+    data: Operand, results: Operand, key: ArrayKey, order: SortOrder, target: Target, algorithm: SortAlgorithm | None,
+    is_only_copy: bool,
+) -> None:  # fmt: skip
+    """Sorts the rows of a packed array into another, or in place. An interrupt loses nothing of an only copy."""
     length = data.shape[-1]
     rows = int(np.prod(data.shape[:-1], dtype=np.int64))
     if length < 2 or rows == 0:
@@ -65,9 +67,24 @@ def _sort_rows(
             results.assign(data)
         return
     if algorithm is None and data.memory is Memory.HOST and sorts_rows(target):
-        target.sort_rows(_as_rows(data, rows, length), _as_rows(results, rows, length), order)
+        source = _as_rows(data, rows, length)
+        target.sort_rows(source, source if data is results else _as_rows(results, rows, length), order)
         return
     chosen = algorithm or fitting_sort(target.info, key, rows, length)
+    if is_only_copy and data.memory is Memory.HOST:  # on a card all launches are one call: see targets/cuda/plan.py
+        # Between its launches a schedule has other words there.
+        copy = data.pack()
+        _run_rows(copy, copy, key, order, target, chosen)
+        results.assign(copy)
+    else:
+        _run_rows(data, results, key, order, target, chosen)
+
+
+def _run_rows(
+    data: Operand, results: Operand, key: ArrayKey, order: SortOrder, target: Target, chosen: SortAlgorithm
+) -> None:
+    """The same by an algorithm's launches, in as few runs as the target's limits allow."""
+    rows, length = int(np.prod(data.shape[:-1], dtype=np.int64)), data.shape[-1]
     placement = Placement.IN_PLACE if data is results else Placement.ELSEWHERE
     if placement not in chosen.placements(key):
         if data is results:

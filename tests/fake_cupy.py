@@ -84,6 +84,9 @@ class Stream:
     def end_capture(self) -> Graph:
         return Graph(recording.pop())
 
+    def is_capturing(self) -> bool:
+        return bool(recording)
+
     def record(self) -> Event:
         return Event(self.ptr)
 

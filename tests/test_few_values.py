@@ -82,8 +82,8 @@ def test_a_few_values_sort(dtype: str, count: int, in_place: bool) -> None:
     x[-1] = 0  # perhaps one that no sample sees
     for order in SortOrder:
         found = x.copy() if in_place else np.empty_like(x)
-        given = (found if in_place else x).reshape(1, -1)
-        sort_rows(given, found.reshape(1, -1), order, COUNTING)
+        results = found.reshape(1, -1)
+        sort_rows(results if in_place else x.reshape(1, -1), results, order, COUNTING)
         expected, numbers, words = in_order(x, order), len(x) - unordered(x), f"u{size}"
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(found[:numbers].view(words), expected[:numbers].view(words))  # zeros' signs too

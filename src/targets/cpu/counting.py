@@ -8,7 +8,7 @@ import numpy as np
 
 from ...types.indices import SortOrder
 from ..base import HostArray
-from .plan import fill_runs
+from .commit import fill_runs
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements
@@ -18,7 +18,7 @@ _LARGEST_U32 = (1 << 32) - 1
 
 
 def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
-    """Sorts a one-dimensional array. `results` may lie where `source` does."""
+    """Sorts a one-dimensional array. `results` is `source` itself, or lies apart."""
     from .count_kernels import count_bytes, count_pairs
 
     word = np.dtype(f"u{source.itemsize}")
@@ -39,7 +39,7 @@ def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, po
         by_byte = totals.reshape(256, 256)
         totals = by_byte.sum(axis=0) + by_byte.sum(axis=1)
         totals[words[2 * counted.size :]] += 1
-    fill_runs(results.view(word), sequence, np.cumsum(totals[sequence]), pool)
+    fill_runs(results.view(word), sequence, np.cumsum(totals[sequence]), results is source, pool)
 
 
 def _share(length: int, piece: int, pool: Pool) -> slice:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from ...types.dtypes import ArrayKey
 from ...types.indices import SortOrder
+from .commit import fill_runs
 from .finder import finder_for
-from .plan import few_values, fill_runs, slices
+from .plan import few_values, slices
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of, ordered_words
@@ -41,7 +42,7 @@ def sort_few(
     if counts is None:
         return False
     sequence = np.argsort(ordered_words(key, values, order))
-    fill_runs(bits_of(results), values[sequence], np.cumsum(counts[sequence]), pool)
+    fill_runs(bits_of(results), values[sequence], np.cumsum(counts[sequence]), results is source, pool)
     return True
 
 

@@ -106,7 +106,7 @@ class _Row:
         def move(bits: Elements, own: slice, pivot: Any, target: Elements, claimed: npt.NDArray[np.int64]) -> None:
             part_packed(bits, self.recipe, least, shift, place_bits, pivot, target, self.policy.block, claimed)
 
-        self.sort_parts(words, part_about(self.bits, words, pivots, move, self.policy, self.pool).bounds)
+        self.sort_parts(words, part_about(self.bits, lambda _: words, pivots, move, self.policy, self.pool).bounds)
         return words
 
     def pivots(self, sample: Sample) -> U64s:
@@ -128,10 +128,11 @@ class _Row:
         if not pivots.size:
             words.sort()
             return words
-        passes = (pivots.size + 1).bit_length() - 1
-        results = np.empty_like(words) if passes % 2 else words
-        self.sort_parts(results, part_about(words, results, pivots, None, self.policy, self.pool).bounds)
-        return results
+        parted = part_about(
+            words, lambda passes: words if passes else np.empty_like(words), pivots, None, self.policy, self.pool
+        )
+        self.sort_parts(parted.results, parted.bounds)
+        return parted.results
 
     def settled(self, words: U64s, places: Places) -> bool:
         """Sorts words that tie in the bits of their ranks, and unpacks them. False if there are too many."""

@@ -15,21 +15,22 @@ import numpy.typing as npt
 from ...types.dtypes import ArrayKey, key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
+from .commit import put_in_place
 from .few_sort import sort_few
 from .parting import balanced_pivots, copy_over, part_about, reverse_all
 from .plan import Sample, Trend, seems_constant, slices, trend_of
 from .policy import SortPolicy
 from .pool import Pool
 from .ranks import Elements, bits_of, numbers_of
-from .row_sort import sort_chunk
+from .row_sort import sort_row
 from .special import minus_zero, nans_in_order, write_zeros, zeros_among
 
 
 def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
-    """Sorts a one-dimensional array of 32- or 64-bit elements. `results` may lie where `source` does."""
+    """Sorts a one-dimensional array of 32- or 64-bit elements. `results` is `source` itself, or lies apart."""
     key = key_for(source.dtype)
     if source.nbytes < policy.few_bytes_from and seems_constant(source):
-        sort_chunk(source[np.newaxis], results[np.newaxis], order)  # by NumPy, on this thread
+        sort_row(source, results, order)  # by NumPy, on this thread
         return
     numbers = numbers_of(source)
     sample = Sample.of(numbers, policy)
@@ -38,34 +39,44 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
             return
         are_equal = sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from
         if are_equal or source.nbytes < policy.few_bytes_from:
-            sort_chunk(source[np.newaxis], results[np.newaxis], order)
+            sort_row(source, results, order)
             return
     match source.dtype.kind:
         case "f":
             _sort_floats(key, source, results, sample, order, policy, pool)
         case "M" | "m":
-            sorted_ = results.view(np.int64)
-            _sort_integers(numbers, sorted_, sample, policy, pool)
-            if order is SortOrder.DESCENDING:
-                reverse_all(sorted_, pool)
-            else:
-                _nat_last(sorted_)
+            sorted_ = numbers if results is source else results.view(np.int64)
+            _sort_integers(numbers, sorted_, sample, order, policy, pool)
+            if order is SortOrder.ASCENDING:
+                _nat_last(sorted_, pool)
         case _:
-            _sort_integers(source, results, sample, policy, pool)
-            if order is SortOrder.DESCENDING:
-                reverse_all(results, pool)
+            _sort_integers(source, results, sample, order, policy, pool)
 
 
-def _sort_integers(source: Elements, results: Elements, sample: Sample, policy: SortPolicy, pool: Pool) -> None:
-    if _copied_in_order(source, results, trend_of(source, sample.elements, pool), pool):
+def _sort_integers(
+    source: Elements, results: Elements, sample: Sample, order: SortOrder, policy: SortPolicy, pool: Pool
+) -> None:
+    trend = trend_of(source, sample.elements, pool)
+    pivots = balanced_pivots(sample, policy, pool) if trend is Trend.NEITHER else sample.numbers[:0]
+    if not pivots.size:  # in place, each step leaves all elements there
+        if results is not source:
+            copy_over(source, results, pool)
+        if trend is Trend.NEITHER:
+            results.sort()
+        if (trend is Trend.DESCENDS) is (order is SortOrder.ASCENDING):
+            reverse_all(results, pool)
         return
-    pivots = balanced_pivots(sample, policy, pool)
-    if not pivots.size:
-        copy_over(source, results, pool)
-        results.sort()
-        return
-    parted = part_about(source, results, pivots, None, policy, pool)
-    _sort_parts(results, parted.bounds, pool)
+
+    def goal(passes: int) -> Elements:
+        return results if passes or results is not source else np.empty_like(source)
+
+    parted = part_about(source, goal, pivots, None, policy, pool)
+    sorted_ = parted.results
+    _sort_parts(sorted_, parted.bounds, pool)
+    if sorted_ is not results:
+        put_in_place(sorted_ if order is SortOrder.ASCENDING else sorted_[::-1], results, pool)
+    elif order is SortOrder.DESCENDING:
+        reverse_all(results, pool)
 
 
 def _sort_floats(
@@ -77,29 +88,51 @@ def _sort_floats(
     policy: SortPolicy,
     pool: Pool,
 ) -> None:
-    if _copied_in_order(source, results, trend_of(source, sample.elements, pool), pool):
-        zeros = zeros_among(results)
-        write_zeros(zeros, int(np.count_nonzero(np.signbit(zeros))))
-        if order is SortOrder.DESCENDING:
-            reverse_all(results, pool)
+    trend = trend_of(source, sample.elements, pool)
+    if trend is not Trend.NEITHER:
+        _put_in_order(source, results, trend, order, pool)
         return
     pivots = balanced_pivots(sample, policy, pool)
     special = _Special(policy.block)
+
+    def goal(passes: int) -> Elements:
+        is_plain = passes > 0 and special.nans == special.minus_zeros == 0  # else NumPy's sort does not keep all bits
+        return results if is_plain or results is not source else np.empty_like(source)
+
     if pivots.size:
-        parted = part_about(source, results, pivots, special.move, policy, pool)
+        parted = part_about(source, goal, pivots, special.move, policy, pool)
+        sorted_ = parted.results
         nans = nans_in_order(key, parted.whole, special.nans, sample.elements, pool)
-        _sort_parts(results, parted.bounds, pool)
+        _sort_parts(sorted_, parted.bounds, pool)
     else:
+        sorted_ = goal(0)
         special.look(source, pool)
         nans = nans_in_order(key, source, special.nans, sample.elements, pool)
-        copy_over(source, results, pool)
-        results.sort()
-    numbers = results[: results.size - special.nans]
-    bits_of(results)[numbers.size :] = nans
+        copy_over(source, sorted_, pool)
+        sorted_.sort()
+    numbers = sorted_[: sorted_.size - special.nans]
+    bits_of(sorted_)[numbers.size :] = nans
     if special.minus_zeros:
         write_zeros(zeros_among(numbers), special.minus_zeros)
+    if sorted_ is not results and not special.nans:
+        put_in_place(sorted_ if order is SortOrder.ASCENDING else sorted_[::-1], results, pool)
+        return
     if order is SortOrder.DESCENDING:
         reverse_all(numbers, pool)
+    if sorted_ is not results:
+        put_in_place(sorted_, results, pool)
+
+
+def _put_in_order(source: Elements, results: Elements, trend: Trend, order: SortOrder, pool: Pool) -> None:
+    """Floats that are in an order, but for zeros' signs. In place, each step leaves all elements there."""
+    if results is not source:
+        copy_over(source, results, pool)
+    if trend is Trend.DESCENDS:
+        reverse_all(results, pool)
+    zeros = zeros_among(results)
+    write_zeros(zeros, int(np.count_nonzero(np.signbit(zeros))))
+    if order is SortOrder.DESCENDING:
+        reverse_all(results, pool)
 
 
 @attrs.define
@@ -135,26 +168,11 @@ class _Special:
         return sum(minus_zeros for _, minus_zeros in self.found)
 
 
-def _nat_last(sorted_: npt.NDArray[np.int64]) -> None:
+def _nat_last(sorted_: npt.NDArray[np.int64], pool: Pool) -> None:
     """Moves the least integers, which are NaT, to the end."""
-    nat = np.iinfo(np.int64).min
-    count = int(sorted_.searchsorted(nat, side="right"))
+    count = int(sorted_.searchsorted(np.iinfo(np.int64).min, side="right"))
     if count:
-        sorted_[: sorted_.size - count] = sorted_[count:]
-        sorted_[sorted_.size - count :] = nat
-
-
-def _copied_in_order(source: Elements, results: Elements, trend: Trend, pool: Pool) -> bool:
-    """Whether the row is in order, and so is in the results now, ascending."""
-    match trend:
-        case Trend.NEITHER:
-            return False
-        case Trend.ASCENDS:
-            copy_over(source, results, pool)
-        case Trend.DESCENDS:
-            copy_over(source, results, pool)
-            reverse_all(results, pool)
-    return True
+        put_in_place(np.concatenate([sorted_[count:], sorted_[:count]]), sorted_, pool)
 
 
 def _sort_parts(results: Elements, bounds: list[int], pool: Pool) -> None:

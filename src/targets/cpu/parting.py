@@ -19,45 +19,46 @@ from .ranks import Elements
 Move: TypeAlias = Callable[[Elements, slice, Any, Elements, "npt.NDArray[np.int64]"], None]
 
 
+# Where the last pass goes to, asked when that must be known: so many passes are done then.
+Goal: TypeAlias = Callable[[int], Elements]
+
+
 @attrs.frozen
 class Parted:
-    """The bounds of the parts, and an array that still holds all elements as they came, though not where."""
+    """The parts, their bounds, and an array that still holds all elements as they came, though not where."""
 
+    results: Elements
     bounds: list[int]
     whole: Elements
 
 
 def part_about(
-    source: Elements, results: Elements, pivots: Elements, first: Move | None, policy: SortPolicy, pool: Pool
+    source: Elements, goal: Goal, pivots: Elements, first: Move | None, policy: SortPolicy, pool: Pool
 ) -> Parted:
-    """Brings elements into `results`, part by part, the first time by `first` if that is given.
+    """Brings elements to the goal, part by part, the first time by `first` if that is given.
 
-    There is one pivot fewer than parts, a power of two. Passes go to and fro between `results` and another array, and
-    end in `results`, which may lie where `source` does. An interrupted caller finds all its elements still in place:
-    the array that a pass reads is whole.
+    There is one pivot fewer than parts, a power of two. Passes go to and fro between the goal and another array. The
+    goal may be the source once a pass is done: then passes that write there are seen through whatever strikes.
     """
     passes = (pivots.size + 1).bit_length() - 1
-    in_place = np.may_share_memory(source, results)
-    spare = np.empty_like(results) if passes > 1 or in_place else results
-    reading = source
-    bounds = [0, results.size]
+    results = goal(0) if passes % 2 else np.empty(0, pivots.dtype)
+    spare = np.empty(source.size, pivots.dtype) if passes > 1 else results
+    reading = whole = source
+    bounds = [0, source.size]
     move = plain_move(policy)
-    try:
-        for number in range(passes):
-            target = results if (passes - number) % 2 else spare
-            if number == 0 and in_place and target is results:
-                copy_over(source, spare, pool)
-                reading = spare
-            stride = (pivots.size + 1) >> number
-            own_move = first if first is not None and number == 0 else move
-            bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], own_move, pool)
-            if number < passes - 1:
-                reading = target
-    except BaseException:
-        if in_place and reading is spare:
-            results[...] = spare
-        raise
-    return Parted(bounds, reading)
+    for number in range(passes):
+        if number == 1 and not passes % 2:
+            results = goal(number)
+            if results is source and not pool.can_finish():
+                results = np.empty_like(source)
+        target = results if (passes - number) % 2 else spare
+        stride = (pivots.size + 1) >> number
+        own_move = first if first is not None and number == 0 else move
+        bounds = _halve(
+            reading, target, bounds, pivots[stride // 2 - 1 :: stride], own_move, pool, is_only_copy=target is source
+        )
+        whole, reading = reading, target
+    return Parted(results, bounds, whole)
 
 
 def plain_move(policy: SortPolicy) -> Move:
@@ -70,7 +71,7 @@ def plain_move(policy: SortPolicy) -> Move:
 
 
 def _halve(
-    source: Elements, target: Elements, bounds: list[int], pivots: Elements, move: Move, pool: Pool
+    source: Elements, target: Elements, bounds: list[int], pivots: Elements, move: Move, pool: Pool, is_only_copy: bool
 ) -> list[int]:
     """Parts each part about its pivot; the new bounds."""
     parts = [slice(start, stop) for start, stop in pairwise(bounds)]
@@ -81,7 +82,11 @@ def _halve(
         part = number % len(parts)
         move(source, parts[part], pivots[part], target[parts[part]], claimed[part])
 
-    pool.run(help_, len(parts) * pool.threads)
+    if is_only_copy:
+        move(source, slice(0, 0), pivots[0], target[:0], np.zeros(3, np.int64))  # compiles it
+        pool.finish_pieces(help_, len(parts) * pool.threads)
+    else:
+        pool.run(help_, len(parts) * pool.threads)
     middles = [own.start + int(lows) for own, lows in zip(parts, claimed[:, 1], strict=True)]
     return [0, *(bound for own, middle in zip(parts, middles, strict=True) for bound in (middle, own.stop))]
 

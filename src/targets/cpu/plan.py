@@ -6,7 +6,6 @@ from enum import Enum
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from .policy import SortPolicy
 from .pool import Pool
@@ -106,20 +105,3 @@ def few_values(source: Elements, count: int, most: int) -> Elements:
     first[0] = True
     np.not_equal(sample[1:], sample[:-1], out=first[1:])
     return sample[first] if np.count_nonzero(first) <= most else sample[:0]
-
-
-def fill_runs(results: Elements, sequence: Elements, ends: npt.NDArray[np.int64], pool: Pool) -> None:
-    """Writes sequence[k] as far as ends[k]."""
-    from .count_kernels import fill
-
-    pieces = slices(results.size, 4 * pool.threads)
-
-    def write(number: int) -> None:
-        fill(results, sequence, ends, pieces[number].start, pieces[number].stop)
-
-    try:
-        pool.run(write, len(pieces))
-    except BaseException:
-        # The source may be overwritten by now: an interrupted caller finds all its elements.
-        fill(results, sequence, ends, 0, results.size)
-        raise

@@ -2,11 +2,15 @@
 
 No OpenMP and no Numba threading layer: those abort or collapse in forked children, under several callers, or
 where other processes share the cores. Here a caller always works too, so a job ends even if no thread helps.
+
+Signals are survived at every bytecode: job.py says how.
 """
 
 from __future__ import annotations
 
+import _thread
 import os
+import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -14,71 +18,43 @@ from queue import SimpleQueue
 import attrs
 
 from ...types.environment import whole_number
+from .job import Job, WholeJob
 
 MOST_THREADS = max(64, 4 * (os.cpu_count() or 1))
 
+_MOST_FINISHERS = 8  # as many keep the memory busy
 
-class _Job:
-    """Pieces 0 to count-1 of one piece of work; whoever is free takes the next."""
 
-    def __init__(self, work: Callable[[int], None], count: int) -> None:
-        self._work = work
-        self._count = count
-        self._next = 0
-        self._helping = 0  # pieces that helpers are at
-        self._failure: BaseException | None = None
-        self._state = threading.Condition(threading.Lock())
+class _Crew:
+    """Threads that sleep until there is a job. No signal handler ever runs in them."""
 
-    def help(self) -> None:
-        """A helper's part: takes pieces until none is left. What a piece raises is kept for the caller."""
-        while (piece := self._take(helping=1)) is not None:
-            try:
-                self._work(piece)
-            except BaseException as failure:
-                self._fail(failure)
-            finally:
-                self._done()
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        self._started: list[None] = []
 
-    def finish(self) -> None:
-        """The caller's part: work, wait for the helpers, raise what went wrong in any piece.
+    def grow(self, wanted: int) -> int:
+        """How many threads there are, of so many that are wanted. Fewer where the system gives no more.
 
-        Ctrl-C may strike anywhere here. The helpers still write to the caller's arrays: it waits for them.
+        Without a lock: callers that come at once, or that are interrupted, may start a thread too many.
+        (`threading.Thread.start` waits by a lock that an interrupt leaks; this starts a thread or does not.)
         """
-        try:
-            while (piece := self._take(helping=0)) is not None:
-                self._work(piece)
-        except BaseException as failure:
-            self._fail(failure)
-        while self._helping:
+        while len(self._started) < wanted:
             try:
-                with self._state:
-                    while self._helping:
-                        self._state.wait()
-            except KeyboardInterrupt as failure:
-                self._fail(failure)
-        if self._failure is not None:
-            raise self._failure
+                _thread.start_new_thread(self._serve, ())
+            except (RuntimeError, MemoryError):
+                break
+            self._started.append(None)
+        return min(wanted, len(self._started))
 
-    def _take(self, *, helping: int) -> int | None:
-        with self._state:
-            if self._next >= self._count:
-                return None
-            piece = self._next
-            self._next += 1
-            self._helping += helping
-            return piece
+    def call(self, job: Job, helpers: int) -> None:
+        for _ in range(helpers):
+            self._jobs.put(job)
 
-    def _done(self) -> None:
-        with self._state:
-            self._helping -= 1
-            if not self._helping:
-                self._state.notify_all()
-
-    def _fail(self, failure: BaseException) -> None:
-        with self._state:
-            if self._failure is None:
-                self._failure = failure
-            self._next = self._count  # nobody starts another piece
+    def _serve(self) -> None:
+        threading.current_thread().name = self._name
+        while True:
+            self._jobs.get().help()
 
 
 class Pool:
@@ -86,18 +62,56 @@ class Pool:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._jobs: SimpleQueue[_Job] = SimpleQueue()
-        self._started = 0
-        self._starting = threading.Lock()
+        self._most_finishers = min(threads, _MOST_FINISHERS)
+        self._helpers = _Crew("gpusort-cpu")
+        self._finishers = _Crew("gpusort-cpu-finish")
 
     def run(self, work: Callable[[int], None], count: int) -> None:
-        """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all."""
-        job = _Job(work, count)
-        helpers = min(self.threads, count) - 1
-        self._start(helpers)
-        for _ in range(helpers):
-            self._jobs.put(job)
-        job.finish()
+        """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all.
+
+        An exception, of a piece or of whatever strikes this thread, ends the job: nobody starts another piece, and
+        those that are under way are waited for.
+        """
+        job = Job(work, count)
+        try:
+            try:
+                self._helpers.call(job, self._helpers.grow(min(self.threads, count) - 1))
+                job.take_pieces()
+            finally:
+                job.end()
+        finally:
+            job.end()  # once more, for what strikes before the first has begun
+        job.raise_failure()
+
+    def finish(self, write: Callable[[int, int], None], length: int) -> None:
+        """Calls write(start, stop) for parts that together are 0 to length: for all of them or for none, whatever
+        strikes this thread meanwhile. Each is to be one call into C, which no signal handler interrupts."""
+        if not self.can_finish():
+            write(0, length)
+            return
+        pieces = 4 * self.threads
+        self.finish_pieces(lambda n: write(length * n // pieces, length * (n + 1) // pieces), pieces)
+
+    def can_finish(self) -> bool:
+        """Whether there are threads to finish work with: `finish_pieces` may be called."""
+        return self.threads > 1 and not sys.is_finalizing() and self._finishers.grow(self._most_finishers) > 0
+
+    def finish_pieces(self, work: Callable[[int], None], count: int) -> None:
+        """Calls work(0) … work(count - 1), or nothing, if something strikes before the first has begun.
+
+        They are left to threads that no signal handler runs in; this one waits for them, and raises what struck it at
+        the end. They must not fail, nor hand work to the pool.
+        """
+        job = WholeJob(work, count)
+        try:
+            try:
+                self._finishers.call(job, self._finishers.grow(self._most_finishers))
+                job.wait()
+            finally:
+                job.end()
+        finally:
+            job.end()
+        job.raise_failure()
 
     def all(self, holds: Callable[[int], bool], count: int) -> bool:
         """Whether holds(0) … holds(count - 1) are all true. Once one is not, no other is asked."""
@@ -109,17 +123,6 @@ class Pool:
 
         self.run(ask, count)
         return not failed
-
-    def _start(self, wanted: int) -> None:
-        with self._starting:
-            while self._started < wanted:
-                self._started += 1
-                name = f"gpusort-cpu-{self._started}"
-                threading.Thread(target=self._serve, name=name, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            self._jobs.get().help()
 
 
 def thread_count() -> int:
@@ -137,12 +140,10 @@ class _Pools:
     """The process's pools, by their number of threads: one, unless the environment changes its mind."""
 
     made: dict[int, Pool] = attrs.field(factory=dict[int, Pool])
-    making: threading.Lock = attrs.field(factory=threading.Lock)
 
     def forget(self) -> None:
-        """In a forked child the helpers do not exist, nor does a thread that may hold the lock."""
+        """In a forked child the helpers do not exist."""
         self.made = {}
-        self.making = threading.Lock()
 
 
 _pools = _Pools()
@@ -153,8 +154,5 @@ if hasattr(os, "register_at_fork"):
 def shared_pool() -> Pool:
     """The process's pool of as many threads as are asked for now."""
     wanted = thread_count()
-    with _pools.making:
-        pool = _pools.made.get(wanted)
-        if pool is None:
-            pool = _pools.made[wanted] = Pool(wanted)
-        return pool
+    pool = _pools.made.get(wanted)
+    return pool if pool is not None else _pools.made.setdefault(wanted, Pool(wanted))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from ...types.dtypes import elements_of, key_for
 from ...types.indices import SortOrder
@@ -21,56 +22,77 @@ _COUNTED = 16  # a row of bytes this long
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
-    """Sorts each row of a two-dimensional array, on this thread. `results` may lie where `source` does."""
-    if source.dtype.kind == "f" and np.may_share_memory(source, results):
-        source = source.copy()  # zeros and NaNs are looked up in it at the end
+    """Sorts each row of a two-dimensional array, on this thread. `results` is `source` itself, or lies apart.
+
+    In place, one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order.
+    """
     match source.dtype.kind, source.dtype.itemsize:
         case "f", 2:
-            _sort_halves(source.view(np.uint16), results.view(np.uint16), order)
+            _sort_halves(*_seen_as(np.uint16, source, results), order)
         case "f", _:
             _sort_floats(source, results, order)
         case (("M" | "m"), _):
-            _sort_times(source.view(np.int64), results.view(np.int64), order)
+            _sort_times(*_seen_as(np.int64, source, results), order)
         case "b", _:
-            _sort_integers(source.view(np.uint8), results.view(np.uint8), order)
+            _sort_integers(*_seen_as(np.uint8, source, results), order)
         case _:
             _sort_integers(source, results, order)
+
+
+def sort_row(source: HostArray, results: HostArray, order: SortOrder) -> None:
+    """The same of an array of one dimension."""
+    row = source[np.newaxis]
+    sort_chunk(row, row if results is source else results[np.newaxis], order)
+
+
+def _seen_as(dtype: npt.DTypeLike, source: Elements, results: Elements) -> tuple[Elements, Elements]:
+    """The same memories; one array where they are one."""
+    seen: Elements = source.view(dtype)
+    return seen, seen if results is source else results.view(dtype)
+
+
+def _room(source: Elements, results: Elements) -> Elements | None:
+    """Where to work on what is to be sorted: in the results, or, in place, in new memory."""
+    return None if results is source else results
 
 
 def _sort_integers(source: Elements, results: Elements, order: SortOrder) -> None:
     match order:
         case SortOrder.ASCENDING:
-            results[...] = source
+            if results is not source:
+                results[...] = source
+            _sort_words(results)
         case SortOrder.DESCENDING:
-            np.invert(source, out=results)
-    if results.itemsize == 1 and results.shape[-1] >= _COUNTED:
-        results.sort(axis=-1, kind="stable")  # counts, where the other kind compares
+            inverted: Elements = np.invert(source, out=_room(source, results))
+            _sort_words(inverted)
+            np.invert(inverted, out=results)
+
+
+def _sort_words(words: Elements) -> None:
+    if words.itemsize == 1 and words.shape[-1] >= _COUNTED:
+        words.sort(axis=-1, kind="stable")  # counts, where the other kind compares
     else:
-        results.sort(axis=-1)
-    if order is SortOrder.DESCENDING:
-        np.invert(results, out=results)
+        words.sort(axis=-1)
 
 
 def _sort_times(source: Elements, results: Elements, order: SortOrder) -> None:
     """NaT, the least integer, becomes the greatest one: by counting down from it, or inverted."""
     match order:
         case SortOrder.ASCENDING:
-            np.subtract(source, 1, out=results)
-            results.sort(axis=-1)
-            np.add(results, 1, out=results)
+            lowered: Elements = np.subtract(source, 1, out=_room(source, results))
+            lowered.sort(axis=-1)
+            np.add(lowered, 1, out=results)
         case SortOrder.DESCENDING:
-            np.invert(source, out=results)
-            results.sort(axis=-1)
-            np.invert(results, out=results)
+            _sort_integers(source, results, order)
 
 
 def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
     """float16 by its words: NumPy has vector code for 16-bit integers on more processors."""
     if source.size < _SHORT:
         sequence, places = half_tables(order)
-        np.take(places, source, out=results, mode="clip")
-        results.sort(axis=-1)
-        results[...] = sequence[results]
+        found: Elements = np.take(places, source, out=_room(source, results), mode="clip")
+        found.sort(axis=-1)
+        results[...] = sequence[found]
         return
     key = key_for(np.float16)
     words = words_of(key, _turned(source) if order is SortOrder.DESCENDING else source)
@@ -101,21 +123,31 @@ def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
 
 
 def _sort_floats(source: Elements, results: Elements, order: SortOrder) -> None:
+    floats: Elements  # zeros and NaNs are looked up in the source at the end: it stays as it is until then
     match order:
         case SortOrder.ASCENDING:
-            results[...] = source
+            if results is source:
+                floats = source.copy()
+            else:
+                floats = results
+                floats[...] = source
         case SortOrder.DESCENDING:
-            np.negative(source, out=results)
-    results.sort(axis=-1)
-    if len(results) == 1:
-        row = results[0]
+            floats = np.negative(source, out=_room(source, results))
+    floats.sort(axis=-1)
+    if len(floats) == 1:
+        row = floats[0]
         found = row.searchsorted(row.dtype.type(0))
         zeros, nans = found < row.size and row[found] == 0, row[-1] != row[-1]
     else:
-        zeros, nans = (results == 0).any(), np.isnan(results[:, -1]).any()
+        zeros, nans = (floats == 0).any(), np.isnan(floats[:, -1]).any()
     if zeros:
-        restore_zeros(source, results, order)
+        restore_zeros(source, floats, order)
     if order is SortOrder.DESCENDING:
-        np.negative(results, out=results)
+        if not nans:
+            np.negative(floats, out=results)
+            return
+        np.negative(floats, out=floats)
     if nans:
-        restore_nans(source, results)
+        restore_nans(source, floats)
+    if floats is not results:
+        results[...] = floats

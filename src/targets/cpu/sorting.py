@@ -14,35 +14,48 @@ from .long_sort import sort_long
 from .plan import different_of
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
-from .row_sort import sort_chunk
+from .row_sort import sort_chunk, sort_row
 
 _LINE = 64  # bytes that the memory hands out at a time
 
 
 def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy) -> None:
-    """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
+    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
+
+    In place, an exception leaves the elements of each row in it, in some order: see commit.py.
+    """
     rows, length = source.shape
     if length < 2 or not rows:
         if results is not source:
             results[...] = source
         return
-    if source.size < policy.serial_below or (rows == 1 and _suits_numpy(source[0], policy)):
+    is_long = source.size >= policy.serial_below
+    if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
+        source = source.copy()  # the same memory by another name, or some of it
+    if not is_long or (rows == 1 and _suits_numpy(source[0], policy)):
         sort_chunk(source, results, order)
         return
     pool = shared_pool()
     if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and not is_first(source.nbytes):
-        for row in range(rows):
-            if rows > 1 and _suits_numpy(source[row], policy):
-                sort_chunk(source[row : row + 1], results[row : row + 1], order)
+        for number in range(rows):
+            row = source[number]
+            result = row if results is source else results[number]
+            if rows > 1 and _suits_numpy(row, policy):
+                sort_row(row, result, order)
             else:
-                _sort_one(source[row], results[row], order, policy, pool)
+                _sort_one(row, result, order, policy, pool)
         return
     chunk = max(1, policy.chunk // length)
     if chunk >= rows:
         sort_chunk(source, results, order)
         return
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
-    pool.run(lambda number: sort_chunk(source[chunks[number]], results[chunks[number]], order), len(chunks))
+
+    def work(number: int) -> None:
+        some = source[chunks[number]]
+        sort_chunk(some, some if results is source else results[chunks[number]], order)
+
+    pool.run(work, len(chunks))
 
 
 def sort_spread_rows(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy) -> bool:

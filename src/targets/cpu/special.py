@@ -54,7 +54,11 @@ def zeros_among(numbers: Elements) -> Elements:
 
 
 def write_zeros(zeros: Elements, minus_zeros: int) -> None:
-    zeros[:minus_zeros], zeros[minus_zeros:] = -0.0, 0.0
+    """All in one call: in place there are as many of each sign at any time."""
+    if minus_zeros in (0, zeros.size):
+        zeros[...] = -0.0 if minus_zeros else 0.0
+    else:
+        zeros[...] = np.repeat(zeros.dtype.type([-0.0, 0.0]), [minus_zeros, zeros.size - minus_zeros])
 
 
 def restore_nans(source: Elements, results: Elements) -> None:

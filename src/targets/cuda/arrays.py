@@ -124,7 +124,7 @@ class Binding:
         self.addresses = tuple([self._address(buffer, arrays.get(buffer.name)) for buffer in buffers])
 
     def hand_back(self) -> None:
-        """Once all is launched: results to the host, and the owners' streams behind ours."""
+        """Once all is launched: results on their way to the host, and the owners' streams behind ours."""
         for array, pointer in self._on_host:
             if array.buffer.role in (Role.OUTPUT, Role.INOUT) and array.host is not None:
                 self._transfers.download(pointer, array.host, self.stream)
@@ -132,8 +132,6 @@ class Binding:
             done = self.stream.record()
             for stream in self._foreign:
                 stream.wait_event(done)
-        if self._on_host:
-            self.stream.synchronize()
 
     def _wait_for_owners(self) -> None:
         for stream in self._foreign:

@@ -6,9 +6,11 @@ cupy's pool hands them out again; a graph is recorded when addresses come a seco
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import operator
+from collections import OrderedDict, deque
 from collections.abc import Sequence
-from threading import Lock
+from itertools import starmap
+from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
@@ -22,9 +24,19 @@ if TYPE_CHECKING:
     from cupy.cuda.graph import Graph
 
 Addresses: TypeAlias = tuple[int, ...]
+Call: TypeAlias = "tuple[Function, tuple[int], tuple[int], tuple[int | np.generic, ...], int]"
 
 _ALIGNMENT = 256  # as cupy's own memory has it
 _MOST_GRAPHS = 16  # kept for one schedule: each holds some kilobytes on the card
+
+
+def launch_all(launches: Sequence[Ready], addresses: Addresses) -> None:
+    """On the current stream, in order: all launches in one call into C, in which no signal handler runs.
+
+    Between two of them an array that is sorted in place holds other words than it was given; an interrupt finds it as
+    it was, or with all launches under way that put it in order.
+    """
+    deque(starmap(operator.call, [ready.call(addresses) for ready in launches]), maxlen=0)
 
 
 @attrs.frozen
@@ -38,10 +50,10 @@ class Ready:
     values: tuple[np.generic, ...]  # lengths, then parameters
     dynamic_bytes: int
 
-    def launch(self, addresses: Addresses) -> None:
-        """On the current stream."""
+    def call(self, addresses: Addresses) -> Call:
+        """The function, and what it is to be called with."""
         arguments: tuple[int | np.generic, ...] = (*[addresses[place] for place in self.places], *self.values)
-        self.function((self.groups,), (self.group_size,), arguments, self.dynamic_bytes)
+        return self.function, (self.groups,), (self.group_size,), arguments, self.dynamic_bytes
 
 
 class Plan:
@@ -58,7 +70,7 @@ class Plan:
                 self._scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
             else:
                 self._scratch.append(None)
-        self._lock = Lock()  # one graph cannot be launched from two threads at once
+        self._lock = RLock()  # one graph cannot be launched from two threads at once; a signal handler may call again
         self._graphs: OrderedDict[Addresses, Graph | None] = OrderedDict()
 
     def run(self, given: Sequence[int]) -> None:
@@ -84,17 +96,22 @@ class Plan:
             if graph is not None:
                 graph.launch(stream)
                 return
-        for ready in self.launches:
-            ready.launch(addresses)
+        launch_all(self.launches, addresses)
 
     def _recorded(self, addresses: Addresses) -> Graph:
         import cupy
 
         with cupy.cuda.Stream(non_blocking=True) as recording:
-            recording.begin_capture()
             try:
-                for ready in self.launches:
-                    ready.launch(addresses)
-            finally:
-                graph = recording.end_capture()
-        return graph
+                recording.begin_capture()
+                launch_all(self.launches, addresses)
+                return recording.end_capture()
+            except BaseException:
+                _end_capture(recording)
+                raise
+
+
+def _end_capture(recording: Stream) -> None:
+    """What was recorded is let go: on a stream that goes on recording, memory could not be had."""
+    if recording.is_capturing():
+        recording.end_capture()

@@ -82,10 +82,18 @@ class CudaTarget:
         }
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), device_errors():
-            plan = plan_for(device)
-            binding = Binding(plan.buffers, found, cupy.cuda.get_current_stream(), self._transfers)
-            plan.launch(binding.addresses, binding.stream)
-            binding.hand_back()
+            plan, stream = plan_for(device), cupy.cuda.get_current_stream()
+            are_on_host = any(array.host is not None for array in found.values())
+            try:
+                binding = Binding(plan.buffers, found, stream, self._transfers)
+                plan.launch(binding.addresses, stream)
+                binding.hand_back()
+                if are_on_host:
+                    stream.synchronize()
+            except BaseException:
+                if are_on_host:  # the caller may let them go: no copy is to be under way any more
+                    stream.synchronize()
+                raise
 
     def prepared(self, schedule: Schedule, device: int) -> Plan:
         """The schedule's plan for the current device, for a caller that brings addresses."""

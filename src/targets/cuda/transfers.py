@@ -36,10 +36,23 @@ class _Slot:
     pointer: PinnedMemoryPointer
     memory: Bytes
     done: Event | None = None
+    asked: Stream | None = None  # for a copy whose end is not marked, nor will be if an interrupt strikes
 
     def wait(self) -> None:
-        if self.done is not None:
+        if self.asked is not None:
+            self.asked.synchronize()
+            self.asked = None
+        elif self.done is not None:
             self.done.synchronize()
+
+    def copy(self, target: int, source: int, nbytes: int, direction: int, stream: Stream) -> None:
+        """Starts a copy to or from this memory, which is not used anew before that has ended."""
+        import cupy
+
+        self.asked = stream
+        cupy.cuda.runtime.memcpyAsync(target, source, nbytes, direction, stream.ptr)
+        self.done = stream.record()
+        self.asked = None
 
 
 @attrs.define
@@ -62,10 +75,7 @@ class Transfers:
             for slot, start, piece in self._pieces(_bytes_of(source)):
                 slot.wait()
                 _copy(slot.memory[: piece.size], piece)
-                runtime.memcpyAsync(
-                    pointer + start, slot.pointer.ptr, piece.size, runtime.memcpyHostToDevice, stream.ptr
-                )
-                slot.done = stream.record()
+                slot.copy(pointer + start, slot.pointer.ptr, piece.size, runtime.memcpyHostToDevice, stream)
 
     def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
         """Copies from an address on the card into an array. The caller waits for the stream before it is read."""
@@ -85,10 +95,7 @@ class Transfers:
                 if number < len(pieces):
                     slot, start, piece = pieces[number]
                     slot.wait()
-                    runtime.memcpyAsync(
-                        slot.pointer.ptr, pointer + start, piece.size, runtime.memcpyDeviceToHost, stream.ptr
-                    )
-                    slot.done = stream.record()
+                    slot.copy(slot.pointer.ptr, pointer + start, piece.size, runtime.memcpyDeviceToHost, stream)
 
     def _pieces(self, array: Bytes) -> Iterator[tuple[_Slot, int, Bytes]]:
         """The array's pieces: which slot each takes, where it starts, and where it lies."""

@@ -6,9 +6,13 @@ local ids. So a run is the same every time, and the plain Python of a kernel nee
 
 from __future__ import annotations
 
+import _thread
+import ctypes
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 
 import attrs
 
@@ -42,10 +46,15 @@ class Member:
         self.error: BaseException | None = None
         self._body: Callable[[], None] | None = None
         self._abandoned = False
-        self._mine = threading.Semaphore(0)
-        self._back = threading.Semaphore(0)
-        self._thread = threading.Thread(target=self._work, name=f"invocation {local}", daemon=True)
-        self._thread.start()
+        # The baton goes through queues: to put and to get is one call into C each. A semaphore of `threading` is
+        # Python code, in which an interrupt may leave a lock taken for ever; so is the start of its threads.
+        self._mine: SimpleQueue[None] = SimpleQueue()
+        self._back: SimpleQueue[None] = SimpleQueue()
+        self._thread: int | None = None  # once it runs
+        self._is_gone = False
+
+    def start(self) -> None:
+        _thread.start_new_thread(self._come_and_go, ())
 
     @property
     def ended(self) -> bool:
@@ -58,27 +67,49 @@ class Member:
     def go_on(self, result: object = None) -> None:
         """Hand over the baton until the invocation waits or ends; `result` is what it waited for."""
         self.waits, self.result = None, result
-        self._mine.release()
-        self._back.acquire()
+        self._mine.put(None)
+        self._back.get()
 
     def wait(self, what: str, operands: tuple[object, ...]) -> object:
         """In the invocation's thread: hand the baton back until there is a result."""
         self.waits = Wait(what, _caller(), operands)
-        self._back.release()
-        self._mine.acquire()
+        self._back.put(None)
+        self._mine.get()
         if self._abandoned:
             raise _Abandoned
         return self.result
 
-    def dismiss(self) -> None:
-        """End the thread, wherever its invocation is."""
+    def abandon(self) -> None:
+        """Have the thread end, wherever its invocation is: in a wait, or in a loop that has no end."""
         self._abandoned = True
-        self._mine.release()
-        self._thread.join()
+        self._mine.put(None)
+        is_running = self.waits is None and not self.ended and not self._is_gone
+        if self._thread is not None and is_running:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(_Abandoned))
+
+    def await_end(self) -> None:
+        """A thread that comes later finds that it is abandoned, and goes."""
+        while self._thread is not None and not self._is_gone:
+            self._back.get()
+
+    def _come_and_go(self) -> None:
+        sys.settrace(threading.gettrace())  # as threads of `threading` do: for debuggers
+        try:
+            try:
+                self._thread = threading.get_ident()
+                self._work()
+            finally:
+                self._go()
+        except _Abandoned:  # which may strike anywhere here
+            self._go()
+
+    def _go(self) -> None:
+        self._is_gone = True
+        self._back.put(None)
 
     def _work(self) -> None:
         while True:
-            self._mine.acquire()
+            self._mine.get()
             if self._abandoned or self._body is None:
                 return
             try:
@@ -89,7 +120,7 @@ class Member:
                 self.error = error
             finally:
                 self._body = None
-            self._back.release()
+            self._back.put(None)
 
 
 def run_group(members: Sequence[Member], resolve: Callable[[Sequence[Member]], dict[int, object]]) -> None:
@@ -102,6 +133,22 @@ def run_group(members: Sequence[Member], resolve: Callable[[Sequence[Member]], d
                 if member.error is not None:
                     raise member.error
         results = resolve(members)
+
+
+def dismiss(members: Sequence[Member]) -> None:
+    """Ends their threads and waits for that, whatever strikes meanwhile: they may still write what the caller gave."""
+    struck: BaseException | None = None
+    while True:
+        try:
+            for member in members:
+                member.abandon()
+            for member in members:
+                member.await_end()
+            break
+        except BaseException as failure:
+            struck = failure
+    if struck is not None:
+        raise struck
 
 
 def _caller() -> Span:

@@ -19,7 +19,7 @@ from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
 from ..base import Capability, Limits, TargetInfo
 from ..host_buffers import bytes_behind, starts_written
-from .crew import Member, run_group
+from .crew import Member, dismiss, run_group
 from .invocation import Place, PythonInvocation, meet_in_subgroup, resolve
 from .waits import may_wait
 
@@ -68,22 +68,33 @@ class PlainPython:
                 raise CapabilityError(
                     f"kernel {function.__name__!r} asks for {asked} {what}, target 'python' has {most}"
                 )
-        members = [Member(local) for local in range(size)] if size > 1 and may_wait(function) else []
+        members: list[Member] = []
         try:
-            for group in range(launch.grid.groups):
-                arguments = [_argument(argument, storage) for argument in launch.arguments]
-                if members:
-                    for member in members:
-                        cx = PythonInvocation(self._place(launch, group, member.local), member.wait)
-                        member.begin(self._invocation(launch, cx, arguments))
-                    run_group(members, partial(resolve, group=group, subgroup_size=self._info.limits.subgroup_size))
-                else:
-                    for local in range(size):
-                        cx = PythonInvocation(self._place(launch, group, local), self._meet_alone)
-                        self._invocation(launch, cx, arguments)()
+            try:
+                self._run_groups(launch, storage, members)
+            finally:
+                dismiss(members)
         finally:
-            for member in members:
-                member.dismiss()
+            dismiss(members)  # once more, for what strikes before the first has begun
+
+    def _run_groups(self, launch: Launch, storage: Mapping[str, Storage[object]], members: list[Member]) -> None:
+        """The launch. `members` are those who have come to run it, for the caller to dismiss."""
+        size = launch.grid.group_size
+        if size > 1 and may_wait(launch.kernel.function):
+            for local in range(size):
+                members.append(Member(local))
+                members[-1].start()
+        for group in range(launch.grid.groups):
+            arguments = [_argument(argument, storage) for argument in launch.arguments]
+            if members:
+                for member in members:
+                    cx = PythonInvocation(self._place(launch, group, member.local), member.wait)
+                    member.begin(self._invocation(launch, cx, arguments))
+                run_group(members, partial(resolve, group=group, subgroup_size=self._info.limits.subgroup_size))
+            else:
+                for local in range(size):
+                    cx = PythonInvocation(self._place(launch, group, local), self._meet_alone)
+                    self._invocation(launch, cx, arguments)()
 
     def _place(self, launch: Launch, group: int, local: int) -> Place:
         return Place(group, local, launch.grid.groups, launch.grid.group_size, self._info.limits.subgroup_size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -12,7 +12,13 @@ import numpy.typing as npt
 
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.specialise import specialise
-from ...types.errors import CapabilityError, DeviceLostError, InvalidArgumentError, TargetUnavailableError
+from ...types.errors import (
+    CapabilityError,
+    DeviceLostError,
+    GpusortError,
+    InvalidArgumentError,
+    TargetUnavailableError,
+)
 from ..base import TargetInfo
 from .clock import FEATURE, Clock
 from .device import open_device, require_own_process, translated
@@ -32,7 +38,7 @@ class WgslTarget:
             importlib.import_module("wgpu")
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may call again: it gets a session of its own
         self._session: Session | None = Session(open_device())
         self._info = _info_of(self._session)
 
@@ -57,28 +63,39 @@ class WgslTarget:
         """Runs a schedule, and says how long the device was at its launches, without the way of the arrays."""
         steps = [specialise(launch) for launch in schedule.launches]
         bound = {b.name: _bytes_of(b, arrays) for b in schedule.buffers if b.role is not Role.SCRATCH}
-        session = self._session
-        if session is None or FEATURE not in session.device.handle.features:
-            raise CapabilityError(
-                f"target 'wgsl': adapter {self._info.adapter!r} has no clock that kernels can be timed by"
-            )
-        clock = Clock(session.device.handle)
-        self._run(steps, bound, clock)
-        return clock.seconds()
+        clocks: list[Clock] = []
 
-    def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock: Clock | None = None) -> None:
+        def clock_of(session: Session) -> Clock:
+            if FEATURE not in session.device.handle.features:
+                raise CapabilityError(
+                    f"target 'wgsl': adapter {session.device.adapter!r} has no clock that kernels can be timed by"
+                )
+            clocks.append(Clock(session.device.handle))
+            return clocks[0]
+
+        self._run(steps, bound, clock_of)
+        return clocks[0].seconds()
+
+    def _run(
+        self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock_of: Callable[[Session], Clock] | None = None
+    ) -> None:
         require_own_process()  # before the lock, which a thread of the parent may have held
         names = ", ".join(dict.fromkeys(repr(step.program.name) for step in steps))
         with self._lock:
-            if self._session is None:
-                self._session = Session(open_device())
-                self._info = _info_of(self._session)
+            session, self._session = self._session, None
+            if session is None:
+                session = Session(open_device())
+                self._info = _info_of(session)
             try:
                 with translated(f"target 'wgsl', running {names}"):
-                    self._session.run(steps, bound, clock=clock)
+                    session.run(steps, bound, clock=None if clock_of is None else clock_of(session))
             except DeviceLostError:
-                self._session = None
                 raise
+            except GpusortError:
+                self._session = session
+                raise
+            # An interrupt leaves buffers mapped, or wgpu between two steps: the next run opens the device anew.
+            self._session = session
 
 
 def _info_of(session: Session) -> TargetInfo:
