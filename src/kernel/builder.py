@@ -11,6 +11,7 @@ from ..types import ops
 from ..types.layout import Type
 from ..types.ops import Op
 from . import examples, ir
+from .outside import Outside
 from .span import KernelError, Span
 
 # An operand that changes nothing: (operation, which side, value). Floats stay out: -0.0 + 0 is not -0.0.
@@ -87,6 +88,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.variables: list[ir.Variable] = []
+        self.outside = Outside()  # what all functions read here have taken from outside of them
         self._block: list[ir.Statement] = []
         self._fixed: set[ir.Variable] = set()
         self.depth = 0  # how many run-time branches and loops stand around the current block

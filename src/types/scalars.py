@@ -51,7 +51,8 @@ class Scalar:
         """The Python value of an operand that must be of this type, or a literal that becomes one."""
         if isinstance(other, Scalar) and type(other) is type(self):
             return other.item()
-        if isinstance(other, Scalar) or not isinstance(other, int | float):
+        fits = isinstance(other, bool) is (self.type is Type.BOOL)  # to Python a bool is an int
+        if not fits or not isinstance(other, int | float):
             raise TypeError(
                 f"expected {self.type} beside {self.type}, found {other!r}; convert it, e.g. {self.type}(x)"
             )
@@ -101,6 +102,8 @@ class Bool(Scalar):
     def __xor__(self, other: Bool | bool) -> Bool:
         return Bool(self._value ^ self._same(other))
 
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
     def __invert__(self) -> Bool:
         return Bool(not self._value)
 
@@ -127,6 +130,9 @@ class Number(Scalar):
 
     def __rmul__(self, other: float) -> Self:
         return self._wrapped(self._same(other) * self._value)
+
+    def __pos__(self) -> Self:
+        return self
 
     def __lt__(self, other: Self | float) -> Bool:
         return Bool(self._value < self._same(other))
@@ -180,10 +186,13 @@ class Integer(Number):
         return self._wrapped(~self._value)
 
     def __lshift__(self, amount: U32 | int) -> Self:
-        return self._wrapped(self._value << (int(amount) % self.type.bits))
+        return self._wrapped(self._value << self._amount(amount))
 
     def __rshift__(self, amount: U32 | int) -> Self:
-        return self._wrapped(self._value >> (int(amount) % self.type.bits))
+        return self._wrapped(self._value >> self._amount(amount))
+
+    def _amount(self, amount: U32 | int) -> int:
+        return U32(0)._bits(amount) % self.type.bits
 
     def _bits(self, other: Self | int) -> int:
         return int(self._same(other))
@@ -200,8 +209,14 @@ class Unsigned(Integer):
     def __floordiv__(self, other: Self | int) -> Self:
         return self._of(self._value // self._bits(other))
 
+    def __rfloordiv__(self, other: int) -> Self:
+        return self._of(self._bits(other) // self._value)
+
     def __mod__(self, other: Self | int) -> Self:
         return self._of(self._value % self._bits(other))
+
+    def __rmod__(self, other: int) -> Self:
+        return self._of(self._bits(other) % self._value)
 
 
 class Signed(Integer):
@@ -287,6 +302,9 @@ class Float(Number):
     def __truediv__(self, other: Self | float) -> Self:
         with np.errstate(all="ignore"):
             return self._wrapped(float(np.float64(self._value) / np.float64(self._same(other))))
+
+    def __rtruediv__(self, other: float) -> Self:
+        return self._of(self._same(other)) / self
 
     def __neg__(self) -> Self:
         return self._of(-self._value)

@@ -80,10 +80,11 @@ def _turned(loop: ir.For, values: _Values) -> Interchange:
         return ir.Read(variable, span)
 
     ahead = apply(ops.SUB, apply(ops.SUB, loop.stop, read(origin)), number(1))
+    by = loop.step if isinstance(loop.step, ir.Const) else apply(ops.MAX, loop.step, number(1))
     rounds = apply(ops.ADD, apply(ops.FLOORDIV, ahead, read(step)), number(1))
     some = apply(ops.LT, read(origin), loop.stop, type=Type.BOOL)
     prologue = (
-        ir.Assign(step, loop.step, span),
+        ir.Assign(step, by, span),
         ir.Assign(origin, loop.start, span),
         ir.Assign(trips, apply(ops.SELECT, some, rounds, number(0)), span),
     )

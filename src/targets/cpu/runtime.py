@@ -49,6 +49,24 @@ def select(typing: TypingContext, condition: types.Type, then: types.Type, other
     return then(types.boolean, then, then), emit
 
 
+def _division(
+    divide: Callable[[llvm.IRBuilder, llvm.Value, llvm.Value], llvm.Value],
+) -> Callable[[TypingContext, types.Integer, types.Type], Typed]:
+    """A division of unsigned integers that takes zero as one: x // 0 is x, and x % 0 is 0, as WebGPU has it."""
+
+    def typed(typing: TypingContext, a: types.Integer, b: types.Type) -> Typed:
+        def emit(
+            context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values
+        ) -> llvm.Value:
+            value, divisor = arguments
+            is_zero = builder.icmp_unsigned("==", divisor, llvm.Constant(divisor.type, 0))
+            return divide(builder, value, builder.or_(divisor, builder.zext(is_zero, divisor.type)))
+
+        return a(a, a), emit
+
+    return typed
+
+
 def _bits(target: types.Type) -> Callable[[TypingContext, types.Type], Typed]:
     """The bits of a number as another type of its size."""
 
@@ -142,6 +160,9 @@ bits_i4 = intrinsic(_bits(types.int32))
 bits_i8 = intrinsic(_bits(types.int64))
 bits_f4 = intrinsic(_bits(types.float32))
 bits_f8 = intrinsic(_bits(types.float64))
+
+divide = intrinsic(_division(lambda builder, a, b: builder.udiv(a, b)))
+remainder = intrinsic(_division(lambda builder, a, b: builder.urem(a, b)))
 
 count_ones = intrinsic(_count(lambda builder, value: builder.ctpop(value)))
 leading_zeros = intrinsic(_count(lambda builder, value: builder.ctlz(value, _defined_at_zero())))

@@ -14,7 +14,7 @@ from ..render import Lines, Names, Row
 HELPERS = (
     "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
     "atomic_store", "atomic_xor", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8",
-    "count_ones", "leading_zeros", "select", "stack", "trailing_zeros",
+    "count_ones", "divide", "leading_zeros", "remainder", "select", "stack", "trailing_zeros",
 )  # fmt: skip
 SCAFFOLDING = frozenset(
     {"first", "last", "num_groups", "group", "group_at", "lane", "local", "lead", "other", "mask", "total",
@@ -166,9 +166,11 @@ class Writer:
                 assert_never(statement)
 
     def loop_head(self, statement: ir.For) -> None:
-        """Bounds are 64-bit: nothing overflows, and a range of U32 ends before it wraps."""
+        """Bounds are 64-bit: nothing overflows, and a range of U32 ends before it wraps. A step of 0 is taken as 1."""
         bounds = (statement.start, statement.stop, statement.step)
         shown = [str(int(b.value)) if isinstance(b, ir.Const) else f"i8({self.text(b)})" for b in bounds]
+        if not isinstance(statement.step, ir.Const):
+            shown[2] = f"max({shown[2]}, 1)"
         self.lines.add(f"for {self._counter(statement)} in range({', '.join(shown)}):")
 
     def loop_variable(self, statement: ir.For) -> None:

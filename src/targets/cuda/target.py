@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
-from ...kernel.specialise import specialise
+from ...kernel.outside import Outside
+from ...kernel.specialise import outside_of, specialise
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
 from ..base import Capability, Limits, TargetInfo
@@ -50,7 +51,7 @@ class CudaTarget:
         self._lock = RLock()
         self._transfers = Transfers()
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
-        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan]] = {}
+        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, tuple[Outside, ...]]] = {}
         self._infos: dict[int, TargetInfo] = {}
 
     @property
@@ -132,11 +133,12 @@ class CudaTarget:
         """The schedule's plan, kept as long as the schedule lives. Schedules are told apart by identity."""
         key = (id(schedule), device)
         known = self._plans.get(key)
-        if known is not None and known[0]() is schedule:
+        if known is not None and known[0]() is schedule and (not known[2] or all(o.holds() for o in known[2])):
             return known[1]
         steps = tuple(map(specialise, schedule.launches))
         plan = self._prepared(schedule.buffers, steps, device)
-        self._plans[key] = (weakref.ref(schedule, lambda _: self._plans.pop(key, None)), plan)
+        gone = weakref.ref(schedule, lambda _: self._plans.pop(key, None))
+        self._plans[key] = (gone, plan, outside_of(steps))
         return plan
 
     def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> Plan:

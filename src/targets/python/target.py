@@ -6,14 +6,18 @@ invocations never wait for each other runs in a plain loop, in the thread that c
 
 from __future__ import annotations
 
+import inspect
 import platform
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
+from traceback import extract_tb
 from typing import cast
 
 import numpy as np
 
 from ...kernel.launch import Buffer, Launch, Role, Schedule, Step
+from ...kernel.span import KernelError, Span
 from ...types.elements import dtype_of
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
@@ -22,6 +26,8 @@ from ..host_buffers import bytes_behind, starts_written
 from .crew import Member, dismiss, run_group
 from .invocation import Place, PythonInvocation, meet_in_subgroup, resolve
 from .waits import may_wait
+
+_TYPES = Path(inspect.getfile(Storage)).parent  # scalars, arrays, and what works on them
 
 
 class PlainPython:
@@ -111,6 +117,8 @@ class PlainPython:
             try:
                 launch.kernel.function(cx, *arguments)
             except Exception as error:
+                if (line := refused_line(error)) is not None:
+                    raise KernelError(line, str(error)) from error
                 error.add_note(f"in invocation {cx.place} of kernel {launch.kernel.function.__name__!r}")
                 raise
 
@@ -126,6 +134,15 @@ def _storage(buffer: Buffer[object], arrays: Mapping[str, object]) -> Storage[ob
     if not starts_written(buffer):
         storage.written = np.zeros(len(items), np.bool_)
     return storage
+
+
+def refused_line(error: Exception) -> Span | None:
+    """Where a kernel, or its helper, did what a scalar or an array refuses: as the reader refuses it elsewhere."""
+    frames = extract_tb(error.__traceback__)
+    outer = [frame for frame in frames if not Path(frame.filename).is_relative_to(_TYPES)]
+    by_scalar = isinstance(error, ValueError) and Path(frames[-1].filename).name == "scalars.py"  # a literal too large
+    refused = (isinstance(error, TypeError) or by_scalar) and not isinstance(error, KernelError)
+    return Span(outer[-1].filename, outer[-1].lineno or 1) if refused and outer[-1] is not frames[-1] else None
 
 
 def _argument(argument: object, storage: Mapping[str, Storage[object]]) -> object:
