@@ -25,6 +25,8 @@ from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedType
 from .types.layout import Type
 from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
 from .types.params import ReducePolicy
+from .types.scalars import U8
+from .types.truths import of_truths
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -73,6 +75,7 @@ class Reduction:
             return np.full(rows, np.array(encode(monoid.identity()), state))
         info = self.target.info
         require_floats(monoid, info)
+        reading = as_read(self.array, monoid)
         limits = info.limits
         chosen = policy or fitting_reduction(monoid.state, length, info)
         with self.array.working():
@@ -84,7 +87,7 @@ class Reduction:
                 last = min(rows, first + together)
                 results = work.empty(last - first, state)
                 data = work.rows(first, last, length, dtype_of(monoid.element))
-                schedule = _schedule(_Plan(monoid, last - first, length, chosen))
+                schedule = _schedule(_Plan(reading, last - first, length, chosen))
                 self.target.run(schedule, {"data": data, "results": results})
                 found.append(work.to_host(results, state))
         return found[0] if len(found) == 1 else np.concatenate(found)
@@ -107,6 +110,11 @@ def check_elements(array: Operand, monoid: Monoid[E, S]) -> None:
     found, wanted = native(array.dtype), dtype_of(monoid.element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         raise UnsupportedTypeError(f"x: expected dtype {wanted}, as {type(monoid).__name__} takes, found {array.dtype}")
+
+
+def as_read(array: Operand, monoid: Monoid[E, S]) -> Monoid[E, S] | Monoid[U8, S]:
+    """The monoid that makes of an array's bytes what this one makes of its elements."""
+    return of_truths(monoid) if array.dtype.kind == "b" else monoid
 
 
 def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:

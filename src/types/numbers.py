@@ -38,6 +38,17 @@ class UnsignedNumber(Generic[Memory]):
 
 
 @attrs.frozen
+class TruthNumber:
+    """bool, as a byte: 1 where it is not zero, whatever its bits."""
+
+    element: type[U8] = U8
+    state: type[U64] = U64
+
+    def to_number(self, element: U8) -> U64:
+        return U64(U32(element) != 0)
+
+
+@attrs.frozen
 class SignedNumber(Generic[Memory]):
     """Two's complement integers of so many bits, in 64: sums and products modulo 2**64 are the same as signed ones."""
 
