@@ -119,10 +119,10 @@ def _by_numpy(values: HostArray, axis: int, wanted: np.dtype[np.generic]) -> Hos
 
 
 def _spread_nat(source: Operand, axis: int, sums: Operand) -> None:
-    """From the first NaT of a row on, every sum is one. Only the host has such arrays."""
+    """From the first NaT of a row on, be it an element or a sum, every sum is one. Only the host has such arrays."""
     assert isinstance(source, HostOperand)
     assert isinstance(sums, HostOperand)
-    missing = np.logical_or.accumulate(np.isnat(source.values), axis=axis)
+    missing = np.logical_or.accumulate(np.isnat(source.values) | np.isnat(sums.values), axis=axis)
     sums.values[missing] = np.array("NaT", source.dtype)
 
 

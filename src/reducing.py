@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from .algos.choice import fitting_reduction
 from .algos.reduce import reduce_rows
 from .api import checked_axis, rows_together
-from .arrays import HostArray, Operand, operand
+from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
 from .quick_reduce import NumPyFunction, quick_reduce
 from .targets.base import Capability, Target, TargetInfo
@@ -23,7 +23,7 @@ from .types.dtypes import Extreme, Words, extremes_of, key_for, native, number_f
 from .types.elements import dtype_of, encode, leaves
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.layout import Type
-from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
+from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, MinMax, Monoid, Product, Sum
 from .types.params import ReducePolicy
 from .types.scalars import U8
 from .types.truths import of_truths
@@ -189,11 +189,27 @@ def arithmetic(
     states = asked.states(make(number))
     if dtype.kind != "f":  # integers are added modulo 2**64, so the bits are right for signed ones too
         values = states.view(dtype)
-        if dtype.kind == "m":
-            values[np.isnat(_extremes(asked, Extreme.LEAST))] = np.array("NaT", dtype)
-        return asked.result(values)
+        return asked.result(_with_nat(asked, values) if dtype.kind == "m" else values)
     with np.errstate(over="ignore"):
         return asked.result(states.astype(dtype))
+
+
+def _with_nat(asked: Reduction, sums: HostArray) -> HostArray:
+    """Sums of times, modulo two to the 64, as NumPy has them: NaT where an element is, or where the sum so far is.
+
+    The sum so far comes by NaT's bits only if it leaves 64 bits, and then the order of adding decides: NumPy adds.
+    """
+    key = key_for(asked.array.dtype, "x")
+    both = cast("npt.NDArray[np.void]", asked.states(MinMax(key)))
+    least = extremes_of(key, cast(Words, both["low"]), Extreme.LEAST).view(np.int64)
+    greatest = extremes_of(key, cast(Words, both["high"]), Extreme.GREATEST).view(np.int64)
+    missing = least == np.iinfo(np.int64).min
+    most = np.iinfo(np.int64).max // asked.length
+    if np.any(~missing & ((least < -most) | (greatest > most))):
+        assert isinstance(asked.array, HostOperand), "no card has times"
+        return cast(HostArray, np.asarray(np.sum(asked.array.values, axis=asked.axis)))
+    sums[missing] = np.array("NaT", sums.dtype)
+    return sums
 
 
 def extreme(
