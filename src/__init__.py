@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from os.path import realpath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from .types.params import ScanPolicy as ScanPolicy
 
 __version__ = "0.1.0"
+
+# An editable install leads here through a link. Modules are to be known by the file they lie in, where breakpoints are.
+__path__[:] = [realpath(folder) for folder in __path__]
 
 __all__ = [
     "Bitonic",

@@ -78,7 +78,10 @@ def sum(
     x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto"
 ) -> Other: ...  # fmt: skip
 def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
-    """The sum of the elements: integers in 64 bits, floats in pairwise order. NaT makes NaT."""
+    """The sum of the elements: integers in 64 bits, floats in pairwise order.
+
+    NaT makes NaT; so does a sum of times on its way from the first to the last, if it comes by int64's least number.
+    """
     return arithmetic(np.sum, Sum, x, axis, keepdims, target)
 
 

@@ -19,7 +19,7 @@ from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
 from .quick_card import is_plain_on_card
 from .quick_scan import cumsum_on_card, scanned_together
-from .reducing import check_elements, require_floats, result_dtype
+from .reducing import as_read, check_elements, require_floats, result_dtype
 from .targets.base import Target
 from .targets.registry import choose
 from .types.dtypes import number_for
@@ -119,10 +119,10 @@ def _by_numpy(values: HostArray, axis: int, wanted: np.dtype[np.generic]) -> Hos
 
 
 def _spread_nat(source: Operand, axis: int, sums: Operand) -> None:
-    """From the first NaT of a row on, every sum is one. Only the host has such arrays."""
+    """From the first NaT of a row on, be it an element or a sum, every sum is one. Only the host has such arrays."""
     assert isinstance(source, HostOperand)
     assert isinstance(sums, HostOperand)
-    missing = np.logical_or.accumulate(np.isnat(source.values), axis=axis)
+    missing = np.logical_or.accumulate(np.isnat(source.values) | np.isnat(sums.values), axis=axis)
     sums.values[missing] = np.array("NaT", source.dtype)
 
 
@@ -177,11 +177,12 @@ class _Scanning:
         rows = math.prod(work.shape[:-1])
         if length * rows == 0:
             return
+        reading = as_read(self.array, self.monoid)
         policy = self.policy or fitting_scan(self.monoid.state, length, info)
         together = scanned_together(self.monoid, rows, length, policy, self.target)
         for first in range(0, rows, together):
             last = min(rows, first + together)
-            schedule = _schedule(_Plan(self.monoid, last - first, length, self.kind, policy))
+            schedule = _schedule(_Plan(reading, last - first, length, self.kind, policy))
             data = work.rows(first, last, length, element)
             self.target.run(schedule, {"data": data, "results": results(first, last, length)})
 

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from .algos.choice import fitting_reduction
 from .algos.reduce import reduce_rows
 from .api import checked_axis, rows_together
-from .arrays import HostArray, Operand, operand
+from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
 from .quick_reduce import NumPyFunction, quick_reduce
 from .targets.base import Capability, Target, TargetInfo
@@ -23,8 +23,10 @@ from .types.dtypes import Extreme, Words, extremes_of, key_for, native, number_f
 from .types.elements import dtype_of, encode, leaves
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.layout import Type
-from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
+from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, MinMax, Monoid, Product, Sum
 from .types.params import ReducePolicy
+from .types.scalars import U8
+from .types.truths import of_truths
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -73,6 +75,7 @@ class Reduction:
             return np.full(rows, np.array(encode(monoid.identity()), state))
         info = self.target.info
         require_floats(monoid, info)
+        reading = as_read(self.array, monoid)
         limits = info.limits
         chosen = policy or fitting_reduction(monoid.state, length, info)
         with self.array.working():
@@ -84,7 +87,7 @@ class Reduction:
                 last = min(rows, first + together)
                 results = work.empty(last - first, state)
                 data = work.rows(first, last, length, dtype_of(monoid.element))
-                schedule = _schedule(_Plan(monoid, last - first, length, chosen))
+                schedule = _schedule(_Plan(reading, last - first, length, chosen))
                 self.target.run(schedule, {"data": data, "results": results})
                 found.append(work.to_host(results, state))
         return found[0] if len(found) == 1 else np.concatenate(found)
@@ -107,6 +110,11 @@ def check_elements(array: Operand, monoid: Monoid[E, S]) -> None:
     found, wanted = native(array.dtype), dtype_of(monoid.element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         raise UnsupportedTypeError(f"x: expected dtype {wanted}, as {type(monoid).__name__} takes, found {array.dtype}")
+
+
+def as_read(array: Operand, monoid: Monoid[E, S]) -> Monoid[E, S] | Monoid[U8, S]:
+    """The monoid that makes of an array's bytes what this one makes of its elements."""
+    return of_truths(monoid) if array.dtype.kind == "b" else monoid
 
 
 def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
@@ -181,11 +189,27 @@ def arithmetic(
     states = asked.states(make(number))
     if dtype.kind != "f":  # integers are added modulo 2**64, so the bits are right for signed ones too
         values = states.view(dtype)
-        if dtype.kind == "m":
-            values[np.isnat(_extremes(asked, Extreme.LEAST))] = np.array("NaT", dtype)
-        return asked.result(values)
+        return asked.result(_with_nat(asked, values) if dtype.kind == "m" else values)
     with np.errstate(over="ignore"):
         return asked.result(states.astype(dtype))
+
+
+def _with_nat(asked: Reduction, sums: HostArray) -> HostArray:
+    """Sums of times, modulo two to the 64, as NumPy has them: NaT where an element is, or where the sum so far is.
+
+    The sum so far comes by NaT's bits only if it leaves 64 bits, and then the order of adding decides: NumPy adds.
+    """
+    key = key_for(asked.array.dtype, "x")
+    both = cast("npt.NDArray[np.void]", asked.states(MinMax(key)))
+    least = extremes_of(key, cast(Words, both["low"]), Extreme.LEAST).view(np.int64)
+    greatest = extremes_of(key, cast(Words, both["high"]), Extreme.GREATEST).view(np.int64)
+    missing = least == np.iinfo(np.int64).min
+    most = np.iinfo(np.int64).max // asked.length
+    if np.any(~missing & ((least < -most) | (greatest > most))):
+        assert isinstance(asked.array, HostOperand), "no card has times"
+        return cast(HostArray, np.asarray(np.sum(asked.array.values, axis=asked.axis)))
+    sums[missing] = np.array("NaT", sums.dtype)
+    return sums
 
 
 def extreme(

@@ -17,7 +17,7 @@ from .elements import dtype_of
 from .errors import UnsupportedTypeError
 from .keys import FloatKey, SignedKey, TimeKey, UnsignedKey
 from .monoids import RankedKey
-from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumber, UnsignedNumber
+from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumber, TruthNumber, UnsignedNumber
 from .scalars import U8, U16, U32, U64
 
 # Which classes stand behind a dtype is known at run time only. Schedules are made from these, and say no more of it.
@@ -45,7 +45,7 @@ _KEYS: dict[str, ArrayKey] = {
     "m8": _TIME,
 }
 _NUMBERS: dict[str, ArrayNumber] = {
-    "b1": UnsignedNumber(U8),
+    "b1": TruthNumber(),
     "u1": UnsignedNumber(U8),
     "u2": UnsignedNumber(U16),
     "u4": UnsignedNumber(U32),

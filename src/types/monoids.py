@@ -13,11 +13,11 @@ import attrs
 from .intrinsics import maximum, minimum
 from .keys import SortableKey
 from .numbers import Numeric
-from .scalars import F32, F64, U32, U64, Bool
+from .scalars import F32, F64, I64, U32, U64, Bool
 
 E = TypeVar("E")
 S = TypeVar("S")
-N = TypeVar("N", U64, F32, F64)
+N = TypeVar("N", U64, I64, F32, F64)
 W = TypeVar("W", U32, U64)
 
 
