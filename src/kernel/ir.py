@@ -222,7 +222,11 @@ class If:
 
 @attrs.frozen
 class For:
-    """variable runs from start while below stop, by step (U32, evaluated once; step is at least 1)."""
+    """variable runs from start while below stop, by step (U32, evaluated once; step is at least 1).
+
+    `asks`: of a loop that may go on for ever, about how many statements a round takes. It asks now and then whether
+    to stop, where a target can be asked.
+    """
 
     variable: Variable
     start: Expression
@@ -230,16 +234,18 @@ class For:
     step: Expression
     body: Block
     span: Span
+    asks: int = 0
 
 
 @attrs.frozen
 class While:
-    """Runs head, tests condition, runs body, again. The head holds what the condition loads."""
+    """Runs head, tests condition, runs body, again. The head holds what the condition loads. `asks`: see For."""
 
     head: Block
     condition: Expression
     body: Block
     span: Span
+    asks: int = 0
 
 
 @attrs.frozen

@@ -154,6 +154,18 @@ def atomic_store(typing: TypingContext, array: types.Array, index: types.Type, v
     return types.void(array, index, types.uint32), emit
 
 
+@intrinsic
+def stopped(typing: TypingContext, address: types.Type) -> Typed:
+    """Whether another thread has written something to an eight-byte place by now."""
+
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values) -> llvm.Value:
+        place = builder.inttoptr(arguments[0], llvm.IntType(64).as_pointer())
+        found = builder.load_atomic(place, "monotonic", 8)
+        return builder.icmp_unsigned("!=", found, llvm.Constant(llvm.IntType(64), 0))
+
+    return types.boolean(types.int64), emit
+
+
 bits_u4 = intrinsic(_bits(types.uint32))
 bits_u8 = intrinsic(_bits(types.uint64))
 bits_i4 = intrinsic(_bits(types.int32))

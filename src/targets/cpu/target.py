@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
+from ...kernel.passes.safe import Safety
 from ...kernel.specialise import specialise
 from ...types.errors import CapabilityError
 from ...types.indices import SortOrder
@@ -27,7 +28,9 @@ from .module import Kernel, load_kernel
 from .policy import MEASURED, SortPolicy
 from .pool import shared_pool, thread_count
 from .sorting import sort_rows, sort_spread_rows
+from .stopping import run_stoppable
 from .text import module_text
+from .writer import asks
 
 _LARGEST_U32 = (1 << 32) - 1
 _LIMITS = Limits(
@@ -48,6 +51,7 @@ class CpuTarget:
 
     def __init__(self, policy: SortPolicy | None = None) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
+        self._safety = Safety(subgroup_size, asks=True)
         self.policy = kept_policy() if policy is None else policy
 
     @property
@@ -65,6 +69,7 @@ class CpuTarget:
         """Runs launches whose kernels are read. All is checked and compiled before anything is written."""
         for step in steps:
             _check_limits(step)
+        steps = [self._safety.safe(step) for step in steps]
         binding = Binding.of(steps, arrays)
         work = [(self._kernel(step.program), step, binding.views(step)) for step in steps]
         for kernel, step, views in work:
@@ -89,7 +94,7 @@ class CpuTarget:
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""
-        return module_text(step.program)
+        return module_text(self._safety.safe(step).program)
 
     def _kernel(self, program: ir.Program) -> Kernel:
         kernel = self._kernels.get(program)
@@ -102,8 +107,19 @@ def _launch(kernel: Kernel, step: Step, views: tuple[np.ndarray[tuple[int], np.d
     """One launch: on this thread, or in pieces of some workgroups each on all of them."""
     groups = step.groups
     values = [_scalar(p.type, value) for p, value in zip(step.program.parameters, step.values, strict=True)]
-    arguments = (np.uint32(groups), *views, *values)
     work = max(groups * step.program.group_size, sum(view.nbytes for view in views) // 4)
+
+    def launch(*stop: int) -> None:
+        """Where the kernel asks whether to stop, with the address to look at."""
+        _in_pieces(kernel, groups, work, (np.uint32(groups), *stop, *views, *values))
+
+    if asks(step.program):
+        run_stoppable(launch)
+    else:
+        launch()
+
+
+def _in_pieces(kernel: Kernel, groups: int, work: int, arguments: tuple[object, ...]) -> None:
     pool = shared_pool()
     if groups < 2 or pool.threads < 2 or work < _WORTH_SHARING:
         if groups:
