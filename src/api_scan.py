@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .algos.choice import fitting_scan
+from .algos.fit import fitted_scan_policy
 from .algos.scan import scan_rows
 from .api import Nested, Other, checked_axis
 from .api_reduce import Count, Counted
@@ -171,6 +172,7 @@ class _Scanning:
         """Scans all rows, as many at once as the target takes; asks where the results of some rows go."""
         info, element = self.target.info, dtype_of(self.monoid.element)
         require_floats(self.monoid, info)
+        wished = None if self.policy is None else fitted_scan_policy(self.policy, self.monoid.state, info)
         view = self.array.along([self.axis])
         work = view if view.is_packed else view.pack()
         length = work.shape[-1]
@@ -178,7 +180,7 @@ class _Scanning:
         if length * rows == 0:
             return
         reading = as_read(self.array, self.monoid)
-        policy = self.policy or fitting_scan(self.monoid.state, length, info)
+        policy = wished or fitting_scan(self.monoid.state, length, info)
         together = scanned_together(self.monoid, rows, length, policy, self.target)
         for first in range(0, rows, together):
             last = min(rows, first + together)

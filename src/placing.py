@@ -41,7 +41,7 @@ def places_schedule(plan: PlacesPlan) -> Schedule:
     ranks: Any = plan.key if plan.by_bits else RankKey(plan.key)
     if plan.radix is not None:
         return radix_argsort(ranks, plan.length, plan.order, plan.radix.policy, bits_of(plan.key))
-    bitonic = fitting_bitonic(placed_class(plan.key.word), plan.limits.workgroup_bytes, plan.limits.group_size)
+    bitonic = fitting_bitonic(placed_class(plan.key.word), plan.limits)
     return bitonic_argsort(ranks, plan.rows, plan.length, plan.order, bitonic.policy)
 
 

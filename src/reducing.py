@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from .algos.choice import fitting_reduction
+from .algos.fit import fitted_reduce
 from .algos.reduce import reduce_rows
 from .api import checked_axis, rows_together
 from .arrays import HostArray, HostOperand, Operand, operand
@@ -71,13 +72,14 @@ class Reduction:
         """The state of every row."""
         state = dtype_of(monoid.state)
         length, rows = self.length, self.rows
+        info = self.target.info
+        wished = None if policy is None else fitted_reduce(policy, monoid.state, info)
         if length == 0 or rows == 0:
             return np.full(rows, np.array(encode(monoid.identity()), state))
-        info = self.target.info
         require_floats(monoid, info)
         reading = as_read(self.array, monoid)
         limits = info.limits
-        chosen = policy or fitting_reduction(monoid.state, length, info)
+        chosen = wished or fitting_reduction(monoid.state, length, info)
         with self.array.working():
             view = self.array.along(self.axes)
             work = view if view.is_packed else view.pack()

@@ -124,7 +124,7 @@ def _best(target: TellsTime, info: TargetInfo, dtype: str, length: int, tell: Re
 
 
 def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
-    yield fitting_bitonic(key_for(dtype).word, info.limits.workgroup_bytes, info.limits.group_size)
+    yield fitting_bitonic(key_for(dtype).word, info.limits)
     if Capability.SUBGROUPS not in info.capabilities:
         return
     strand = info.limits.subgroup_size

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import attrs
 
 from ..types.layout import Type
+from ..types.needs import Needs
 from ..types.ops import AtomicOp, Op, SubgroupOp
 from .span import Span
 
@@ -270,6 +271,7 @@ class Program:
     variables: tuple[Variable, ...]
     body: Block
     span: Span
+    needs: tuple[Needs, ...] = ()  # of the machine, beside what the body shows
 
     @property
     def storage(self) -> tuple[Memory, ...]:

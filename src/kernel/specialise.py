@@ -172,7 +172,7 @@ def _read(launch: Launch) -> _Reading:
     touched = memories_in(body)
     program = ir.Program(
         launch.kernel.name, launch.grid.group_size, tuple(binder.parameters),
-        tuple(memory for memory in memories if memory in touched), tuple(builder.variables), body, span,
+        tuple(memory for memory in memories if memory in touched), tuple(builder.variables), body, span, launch.needs,
     )  # fmt: skip
     verify(program)
     buffers = (memory for memory in binder.memories if memory.space is ir.Space.STORAGE)

@@ -35,6 +35,7 @@ class Limits:
     storage_bytes: int  # one storage buffer
     storage_buffers: int  # storage buffers of one kernel
     subgroup_size: int  # the smallest a kernel may meet; 1 where there are no subgroups
+    most_subgroup_size: int = 64  # the largest a kernel may meet
 
 
 @attrs.frozen

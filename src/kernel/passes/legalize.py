@@ -86,6 +86,7 @@ class _Legalizer:
             variables=own + tuple(self.build.variables),
             body=self.build.finish(),
             span=self.program.span,
+            needs=self.program.needs,
         )
         return Legalized(legal, tuple(origins))
 

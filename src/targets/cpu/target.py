@@ -21,6 +21,7 @@ from ...types.errors import CapabilityError
 from ...types.indices import SortOrder
 from ...types.layout import Type
 from ..base import Capability, HostArray, Limits, TargetInfo
+from ..needs import require_needs
 from .argsort import argsort_rows, argsort_runs
 from .binding import Binding
 from .lanes import subgroup_size
@@ -40,7 +41,9 @@ _LIMITS = Limits(
     storage_bytes=8 * _LARGEST_U32,  # indices are U32
     storage_buffers=64,
     subgroup_size=subgroup_size(1024),
+    most_subgroup_size=subgroup_size(1024),
 )
+_CAPABILITIES = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
 _WORTH_SHARING = 1 << 16
 _PIECES_PER_THREAD = 4
@@ -59,7 +62,7 @@ class CpuTarget:
         threads = thread_count()
         compiler = f"numba {_version('numba')}, llvmlite {_version('llvmlite')}"
         driver = f"{compiler}, {threads} thread{'s' if threads > 1 else ''}"
-        return TargetInfo("cpu", _processor(), driver, _LIMITS, frozenset({Capability.FLOAT64, Capability.SUBGROUPS}))
+        return TargetInfo("cpu", _processor(), driver, _LIMITS, _CAPABILITIES)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Runs all launches on NumPy arrays, in place."""
@@ -141,6 +144,8 @@ def _scalar(type: Type, value: int | float | bool) -> object:
 def _check_limits(step: Step) -> None:
     """Refuses what this target does not go as far as, naming the kernel and the limit."""
     program = step.program
+    kernel = f"{program.span}: kernel {program.name!r}"
+    require_needs(kernel, program.needs, _LIMITS, _CAPABILITIES, "target 'cpu'")
     shared = [m for m in program.memories if m.space is ir.Space.WORKGROUP]
     for what, asked, most in (
         ("invocations in a workgroup", program.group_size, _LIMITS.group_size),
@@ -159,9 +164,7 @@ def _check_limits(step: Step) -> None:
         ("elements in a storage buffer", max((b.count for b in step.buffers), default=0), _LARGEST_U32),
     ):
         if asked > most:
-            raise CapabilityError(
-                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, target 'cpu' has {most}"
-            )
+            raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'cpu' has {most}")
 
 
 def kept_policy() -> SortPolicy:

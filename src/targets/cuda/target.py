@@ -18,6 +18,7 @@ from ...kernel.specialise import outside_of, specialise
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
 from ..base import Capability, Limits, TargetInfo
+from ..needs import require_needs
 from .arrays import Binding, common_device, given
 from .compile import (
     INSTALL,
@@ -144,9 +145,9 @@ class CudaTarget:
     def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> Plan:
         """Everything checked and compiled before anything is launched."""
         places = {buffer.name: place for place, buffer in enumerate(buffers)}
-        limits = self._info(device).limits
+        info = self._info(device)
         for step in steps:
-            _check_limits(step, limits)
+            _check_limits(step, info)
         # cupy would make a launch of no workgroups one of a single group
         return Plan(tuple(buffers), tuple(self._ready(step, places, device) for step in steps if step.groups))
 
@@ -233,6 +234,7 @@ def _describe(device: int) -> TargetInfo:
             storage_bytes=card.mem_info[1],
             storage_buffers=_PARAMETERS,
             subgroup_size=WARP,
+            most_subgroup_size=WARP,
         ),
         capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS, Capability.FORWARD_PROGRESS}),
     )
@@ -250,9 +252,11 @@ def _dotted(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def _check_limits(step: Step, limits: Limits) -> None:
+def _check_limits(step: Step, info: TargetInfo) -> None:
     """Refuses what the card does not go as far as, naming the kernel and the limit."""
-    program = step.program
+    program, limits = step.program, info.limits
+    kernel = f"{program.span}: kernel {program.name!r}"
+    require_needs(kernel, program.needs, limits, info.capabilities, "target 'cuda'")
     elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
     for what, asked, most in (
         ("invocations in a workgroup", program.group_size, limits.group_size),
@@ -263,9 +267,7 @@ def _check_limits(step: Step, limits: Limits) -> None:
         ("elements in a storage buffer", max(elements, default=0), _LARGEST_U32),
     ):
         if asked > most:
-            raise CapabilityError(
-                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, target 'cuda' has {most}"
-            )
+            raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'cuda' has {most}")
 
 
 @contextmanager

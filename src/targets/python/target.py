@@ -23,6 +23,7 @@ from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
 from ..base import Capability, Limits, TargetInfo
 from ..host_buffers import bytes_behind, starts_written
+from ..needs import require_needs
 from .crew import Member, dismiss, run_group
 from .invocation import Place, PythonInvocation, meet_in_subgroup, resolve
 from .waits import may_wait
@@ -47,6 +48,7 @@ class PlainPython:
                 storage_bytes=1 << 32,
                 storage_buffers=64,
                 subgroup_size=subgroup_size,
+                most_subgroup_size=subgroup_size,
             ),
             capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
         )
@@ -60,20 +62,23 @@ class PlainPython:
         return f"# {step.program.span}: the kernel {step.program.name!r} runs as it stands there\n"
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        for launch in schedule.launches:
+            self._require_within_limits(launch)
         storage = {buffer.name: _storage(buffer, arrays) for buffer in schedule.buffers}
         for launch in schedule.launches:
             self._run_launch(launch, storage)
 
-    def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
-        size, function = launch.grid.group_size, launch.kernel.function
+    def _require_within_limits(self, launch: Launch) -> None:
+        size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
+        require_needs(kernel, launch.needs, self._info.limits, self._info.capabilities, "target 'python'")
         for what, asked, most in (
             ("invocations in a workgroup", size, self._info.limits.group_size),
             ("workgroups", launch.grid.groups, self._info.limits.groups),
         ):
             if asked > most:
-                raise CapabilityError(
-                    f"kernel {function.__name__!r} asks for {asked} {what}, target 'python' has {most}"
-                )
+                raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'python' has {most}")
+
+    def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
         members: list[Member] = []
         try:
             try:

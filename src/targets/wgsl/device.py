@@ -21,9 +21,10 @@ ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
 MAX_LANES = 64  # what a mask of lanes holds
 
 _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
-# The smallest subgroup of a maker that compiles to several sizes. (wgpu-py hands out placeholders for both
-# bounds.)
+# The smallest and the largest subgroup of a maker that compiles to several sizes. (wgpu-py hands out
+# placeholders for both bounds.)
 _SMALLEST = {_AMD: 32, _INTEL: 8}
+_LARGEST = {_AMD: 64, _INTEL: 32}
 _BY_POWER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
 _BY_BACKEND = ("Metal", "D3D12", "Vulkan")
 _OPENGL = "OpenGL"  # has no storage buffers to speak of: taken only where it is asked for
@@ -63,11 +64,12 @@ class Device:
         """The same, now that it is known how many lanes a subgroup has when a kernel asks."""
         vendor = int(self.handle.adapter_info.get("vendor_id", 0))
         smallest = min(measured, _SMALLEST.get(vendor, measured))
+        largest = max(measured, _LARGEST.get(vendor, measured))
         if not 1 <= measured <= MAX_LANES or vendor == _QUALCOMM:
             return self
         return attrs.evolve(
             self,
-            limits=attrs.evolve(self.limits, subgroup_size=smallest),
+            limits=attrs.evolve(self.limits, subgroup_size=smallest, most_subgroup_size=largest),
             capabilities=self.capabilities | {Capability.SUBGROUPS},
         )
 

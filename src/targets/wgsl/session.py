@@ -14,6 +14,7 @@ from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, InvalidArgumentError
 from ...types.layout import Type
+from ..needs import require_needs
 from .clock import Clock
 from .device import Device, translated
 from .kernel import PARAMETER_STEP, Kernel, compiled
@@ -178,7 +179,9 @@ class Session:
             )
 
     def _require_legal(self, step: Step, kernel: Kernel) -> None:
-        program = step.program
+        program, device = step.program, self.device
+        name, adapter = f"{program.span}: kernel {program.name!r}", f"adapter {device.adapter!r}"
+        require_needs(name, program.needs, device.limits, device.capabilities, adapter)
         if step.groups > self.device.limits.groups:
             raise CapabilityError(
                 f"{program.span}: kernel {program.name!r} asks for {step.groups} workgroups, "
