@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from . import forks as _forks  # noqa: F401  # before anything that a forked child could find half done
+
 if TYPE_CHECKING:
     from .algos.sorts import Bitonic as Bitonic
     from .algos.sorts import BitonicRows as BitonicRows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from threading import Lock
 from typing import Any, TypeGuard
 
 import attrs
 
+from ..forks import OwnLock
 from ..types.elements import fields_of
 from ..types.errors import InvalidArgumentError
 from ..types.layout import Type
@@ -25,7 +25,7 @@ from .values import EnumValue, InvocationValue, MemoryValue, Static, StructValue
 from .verify import verify
 
 _programs: dict[object, _Reading] = {}
-_lock = Lock()
+_lock = OwnLock()
 
 
 @attrs.frozen

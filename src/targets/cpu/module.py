@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import linecache
-import os
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
 
+from ...forks import compiling
 from ...types.errors import TargetUnavailableError
 from ..cache import cache_directory, write_atomically
 
@@ -26,23 +25,16 @@ class _Loaded:
     """The kernels of this process, by file."""
 
     kernels: dict[Path, Kernel] = attrs.field(factory=dict[Path, Kernel])
-    loading: threading.Lock = attrs.field(factory=threading.Lock)
-
-    def unlock(self) -> None:
-        """In a forked child the lock may be held by a thread that does not exist there."""
-        self.loading = threading.Lock()
 
 
 _loaded = _Loaded()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_loaded.unlock)
 
 
 def load_kernel(name: str, text: str) -> Kernel:
     """The function `kernel` of a generated module, compiled; or found compiled by an earlier process."""
     content = text.encode()
     path = cache_directory() / "cpu" / f"{name}_{hashlib.sha256(content).hexdigest()[:20]}.py"
-    with _loaded.loading:
+    with compiling():
         kernel = _loaded.kernels.get(path)
         if kernel is None:
             _ensure(path, content)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ...forks import opens
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from ..base import Capability, Limits
 from .clock import FEATURE
@@ -41,8 +42,7 @@ _NO_LAYER = "NODEVICE_SELECT"
 
 @attrs.frozen
 class Device:
-    """An open device. `process` is the one that opened it: a forked child has its memory, and not its
-    threads."""
+    """An open device."""
 
     handle: wgpu.GPUDevice
     adapter: str
@@ -67,22 +67,6 @@ class Device:
         )
 
 
-_opener: list[int] = []  # the process that woke wgpu, once one has
-
-
-def require_own_process() -> None:
-    """Refuses to go on in a forked child of a process that uses wgpu: it has that one's memory, and not its
-    threads."""
-    process = os.getpid()
-    if not _opener:
-        _opener.append(process)
-    if _opener[0] != process:
-        raise TargetUnavailableError(
-            "target 'wgsl' was opened before this process was forked, and a device does not survive that: start "
-            "workers with multiprocessing.get_context('spawn'), or let only the children use the target"
-        )
-
-
 def choose_adapter() -> wgpu.GPUAdapter:
     """The strongest adapter there is, or the one that the environment names."""
     import wgpu
@@ -104,7 +88,7 @@ def choose_adapter() -> wgpu.GPUAdapter:
 
 def open_device() -> Device:
     """Opens the chosen adapter with all that it allows."""
-    require_own_process()
+    opens("wgsl")
     adapter = choose_adapter()
     subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
     features = [*subgroups, *({FEATURE} & adapter.features)]
