@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from threading import Lock
 from typing import Any, TypeGuard
 from weakref import WeakKeyDictionary
 
 import attrs
 
+from ..forks import OwnLock
 from ..types.elements import fields_of
 from ..types.errors import InvalidArgumentError
 from ..types.layout import Type
@@ -28,7 +28,7 @@ from .verify import verify
 
 _programs: dict[object, tuple[_Reading, ...]] = {}  # the newest first
 _outside: WeakKeyDictionary[ir.Program, Outside] = WeakKeyDictionary()
-_lock = Lock()
+_lock = OwnLock()
 _MOST = 8  # readings of one kernel for one kind of arguments, where globals that it takes change
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from threading import RLock
 from typing import TypeAlias
 
 import attrs
 
+from ..forks import OwnLock
 from ..kernel.launch import Step
 from ..types.errors import InvalidArgumentError, TargetUnavailableError
 from .base import Target, TargetInfo
@@ -80,7 +80,7 @@ _ENTRIES: dict[str, _Entry] = {
 NAMES: tuple[str, ...] = tuple(_ENTRIES)
 _AUTO: dict[Memory, str] = {Memory.HOST: "cpu", Memory.CUDA: "cuda"}
 
-_lock = RLock()
+_lock = OwnLock()
 _opened: dict[str, Target] = {}
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import linecache
-import os
 import sys
-import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeAlias
 
 import attrs
 
+from ...forks import compiling
 from ...types.errors import TargetUnavailableError
 
 # A compiled kernel takes arrays and NumPy scalars by position; Numba checks them against its signature.
@@ -25,22 +24,15 @@ class _Loaded:
     """The kernels of this process, by module."""
 
     kernels: dict[str, Kernel] = attrs.field(factory=dict[str, Kernel])
-    loading: threading.Lock = attrs.field(factory=threading.Lock)
-
-    def unlock(self) -> None:
-        """In a forked child the lock may be held by a thread that does not exist there."""
-        self.loading = threading.Lock()
 
 
 _loaded = _Loaded()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_loaded.unlock)
 
 
 def load_kernel(name: str, text: str) -> Kernel:
     """The function `kernel` of a generated module, compiled; or found compiled by an earlier process."""
     module = f"_gpusort_{name}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
-    with _loaded.loading:
+    with compiling():
         kernel = _loaded.kernels.get(module)
         if kernel is None:
             kernel = _loaded.kernels[module] = _compiled(module, text)

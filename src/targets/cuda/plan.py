@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 import numpy as np
 
+from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 
 if TYPE_CHECKING:
@@ -72,10 +73,12 @@ class Plan:
                 self._scratch.append(None)
         self._lock = RLock()  # one graph cannot be launched from two threads at once; a signal handler may call again
         self._graphs: OrderedDict[Addresses, Graph | None] = OrderedDict()
+        never_released_in_children(self)
 
     def run(self, given: Sequence[int]) -> None:
         """Everything, on the current device and stream, on arrays that lie there: their addresses in the schedule's
         order. Scratch comes from cupy's pool, which reuses it in the stream's order: so it may be let go here."""
+        require_own_process("cuda")
         import cupy
 
         memory = cupy.cuda.alloc(self._scratch_bytes)
@@ -85,6 +88,7 @@ class Plan:
 
     def launch(self, addresses: Addresses, stream: Stream) -> None:
         """Everything, in order, on the current stream, which is `stream`."""
+        require_own_process("cuda")  # before the lock, which a thread of the parent may have held
         with self._lock:
             graph = self._graphs.get(addresses)
             if graph is None and addresses in self._graphs and len(self.launches) > 1:

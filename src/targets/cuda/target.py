@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
+from ...forks import never_released_in_children, opened_before_fork, opens, require_own_process
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.outside import Outside
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 
     from cupy.cuda.function import Function
 
+NAME = "cuda"
+
 _LARGEST_U32 = (1 << 32) - 1
+_NOT_INITIALISED = 3  # what the driver says of everything in a forked child of a process that has used it
 _MAX_DYNAMIC_BYTES = 8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
 _PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel's parameters take up to 4 KB
 # What the driver reports when a context cannot be used any more.
@@ -49,6 +53,7 @@ class CudaTarget:
 
     def __init__(self) -> None:
         _require_card()
+        never_released_in_children(self)
         self._lock = RLock()
         self._transfers = Transfers()
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
@@ -58,6 +63,7 @@ class CudaTarget:
     @property
     def info(self) -> TargetInfo:
         """Of the current card."""
+        require_own_process(NAME)
         import cupy
 
         return self._info(cupy.cuda.runtime.getDevice())
@@ -77,6 +83,7 @@ class CudaTarget:
         arrays: Mapping[str, object],
         plan_for: Callable[[int], Plan],
     ) -> None:
+        require_own_process(NAME)
         import cupy
 
         found = {
@@ -99,11 +106,13 @@ class CudaTarget:
 
     def prepared(self, schedule: Schedule, device: int) -> Plan:
         """The schedule's plan for the current device, for a caller that brings addresses."""
+        require_own_process(NAME)
         with device_errors():
             return self._plan(schedule, device)
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule on copies of the host's arrays, and says how long the card was at its launches alone."""
+        require_own_process(NAME)
         import cupy
 
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -197,6 +206,7 @@ def _scalar(type: Type, value: int | float | bool) -> np.generic:
 
 def _require_card() -> None:
     """One clear sentence where something is missing."""
+    require_own_process(NAME)
     try:
         import cupy
     except ImportError as error:
@@ -206,9 +216,12 @@ def _require_card() -> None:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
+        if error.status == _NOT_INITIALISED:
+            raise opened_before_fork(NAME) from error
         raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
     if count == 0:
         raise TargetUnavailableError("target 'cuda': no NVIDIA card was found")
+    opens(NAME)
 
 
 def _describe(device: int) -> TargetInfo:
@@ -278,6 +291,8 @@ def device_errors() -> Generator[None]:
     try:
         yield
     except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+        if error.status == _NOT_INITIALISED:
+            raise opened_before_fork(NAME) from error
         if error.status in _LOST:
             raise DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})") from error
         raise

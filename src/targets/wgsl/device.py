@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ...forks import opens
 from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from ..base import Capability, Limits
@@ -46,8 +47,7 @@ _NO_LAYER = "NODEVICE_SELECT"
 
 @attrs.frozen
 class Device:
-    """An open device. `process` is the one that opened it: a forked child has its memory, and not its
-    threads."""
+    """An open device."""
 
     handle: wgpu.GPUDevice
     adapter: str
@@ -71,22 +71,6 @@ class Device:
             self,
             limits=attrs.evolve(self.limits, subgroup_size=smallest, most_subgroup_size=largest),
             capabilities=self.capabilities | {Capability.SUBGROUPS},
-        )
-
-
-_opener: list[int] = []  # the process that woke wgpu, once one has
-
-
-def require_own_process() -> None:
-    """Refuses to go on in a forked child of a process that uses wgpu: it has that one's memory, and not its
-    threads."""
-    process = os.getpid()
-    if not _opener:
-        _opener.append(process)
-    if _opener[0] != process:
-        raise TargetUnavailableError(
-            "target 'wgsl' was opened before this process was forked, and a device does not survive that: start "
-            "workers with multiprocessing.get_context('spawn'), or let only the children use the target"
         )
 
 
@@ -118,7 +102,7 @@ def choose_adapter() -> wgpu.GPUAdapter:
 
 def open_device() -> Device:
     """Opens the chosen adapter with all that it allows."""
-    require_own_process()
+    opens("wgsl")
     adapter = choose_adapter()
     subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
     features = [*subgroups, *({FEATURE} & adapter.features)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from ...forks import never_released_in_children
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Step
 from ...kernel.span import Span
@@ -45,6 +46,7 @@ class Session:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        never_released_in_children(self)
         self._pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
         self._staging = Staging(device.handle)
         # By identity: a launch of the same shape brings the same Program, and a Program is large to compare.

@@ -1,0 +1,301 @@
+"""What a forked child may count on. It has its parent's memory, and of the threads only the one that forked.
+
+A lock that another thread held at that moment is held in the child for ever, and what it guards stays half done. So
+whoever forks waits for compilers and imports of ours that are under way, and keeps the compilers' locks until the fork
+is over. If that takes too long, the fork happens nevertheless, and the child gets an error where it would wait without
+end. Devices survive no fork: a child refuses those that its parent opened, and never lets go of what belongs to them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+import time
+from abc import ABCMeta
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Protocol, cast
+from weakref import WeakSet
+
+from .types.errors import TargetUnavailableError
+
+PATIENCE = 60.0  # seconds that a fork waits for other threads: a kernel takes one to compile, or ten on a busy machine
+_PAUSE = 0.001  # seconds between two looks at imports
+_COMPILERS = ("numba", "llvmlite")
+_OURS = (__name__.partition(".")[0], *_COMPILERS)
+_SPAWN = "start workers with multiprocessing.get_context('spawn')"
+
+
+class _Lock(Protocol):
+    """Python's reentrant lock, with what `threading.Condition` knows of it."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+    def release(self) -> None: ...
+    def _is_owned(self) -> bool: ...
+
+
+class _Holder(Protocol):
+    """Whoever has such a lock: Numba's compiler lock, and llvmlite's."""
+
+    _lock: _Lock
+
+
+class _Event(Protocol):
+    """What Numba tells its listeners."""
+
+    @property
+    def is_start(self) -> bool: ...
+
+
+class _Events(Protocol):
+    """Numba's module of that name."""
+
+    @property
+    def Listener(self) -> ABCMeta: ...  # noqa: N802  (its own name)
+    def register(self, kind: str, listener: object) -> None: ...
+
+
+class _ModuleLock(Protocol):
+    """What the import system holds while a thread imports a module."""
+
+    @property
+    def owner(self) -> object: ...
+
+
+def _new_lock() -> _Lock:
+    return cast(_Lock, threading.RLock())
+
+
+class _Abandoned:
+    """In place of a lock that nobody is left to release: an error where there would be no end."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        raise _refusal()
+
+    def release(self) -> None:
+        """Nobody holds it."""
+
+    def _is_owned(self) -> bool:
+        return False
+
+
+class _Compiler:
+    """Our own lock, held as those are. No attrs here: whoever imports gpusort imports this file."""
+
+    def __init__(self) -> None:
+        self._lock = _new_lock()
+
+
+class _Gate:
+    """Closed while a fork waits: of those who want a lock, it comes first. Else others might pass it on for minutes."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self._open = threading.Event()
+        self._open.set()
+
+    def close(self) -> None:
+        self._open.clear()
+
+    def open(self) -> None:
+        self._open.set()
+
+    def notify(self, event: _Event) -> None:
+        """Numba tells its listeners before it waits for its lock, and after it is done."""
+        if event.is_start:
+            self.pass_through()
+
+    def pass_through(self) -> None:
+        if not self._open.is_set() and not any(holder._lock._is_owned() for holder in _holders()):
+            self._open.wait(PATIENCE)
+
+
+_compiler = _Compiler()
+_gate = _Gate()
+_listens: list[bool] = []  # not empty once Numba tells the gate
+_taken: dict[int, list[_Lock]] = {}  # by the thread that forks
+
+
+@contextmanager
+def compiling() -> Generator[None]:
+    """Around all that loads Numba, compiles a kernel or loads a compiled one: no fork catches it half done."""
+    _gate.pass_through()
+    lock = _compiler._lock
+    lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _refusal() -> TargetUnavailableError:
+    return TargetUnavailableError(
+        "target 'cpu': this process was forked while another thread was compiling, and cannot compile any more: fork "
+        f"before that or after it, or {_SPAWN}"
+    )
+
+
+def _holders() -> list[_Holder]:
+    """All whose locks are held by those who compile, in the order in which they take them; as far as they are there."""
+    numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    llvm = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), "_lock", None)
+    known = [cast(_Holder, found) for found in (numba, llvm) if hasattr(getattr(found, "_lock", None), "_is_owned")]
+    return [_compiler, *known]
+
+
+def _before() -> None:
+    """Waits for what other threads have begun. They begin nothing new before the fork is over."""
+    until = time.monotonic() + PATIENCE
+    _close_gate()
+    while True:
+        while _imported_elsewhere() and time.monotonic() < until:
+            time.sleep(_PAUSE)
+        _take_locks(until)
+        if not _imported_elsewhere() or time.monotonic() >= until:
+            return
+        _let_go()  # an import began meanwhile, and may need the locks to end
+
+
+def _close_gate() -> None:
+    _gate.close()
+    found = sys.modules.get("numba.core.event")
+    if not _listens and hasattr(found, "register"):
+        events = cast(_Events, found)
+        _listens.append(True)
+        events.Listener.register(_Gate)
+        events.register("numba:compiler_lock", _gate)
+
+
+def _take_locks(until: float) -> None:
+    taken = _taken[threading.get_ident()] = []
+    for holder in _holders():
+        lock = holder._lock
+        if not lock._is_owned():  # or else this thread forks in the midst of compiling
+            taken.append(lock)
+            lock.acquire(timeout=max(0.0, until - time.monotonic()))
+
+
+def _after() -> None:
+    _let_go()
+    if not _taken:
+        _gate.open()
+
+
+def _let_go() -> None:
+    """Whatever came between: only of locks that are held."""
+    for lock in reversed(_taken.pop(threading.get_ident(), [])):
+        if lock._is_owned():
+            lock.release()
+
+
+def _after_in_child() -> None:
+    is_lost = False
+    for name in _imported_elsewhere():
+        _module_locks().pop(name, None)
+        if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+            del sys.modules[name]  # what is ours can be imported anew
+            is_lost |= name.startswith(_COMPILERS)
+    for holder in _holders():
+        if not is_lost and holder._lock.acquire(blocking=False):
+            holder._lock.release()
+        else:
+            holder._lock = _Abandoned()
+            is_lost = True
+    _let_go()
+    _taken.clear()
+    _gate.renew()
+    for lock in list(_own_locks):
+        lock.renew()
+    _keep_for_ever()
+
+
+def _module_locks() -> dict[str, Callable[[], _ModuleLock | None]]:
+    return getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
+
+
+def _imported_elsewhere() -> list[str]:
+    """The modules of ours, and of the compilers we use, that other threads are importing."""
+    me, found = threading.get_ident(), list[str]()
+    for name, reference in list(_module_locks().items()):
+        lock = reference()
+        if lock is not None and lock.owner not in (None, me) and name.partition(".")[0] in _OURS:
+            found.append(name)
+    return found
+
+
+class OwnLock:
+    """A reentrant lock that is free in a forked child, whoever held it in the parent: for what is never half done."""
+
+    def __init__(self) -> None:
+        self._lock = _new_lock()
+        _own_locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def renew(self) -> None:
+        self._lock = _new_lock()
+
+
+_own_locks: WeakSet[OwnLock] = WeakSet()
+
+
+# -- devices ----------------------------------------------------------------------------------------------
+
+_openers: dict[str, int] = {}  # the process that opened a target first
+_on_devices: WeakSet[object] = WeakSet()
+
+
+def opens(target: str) -> None:
+    """To be called before a target touches its device: from then on it is this process's. Refuses in a forked child."""
+    require_own_process(target)
+    _openers[target] = os.getpid()
+
+
+def require_own_process(target: str) -> None:
+    """Refuses to go on in a forked child of a process that has opened the target: threads and locks of its driver are
+    not here."""
+    if _openers.get(target, (process := os.getpid())) != process:
+        raise opened_before_fork(target)
+
+
+def opened_before_fork(target: str) -> TargetUnavailableError:
+    return TargetUnavailableError(
+        f"target {target!r} was opened before this process was forked, and a device does not survive that: {_SPAWN}, "
+        "or let only the children use the target"
+    )
+
+
+def never_released_in_children(owner: object) -> None:
+    """Says that what belongs to this object must not be given back by a forked child, not even at its end."""
+    import ctypes  # noqa: F401  # so that it is there in a child
+
+    _on_devices.add(owner)
+
+
+def _keep_for_ever() -> None:
+    """In a child: nothing on a device is given back, and no driver waits for its threads as the process ends."""
+    owners = list(_on_devices)
+    if not owners:
+        return
+    import ctypes
+
+    for owner in owners:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit") and hasattr(libc, "fcloseall"):
+        # Called last to first, once Python is done: what C has buffered is written, then the process ends with its
+        # status. The drivers' own exit handlers would join threads that do not exist here: Mesa's crash.
+        libc.on_exit(libc._exit, None)
+        libc.on_exit(libc.fcloseall, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)
