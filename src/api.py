@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
 from .algos.sorts import LARGEST_U32, SortAlgorithm
-from .arrays import HostArray, OnCard, Operand, Tensor, kind_of, operand
+from .arrays import HostArray, Operand, kind_of, operand
 from .overlap import Overlap, overlap
 from .quick import quick_sort, quick_sort_inplace
+from .signatures import Nested, Other
 from .sorting import sort_into
 from .targets.base import Limits, Target
 from .targets.registry import choose
@@ -22,13 +23,11 @@ from .types.indices import SortOrder
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
-Other = TypeVar("Other", bound=OnCard | Tensor)
-Nested: TypeAlias = "Sequence[float | Nested]"
 
 
 @overload
 def sort(
-    x: np.ndarray[Shape, D], /, *, axis: int = -1, descending: bool = False, stable: bool = False,
+    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False,
     out: np.ndarray[Shape, D] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
 ) -> np.ndarray[Shape, D]: ...  # fmt: skip
 @overload
@@ -36,18 +35,33 @@ def sort(
     x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = False,
     out: np.ndarray[tuple[int], D] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
 ) -> np.ndarray[tuple[int], D]: ...  # fmt: skip
+@overload  # the ignores: to Python a bool is an int, and an int a float, so these overlap, and are read in turn
+def sort(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+    x: Nested[bool], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: npt.NDArray[np.bool_] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> npt.NDArray[np.bool_]: ...  # fmt: skip
+@overload
+def sort(  # type: ignore[overload-overlap]
+    x: Nested[int], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: npt.NDArray[np.int64] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> npt.NDArray[np.int64]: ...  # fmt: skip
 @overload
 def sort(
-    x: Nested, /, *, axis: int | None = -1, descending: bool = False, stable: bool = False,
-    out: HostArray | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
-) -> HostArray: ...  # fmt: skip
+    x: Nested[float], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: npt.NDArray[np.float64] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> npt.NDArray[np.float64]: ...  # fmt: skip
 @overload
 def sort(
-    x: Other, /, *, axis: int | None = -1, descending: bool = False, stable: bool = False,
+    x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
     out: Other | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
 ) -> Other: ...  # fmt: skip
+@overload
 def sort(
-    x: object, /, *, axis: int | None = -1, descending: bool = False, stable: bool = False,
+    x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+) -> HostArray: ...  # fmt: skip
+def sort(
+    x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
     out: object = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
 ) -> object:  # fmt: skip
     """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
@@ -88,7 +102,7 @@ def sort(
 
 
 def sort_inplace(
-    x: object, /, *, axis: int = -1, descending: bool = False, stable: bool = False,
+    x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False,
     target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
 ) -> None:  # fmt: skip
     """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""

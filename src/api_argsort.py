@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast, overload
+from typing import Any, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from .algos.choice import fitting_pairs
-from .api import Nested, Other, Shape, checked_axis
+from .api import Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand
 from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule
 from .quick import quick_argsort, quick_sort_by_key
+from .signatures import Other
 from .targets.base import Target, sorts_rows
 from .targets.cpu.ranks import bits_of, ordered_words
 from .targets.registry import Memory, choose
@@ -26,7 +28,7 @@ _PLACE: np.dtype[np.generic] = np.dtype(np.int64)
 
 @overload
 def argsort(
-    x: np.ndarray[Shape, D], /, *, axis: int = -1, descending: bool = False, stable: bool = True,
+    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True,
     target: str | Target = "auto",
 ) -> np.ndarray[Shape, np.dtype[np.int64]]: ...  # fmt: skip
 @overload
@@ -36,16 +38,18 @@ def argsort(
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]: ...  # fmt: skip
 @overload
 def argsort(
-    x: Nested, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True,
+    x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
     target: str | Target = "auto",
-) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...  # fmt: skip
+) -> Other: ...  # fmt: skip
 @overload
 def argsort(
-    x: Other, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True, target: str | Target = "auto"
-) -> Other: ...
+    x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto",
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...  # fmt: skip
 def argsort(
-    x: object, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True, target: str | Target = "auto"
-) -> object:
+    x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto",
+) -> object:  # fmt: skip
     """Where the elements of the sorted array come from: int64 indices along an axis, as `np.argsort` gives them.
 
     Equal elements keep their order in both directions, and so do NaNs, which come last: that is what `stable` asks
@@ -126,6 +130,10 @@ def sort_by_key(
 def sort_by_key(
     keys: Other, values: Other, /, *, descending: bool = False, target: str | Target = "auto"
 ) -> tuple[Other, Other]: ...
+@overload
+def sort_by_key(
+    keys: npt.ArrayLike, values: npt.ArrayLike, /, *, descending: bool = False, target: str | Target = "auto"
+) -> tuple[HostArray, HostArray]: ...
 def sort_by_key(
     keys: object, values: object, /, *, descending: bool = False, target: str | Target = "auto"
 ) -> tuple[object, object]:

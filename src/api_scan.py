@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, cast, overload
 
 import attrs
 import numpy as np
@@ -14,13 +14,14 @@ import numpy.typing as npt
 from .algos.choice import fitting_scan
 from .algos.fit import fitted_scan_policy
 from .algos.scan import scan_rows
-from .api import Nested, Other, checked_axis
-from .api_reduce import Count, Counted
+from .api import checked_axis
 from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
 from .quick_card import is_plain_on_card
 from .quick_scan import cumsum_on_card, scanned_together
 from .reducing import as_read, check_elements, require_floats, result_dtype
+from .signatures import F, Nested, Other, Signed, Unsigned, Where
+from .signatures_monoids import is_scan
 from .targets.base import Target
 from .targets.registry import choose
 from .types.dtypes import number_for
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
 
 E = TypeVar("E")
 S = TypeVar("S")
-F = TypeVar("F", bound=np.floating)
 
 
+@is_scan
 def scan(
-    x: object, monoid: Monoid[E, S], /, *, axis: int = -1, exclusive: bool = False, target: str | Target = "auto",
-    policy: ScanPolicy | None = None,
+    x: object, monoid: Monoid[E, S], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+    target: str | Target = "auto", policy: ScanPolicy | None = None,
 ) -> object:  # fmt: skip
     """The states that a monoid, built in or your own, makes of every element and all before it along an axis.
 
@@ -57,14 +58,24 @@ def scan(
 
 
 @overload
-def cumsum(x: npt.NDArray[F], /, *, axis: int | None = None, target: str | Target = "auto") -> npt.NDArray[F]: ...
+def cumsum(x: npt.NDArray[F], /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[F]: ...
 @overload
-def cumsum(x: Counted, /, *, axis: int | None = None, target: str | Target = "auto") -> npt.NDArray[Count]: ...
+def cumsum(x: Signed, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[np.int64]: ...
 @overload
-def cumsum(x: HostArray | Nested, /, *, axis: int | None = None, target: str | Target = "auto") -> HostArray: ...
+def cumsum(x: Unsigned, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[np.uint64]: ...
+@overload  # the ignores: to Python an int is a float, so these two overlap, and are read in turn
+def cumsum(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+    x: Nested[int], /, *, axis: SupportsIndex | None = None, target: Where = "auto"
+) -> npt.NDArray[np.int64]: ...
 @overload
-def cumsum(x: Other, /, *, axis: int | None = None, target: str | Target = "auto") -> Other: ...
-def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "auto") -> object:
+def cumsum(
+    x: Nested[float], /, *, axis: SupportsIndex | None = None, target: Where = "auto"
+) -> npt.NDArray[np.float64]: ...
+@overload
+def cumsum(x: Other, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> Other: ...
+@overload
+def cumsum(x: npt.ArrayLike, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> HostArray: ...
+def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> object:
     """The sums of every element and all before it along an axis, in the dtype of NumPy's `cumsum`.
 
     `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within

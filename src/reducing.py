@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, SupportsIndex, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -18,6 +19,7 @@ from .api import checked_axis, rows_together
 from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
 from .quick_reduce import NumPyFunction, quick_reduce
+from .signatures import Axis
 from .targets.base import Capability, Target, TargetInfo
 from .targets.registry import choose
 from .types.dtypes import Extreme, Words, extremes_of, key_for, native, number_for
@@ -31,8 +33,6 @@ from .types.truths import of_truths
 
 E = TypeVar("E")
 S = TypeVar("S")
-Axes: TypeAlias = int | tuple[int, ...]
-Axis: TypeAlias = Axes | None
 
 
 @attrs.frozen
@@ -125,7 +125,7 @@ def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if isinstance(axis, tuple):
         try:
-            return tuple(sorted(normalize_axis_tuple(axis, ndim, "axis")))
+            return tuple(sorted(normalize_axis_tuple([operator.index(number) for number in axis], ndim, "axis")))
         except np.exceptions.AxisError:
             raise
         except ValueError as error:
@@ -235,8 +235,8 @@ def _extremes(asked: Reduction, end: Extreme) -> HostArray:
 
 
 def place(
-    function: NumPyFunction, make: type[ArgMin[Any, Any]] | type[ArgMax[Any, Any]], x: object, axis: int | None,
-    keepdims: bool, target: str | Target,
+    function: NumPyFunction, make: type[ArgMin[Any, Any]] | type[ArgMax[Any, Any]], x: object,
+    axis: SupportsIndex | None, keepdims: bool, target: str | Target,
 ) -> object:  # fmt: skip
     if isinstance(axis, tuple):
         raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}")
