@@ -162,7 +162,15 @@ def test_every_file_that_loops_are_compiled_from_counts(tmp_path: Path, monkeypa
     for path in here.glob("*.py"):
         (copy / path.name).write_bytes(path.read_bytes())
     monkeypatch.setattr(keeping, "_HERE", copy)
+    (copy / "policy.py").write_text("SIZE = 3\n")
+    (tmp_path / "above.py").write_text("SIZE = 3\n")
+    with (copy / "sum_kernels.py").open("a") as file:
+        file.write("from .policy import SIZE\nfrom ..above import SIZE\n")
     stamps = {keeping.stamp()}
+    (copy / "pool.py").write_text("# no part of any loop\n")
+    keeping.stamp.cache_clear()
+    assert {keeping.stamp()} == stamps
+    compiled += ["policy.py", "../above.py"]
     for name in compiled:
         with (copy / name).open("a") as file:
             file.write("# changed\n")

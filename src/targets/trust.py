@@ -31,7 +31,7 @@ def trusted_directory(path: str, *below: str, make: bool) -> str:
     """
     if not _HAS_OWNERS:
         return _made(os.path.join(path, *below), make)
-    here = _walked(os.path.join(os.getcwd(), path), make)
+    here = _walked(path if os.path.isabs(path) else os.path.join(os.getcwd(), path), make)
     for name in below:
         here = _walked(os.path.join(here, name), make)
     return here

@@ -27,6 +27,7 @@ L = TypeVar("L")
 _KIND = "cpu"
 _HERE = Path(__file__).parent
 _USES_NUMBA = re.compile(rb"^\s*(?:from|import) (?:numba|llvmlite)\b", re.MULTILINE)
+_IMPORTS = re.compile(rb"^\s*from (\.+)([\w.]+) import", re.MULTILINE)
 _SETTINGS = (
     "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "ENABLE_AVX", "DISABLE_INTEL_SVML",
     "LLVM_REFPRUNE_PASS",
@@ -116,5 +117,13 @@ def stamp() -> str:
 
 
 def _sources() -> list[bytes]:
-    contents = [path.read_bytes() for path in sorted(_HERE.glob("*.py"))]
-    return [content for content in contents if _USES_NUMBA.search(content)]
+    """The files here that use Numba, and what these import of ours: a constant is compiled in, too."""
+    found: dict[Path, bytes] = {Path(__file__): b""}  # what keeps code has no part in it
+    ahead = [path for path in sorted(_HERE.glob("*.py")) if _USES_NUMBA.search(path.read_bytes())]
+    while ahead:
+        path = ahead.pop()
+        if path not in found and path.is_file():
+            found[path] = path.read_bytes()
+            for dots, name in _IMPORTS.findall(found[path]):
+                ahead.append(path.parents[len(dots) - 1].joinpath(*name.decode().split(".")).with_suffix(".py"))
+    return [found[path] for path in sorted(found)]
