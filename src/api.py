@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from .algos.sorts import LARGEST_U32, SortAlgorithm
 from .arrays import HostArray, Operand, kind_of, operand
+from .checks import check_algorithm, checked_flags, order_of
 from .overlap import Overlap, overlap
 from .quick import quick_sort, quick_sort_inplace
 from .signatures import Nested, Other
@@ -19,7 +20,6 @@ from .targets.base import Limits, Target
 from .targets.registry import choose
 from .types.dtypes import key_for
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
-from .types.indices import SortOrder
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
@@ -71,11 +71,13 @@ def sort(
     partly where `x` does, which costs a copy. `target` is a name of `targets()` or a target; "auto" works where the
     array lies. `algorithm` is a value such as `Bitonic()`.
     """
+    descending, stable = checked_flags(descending, stable)
     if axis == -1 and algorithm is None:
         found = quick_sort(x, out, descending, stable, target)
         if found is not None:
             return found
-    source = operand("x", x)
+    check_algorithm(algorithm)
+    source, order = operand("x", x), order_of(descending)
     key = key_for(source.dtype, "x")
     chosen = choose(target, source.memory)
     flat = axis is None
@@ -97,7 +99,7 @@ def sort(
                 pass
     else:
         destination = source if flat else source.fresh()
-    sort_into(source, destination, place, key, _order(descending), stable, chosen, algorithm)
+    sort_into(source, destination, place, key, order, stable, chosen, algorithm)
     return destination.owner
 
 
@@ -106,16 +108,18 @@ def sort_inplace(
     target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
 ) -> None:  # fmt: skip
     """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
+    descending, stable = checked_flags(descending, stable)
     if algorithm is None and quick_sort_inplace(x, axis, descending, stable, target):
         return
-    source = operand("x", x)
+    check_algorithm(algorithm)
+    source, order = operand("x", x), order_of(descending)
     if source.owner is not x:
         raise UnsupportedTypeError(f"x: expected an array to sort in place, found {kind_of(x)}")
     key = key_for(source.dtype, "x")
-    axis = checked_axis(axis, len(source.shape))
+    place = checked_axis(axis, len(source.shape), "an int")
     if source.read_only:
         raise InvalidArgumentError("x: expected an array that can be written, found a read-only one")
-    sort_into(source, source, axis, key, _order(descending), stable, choose(target, source.memory), algorithm)
+    sort_into(source, source, place, key, order, stable, choose(target, source.memory), algorithm)
 
 
 def rows_together(name: str, length: int, itemsize: int, groups: int, target: str, limits: Limits) -> int:
@@ -129,15 +133,11 @@ def rows_together(name: str, length: int, itemsize: int, groups: int, target: st
     return most
 
 
-def checked_axis(axis: object, ndim: int) -> int:
+def checked_axis(axis: object, ndim: int, expected: str = "an int or None") -> int:
     """The axis counted from the front. Raises NumPy's AxisError where there is none."""
-    if not hasattr(axis, "__index__"):
-        raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}")
+    if not hasattr(axis, "__index__") or isinstance(axis, np.ndarray):
+        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}")
     return normalize_axis_index(operator.index(cast(SupportsIndex, axis)), ndim, "axis")
-
-
-def _order(descending: bool) -> SortOrder:
-    return SortOrder.DESCENDING if descending else SortOrder.ASCENDING
 
 
 def _checked_out(out: object, source: Operand) -> Operand:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from .algos.choice import fitting_pairs
 from .api import Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand
+from .checks import checked_flag, checked_flags, order_of
 from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule
 from .quick import quick_argsort, quick_sort_by_key
 from .signatures import Other
@@ -55,20 +56,17 @@ def argsort(
     Equal elements keep their order in both directions, and so do NaNs, which come last: that is what `stable` asks
     for, and what costs nothing to leave on. `axis=None` takes the flattened array.
     """
+    descending, _ = checked_flags(descending, stable)
     found = quick_argsort(x, axis, descending, target)
     if found is not None:
         return found
-    source = operand("x", x)
+    source, order = operand("x", x), order_of(descending)
     key = key_for(source.dtype, "x")
     chosen = choose(target, source.memory)
     if axis is None:
         source = source.flattened()
     along = checked_axis(-1 if axis is None else axis, len(source.shape))
-    return _places(source, along, key, _order(descending), chosen).owner
-
-
-def _order(descending: bool) -> SortOrder:
-    return SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    return _places(source, along, key, order, chosen).owner
 
 
 def _places(
@@ -142,10 +140,11 @@ def sort_by_key(
     The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
     their values.
     """
+    descending = checked_flag("descending", descending)
     found = quick_sort_by_key(keys, values, descending, target)
     if found is not None:
         return found
-    source, beside = operand("keys", keys), operand("values", values)
+    source, beside, order = operand("keys", keys), operand("values", values), order_of(descending)
     key = key_for(source.dtype, "keys")
     if type(source) is not type(beside):
         raise UnsupportedTypeError(
@@ -156,7 +155,6 @@ def sort_by_key(
             f"values: expected one for each key, in one dimension; found shapes {source.shape} and {beside.shape}"
         )
     chosen, length = choose(target, source.memory), source.shape[0]
-    order = _order(descending)
     value = VALUES.get(beside.dtype.itemsize)
     sweeping = None if value is None else fitting_pairs(chosen.info, key, 1, length, beside.dtype.itemsize)
     if sweeping is None:

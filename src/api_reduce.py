@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from .checks import check_policy
 from .reducing import Reduction, arithmetic, check_elements, extreme, place, truth
 from .signatures import Axis, is_arithmetic, is_extremum, is_place, is_truth
 from .signatures_monoids import is_reduce
@@ -34,6 +35,7 @@ def reduce(
     """
     asked = Reduction.of(x, axis, keepdims, target)
     check_elements(asked.array, monoid)
+    check_policy(policy, ReducePolicy)
     states = asked.states(monoid, policy)
     if states.dtype.names is not None:
         return states.reshape(asked.shape)[()]

@@ -16,6 +16,7 @@ from .algos.fit import fitted_scan_policy
 from .algos.scan import scan_rows
 from .api import checked_axis
 from .arrays import HostArray, HostOperand, Operand, operand
+from .checks import check_policy, checked_flag
 from .kernel.launch import Schedule
 from .quick_card import is_plain_on_card
 from .quick_scan import cumsum_on_card, scanned_together
@@ -49,9 +50,10 @@ def scan(
     kind; those of several fields as a structured dtype, in host memory.
     """
     array = operand("x", x)
-    along = checked_axis(axis, len(array.shape))
+    along = checked_axis(axis, len(array.shape), "an int")
     check_elements(array, monoid)
-    kind = ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE
+    check_policy(policy, ScanPolicy)
+    kind = ScanKind.EXCLUSIVE if checked_flag("exclusive", exclusive) else ScanKind.INCLUSIVE
     scanning = _Scanning(array, along, monoid, kind, choose(target, array.memory), policy)
     state = dtype_of(monoid.state)
     return scanning.structs() if state.names is not None else scanning.scalars(state).owner
@@ -90,7 +92,7 @@ def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "
     array = operand("x", x)
     number, wanted = number_for(array.dtype, "x"), result_dtype(np.cumsum, array.dtype)
     chosen = choose(target, array.memory)
-    flat = axis is None or (array.shape == () and axis in (0, -1))  # which NumPy lets pass
+    flat = axis is None or (array.shape == () and type(axis) is int and axis in (0, -1))  # which NumPy lets pass
     if flat and len(array.shape) != 1:
         array = array.flattened()
     along = checked_axis(-1 if axis is None or flat else axis, len(array.shape))

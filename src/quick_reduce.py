@@ -36,9 +36,11 @@ _SUMMED_TOGETHER_BYTES = 1 << 25  # a compiled sum reads as fast as the caches g
 
 def quick_reduce(function: NumPyFunction, x: object, axis: object, keepdims: bool, target: object) -> object | None:
     """What NumPy's function gives for the whole array; None where the long way is needed."""
-    if function in _ON_CARD and axis is None and not keepdims and target in ("auto", "cuda") and is_plain_on_card(x):
+    if axis is not None or keepdims is not False:
+        return None
+    if function in _ON_CARD and target in ("auto", "cuda") and is_plain_on_card(x):
         return _on_card(function, cast("cupy.ndarray", x))
-    if type(x) is not np.ndarray or axis is not None or keepdims or target not in ("auto", "cpu"):
+    if type(x) is not np.ndarray or target not in ("auto", "cpu"):
         return None
     array = cast(HostArray, x)
     dtype, flags = array.dtype, array.flags

@@ -17,6 +17,7 @@ from .algos.fit import fitted_reduce
 from .algos.reduce import reduce_rows
 from .api import checked_axis, rows_together
 from .arrays import HostArray, HostOperand, Operand, operand
+from .checks import check_monoid, checked_flag
 from .kernel.launch import Schedule
 from .quick_reduce import NumPyFunction, quick_reduce
 from .signatures import Axis
@@ -34,6 +35,8 @@ from .types.truths import of_truths
 E = TypeVar("E")
 S = TypeVar("S")
 
+_AXES = "an int, a tuple of ints or None"
+
 
 @attrs.frozen
 class Reduction:
@@ -47,8 +50,8 @@ class Reduction:
 
     @classmethod
     def of(cls, x: object, axis: Axis, keepdims: bool, target: str | Target) -> Reduction:
-        array = operand("x", x)
-        return cls(array, axis, checked_axes(axis, len(array.shape)), keepdims, choose(target, array.memory))
+        array, kept = operand("x", x), checked_flag("keepdims", keepdims)
+        return cls(array, axis, checked_axes(axis, len(array.shape)), kept, choose(target, array.memory))
 
     @property
     def length(self) -> int:
@@ -108,7 +111,8 @@ class Reduction:
 
 
 def check_elements(array: Operand, monoid: Monoid[E, S]) -> None:
-    """Refuses an array whose elements are not a monoid's, nor the bits of such."""
+    """Refuses what is no monoid, and an array whose elements are not its own, nor the bits of such."""
+    check_monoid(monoid)
     found, wanted = native(array.dtype), dtype_of(monoid.element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         raise UnsupportedTypeError(f"x: expected dtype {wanted}, as {type(monoid).__name__} takes, found {array.dtype}")
@@ -131,10 +135,10 @@ def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
         except ValueError as error:
             raise InvalidArgumentError(f"axis: {error}") from error
         except TypeError as error:
-            raise UnsupportedTypeError(f"axis: expected an int, a tuple of ints or None, found {axis!r}") from error
-    if ndim == 0 and axis in (0, -1):  # NumPy lets this pass
+            raise UnsupportedTypeError(f"axis: expected {_AXES}, found {axis!r}") from error
+    if ndim == 0 and type(axis) is int and axis in (0, -1):  # NumPy lets this pass
         return ()
-    return (checked_axis(axis, ndim),)
+    return (checked_axis(axis, ndim, _AXES),)
 
 
 @attrs.frozen
@@ -238,8 +242,8 @@ def place(
     function: NumPyFunction, make: type[ArgMin[Any, Any]] | type[ArgMax[Any, Any]], x: object,
     axis: SupportsIndex | None, keepdims: bool, target: str | Target,
 ) -> object:  # fmt: skip
-    if isinstance(axis, tuple):
-        raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}")
+    if axis is not None and type(axis) is not int:
+        checked_axis(axis, 1 << 10)  # of one kind at least; which there are is asked below
     found = quick_reduce(function, x, axis, keepdims, target)
     if found is not None:
         return found

@@ -16,7 +16,7 @@ from .targets.base import Target, sorts_rows
 from .targets.registry import Memory
 from .types.dtypes import ArrayKey
 from .types.elements import dtype_of
-from .types.errors import CapabilityError, UnsupportedTypeError
+from .types.errors import CapabilityError
 from .types.indices import SortOrder
 
 
@@ -25,8 +25,6 @@ def sort_into(
     algorithm: SortAlgorithm | None,
 ) -> None:  # fmt: skip
     """Sorts `source` along an axis into `destination`, which may be the same array."""
-    if algorithm is not None and not callable(getattr(algorithm, "schedule", None)):
-        raise UnsupportedTypeError(f"algorithm: expected a value such as Bitonic(), or None, found {algorithm!r}")
     rows = source.along([axis])
     result = rows if destination is source else destination.along([axis])
     with source.working():

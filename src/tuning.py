@@ -24,10 +24,11 @@ from .quick_card import forget_plans
 from .targets.base import Capability, Target, TargetInfo, TellsTime
 from .targets.cpu.policy import MEASURED, SortPolicy
 from .targets.cpu.target import CpuTarget, kept_policy
+from .targets.registry import Memory, choose
 from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
 from .types.dtypes import key_for
-from .types.errors import CapabilityError, InvalidArgumentError
+from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.indices import SortOrder
 from .types.params import RadixPolicy
 
@@ -49,6 +50,10 @@ def tune(
     Takes some minutes on a card, most of it for compiling. `largest` is the length of the longest array to try;
     `report` gets a line for each that was tried.
     """
+    if not hasattr(largest, "__index__"):
+        raise UnsupportedTypeError(f"largest: expected an int, found {largest!r}")
+    if report is not None and not callable(report):
+        raise UnsupportedTypeError(f"report: expected a function or None, found {report!r}")
     if largest < 1 << 12:
         raise InvalidArgumentError(f"largest: expected a length of at least {1 << 12}, found {largest}")
     tell = _say_nothing if report is None else report
@@ -85,7 +90,7 @@ def forget_tuning(target: str | Target | None = None) -> None:
 
 def _targets(target: str | Target | None) -> list[Target]:
     if target is not None:
-        return [target_of(target) if isinstance(target, str) else target]
+        return [choose(target, Memory.HOST)]
     here = [state.name for state in all_targets() if isinstance(state, TargetInfo)]
     return [target_of(name) for name in _TUNED if name in here]
 

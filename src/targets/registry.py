@@ -113,7 +113,7 @@ def _state(name: str) -> TargetInfo | Unavailable:
 def choose(wanted: str | Target, memory: Memory) -> Target:
     """The target for an array that lies there: by its name, by "auto", or itself where it is one already."""
     if not isinstance(wanted, str):
-        if callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
+        if not isinstance(wanted, type) and callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
             return wanted
         raise InvalidArgumentError(f"target: expected {_choices()}, or a Target, found {wanted!r}")
     name = _AUTO[memory] if wanted == "auto" else wanted

@@ -65,7 +65,7 @@ _NUMBERS: dict[str, ArrayNumber] = {
 
 def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
     """The key that orders elements of a dtype as NumPy does, NaN and NaT last. Of either byte order."""
-    wanted = np.dtype(dtype)
+    wanted = _dtype(dtype, argument)
     key = _KEYS.get(_code(wanted))
     if key is None:
         raise UnsupportedTypeError(f"{argument}: cannot order elements of dtype {wanted}; supported: {SUPPORTED}")
@@ -86,7 +86,7 @@ def number_for(dtype: _Of[np.float16 | np.float32], argument: str = "dtype") -> 
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber: ...
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
     """How elements of a dtype are added and multiplied."""
-    wanted = np.dtype(dtype)
+    wanted = _dtype(dtype, argument)
     number = _NUMBERS.get(_code(wanted))
     if number is None:
         raise UnsupportedTypeError(
@@ -94,6 +94,13 @@ def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
             "bits, float16, float32 and float64"
         )
     return number
+
+
+def _dtype(dtype: npt.DTypeLike, argument: str) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise UnsupportedTypeError(f"{argument}: expected a dtype, e.g. 'f4' or x.dtype, found {dtype!r}") from error
 
 
 def _code(dtype: np.dtype[Any]) -> str:

@@ -8,12 +8,19 @@ same for whole arrays, and a test holds the two together.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from .layout import Type, bounds, wrap
 from .ops import can_cast
+
+if TYPE_CHECKING:
+    from typing_extensions import deprecated
+
+L = TypeVar("L", int, float)  # the class of literals beside a number: there is no half of an integer
+Negative: TypeAlias = Literal[-1, -2, -3, -4, -5, -6, -7, -8]  # as far as checkers are told
+MYPY = False  # which mypy takes for true
 
 
 class Scalar:
@@ -26,8 +33,11 @@ class Scalar:
     def __init__(self, value: Scalar | float) -> None:
         raise NotImplementedError  # every class below takes the literals and scalars that fit it
 
-    def __bool__(self) -> bool:
-        raise TypeError(f"a {self.type} is neither true nor false; compare it, e.g. `x != 0`")
+    # Where there is no __bool__, mypy objects to `if number` (truthy-bool); pyright does where it never returns.
+    if not MYPY:
+
+        def __bool__(self) -> NoReturn:
+            raise TypeError(f"a {self.type} is neither true nor false; compare it, e.g. `x != 0`")
 
     # A comparison gives the language's Bool, not Python's bool: hence the one override of object's signature.
     def __eq__(self, other: Self | float) -> Bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -90,7 +100,8 @@ class Bool(Scalar):
             raise TypeError(f"a Bool is made of a Bool or a bool, not of {value!r}; compare it, e.g. `x != 0`")
         self._value = bool(value)
 
-    def __bool__(self) -> bool:
+    # Of all scalars this one alone is true or false.
+    def __bool__(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         return bool(self._value)
 
     def __and__(self, other: Bool | bool) -> Bool:
@@ -108,49 +119,49 @@ class Bool(Scalar):
         return Bool(not self._value)
 
 
-class Number(Scalar):
+class Number(Scalar, Generic[L]):
     """What integers and floats share."""
 
     __slots__ = ()
 
-    def __add__(self, other: Self | float) -> Self:
+    def __add__(self, other: Self | L) -> Self:
         return self._wrapped(self._value + self._same(other))
 
-    def __radd__(self, other: float) -> Self:
+    def __radd__(self, other: L) -> Self:
         return self._wrapped(self._same(other) + self._value)
 
-    def __sub__(self, other: Self | float) -> Self:
+    def __sub__(self, other: Self | L) -> Self:
         return self._wrapped(self._value - self._same(other))
 
-    def __rsub__(self, other: float) -> Self:
+    def __rsub__(self, other: L) -> Self:
         return self._wrapped(self._same(other) - self._value)
 
-    def __mul__(self, other: Self | float) -> Self:
+    def __mul__(self, other: Self | L) -> Self:
         return self._wrapped(self._value * self._same(other))
 
-    def __rmul__(self, other: float) -> Self:
+    def __rmul__(self, other: L) -> Self:
         return self._wrapped(self._same(other) * self._value)
 
     def __pos__(self) -> Self:
         return self
 
-    def __lt__(self, other: Self | float) -> Bool:
+    def __lt__(self, other: Self | L) -> Bool:
         return Bool(self._value < self._same(other))
 
-    def __le__(self, other: Self | float) -> Bool:
+    def __le__(self, other: Self | L) -> Bool:
         return Bool(self._value <= self._same(other))
 
-    def __gt__(self, other: Self | float) -> Bool:
+    def __gt__(self, other: Self | L) -> Bool:
         return Bool(self._value > self._same(other))
 
-    def __ge__(self, other: Self | float) -> Bool:
+    def __ge__(self, other: Self | L) -> Bool:
         return Bool(self._value >= self._same(other))
 
     def _wrapped(self, value: float) -> Self:
         raise NotImplementedError
 
 
-class Integer(Number):
+class Integer(Number[int]):
     """Integers: modulo two to their width, with bit operations. A shift counts modulo the width."""
 
     __slots__ = ()
@@ -205,6 +216,22 @@ class Unsigned(Integer):
     """Unsigned integers: the ones that divide."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # the ignores: to pyright an overload is no override of what takes as much
+
+        @overload
+        @deprecated("no unsigned integer is negative; write a - 1")
+        def __add__(self, other: Negative) -> Self: ...
+        @overload
+        def __add__(self, other: Self | int) -> Self: ...
+        def __add__(self, other: Self | int) -> Self: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+
+        @overload
+        @deprecated("no unsigned integer is negative; write a + 1")
+        def __sub__(self, other: Negative) -> Self: ...
+        @overload
+        def __sub__(self, other: Self | int) -> Self: ...
+        def __sub__(self, other: Self | int) -> Self: ...  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __floordiv__(self, other: Self | int) -> Self:
         return self._of(self._value // self._bits(other))
@@ -282,7 +309,7 @@ class I64(Signed):
     type = Type.I64
 
 
-class Float(Number):
+class Float(Number[float]):
     """IEEE 754 floats, rounded after every operation."""
 
     __slots__ = ()
