@@ -25,7 +25,7 @@ from .targets.registry import choose
 from .types.dtypes import number_for
 from .types.elements import dtype_of
 from .types.indices import ScanKind
-from .types.monoids import Monoid, Sum
+from .types.monoids import Monoid, RunningSum
 from .types.params import ScanPolicy
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "aut
     along = checked_axis(-1 if axis is None or flat else axis, len(array.shape))
     if chosen.info.name == "cpu" and isinstance(array, HostOperand) and not _is_for_threads(array, along, wanted):
         return array.wrap(_by_numpy(array.values, along, wanted))
-    sums = _Scanning(array, along, Sum(number), ScanKind.INCLUSIVE, chosen, None).scalars(wanted)
+    sums = _Scanning(array, along, RunningSum(number), ScanKind.INCLUSIVE, chosen, None).scalars(wanted)
     if wanted.kind == "m":
         _spread_nat(array, along, sums)
     return sums.owner

@@ -68,7 +68,7 @@ class WgslTarget:
 
     def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock: Clock | None = None) -> None:
         require_own_process()  # before the lock, which a thread of the parent may have held
-        names = ", ".join(dict.fromkeys(repr(step.program.name) for step in steps))
+        names = ", ".join(dict.fromkeys(f"{step.program.name!r} ({step.program.span})" for step in steps))
         with self._lock:
             if self._session is None:
                 self._session = Session(open_device())
