@@ -67,7 +67,7 @@ def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "aut
     """The sums of every element and all before it along an axis, in the dtype of NumPy's `cumsum`.
 
     `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within
-    blocks, and the same way every time; float16 in 32 bits.
+    blocks, and the same way every time; float16 in 32 bits, rounded once, where NumPy rounds after each element.
     """
     if type(x) is np.ndarray and target in ("auto", "cpu") and _is_left_to_numpy(cast(HostArray, x), axis):
         return np.cumsum(x, axis=axis)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -256,9 +256,7 @@ def launch_of(module: Any, words: Words, per_row: int, results: int, params: Seq
 
 def run(target: str, launch: Launch, words: Words) -> Words:
     """The bits of all results, a row for each invocation."""
-    source, _, out = launch.arguments
-    assert isinstance(source, Buffer)
-    assert isinstance(out, Buffer)
+    source, out = (cast("Buffer[scalars.U64]", launch.arguments[number]) for number in (0, 2))
     results = np.zeros(out.count, np.uint64)
     schedule = Schedule((source, out), (launch,))
     registry.target(target).run(schedule, {"words": words, "out": results})
