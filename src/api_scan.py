@@ -28,7 +28,7 @@ from .targets.registry import choose
 from .types.dtypes import number_for
 from .types.elements import dtype_of
 from .types.indices import ScanKind
-from .types.monoids import Monoid, Sum
+from .types.monoids import Monoid, RunningSum
 from .types.params import ScanPolicy
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "
     """The sums of every element and all before it along an axis, in the dtype of NumPy's `cumsum`.
 
     `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within
-    blocks, and the same way every time; float16 in 32 bits.
+    blocks, and the same way every time; float16 in 32 bits, rounded once, where NumPy rounds after each element.
     """
     if type(x) is np.ndarray and target in ("auto", "cpu") and _is_left_to_numpy(cast(HostArray, x), axis):
         return np.cumsum(x, axis=axis)
@@ -98,7 +98,7 @@ def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "
     along = checked_axis(-1 if axis is None or flat else axis, len(array.shape))
     if chosen.info.name == "cpu" and isinstance(array, HostOperand) and not _is_for_threads(array, along, wanted):
         return array.wrap(_by_numpy(array.values, along, wanted))
-    sums = _Scanning(array, along, Sum(number), ScanKind.INCLUSIVE, chosen, None).scalars(wanted)
+    sums = _Scanning(array, along, RunningSum(number), ScanKind.INCLUSIVE, chosen, None).scalars(wanted)
     if wanted.kind == "m":
         _spread_nat(array, along, sums)
     return sums.owner

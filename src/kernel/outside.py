@@ -18,6 +18,7 @@ from ..types.scalars import Scalar
 
 _PACKAGE = __name__.partition(".")[0]
 _NOTHING = object()
+_SIGNED_ZEROS: tuple[type[object], ...] = (float, complex, tuple, Scalar)  # which may hold equals that are not alike
 _CONTAINERS = (list, dict, set, bytearray)
 
 _Look: TypeAlias = Callable[[], object]
@@ -30,7 +31,7 @@ def same(now: object, then: object) -> bool:
     if type(now) is not type(then):
         return False
     try:
-        return bool(now == then) and (not isinstance(now, float | complex | tuple | Scalar) or repr(now) == repr(then))
+        return bool(now == then) and (not isinstance(now, _SIGNED_ZEROS) or repr(now) == repr(then))
     except Exception:  # a comparison of the user's may do anything
         return False
 

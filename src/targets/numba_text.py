@@ -131,7 +131,8 @@ def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
 
 
 # The rows both targets write alike. A target adds what they leave open (count_ones, leading_zeros and
-# trailing_zeros), replaces what it has a better form for, and defines `bits_u4`, `divide`, `remainder`, … in its modules.
+# trailing_zeros), replaces what it has a better form for, and defines `divide`, `remainder`, `bits_u4`, … in its
+# modules.
 OPERATIONS: Mapping[str, Row] = {
     "add": _arithmetic("+"),
     "exact_sum": _arithmetic("+"),

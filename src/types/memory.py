@@ -46,8 +46,10 @@ class Array(Generic[E]):
 
     def __setitem__(self, index: U32 | int, value: E) -> None:
         i = self._checked(index)
-        if (type(value) is not self.element or not isinstance(value, Scalar)) and (wrong := misfit(self.element, value)):
-            raise TypeError(wrong)
+        if type(value) is not self.element or not isinstance(value, Scalar):
+            wrong = misfit(self.element, value)
+            if wrong is not None:
+                raise TypeError(wrong)
         self.items[i] = encode(value)
         if self.written is not None:
             self.written[i] = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -134,13 +135,28 @@ def open_device() -> Device:
     )
 
 
+class _Heard(logging.Handler):
+    """What wgpu logs because it came between two calls, so that no call could raise it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
 @contextmanager
 def translated(what: str) -> Generator[None, None, None]:
-    """Turns wgpu's errors into ours."""
+    """Turns wgpu's errors into ours; those too that it would only log."""
     import wgpu
 
+    heard, log = _Heard(), logging.getLogger("wgpu")
+    log.addHandler(heard)
     try:
         yield
+        if heard.messages:
+            raise wgpu.GPUError("; ".join(heard.messages))
     except wgpu.GPUOutOfMemoryError as error:
         raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
     except (wgpu.GPUError, RuntimeError) as error:
@@ -151,6 +167,8 @@ def translated(what: str) -> Generator[None, None, None]:
         if isinstance(error, wgpu.GPUError):
             raise GpusortError(f"{what}: wgpu refuses: {_first_line(error)}") from error
         raise
+    finally:
+        log.removeHandler(heard)
 
 
 def is_loss(error: BaseException) -> bool:

@@ -84,7 +84,7 @@ class WgslTarget:
         self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock_of: Callable[[Session], Clock] | None = None
     ) -> None:
         require_own_process(NAME)  # before the lock, which a thread of the parent may have held
-        names = ", ".join(dict.fromkeys(repr(step.program.name) for step in steps))
+        names = ", ".join(dict.fromkeys(f"{step.program.name!r} ({step.program.span})" for step in steps))
         with self._lock:
             session, self._session = self._session, None
             if session is None:
