@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
+from ...kernel.passes.safe import Safety
 from ...kernel.specialise import specialise
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
@@ -49,6 +50,7 @@ class CudaTarget:
         _require_card()
         self._lock = RLock()
         self._transfers = Transfers()
+        self._safety = Safety(lambda group_size: WARP, trusts_own=True)
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
         self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan]] = {}
         self._infos: dict[int, TargetInfo] = {}
@@ -116,7 +118,7 @@ class CudaTarget:
 
     def source(self, step: Step) -> str:
         """The Numba CUDA module of a kernel."""
-        return text_of(step.program).source
+        return text_of(self._safety.safe(step).program).source
 
     # -- making ready -------------------------------------------------------------------------------------
 
@@ -133,6 +135,7 @@ class CudaTarget:
 
     def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> Plan:
         """Everything checked and compiled before anything is launched."""
+        steps = [self._safety.safe(step) for step in steps]
         places = {buffer.name: place for place, buffer in enumerate(buffers)}
         limits = self._info(device).limits
         for step in steps:

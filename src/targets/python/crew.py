@@ -6,13 +6,18 @@ local ids. So a run is the same every time, and the plain Python of a kernel nee
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import attrs
 
 from ...kernel.span import Span
+
+
+_PATIENCE = 0.1  # seconds that an invocation gets to end by itself
 
 
 class _Abandoned(BaseException):
@@ -71,12 +76,20 @@ class Member:
         return self.result
 
     def dismiss(self) -> None:
-        """End the thread, wherever its invocation is."""
+        """End the thread, wherever its invocation is: one that runs, and may never end by itself, is interrupted."""
         self._abandoned = True
         self._mine.release()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
+        while self._thread.is_alive():
+            identity = ctypes.c_ulong(self._thread.ident or 0)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(_Abandoned))
+            self._thread.join(_PATIENCE)
 
     def _work(self) -> None:
+        with suppress(_Abandoned):
+            self._serve()
+
+    def _serve(self) -> None:
         while True:
             self._mine.acquire()
             if self._abandoned or self._body is None:
