@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import cast
 
 import attrs
 import numpy as np
@@ -97,7 +98,7 @@ class Arrays:
     whole: npt.NDArray[np.uint8]
     data: npt.NDArray[np.uint32]
     small: npt.NDArray[np.uint8]
-    pairs: Array
+    pairs: npt.NDArray[np.void]
     before: npt.NDArray[np.uint8]
 
     @classmethod
@@ -111,7 +112,9 @@ class Arrays:
         for size in sizes:
             views.append(whole[at : at + size])
             at += -(-size // 16) * 16 + FENCE
-        arrays = cls(whole, views[0].view(np.uint32), views[1], views[2].view(pair), whole)
+        arrays = cls(
+            whole, views[0].view(np.uint32), views[1], cast("npt.NDArray[np.void]", views[2].view(pair)), whole
+        )
         arrays.data[:] = np.arange(1, count + 1)
         arrays.small[:] = np.arange(1, count + 1)
         arrays.pairs["low"] = np.arange(1, count + 1)
@@ -173,7 +176,7 @@ def outside(count: int) -> Iterator[tuple[int, int]]:
 
 
 def check_outside(target: str, count: int) -> None:
-    """Where it is not, the arrays are as before, or (where a driver sees to it) one of their own elements is written."""
+    """Where it is not, the arrays are as before; or, where a driver sees to it, one of their elements is written."""
     for what, at in outside(count):
         if target == "wgsl" and not count and length_of(what, count) == 0:
             continue  # a binding there has a word at least

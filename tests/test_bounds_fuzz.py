@@ -124,7 +124,7 @@ class _Generator:
         return self.falling(depth)
 
     def access(self) -> list[ir.Statement]:
-        """A load or a store, of what a held index names; half of them behind a test that is not always the right one."""
+        """A load or a store, of what a held index names; half of them behind a test, not always the right one."""
         rng = self.rng
         index = self.fresh()
         read = ir.Read(index, HERE)
@@ -192,8 +192,9 @@ def test_what_is_proven_stays_inside(hundred: int) -> None:
     for seed in range(80 * hundred, 80 * hundred + 80):
         step, data = _step(seed)
         program, lanes = step.program, subgroup_size(step.program.group_size)
-        given = {memory: buffer.count for memory, buffer in zip(program.storage, step.buffers, strict=True)}
-        numbers = Numbers(step.groups, lanes, {**given, **dict(zip(program.parameters, map(int, step.values), strict=True))})
+        given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
+        given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
+        numbers = Numbers(step.groups, lanes, given)
         outside = find(program, numbers).outside
         indices = [s.index for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store)]
         proven += sum(not isinstance(index, ir.Const) for index in indices) - len(outside)

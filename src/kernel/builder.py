@@ -69,6 +69,26 @@ def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expressi
     return ir.Apply(op, (operand,), to, span)
 
 
+def constant_of(expression: ir.Expression) -> int | None:
+    """The integer that an expression of literals comes to."""
+    if isinstance(expression, ir.Const) and expression.type.is_integer:
+        return int(expression.value)
+    if (
+        not isinstance(expression, ir.Apply)
+        or not expression.type.is_integer
+        or expression.op in (ops.CAST, ops.BITCAST)
+    ):
+        return None
+    known = [constant_of(operand) for operand in expression.operands]
+    numbers = [number for number in known if number is not None]
+    if len(numbers) < len(known) or not all(o.type.is_integer for o in expression.operands):
+        return None
+    if expression.op in (ops.FLOORDIV, ops.MOD) and not numbers[1]:
+        return None
+    pairs = zip(numbers, expression.operands, strict=True)
+    return int(ops.apply(expression.op, *(np.asarray(number, o.type.dtype) for number, o in pairs)))
+
+
 def _constants(operands: tuple[ir.Expression, ...]) -> list[ir.Const] | None:
     known = [operand for operand in operands if isinstance(operand, ir.Const)]
     return known if len(known) == len(operands) else None
@@ -84,8 +104,8 @@ def _folded(op: Op, constants: list[ir.Const], result: Type, span: Span) -> ir.C
 
 
 # How large a kernel may become: beyond, a compiler is at it for minutes.
-MOST_STATEMENTS = 8192
-MOST_ROUNDS = 1 << 15  # of unrolled loops, and calls of helpers, whether they come to a statement or not
+MOST_STATEMENTS = 10_000
+MOST_ROUNDS = 10_000  # of unrolled loops, and calls of helpers, whether they come to a statement or not
 
 
 class Builder:

@@ -163,7 +163,9 @@ class ControlReader(NameKeeper):
         else:
             self.fail(node.iter, f"expected something to loop over, found {describe(iterable)}, e.g. `range(8)`")
 
-        rounds = len(iterable.value) if isinstance(iterable, Static) and isinstance(iterable.value, range) else len(values)
+        rounds = (
+            len(iterable.value) if isinstance(iterable, Static) and isinstance(iterable.value, range) else len(values)
+        )
         with self.builder.unrolling(rounds, span):
             return self.rounds(node, values, rest)
 
