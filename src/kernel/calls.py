@@ -249,6 +249,7 @@ class CallReader(ExpressionReader):
                 else f"expected an index and a value, e.g. `counts.{callee.name}(i, x)`",
             )
         index = self.index(node.args[0])
+        access.require_inside(array, index, span)
         value = self.operand(node.args[1], Type.U32) if wanted == 2 else None
         if op is AtomicOp.STORE:
             self.builder.emit(ir.Atomic(None, op, array.memory, index, value, span))
@@ -275,6 +276,7 @@ class CallReader(ExpressionReader):
         ):
             self.fail(node, "expected workgroup memory of U32 and an index, e.g. `cx.load_for_all(shared, 0)`")
         index = self.operand(node.args[1], Type.U32)
+        access.require_inside(array, index, span)
         variable = self.builder.variable(array.memory.name + "_for_all", Type.U32, fixed=True)
         self.builder.emit(ir.Barrier(span))
         self.builder.emit(ir.Load(variable, array.memory, index, span, for_all=True))

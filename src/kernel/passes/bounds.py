@@ -64,7 +64,7 @@ class _Walk:
 
     def block(self, block: ir.Block) -> bool:
         """Whether the block's end is reached."""
-        return all([self._statement(statement) for statement in block])
+        return all(self._statement(statement) for statement in block)
 
     def _statement(self, statement: ir.Statement) -> bool:
         match statement:
@@ -336,8 +336,11 @@ def _changed(block: ir.Block) -> frozenset[ir.Variable]:
     """The variables that a block may give another value."""
     found: set[ir.Variable] = set()
     for statement in statements_in(block):
-        if isinstance(statement, ir.Assign | ir.Load | ir.Subgroup | ir.For):
-            found.add(statement.variable)
-        elif isinstance(statement, ir.Atomic) and statement.variable is not None:
-            found.add(statement.variable)
+        match statement:
+            case ir.Assign() | ir.Load() | ir.Subgroup() | ir.For():
+                found.add(statement.variable)
+            case ir.Atomic(variable=ir.Variable() as variable):
+                found.add(variable)
+            case _:
+                pass
     return frozenset(found)

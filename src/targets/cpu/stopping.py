@@ -22,7 +22,7 @@ class _Run:
         self.failure: BaseException | None = None
         self._work = work
         self._stop = np.zeros(1, np.int64)
-        self._claim = [True]  # whoever takes it decides whether the work is done
+        self._first: dict[str, str] = {}  # who came first, the worker or the caller: that decides whether it is done
         self._ended: list[bool] = []
         self._bell = _thread.allocate_lock()
         self._bell.acquire()
@@ -30,7 +30,7 @@ class _Run:
     def work(self) -> None:
         """The other thread's part."""
         try:
-            if self._take():
+            if self._comes_first("worker"):
                 self._work(self._stop.ctypes.data)
         except BaseException as failure:
             self.failure = failure
@@ -47,14 +47,12 @@ class _Run:
         if self._ended:
             return
         self._stop[0] = 1
-        if not self._take():
+        if not self._comes_first("caller"):
             self.wait()
 
-    def _take(self) -> bool:
-        try:
-            return self._claim.pop()
-        except IndexError:
-            return False
+    def _comes_first(self, who: str) -> bool:
+        """The same answer each time, to whoever is interrupted and asks again."""
+        return self._first.setdefault("who", who) == who
 
 
 def run_stoppable(work: Callable[[int], None]) -> None:

@@ -49,7 +49,6 @@ _PART = 1 << 16
 _STACK_BYTES = 64 * 1024
 
 
-
 def asks(program: ir.Program) -> bool:
     """Whether a program has loops that ask whether to stop."""
     return any(isinstance(s, ir.For | ir.While) and s.asks > 0 for s in statements_in(program.body))

@@ -15,6 +15,7 @@ from ...forks import never_released_in_children, opened_before_fork, opens, requ
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.outside import Outside
+from ...kernel.passes.safe import Safety
 from ...kernel.specialise import outside_of, specialise
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
@@ -56,6 +57,7 @@ class CudaTarget:
         never_released_in_children(self)
         self._lock = RLock()
         self._transfers = Transfers()
+        self._safety = Safety(lambda group_size: WARP, trusts_own=True)
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
         self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, tuple[Outside, ...]]] = {}
         self._infos: dict[int, TargetInfo] = {}
@@ -135,7 +137,7 @@ class CudaTarget:
 
     def source(self, step: Step) -> str:
         """The Numba CUDA module of a kernel."""
-        return text_of(step.program).source
+        return text_of(self._safety.safe(step).program).source
 
     # -- making ready -------------------------------------------------------------------------------------
 
@@ -153,6 +155,7 @@ class CudaTarget:
 
     def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> Plan:
         """Everything checked and compiled before anything is launched."""
+        steps = [self._safety.safe(step) for step in steps]
         places = {buffer.name: place for place, buffer in enumerate(buffers)}
         info = self._info(device)
         for step in steps:

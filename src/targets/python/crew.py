@@ -18,6 +18,8 @@ import attrs
 
 from ...kernel.span import Span
 
+_PATIENCE = 0.1  # seconds that an invocation gets to end by itself
+
 
 class _Abandoned(BaseException):
     """Thrown into the invocations that still wait once another one has failed."""
