@@ -18,7 +18,6 @@ import attrs
 
 from ...kernel.span import Span
 
-_PATIENCE = 0.1  # seconds that an invocation gets to end by itself
 
 
 class _Abandoned(BaseException):
