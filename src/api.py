@@ -9,7 +9,8 @@ from typing import SupportsIndex, TypeAlias, TypeVar, cast, overload
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from .algos.sorts import LARGEST_U32, SortAlgorithm
+from .algos.sizes import LARGEST_U32
+from .algos.sorts import SortAlgorithm
 from .arrays import HostArray, OnCard, Operand, Tensor, kind_of, operand
 from .overlap import Overlap, overlap
 from .quick import quick_sort, quick_sort_inplace

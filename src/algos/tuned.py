@@ -34,7 +34,7 @@ def _lines(target: str, adapter: str) -> tuple[SortLine, ...]:
     found = read(target, adapter).get("sorts", [])
     try:
         return tuple(_line(target, entry) for entry in found)
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         return ()
 
 
@@ -69,7 +69,7 @@ def read(target: str, adapter: str) -> dict[str, Any]:
     """What is kept for an adapter; empty where nothing is."""
     try:
         found: object = json.loads(_path(target, adapter).read_text())
-    except (OSError, ValueError):
+    except (OSError, RecursionError, ValueError):
         return {}
     if not isinstance(found, dict):
         return {}
