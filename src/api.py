@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_index
 
-from .algos.sorts import LARGEST_U32, SortAlgorithm
+from .algos.sizes import LARGEST_U32
+from .algos.sorts import SortAlgorithm
 from .arrays import HostArray, Operand, kind_of, operand
 from .checks import check_algorithm, checked_flags, order_of
 from .overlap import Overlap, overlap

@@ -10,7 +10,8 @@ import attrs
 from .algos.argsort import bitonic_argsort, placed_class
 from .algos.choice import fitting_bitonic
 from .algos.radix_sorts import radix_argsort, radix_sort_pairs
-from .algos.sorts import LARGEST_U32, Radix, bits_of
+from .algos.sizes import LARGEST_U32
+from .algos.sorts import Radix, bits_of
 from .kernel.launch import Schedule
 from .targets.base import Limits, Target
 from .types.dtypes import ArrayKey

@@ -131,7 +131,7 @@ def _result_dtype(function: NumPyFunction, dtype: np.dtype[np.generic]) -> np.dt
 @lru_cache(maxsize=256)
 def _plan(function: NumPyFunction, dtype: np.dtype[np.generic], count: int, device: int) -> Plan | None:
     """The plan that reduces so many elements; None where one launch does not take them."""
-    from .algos.sorts import LARGEST_U32
+    from .algos.sizes import LARGEST_U32
     from .kernel.launch import Role
     from .targets import registry
     from .targets.cuda.target import CudaTarget

@@ -100,11 +100,13 @@ def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     for damaged in (
         "", "[]", "{", json.dumps({**content, "format": 0}), json.dumps({**content, "adapter": "another"}),
-        json.dumps({**content, "sorts": [{"bits": [32]}]}),
-        json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": {"name": "Bogo", "policy": {}}}]}),
+        json.dumps({**content, "sorts": [{"bits": [32]}]}), json.dumps({**content, "sorts": 7}), "[" * 100_000,
         json.dumps({**content, "sorts": [{**content["sorts"][0], "lengths": [0, float("inf")]}]}),
-        json.dumps({**content, "sorts": 7}), json.dumps({**content, "sorts": ["?"]}),
-        "[" * 100_000, "\udcff", "9" * 9999,
+        json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": "Radix"}]}),
+        *(json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": wrong_radix(field, value)}]})
+          for field, value in (("items", 0), ("items", "14"), ("group_size", 100), ("strand", 1 << 40), ("sweeps", 1))),
+        json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": {"name": "Bogo", "policy": {}}}]}),
+        json.dumps({**content, "sorts": ["?"]}), "\udcff", "9" * 9999,
     ):  # fmt: skip
         tuned.forget(INFO.name, INFO.adapter)
         path.write_text(damaged, errors="surrogateescape")
@@ -134,6 +136,25 @@ def test_where_nothing_is_kept_the_process_has_its_table(monkeypatch: pytest.Mon
 )
 def test_a_policy_that_nobody_measured_does_not_count(policy: object) -> None:
     assert tuned.write("cpu", CpuTarget().info.adapter, {"policy": policy})
+    assert CpuTarget().policy == SortPolicy()
+
+
+def wrong_radix(field: str, value: object) -> dict[str, object]:
+    return {"name": "Radix", "policy": {**attrs.asdict(WANTED.policy), field: value}}
+
+
+def test_a_kept_sort_is_fitted_to_the_adapter() -> None:
+    wide = Radix(RadixPolicy(8, 1024, 200, 32, sweeps=True))
+    tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), wide)])
+    found = sorts_of("u4", 999)
+    assert isinstance(found, Radix)
+    assert found == Radix(attrs.evolve(wide.policy, items=3))
+
+
+@pytest.mark.parametrize("wrong", [{"chunk": 0}, {"block": -1}, {"sample": "x"}, {"most_share": 7}, {"none": 1}, 7])
+def test_wrong_thresholds_do_not_count(wrong: object) -> None:
+    info = gpusort.target("cpu").info
+    tuned.write(info.name, info.adapter, {"policy": wrong})
     assert CpuTarget().policy == SortPolicy()
 
 

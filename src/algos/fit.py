@@ -10,7 +10,7 @@ What is counted here is memory that is in use at one time. A target that keeps m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -18,7 +18,10 @@ from ..targets.base import Capability, Limits, TargetInfo
 from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import SortableKey
+from ..types.needs import Policy
 from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+
+P = TypeVar("P", bound=Policy)
 
 _WORD = 4  # bytes of what workgroup memory is made of: smaller elements take as many
 _MASK_LANES, _WIDE_MASK_LANES = 32, 64  # as the kernels hold them in workgroup memory, and in registers
@@ -138,9 +141,7 @@ def no_radix(info: TargetInfo) -> CapabilityError:
 
 def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> ReducePolicy:
     """A reduction to such states."""
-    if not isinstance(policy, ReducePolicy):
-        raise UnsupportedTypeError(f"policy: expected a ReducePolicy, or None, found {policy!r}")
-    limits = info.limits
+    limits, policy = info.limits, _checked(policy, ReducePolicy)
     most = min(limits.group_size, _states(state, limits))
     size = policy.group_size if policy.group_size <= most else power_below(most)
     subgroups = policy.subgroups and has_whole_subgroups(size, info)
@@ -150,9 +151,7 @@ def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> Redu
 
 def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> ScanPolicy:
     """A scan to such states."""
-    if not isinstance(policy, ScanPolicy):
-        raise UnsupportedTypeError(f"policy: expected a ScanPolicy, or None, found {policy!r}")
-    limits = info.limits
+    limits, policy = info.limits, _checked(policy, ScanPolicy)
     held = _states(state, limits, least=2)
     most = min(limits.group_size, held // 2)  # a state for each invocation, and one that they share
     size = policy.group_size if policy.group_size <= most else power_below(most)
@@ -164,6 +163,13 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
         subgroups=subgroups,
     )  # fmt: skip
     return policy if found == policy else found
+
+
+def _checked(found: object, kind: type[P]) -> P:
+    """What a caller hands over need not be what the signature says."""
+    if not isinstance(found, kind):
+        raise UnsupportedTypeError(f"policy: expected a {kind.__name__}, or None, found {found!r}")
+    return found
 
 
 def _states(state: object, limits: Limits, least: int = 1) -> int:

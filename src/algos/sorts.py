@@ -30,11 +30,10 @@ from .fit import (
 from .radix_rows import radix_rows_sort
 from .radix_sorts import radix_sort
 from .radix_sweep import MOST_ELEMENTS
+from .sizes import LARGEST_U32
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
-
-LARGEST_U32 = (1 << 32) - 1
 
 
 class Placement(Enum):

@@ -17,7 +17,7 @@ from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...kernel.specialise import specialise
-from ...types.errors import CapabilityError
+from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.indices import SortOrder
 from ...types.layout import Type
 from ..base import Capability, HostArray, Limits, TargetInfo
@@ -44,6 +44,7 @@ _LIMITS = Limits(
     most_subgroup_size=subgroup_size(1024),
 )
 _CAPABILITIES = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
+_REGISTER_BYTES = 4 << 20  # they lie on a thread's stack, as workgroup memory does
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
 _WORTH_SHARING = 1 << 16
 _PIECES_PER_THREAD = 4
@@ -147,6 +148,9 @@ def _check_limits(step: Step) -> None:
     kernel = f"{program.span}: kernel {program.name!r}"
     require_needs(kernel, program.needs, _LIMITS, _CAPABILITIES, "target 'cpu'")
     shared = [m for m in program.memories if m.space is ir.Space.WORKGROUP]
+    registers = program.group_size * sum(
+        m.type.size * (m.length or 0) for m in program.memories if m.space is ir.Space.REGISTERS
+    )
     for what, asked, most in (
         ("invocations in a workgroup", program.group_size, _LIMITS.group_size),
         (
@@ -154,6 +158,7 @@ def _check_limits(step: Step) -> None:
             sum(m.type.size * (m.length or 0) for m in shared),
             _LIMITS.workgroup_bytes,
         ),
+        ("bytes of registers in a workgroup", registers, _REGISTER_BYTES),
         ("workgroups", step.groups, _LIMITS.groups),
         ("storage buffers", len(step.buffers), _LIMITS.storage_buffers),
         (
@@ -174,7 +179,10 @@ def kept_policy() -> SortPolicy:
     found = read("cpu", _processor()).get("policy")
     sizes = cast("dict[object, object]", found) if isinstance(found, dict) else {}
     measured = {name: size for name in MEASURED if type(size := sizes.get(name)) is int and size > 0}
-    return attrs.evolve(SortPolicy(), **measured)
+    try:
+        return attrs.evolve(SortPolicy(), **measured)
+    except InvalidArgumentError:
+        return SortPolicy()
 
 
 @cache

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
-from typing import cast
+from typing import TypeGuard, cast
 
 import numpy as np
 
@@ -64,7 +64,9 @@ class PlainPython:
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         for launch in schedule.launches:
             self._require_within_limits(launch)
-        storage = {buffer.name: _storage(buffer, arrays) for buffer in schedule.buffers}
+        # A buffer that stands for what a kernel does without is named by no schedule.
+        unused = [a for launch in schedule.launches for a in launch.arguments if _is_scratch(a)]
+        storage = {buffer.name: _storage(buffer, arrays) for buffer in (*unused, *schedule.buffers)}
         for launch in schedule.launches:
             self._run_launch(launch, storage)
 
@@ -128,6 +130,10 @@ class PlainPython:
                 raise
 
         return invoke
+
+
+def _is_scratch(argument: object) -> TypeGuard[Buffer[object]]:
+    return isinstance(argument, Buffer) and argument.role is Role.SCRATCH
 
 
 def _storage(buffer: Buffer[object], arrays: Mapping[str, object]) -> Storage[object]:
