@@ -53,7 +53,7 @@ class _Events(Protocol):
     """Numba's module of that name."""
 
     @property
-    def Listener(self) -> ABCMeta: ...  # noqa: N802  (its own name)
+    def Listener(self) -> ABCMeta: ...
     def register(self, kind: str, listener: object) -> None: ...
 
 
@@ -238,7 +238,8 @@ class OwnLock:
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        if self._lock._is_owned():  # not where this thread forked meanwhile
+            self._lock.release()
 
     def renew(self) -> None:
         self._lock = _new_lock()

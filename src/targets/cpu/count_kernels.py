@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from .jit import njit
 
 Elements: TypeAlias = npt.NDArray[Any]
 Counts: TypeAlias = npt.NDArray[np.int64]
