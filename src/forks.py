@@ -9,6 +9,7 @@ end. Devices survive no fork: a child refuses those that its parent opened, and 
 from __future__ import annotations
 
 import importlib
+import logging  # noqa: F401  # has hooks of its own: loaded while a fork waits, they would be called out of turn
 import os
 import sys
 import threading
@@ -110,7 +111,10 @@ class _Gate:
             self.pass_through()
 
     def pass_through(self) -> None:
-        if not self._open.is_set() and not any(holder._lock._is_owned() for holder in _holders()):
+        """Waits where it is closed; but not a thread that the fork waits for."""
+        if self._open.is_set() or any(holder._lock._is_owned() for holder in _holders()):
+            return
+        if threading.get_ident() not in _imported().values():
             self._open.wait(PATIENCE)
 
 
@@ -217,14 +221,20 @@ def _module_locks() -> dict[str, Callable[[], _ModuleLock | None]]:
     return getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
 
 
-def _imported_elsewhere() -> list[str]:
-    """The modules of ours, and of the compilers we use, that other threads are importing."""
-    me, found = threading.get_ident(), list[str]()
+def _imported() -> dict[str, object]:
+    """The modules of ours, and of the compilers we use, that are being imported, and by which thread."""
+    found: dict[str, object] = {}
     for name, reference in list(_module_locks().items()):
         lock = reference()
-        if lock is not None and lock.owner not in (None, me) and name.partition(".")[0] in _OURS:
-            found.append(name)
+        if lock is not None and lock.owner is not None and name.partition(".")[0] in _OURS:
+            found[name] = lock.owner
     return found
+
+
+def _imported_elsewhere() -> list[str]:
+    """Those of them that other threads import."""
+    me = threading.get_ident()
+    return [name for name, thread in _imported().items() if thread != me]
 
 
 class OwnLock:

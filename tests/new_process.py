@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
-
-_PATH = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parent.parent / "typings")])
 
 
 def run_new(code: str, *, timeout: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
     """What it printed, and how it ended: by an error, by a signal, or never."""
     return subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
-        env={**os.environ, "PYTHONPATH": _PATH, **environment},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -65,15 +65,13 @@ integers = rng.integers(-9, 9, (300, 301)).astype(np.int16)
 times = integers.astype("m8[s]")
 long = rng.integers(-9, 9, 1 << 22).astype(np.int32)
 odd = integers.byteswap().view(integers.dtype.newbyteorder())
-reductions = gpusort.any, gpusort.all, gpusort.min, gpusort.max, gpusort.argmin, gpusort.argmax
 def everything():
-    for function, x, axis in itertools.product(reductions, (floats, integers, odd), (0, 1)):
-        yield function(x, axis=axis)
-    for function, x in itertools.product((gpusort.sum, gpusort.prod), (integers, odd, integers > 3)):
-        yield function(x, axis=1, keepdims=True)
-    yield from (gpusort.sum(long), gpusort.cumsum(long), gpusort.min(times, axis=1), gpusort.sum(floats, axis=1))
-    for x in (long, long.astype(np.uint8), long[: 1 << 20].astype(np.float64)):
-        yield from (gpusort.sort(x), gpusort.argsort(x), gpusort.sort(x, descending=True))
+    for x, axis in itertools.product((floats, floats[6:]), (0, 1)):
+        yield gpusort.min(x, axis=axis)
+    for x, axis in itertools.product((integers, odd), (0, 1)):
+        yield from (gpusort.argmax(x, axis=axis), gpusort.sum(x, axis=axis, keepdims=True))
+    yield from (gpusort.any(floats, axis=1), gpusort.max(times, axis=1), gpusort.sum(long), gpusort.cumsum(long))
+    yield from (gpusort.sort(long), gpusort.argsort(long), gpusort.sort(long, descending=True))
 def seen():
     return [(np.asarray(found).dtype.str, np.shape(found), np.asarray(found).tobytes()) for found in everything()]
 with compiling():  # so that nothing is loaded but by this thread, which may
@@ -86,7 +84,7 @@ print(first == second == third, len(first))
 
 
 def test_results_are_the_same_before_and_after() -> None:
-    assert printed(_EVERYTHING, GPUSORT_THREADS="2", timeout=400) == "True 55"
+    assert printed(_EVERYTHING, GPUSORT_THREADS="2", timeout=400) == "True 19"
 
 
 @pytest.mark.parametrize("after", [0.0, 0.15, 0.4, 1.0])
