@@ -1,4 +1,4 @@
-"""Compiled loops come into use while NumPy serves: nobody waits, no bit differs, and a process ends when it wants to."""
+"""Compiled loops come into use while NumPy serves: nobody waits, no bit differs, a process ends when it wants to."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def test_a_job_is_loaded_once(loads: Background) -> None:
 
     def load() -> Iterator[object]:
         for step in range(3):
-            yield steps.append(step)
+            steps.append(step)
+            yield step
 
     asked = [loads.has("job", load, 8) for _ in range(5)]
     assert not asked[0]
@@ -124,8 +125,8 @@ def test_a_job_is_loaded_once(loads: Background) -> None:
 
 def test_a_failure_is_told_and_numpy_goes_on(loads: Background, caplog: pytest.LogCaptureFixture) -> None:
     def load() -> Iterator[object]:
+        yield 0
         raise OSError("no compiler today")
-        yield
 
     for _ in range(3):
         assert not loads.has("job", load, 8)
@@ -144,10 +145,11 @@ def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
     steps: list[int] = []
 
     def load() -> Iterator[object]:
-        yield steps.append(0)
+        steps.append(0)
+        yield 0
         loads._stopping = True
         loads.go_on()
-        yield steps.append(1)
+        steps.append(1)
 
     loads._asked = True
     assert not loads.has("job", load, 8)

@@ -13,6 +13,8 @@ from .background import background
 
 __all__ = ["njit"]
 
+_OURS = __name__.partition(".")[0] + "."
+
 
 class _Durations(Listener):
     """Tells of each function of ours that takes long to compile, with all that it calls."""
@@ -27,9 +29,9 @@ class _Durations(Listener):
         starts = self._starts()
         start = starts.pop() if starts else time.perf_counter()
         function = getattr(event.data.get("dispatcher"), "py_func", None)
-        if not starts and str(getattr(function, "__module__", "")).startswith(("gpusort", "_gpusort")):
-            module = str(getattr(function, "__module__", "")).rpartition(".")[2].removeprefix("_gpusort_")
-            tell("cpu", f"{module}.{getattr(function, '__name__', '')}", time.perf_counter() - start)
+        module, name = (str(getattr(function, word, "")) for word in ("__module__", "__name__"))
+        if not starts and module.startswith(_OURS):
+            tell("cpu", f"{module.rpartition('.')[2]}.{name}", time.perf_counter() - start)
 
     def _starts(self) -> list[float]:
         starts: list[float] = self._own.__dict__.setdefault("starts", [])

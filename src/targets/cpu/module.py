@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from ...compile_log import told
 from ...forks import compiling
 from ...types.errors import TargetUnavailableError
 from ..cache import cache_directory, write_atomically
@@ -38,7 +39,8 @@ def load_kernel(name: str, text: str) -> Kernel:
         kernel = _loaded.kernels.get(path)
         if kernel is None:
             _ensure(path, content)
-            kernel = _loaded.kernels[path] = _import(path)
+            with told("cpu", f"kernel {name!r}"):
+                kernel = _loaded.kernels[path] = _import(path)
         return kernel
 
 
