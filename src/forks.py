@@ -15,8 +15,8 @@ import sys
 import threading
 import time
 from abc import ABCMeta
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol, cast
 from weakref import WeakSet
 
@@ -35,6 +35,8 @@ class _Lock(Protocol):
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
     def release(self) -> None: ...
     def _is_owned(self) -> bool: ...
+    def __enter__(self) -> object: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class _Holder(Protocol):
@@ -81,6 +83,12 @@ class _Abandoned:
     def _is_owned(self) -> bool:
         return False
 
+    def __enter__(self) -> object:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        """Nobody entered."""
+
 
 class _Compiler:
     """Our own lock, held as those are. No attrs here: whoever imports gpusort imports this file."""
@@ -124,16 +132,13 @@ _listens: list[bool] = []  # not empty once Numba tells the gate
 _taken: dict[int, list[_Lock]] = {}  # by the thread that forks
 
 
-@contextmanager
-def compiling() -> Generator[None]:
-    """Around all that loads Numba, compiles a kernel or loads a compiled one: no fork catches it half done."""
+def compiling() -> AbstractContextManager[object]:
+    """Around all that loads Numba, compiles a kernel or loads a compiled one: no fork catches it half done.
+
+    This is the lock itself, which no signal can strike between its being taken and the block that it guards.
+    """
     _gate.pass_through()
-    lock = _compiler._lock
-    lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return _compiler._lock
 
 
 def _refusal() -> TargetUnavailableError:
@@ -241,18 +246,11 @@ class OwnLock:
     """A reentrant lock that is free in a forked child, whoever held it in the parent: for what is never half done."""
 
     def __init__(self) -> None:
-        self._lock = _new_lock()
+        self.renew()
         _own_locks.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        if self._lock._is_owned():  # not where this thread forked meanwhile
-            self._lock.release()
-
     def renew(self) -> None:
-        self._lock = _new_lock()
+        self.held: AbstractContextManager[object] = _new_lock()  # for a with statement, as above
 
 
 _own_locks: WeakSet[OwnLock] = WeakSet()

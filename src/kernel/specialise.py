@@ -41,7 +41,7 @@ def specialise(launch: Launch) -> Step:
     key = (launch.kernel.function, launch.grid.group_size, *(_kind(argument) for argument in launch.arguments))
     found = _programs.get(key)
     if found is None:
-        with _lock:
+        with _lock.held:
             found = _programs.get(key)
             if found is None:
                 found = _programs[key] = _read(launch)
