@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -107,8 +108,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Background:
 
 
 def test_a_job_is_loaded_once(loads: Background) -> None:
-    import numba  # noqa: F401  # so that the first call is one of many
-
+    import_module("numba")  # so that the first call is one of many
     steps: list[int] = []
 
     def load() -> Iterator[object]:
@@ -143,17 +143,23 @@ def test_an_array_so_large_that_loading_is_worth_it_waits(loads: Background) -> 
 
 def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
     steps: list[int] = []
+    stopped = threading.Event()
 
     def load() -> Iterator[object]:
         steps.append(0)
         yield 0
-        loads._stopping = True
+        stopped.wait(60)
         loads.go_on()
         steps.append(1)
 
-    loads._asked = True
+    import_module("numba")
     assert not loads.has("job", load, 8)
-    loads.stop()
+    stopping = threading.Thread(target=loads.stop)
+    stopping.start()
+    while not loads.is_stopping:
+        time.sleep(0.001)
+    stopped.set()
+    stopping.join()
     assert steps in ([], [0])
     assert not loads.has("other", load, 8)
 

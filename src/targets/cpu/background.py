@@ -48,7 +48,7 @@ class Background:
         self._jobs: deque[tuple[Hashable, Steps]] = deque()
         self._pending: set[Hashable] = set()
         self._thread: threading.Thread | None = None
-        self._stopping = False
+        self.is_stopping = False
 
     def has(self, job: Hashable, steps: Steps, nbytes: int) -> bool:
         """Whether a caller with so many bytes should take the compiled way now. If not, it is being loaded."""
@@ -80,18 +80,18 @@ class Background:
 
     def go_on(self) -> None:
         """Called by whoever compiles, now and then: ends the loading thread when the process ends."""
-        if self._stopping and threading.current_thread() is self._thread:
+        if self.is_stopping and threading.current_thread() is self._thread:
             raise _Stopped
 
     def stop(self) -> None:
         """At the end of the process: LLVM must not be at work while its library is taken down."""
-        thread, self._stopping = self._thread, True
+        thread, self.is_stopping = self._thread, True
         if thread is not None:
             thread.join(_AT_EXIT)
 
     def _ask(self, job: Hashable, steps: Steps) -> None:
         with self._lock:
-            if job in self._pending or self._stopping:
+            if job in self._pending or self.is_stopping:
                 return
             self._pending.add(job)
             self._jobs.append((job, steps))
@@ -114,7 +114,7 @@ class Background:
 
     def _next(self) -> tuple[Hashable, Steps] | None:
         with self._lock:
-            if self._jobs and not self._stopping:
+            if self._jobs and not self.is_stopping:
                 return self._jobs.popleft()
             self._thread = None
             self._idle.set()
