@@ -16,6 +16,7 @@ import gpusort
 from gpusort.compile_log import tell, told
 from gpusort.targets.cpu.background import Background, background
 from gpusort.targets.cpu.rehearsal import adding, argsorting, sorting
+from gpusort.targets.cpu.target import CpuTarget
 from tests.new_process import printed, run_new
 
 # -- a process from its first call on ----------------------------------------------------------------------
@@ -214,3 +215,30 @@ def test_a_long_compilation_is_a_line_in_the_log(caplog: pytest.LogCaptureFixtur
     assert [record.getMessage() for record in caplog.records] == [
         "target 'wgsl': compiling radix_scatter took 1.3 s"
     ]  # fmt: skip
+
+
+# -- NumPy's way ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["?", "i1", ">u2", "i4", "u8", "f2", "f4", ">f8", "M8[s]", "m8[s]"])
+def test_what_numpy_serves_meanwhile_is_numpys(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CpuTarget, "has_loaded", lambda *_: False)
+    dtype = np.dtype(code)
+    x = (np.random.default_rng(2).integers(0, 250, (5, 6, 7)) + 1).astype(dtype.newbyteorder("=")).astype(dtype)
+    kinds = {"sum": "biu", "prod": "biu", "any": "biuf", "all": "biuf"}
+    for name in ("sum", "prod", "any", "all", "min", "max", "argmin", "argmax"):
+        if dtype.kind not in kinds.get(name, "biufmM"):
+            continue
+        ours, numpys = getattr(gpusort, name), getattr(np, name)
+        for axis in (0, -1, None) if name.startswith("arg") else (0, -1, None, (2, 0), ()):
+            for keepdims in (False, True):
+                for values in (x, x[::2, ::-1].swapaxes(0, 2)):
+                    found = ours(values, axis=axis, keepdims=keepdims)
+                    wanted = numpys(values, axis=axis, keepdims=keepdims)
+                    assert type(found) is type(wanted)
+                    assert found.dtype == wanted.dtype
+                    assert found.dtype.isnative
+                    np.testing.assert_array_equal(found, wanted)
+    if dtype.kind in "biu":
+        long = np.resize(x.ravel(), (3, 1 << 21))
+        np.testing.assert_array_equal(gpusort.cumsum(long, axis=1), np.cumsum(long, axis=1))
