@@ -23,7 +23,7 @@ from .quick_scan import cumsum_on_card, scanned_together
 from .reducing import as_read, check_elements, require_floats, result_dtype
 from .signatures import F, Nested, Other, Signed, Unsigned, Where
 from .signatures_monoids import is_scan
-from .targets.base import Target
+from .targets.base import Target, loads_aside
 from .targets.registry import choose
 from .types.dtypes import number_for
 from .types.elements import dtype_of
@@ -98,7 +98,10 @@ def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "
     along = checked_axis(-1 if axis is None or flat else axis, len(array.shape))
     if chosen.info.name == "cpu" and isinstance(array, HostOperand) and not _is_for_threads(array, along, wanted):
         return array.wrap(_by_numpy(array.values, along, wanted))
-    sums = _Scanning(array, along, RunningSum(number), ScanKind.INCLUSIVE, chosen, None).scalars(wanted)
+    scanning = _Scanning(array, along, RunningSum(number), ScanKind.INCLUSIVE, chosen, None)
+    if wanted.kind in "iu" and isinstance(array, HostOperand) and not scanning.is_loaded():
+        return array.wrap(_by_numpy(array.values, along, wanted))
+    sums = scanning.scalars(wanted)
     if wanted.kind == "m":
         _spread_nat(array, along, sums)
     return sums.owner
@@ -165,6 +168,16 @@ class _Scanning:
             if results is not view:
                 view.assign(results)
             return made if made.dtype == wanted else made.converted(wanted)
+
+    def is_loaded(self) -> bool:
+        """Whether the target should do it now; if not, it compiles meanwhile."""
+        shape, target, info = self.array.shape, self.target, self.target.info
+        if not loads_aside(target) or 0 in shape:
+            return True
+        length, rows = shape[self.axis], math.prod(shape) // shape[self.axis]
+        policy = fitting_scan(self.monoid.state, length, info)
+        nbytes = rows * length * self.array.dtype.itemsize
+        return target.has_loaded(_schedule(_Plan(self.monoid, rows, length, self.kind, policy)), nbytes)
 
     def structs(self) -> HostArray:
         """The states of several fields, in host memory."""

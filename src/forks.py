@@ -14,8 +14,8 @@ import sys
 import threading
 import time
 from abc import ABCMeta
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol, cast
 from weakref import WeakSet
 
@@ -25,21 +25,17 @@ PATIENCE = 60.0  # seconds that a fork waits for other threads: a kernel takes o
 _PAUSE = 0.001  # seconds between two looks at imports
 _COMPILERS = ("numba", "llvmlite")
 _OURS = (__name__.partition(".")[0], *_COMPILERS)
+_LOCK, _IS_OWNED = "_lock", "_is_owned"  # names that no public ones stand for
 _SPAWN = "start workers with multiprocessing.get_context('spawn')"
 
 
 class _Lock(Protocol):
-    """Python's reentrant lock, with what `threading.Condition` knows of it."""
+    """Python's reentrant lock."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
     def release(self) -> None: ...
-    def _is_owned(self) -> bool: ...
-
-
-class _Holder(Protocol):
-    """Whoever has such a lock: Numba's compiler lock, and llvmlite's."""
-
-    _lock: _Lock
+    def __enter__(self) -> object: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class _Event(Protocol):
@@ -53,7 +49,7 @@ class _Events(Protocol):
     """Numba's module of that name."""
 
     @property
-    def Listener(self) -> ABCMeta: ...  # noqa: N802  (its own name)
+    def Listener(self) -> ABCMeta: ...
     def register(self, kind: str, listener: object) -> None: ...
 
 
@@ -79,6 +75,12 @@ class _Abandoned:
 
     def _is_owned(self) -> bool:
         return False
+
+    def __enter__(self) -> object:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        """Nobody entered."""
 
 
 class _Compiler:
@@ -110,7 +112,10 @@ class _Gate:
             self.pass_through()
 
     def pass_through(self) -> None:
-        if not self._open.is_set() and not any(holder._lock._is_owned() for holder in _holders()):
+        """Waits where it is closed; but not a thread that the fork waits for."""
+        if self._open.is_set() or any(_is_owned(_lock_of(holder)) for holder in _holders()):
+            return
+        if threading.get_ident() not in _imported().values():
             self._open.wait(PATIENCE)
 
 
@@ -120,16 +125,13 @@ _listens: list[bool] = []  # not empty once Numba tells the gate
 _taken: dict[int, list[_Lock]] = {}  # by the thread that forks
 
 
-@contextmanager
-def compiling() -> Generator[None]:
-    """Around all that loads Numba, compiles a kernel or loads a compiled one: no fork catches it half done."""
+def compiling() -> AbstractContextManager[object]:
+    """Around all that loads Numba, compiles a kernel or loads a compiled one: no fork catches it half done.
+
+    This is the lock itself, which no signal can strike between its being taken and the block that it guards.
+    """
     _gate.pass_through()
-    lock = _compiler._lock
-    lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return _lock_of(_compiler)
 
 
 def _refusal() -> TargetUnavailableError:
@@ -139,11 +141,21 @@ def _refusal() -> TargetUnavailableError:
     )
 
 
-def _holders() -> list[_Holder]:
+def _lock_of(holder: object) -> _Lock:
+    """Numba's compiler lock and llvmlite's library have one each, by one name."""
+    return cast(_Lock, getattr(holder, _LOCK))
+
+
+def _is_owned(lock: _Lock) -> bool:
+    """Whether it is this thread that holds a lock."""
+    return bool(getattr(lock, _IS_OWNED)())
+
+
+def _holders() -> list[object]:
     """All whose locks are held by those who compile, in the order in which they take them; as far as they are there."""
     numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
-    llvm = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), "_lock", None)
-    known = [cast(_Holder, found) for found in (numba, llvm) if hasattr(getattr(found, "_lock", None), "_is_owned")]
+    llvm = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), _LOCK, None)
+    known = [found for found in (numba, llvm) if hasattr(getattr(found, _LOCK, None), _IS_OWNED)]
     return [_compiler, *known]
 
 
@@ -173,8 +185,8 @@ def _close_gate() -> None:
 def _take_locks(until: float) -> None:
     taken = _taken[threading.get_ident()] = []
     for holder in _holders():
-        lock = holder._lock
-        if not lock._is_owned():  # or else this thread forks in the midst of compiling
+        lock = _lock_of(holder)
+        if not _is_owned(lock):  # or else this thread forks in the midst of compiling
             taken.append(lock)
             lock.acquire(timeout=max(0.0, until - time.monotonic()))
 
@@ -188,7 +200,7 @@ def _after() -> None:
 def _let_go() -> None:
     """Whatever came between: only of locks that are held."""
     for lock in reversed(_taken.pop(threading.get_ident(), [])):
-        if lock._is_owned():
+        if _is_owned(lock):
             lock.release()
 
 
@@ -200,10 +212,10 @@ def _after_in_child() -> None:
             del sys.modules[name]  # what is ours can be imported anew
             is_lost |= name.startswith(_COMPILERS)
     for holder in _holders():
-        if not is_lost and holder._lock.acquire(blocking=False):
-            holder._lock.release()
+        if not is_lost and _lock_of(holder).acquire(blocking=False):
+            _lock_of(holder).release()
         else:
-            holder._lock = _Abandoned()
+            setattr(holder, _LOCK, _Abandoned())
             is_lost = True
     _let_go()
     _taken.clear()
@@ -217,31 +229,31 @@ def _module_locks() -> dict[str, Callable[[], _ModuleLock | None]]:
     return getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
 
 
-def _imported_elsewhere() -> list[str]:
-    """The modules of ours, and of the compilers we use, that other threads are importing."""
-    me, found = threading.get_ident(), list[str]()
+def _imported() -> dict[str, object]:
+    """The modules of ours, and of the compilers we use, that are being imported, and by which thread."""
+    found: dict[str, object] = {}
     for name, reference in list(_module_locks().items()):
         lock = reference()
-        if lock is not None and lock.owner not in (None, me) and name.partition(".")[0] in _OURS:
-            found.append(name)
+        if lock is not None and lock.owner is not None and name.partition(".")[0] in _OURS:
+            found[name] = lock.owner
     return found
+
+
+def _imported_elsewhere() -> list[str]:
+    """Those of them that other threads import."""
+    me = threading.get_ident()
+    return [name for name, thread in _imported().items() if thread != me]
 
 
 class OwnLock:
     """A reentrant lock that is free in a forked child, whoever held it in the parent: for what is never half done."""
 
     def __init__(self) -> None:
-        self._lock = _new_lock()
+        self.renew()
         _own_locks.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
     def renew(self) -> None:
-        self._lock = _new_lock()
+        self.held: AbstractContextManager[object] = _new_lock()  # for a with statement, as above
 
 
 _own_locks: WeakSet[OwnLock] = WeakSet()
@@ -275,8 +287,7 @@ def opened_before_fork(target: str) -> TargetUnavailableError:
 
 def never_released_in_children(owner: object) -> None:
     """Says that what belongs to this object must not be given back by a forked child, not even at its end."""
-    import ctypes  # noqa: F401  # so that it is there in a child
-
+    importlib.import_module("ctypes")  # so that it is there in a child
     _on_devices.add(owner)
 
 
@@ -297,5 +308,7 @@ def _keep_for_ever() -> None:
         libc.on_exit(libc.fcloseall, None)
 
 
+# It has hooks of its own: loaded while a fork waits, they would be called out of turn.
+importlib.import_module("logging")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)

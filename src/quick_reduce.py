@@ -49,18 +49,28 @@ def quick_reduce(function: NumPyFunction, x: object, axis: object, keepdims: boo
     if array.size == 0 or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
         return None
     with np.errstate(all="ignore"):
-        if function is np.sum and array.nbytes >= _COMPILED_BYTES:
-            return _sum(array.reshape(-1))
+        if function is np.sum and array.nbytes >= _COMPILED_BYTES and _is_added_in_blocks(dtype, array.nbytes):
+            return sum_in_blocks(array.reshape(-1))
         if array.nbytes < _SHARED_BYTES:
             return cast(object, function(array))
         return _shared(function, array.reshape(-1))
 
 
-def _sum(flat: HostArray) -> object:
+def _is_added_in_blocks(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """Floats always, for the order of their addition must not change; integers once the loops are loaded."""
+    if dtype.kind == "f":
+        return True
+    from .targets.cpu.loops import can_add
+
+    return can_add(dtype, nbytes)
+
+
+def sum_in_blocks(flat: HostArray) -> object:
     """The sum, block by block: integers in 64 bits, as NumPy has it."""
+    from .targets.cpu.alias import without_lock
     from .targets.cpu.sum_kernels import BLOCK, sum_floats, sum_signed, sum_unsigned
 
-    kind = flat.dtype.kind
+    flat, kind = without_lock(flat), flat.dtype.kind
     kernel = {"f": sum_floats, "u": sum_unsigned}.get(kind, sum_signed)
     count = -(-flat.size // BLOCK)
     sums: HostArray = np.empty(count, {"f": flat.dtype, "u": np.dtype("u8")}.get(kind, np.dtype("i8")))

@@ -21,9 +21,9 @@ from .checks import check_monoid, checked_flag
 from .kernel.launch import Schedule
 from .quick_reduce import NumPyFunction, quick_reduce
 from .signatures import Axis
-from .targets.base import Capability, Target, TargetInfo
+from .targets.base import Capability, Target, TargetInfo, loads_aside
 from .targets.registry import choose
-from .types.dtypes import Extreme, Words, extremes_of, key_for, native, number_for
+from .types.dtypes import ArrayKey, Extreme, Words, extremes_of, key_for, native, number_for
 from .types.elements import dtype_of, encode, leaves
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.layout import Type
@@ -96,6 +96,22 @@ class Reduction:
                 self.target.run(schedule, {"data": data, "results": results})
                 found.append(work.to_host(results, state))
         return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def by_numpy(self, function: NumPyFunction, monoid: Monoid[E, S], kinds: str) -> HostArray | None:
+        """What NumPy's function gives while the target compiles; None where the target is ready, or always needed.
+
+        `kinds` are those of the dtypes of which both give the same bits.
+        """
+        array, target, info = self.array, self.target, self.target.info
+        if array.dtype.kind not in kinds or not isinstance(array, HostOperand) or not loads_aside(target):
+            return None
+        policy = fitting_reduction(monoid.state, self.length, info)
+        schedule = _schedule(_Plan(monoid, self.rows, self.length, policy))
+        if target.has_loaded(schedule, array.values.nbytes):
+            return None
+        with np.errstate(all="ignore"):
+            found = np.asarray(function(array.values, axis=self.axis))
+        return cast(HostArray, found.astype(result_dtype(function, array.dtype), copy=False))
 
     def result(self, values: HostArray) -> object:
         """One value a row, in the result's shape and the caller's kind of array; a scalar where there is but one."""
@@ -192,6 +208,9 @@ def arithmetic(
     dtype = result_dtype(function, asked.array.dtype)
     if asked.length == 0 or asked.rows == 0:
         return asked.of_nothing(function)
+    found = asked.by_numpy(function, make(number), "biu")
+    if found is not None:
+        return asked.result(found)
     states = asked.states(make(number))
     if dtype.kind != "f":  # integers are added modulo 2**64, so the bits are right for signed ones too
         values = states.view(dtype)
@@ -225,16 +244,28 @@ def extreme(
     if found is not None:
         return found
     asked = Reduction.of(x, axis, keepdims, target)
-    key_for(asked.array.dtype, "x")
+    key = key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:
         return asked.of_nothing(function)
+    found = asked.by_numpy(function, _extreme(key, end), "biufmM")
+    if found is not None and _is_told_by_value(found):
+        return asked.result(found)
     return asked.result(_extremes(asked, end).astype(result_dtype(function, asked.array.dtype), copy=False))
+
+
+def _extreme(key: ArrayKey, end: Extreme) -> Monoid[Any, Any]:
+    return Minimum(key) if end is Extreme.LEAST else Maximum(key)
+
+
+def _is_told_by_value(found: HostArray) -> bool:
+    """Whether values say all about an extreme's bits: not of zeros and NaNs, of which NumPy takes any."""
+    return found.dtype.kind != "f" or bool((np.abs(found) > 0).all())
 
 
 def _extremes(asked: Reduction, end: Extreme) -> HostArray:
     """The extreme element of every row."""
     key = key_for(asked.array.dtype, "x")
-    states = asked.states(Minimum(key) if end is Extreme.LEAST else Maximum(key))
+    states = asked.states(_extreme(key, end))
     return extremes_of(key, cast(Words, states), end).view(native(asked.array.dtype))
 
 
@@ -251,6 +282,9 @@ def place(
     key = key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:
         return asked.of_nothing(function)
+    found = asked.by_numpy(function, make(key), "biufmM")
+    if found is not None:
+        return asked.result(found)
     ranked = cast("npt.NDArray[np.void]", asked.states(make(key)))
     return asked.result(ranked["index"].astype(np.int64))
 
@@ -266,4 +300,7 @@ def truth(
     key = key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:
         return asked.of_nothing(function)
+    found = asked.by_numpy(function, make(key), "biuf")
+    if found is not None:
+        return asked.result(found)
     return asked.result(asked.states(make(key)).astype(np.bool_))

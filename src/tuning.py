@@ -22,6 +22,7 @@ from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
 from .algos.table import SortLine
 from .quick_card import forget_plans
 from .targets.base import Capability, Target, TargetInfo, TellsTime
+from .targets.cpu.background import background
 from .targets.cpu.policy import MEASURED, SortPolicy
 from .targets.cpu.target import CpuTarget, kept_policy
 from .targets.registry import Memory, choose
@@ -63,7 +64,8 @@ def tune(
             tell(f"{info.name}: left out, for {info.adapter} is software; tune(target={info.name!r}) measures it")
             continue
         if isinstance(found, CpuTarget):
-            found.policy = _tuned_policy(largest, tell)
+            with background.off():
+                found.policy = _tuned_policy(largest, tell)
             changed = {name: value for name, value in attrs.asdict(found.policy).items() if name in MEASURED}
             path = tuned.write(info.name, info.adapter, {"policy": changed})
         elif isinstance(found, TellsTime):

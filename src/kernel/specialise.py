@@ -47,7 +47,7 @@ def specialise(launch: Launch) -> Step:
     key = (launch.kernel.function, launch.grid.group_size, *(_kind(argument) for argument in launch.arguments))
     found = _found(key)
     if found is None:
-        with _lock:
+        with _lock.held:
             found = _found(key)
             if found is None:
                 found = _read(launch)

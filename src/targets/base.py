@@ -103,9 +103,27 @@ class SortsRows(Protocol):
         ...
 
 
+@runtime_checkable
+class LoadsAside(Protocol):
+    """A target that compiles while somebody else does the work: whoever can do without it, asks first."""
+
+    def has_loaded(self, schedule: Schedule, nbytes: int) -> bool:
+        """Whether a schedule on so many bytes should be run, now or at last. If not, it is being compiled."""
+        ...
+
+
 def sorts_rows(target: object) -> TypeGuard[SortsRows]:
     """Asked once of a class: a look at all methods of a protocol takes as long as sorting a thousand elements."""
     return _does_sort_rows(cast(Hashable, type(target)))  # mypy takes a class's own __hash__ for its elements'
+
+
+def loads_aside(target: object) -> TypeGuard[LoadsAside]:
+    return _does_load_aside(cast(Hashable, type(target)))
+
+
+@cache
+def _does_load_aside(kind: type) -> bool:
+    return issubclass(kind, LoadsAside)
 
 
 @cache

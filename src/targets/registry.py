@@ -91,7 +91,7 @@ def target(name: str) -> Target:
         raise InvalidArgumentError(f"target: expected {_choices()}, found {name!r}")
     found = _opened.get(name)
     if found is None:
-        with _lock:
+        with _lock.held:
             found = _opened.get(name)
             if found is None:
                 found = _opened[name] = entry.open()

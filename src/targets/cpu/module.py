@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from ...compile_log import told
 from ...forks import compiling
 from ...types.errors import TargetUnavailableError
 
@@ -35,7 +36,8 @@ def load_kernel(name: str, text: str) -> Kernel:
     with compiling():
         kernel = _loaded.kernels.get(module)
         if kernel is None:
-            kernel = _loaded.kernels[module] = _compiled(module, text)
+            with told("cpu", f"kernel {name!r}"):
+                kernel = _loaded.kernels[module] = _compiled(module, text)
         return kernel
 
 

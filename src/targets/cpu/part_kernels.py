@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir as llvm
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from .jit import njit
 from .keeping import kept
 from .rank_kernels import Recipe, pack
 

@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from .jit import njit
 from .keeping import kept
 
 Elements: TypeAlias = npt.NDArray[Any]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from .jit import njit
 from .keeping import kept
 
 Elements = npt.NDArray[Any]

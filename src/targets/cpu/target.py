@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import cast
+from weakref import WeakValueDictionary
 
 import attrs
 import numpy as np
@@ -23,6 +24,7 @@ from ...types.layout import Type
 from ..base import Capability, HostArray, Limits, TargetInfo
 from ..needs import require_needs
 from .argsort import argsort_rows, argsort_runs
+from .background import background
 from .binding import Binding
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
@@ -56,6 +58,7 @@ class CpuTarget:
     def __init__(self, policy: SortPolicy | None = None) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
         self._safety = Safety(subgroup_size, asks=True)
+        self._loaded: WeakValueDictionary[int, Schedule] = WeakValueDictionary()
         self.policy = kept_policy() if policy is None else policy
 
     @property
@@ -79,6 +82,16 @@ class CpuTarget:
         for kernel, step, views in work:
             _launch(kernel, step, views)
         binding.hand_back()
+
+    def has_loaded(self, schedule: Schedule, nbytes: int) -> bool:
+        """Whether a schedule on so many bytes should be run, now or at last. If not, it is being compiled."""
+        if self._loaded.get(id(schedule)) is schedule:
+            return True
+        programs = [specialise(launch).program for launch in schedule.launches]
+        if all(program in self._kernels for program in programs):
+            self._loaded[id(schedule)] = schedule
+            return True
+        return background.has(("kernels", *programs), lambda: map(self._kernel, programs), nbytes)
 
     def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
         """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""

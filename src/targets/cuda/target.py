@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
+from ...compile_log import told
 from ...forks import never_released_in_children, opened_before_fork, opens, require_own_process
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
@@ -184,7 +185,8 @@ class CudaTarget:
         with self._lock:
             loaded = self._functions.setdefault(program, {})
             if device not in loaded:
-                compiled = compile_machine_code(program, _capability_of(device))
+                with told("cuda", f"kernel {program.name!r}"):
+                    compiled = compile_machine_code(program, _capability_of(device))
                 module = cupy.cuda.function.Module()
                 module.load(compiled.code)
                 function = module.get_function(compiled.entry)

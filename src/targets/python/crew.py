@@ -19,7 +19,6 @@ import attrs
 from ...kernel.span import Span
 
 
-
 class _Abandoned(BaseException):
     """Thrown into the invocations that still wait once another one has failed."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from ...compile_log import told
 from ...forks import never_released_in_children
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Step
@@ -57,7 +58,8 @@ class Session:
     def kernel(self, program: ir.Program, *, probing: bool = False) -> Kernel:
         known = self._kernels.get(id(program))
         if known is None:
-            known = self._kernels[id(program)] = (program, compiled(program, self.device, probing=probing))
+            with told("wgsl", f"kernel {program.name!r}"):
+                known = self._kernels[id(program)] = (program, compiled(program, self.device, probing=probing))
         return known[1]
 
     def run(
