@@ -369,5 +369,8 @@ def test_cudas_stamp_is_of_all_files_that_matter(tmp_path: Path, monkeypatch: py
                 file.write("# changed\n")
         cuda_compile.own_stamp.cache_clear()
         stamps.add(cuda_compile.own_stamp())
+    (tmp_path / "transfers.py").write_text("# no part of any kernel\n")
+    cuda_compile.own_stamp.cache_clear()
+    assert cuda_compile.own_stamp() in stamps
     cuda_compile.own_stamp.cache_clear()
     assert len(stamps) == 9
