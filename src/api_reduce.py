@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .api import Nested, Other
 from .arrays import HostArray
-from .reducing import Axes, Axis, Reduction, arithmetic, check_elements, extreme, place, truth
+from .reducing import Axes, Axis, Reduction, arithmetic, check_elements, check_monoid, extreme, place, truth
 from .targets.base import Target
 from .types.dtypes import Extreme
 from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Monoid, Product, Sum
@@ -39,6 +39,7 @@ def reduce(
     """
     asked = Reduction.of(x, axis, keepdims, target)
     check_elements(asked.array, monoid)
+    check_monoid(asked.array, asked.axes, monoid, asked.target, commutes=True)
     states = asked.states(monoid, policy)
     if states.dtype.names is not None:
         return states.reshape(asked.shape)[()]

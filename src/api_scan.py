@@ -19,7 +19,7 @@ from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
 from .quick_card import is_plain_on_card
 from .quick_scan import cumsum_on_card, scanned_together
-from .reducing import check_elements, require_floats, result_dtype
+from .reducing import check_elements, check_monoid, require_floats, result_dtype
 from .targets.base import Target
 from .targets.registry import choose
 from .types.dtypes import number_for
@@ -50,7 +50,9 @@ def scan(
     along = checked_axis(axis, len(array.shape))
     check_elements(array, monoid)
     kind = ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE
-    scanning = _Scanning(array, along, monoid, kind, choose(target, array.memory), policy)
+    chosen = choose(target, array.memory)
+    check_monoid(array, [along], monoid, chosen, commutes=False)
+    scanning = _Scanning(array, along, monoid, kind, chosen, policy)
     state = dtype_of(monoid.state)
     return scanning.structs() if state.names is not None else scanning.scalars(state).owner
 

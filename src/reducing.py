@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -14,10 +15,10 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from .algos.choice import fitting_reduction
 from .algos.reduce import reduce_rows
 from .api import checked_axis, rows_together
-from .arrays import HostArray, Operand, operand
+from .arrays import HostArray, HostOperand, Operand, operand
 from .kernel.launch import Schedule
 from .quick_reduce import NumPyFunction, quick_reduce
-from .targets.base import Capability, Target, TargetInfo
+from .targets.base import Capability, ChecksMonoids, Target, TargetInfo
 from .targets.registry import choose
 from .types.dtypes import Extreme, Words, extremes_of, key_for, native, number_for
 from .types.elements import dtype_of, encode, leaves
@@ -107,6 +108,21 @@ def check_elements(array: Operand, monoid: Monoid[E, S]) -> None:
     found, wanted = native(array.dtype), dtype_of(monoid.element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         raise UnsupportedTypeError(f"x: expected dtype {wanted}, as {type(monoid).__name__} takes, found {array.dtype}")
+
+
+_LOOKED_AT = 12  # elements that a monoid is tried on
+
+
+def check_monoid(array: Operand, axes: Sequence[int], monoid: Monoid[E, S], target: Target, commutes: bool) -> None:
+    """Where the target looks for mistakes, it looks at the monoid first, on some elements of all the array."""
+    if not isinstance(target, ChecksMonoids) or not isinstance(array, HostOperand) or array.values.size == 0:
+        return
+    rows = array.along(axes)
+    assert isinstance(rows, HostOperand), "both are of one kind"
+    length = math.prod(array.shape[axis] for axis in axes)
+    places = np.unique(np.linspace(0, rows.values.size - 1, _LOOKED_AT).astype(np.intp))
+    found = np.array(rows.values.flat[places], native(array.dtype)).view(dtype_of(monoid.element))
+    target.check_monoid(monoid, found, [int(place) % length for place in places], commutes)
 
 
 def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from threading import Lock
-from typing import Any, TypeGuard
+from typing import Any
 
 import attrs
 
@@ -16,7 +16,7 @@ from ..types.memory import Workgroup
 from ..types.scalars import Scalar
 from . import access, ir
 from .builder import Builder
-from .launch import Buffer, Launch, Step
+from .launch import Buffer, Launch, Step, is_buffer
 from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
@@ -38,20 +38,36 @@ class _Reading:
 
 def specialise(launch: Launch) -> Step:
     """Reads a launch's kernel for its kinds of arguments, or finds it read already."""
-    key = (launch.kernel.function, launch.grid.group_size, *(_kind(argument) for argument in launch.arguments))
+    buffers = _buffers(launch)
+    kinds = (_kind(argument) for argument in launch.arguments)
+    key = (launch.kernel.function, launch.grid.group_size, _shared(launch, buffers), *kinds)
     found = _programs.get(key)
     if found is None:
         with _lock:
             found = _programs.get(key)
             if found is None:
                 found = _programs[key] = _read(launch)
-    buffers: tuple[Buffer[Any], ...] = tuple(filter(_is_buffer, launch.arguments))
     values = tuple(value for argument in launch.arguments for value in _scalars(argument))
     return Step(found.program, tuple(buffers[number] for number in found.touched), values, launch.grid.groups)
 
 
-def _is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
-    return isinstance(argument, Buffer)
+def _buffers(launch: Launch) -> list[Buffer[Any]]:
+    """The buffers of a launch, each once."""
+    found: dict[str, Buffer[Any]] = {}
+    for argument in launch.arguments:
+        if is_buffer(argument):
+            found.setdefault(argument.name, argument)
+    return list(found.values())
+
+
+def _shared(launch: Launch, buffers: Sequence[Buffer[Any]]) -> tuple[str, ...]:
+    """Which parameters get one buffer, where any do: these are one memory, and what is written to one is read from
+    the other."""
+    named = [argument.name if isinstance(argument, Buffer) else "" for argument in launch.arguments]
+    if len(named) - named.count("") == len(buffers):
+        return ()
+    numbers = {buffer.name: str(number) for number, buffer in enumerate(buffers)}
+    return tuple(numbers.get(name, "") for name in named)
 
 
 def _kind(argument: object) -> object:
@@ -100,11 +116,14 @@ class _Binder:
     def __init__(self, span: Span) -> None:
         self.span = span
         self.memories: list[ir.Memory] = []
+        self.storage: dict[str, MemoryValue] = {}  # by the buffer's name
         self.parameters: list[ir.Parameter] = []
 
     def bind(self, name: str, argument: object) -> Value:
         if isinstance(argument, Buffer):
-            return self.memory(name, ir.Space.STORAGE, argument.kind, None)
+            if argument.name not in self.storage:
+                self.storage[argument.name] = self.memory(name, ir.Space.STORAGE, argument.kind, None)
+            return self.storage[argument.name]
         if isinstance(argument, Workgroup):
             return self.memory(name, ir.Space.WORKGROUP, argument.kind, len(argument.items))
         if isinstance(argument, Scalar):

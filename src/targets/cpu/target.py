@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
-from ...kernel.specialise import specialise
 from ...types.errors import CapabilityError
 from ...types.indices import SortOrder
 from ...types.layout import Type
 from ..base import Capability, HostArray, Limits, TargetInfo
+from ..binding import Work, host_arrays, work_of
 from .argsort import argsort_rows, argsort_runs
 from .binding import Binding
 from .lanes import subgroup_size
@@ -57,15 +57,19 @@ class CpuTarget:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Runs all launches on NumPy arrays, in place."""
-        self.run_steps([specialise(launch) for launch in schedule.launches], arrays)
+        self._run(work_of(schedule), arrays)
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """Runs launches whose kernels are read. All is checked and compiled before anything is written."""
-        for step in steps:
+        """Runs launches whose kernels are read."""
+        self._run(Work.of_steps(steps), arrays)
+
+    def _run(self, work: Work, arrays: Mapping[str, object]) -> None:
+        """All is checked and compiled before anything is written."""
+        for step in work.steps:
             _check_limits(step)
-        binding = Binding.of(steps, arrays)
-        work = [(self._kernel(step.program), step, binding.views(step)) for step in steps]
-        for kernel, step, views in work:
+        binding = Binding.of(work, host_arrays(work, arrays))
+        ready = [(self._kernel(step.program), step, binding.views(step)) for step in work.steps]
+        for kernel, step, views in ready:
             _launch(kernel, step, views)
         binding.hand_back()
 

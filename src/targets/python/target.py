@@ -7,18 +7,22 @@ invocations never wait for each other runs in a plain loop, in the thread that c
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
-from ...kernel.launch import Buffer, Launch, Role, Schedule, Step
+from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
 from ...types.elements import dtype_of
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
-from ..base import Capability, Limits, TargetInfo
-from ..host_buffers import bytes_behind, starts_written
+from ...types.monoids import Monoid
+from ...types.scalars import U32
+from ..base import Capability, Elements, Limits, TargetInfo
+from ..binding import work_of
+from ..host_buffers import Bytes, bytes_behind, starts_written
+from ..monoid_laws import check_laws
 from .crew import Member, run_group
 from .invocation import Place, PythonInvocation, meet_in_subgroup, resolve
 from .waits import may_wait
@@ -54,11 +58,21 @@ class PlainPython:
         return f"# {step.program.span}: the kernel {step.program.name!r} runs as it stands there\n"
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        storage = {buffer.name: _storage(buffer, arrays) for buffer in schedule.buffers}
+        work = work_of(schedule, read_all=False)
+        for launch in schedule.launches:
+            self._require_within_limits(launch)
+        memory = bytes_behind(work, arrays)
+        storage = {buffer.name: _storage(buffer, memory[buffer.name]) for buffer in work.buffers}
         for launch in schedule.launches:
             self._run_launch(launch, storage)
 
-    def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
+    def check_monoid(
+        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+    ) -> None:
+        """Raises MonoidError where a monoid is none on some elements."""
+        check_laws(monoid, elements, places, commutes)
+
+    def _require_within_limits(self, launch: Launch) -> None:
         size, function = launch.grid.group_size, launch.kernel.function
         for what, asked, most in (
             ("invocations in a workgroup", size, self._info.limits.group_size),
@@ -68,6 +82,9 @@ class PlainPython:
                 raise CapabilityError(
                     f"kernel {function.__name__!r} asks for {asked} {what}, target 'python' has {most}"
                 )
+
+    def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
+        size, function = launch.grid.group_size, launch.kernel.function
         members = [Member(local) for local in range(size)] if size > 1 and may_wait(function) else []
         try:
             for group in range(launch.grid.groups):
@@ -106,11 +123,23 @@ class PlainPython:
         return invoke
 
 
-def _storage(buffer: Buffer[object], arrays: Mapping[str, object]) -> Storage[object]:
+class _Input(Storage[object]):
+    """What a kernel may only read, for kernels whose writes are not known before they run."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __setitem__(self, index: U32 | int, value: object) -> None:
+        raise InvalidArgumentError(f"the kernel writes to the INPUT buffer {self.name!r}; make it {Role.INOUT}")
+
+
+def _storage(buffer: Buffer[object], memory: Bytes) -> Storage[object]:
     """A buffer with its array behind it, which raises where the kernel must not write or not yet read."""
-    items = bytes_behind(buffer, arrays).view(dtype_of(buffer.element))
+    items = memory.view(dtype_of(buffer.element))
     if buffer.role is Role.INPUT:
-        items.flags.writeable = False
+        given = _Input(buffer.element, items)
+        given.name = buffer.name
+        return given
     storage: Storage[object] = Storage(buffer.element, items)
     if not starts_written(buffer):
         storage.written = np.zeros(len(items), np.bool_)
@@ -119,8 +148,8 @@ def _storage(buffer: Buffer[object], arrays: Mapping[str, object]) -> Storage[ob
 
 def _argument(argument: object, storage: Mapping[str, Storage[object]]) -> object:
     """An argument as the invocations of one workgroup see it."""
-    if isinstance(argument, Buffer):
-        return storage[argument.name]
+    if is_buffer(argument):
+        return storage.get(argument.name, argument)  # what no schedule names is not touched
     if isinstance(argument, Workgroup):
         template = cast("Workgroup[object]", argument)
         return Workgroup(template.element, len(template.items))

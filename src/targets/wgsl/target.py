@@ -5,15 +5,13 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from ...kernel.launch import Buffer, Role, Schedule, Step
-from ...kernel.specialise import specialise
-from ...types.errors import CapabilityError, DeviceLostError, InvalidArgumentError, TargetUnavailableError
+from ...kernel.launch import Schedule, Step
+from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ..base import TargetInfo
+from ..binding import Work, host_arrays, work_of
 from .clock import FEATURE, Clock
 from .device import open_device, require_own_process, translated
 from .kernel import written
@@ -45,25 +43,25 @@ class WgslTarget:
         return written(step.program)[1].text
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        self.run_steps([specialise(launch) for launch in schedule.launches], arrays)
+        work = work_of(schedule)
+        self._run(work.steps, _memory(work, arrays))
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
         """Runs kernels that are read already, in order."""
-        buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
-        bound = {b.name: _bytes_of(b, arrays) for b in buffers.values() if b.role is not Role.SCRATCH}
-        self._run(steps, bound)
+        work = Work.of_steps(steps)
+        self._run(work.steps, _memory(work, arrays))
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule, and says how long the device was at its launches, without the way of the arrays."""
-        steps = [specialise(launch) for launch in schedule.launches]
-        bound = {b.name: _bytes_of(b, arrays) for b in schedule.buffers if b.role is not Role.SCRATCH}
+        work = work_of(schedule)
+        bound = _memory(work, arrays)
         session = self._session
         if session is None or FEATURE not in session.device.handle.features:
             raise CapabilityError(
                 f"target 'wgsl': adapter {self._info.adapter!r} has no clock that kernels can be timed by"
             )
         clock = Clock(session.device.handle)
-        self._run(steps, bound, clock)
+        self._run(work.steps, bound, clock)
         return clock.seconds()
 
     def _run(self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock: Clock | None = None) -> None:
@@ -86,17 +84,6 @@ def _info_of(session: Session) -> TargetInfo:
     return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities)
 
 
-def _bytes_of(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:
-    """The memory of the array that is given for a buffer."""
-    array = arrays.get(buffer.name)
-    if not isinstance(array, np.ndarray):
-        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}")
-    data = cast("npt.NDArray[np.generic]", array)
-    if data.ndim != 1 or not data.flags.c_contiguous or data.nbytes != buffer.nbytes:
-        raise InvalidArgumentError(
-            f"arrays[{buffer.name!r}]: expected a contiguous array of one dimension and {buffer.nbytes} "
-            f"bytes, found shape {data.shape} of {data.dtype}"
-        )
-    if buffer.role is not Role.INPUT and not data.flags.writeable:
-        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a writable array, as {buffer.role} is")
-    return data.view(np.uint8)
+def _memory(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
+    """The memory of the arrays that are given. Scratch is the device's own."""
+    return {name: array.view(np.uint8) for name, array in host_arrays(work, arrays).items()}
