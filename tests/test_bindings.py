@@ -16,7 +16,7 @@ from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.targets.registry import target as target_of
 from gpusort.types.errors import InvalidArgumentError, UninitializedReadError, UnsupportedTypeError
 from gpusort.types.invocation import Invocation
-from gpusort.types.memory import Storage
+from gpusort.types.memory import Storage, Workgroup
 from gpusort.types.scalars import U8, U32, U64
 
 Array = npt.NDArray[Any]
@@ -126,6 +126,9 @@ def test_a_read_only_array_for_what_is_read(target: str) -> None:
 def test_names(target: str) -> None:
     both = {"mine": ramp(), "data": ramp()}
     refused(target, BOTH, both, r"^arrays\['out'\]: expected a contiguous array of 8 x uint32, found nothing$")
+    some: Any = [ramp()]
+    with pytest.raises(InvalidArgumentError, match="^arrays: expected a dict of arrays by buffer name, found list$"):
+        target_of(target).run(BOTH, some)
     more = {**both, "out": ramp(), "extra": ramp()}
     refused(target, BOTH, more, r"^arrays\['extra'\]: the schedule has no such buffer; it has 'data', 'out', 'mine'$")
 
@@ -241,6 +244,8 @@ def test_no_workgroups_and_no_elements(target: str) -> None:
         (lambda: Grid(1, np.True_), UnsupportedTypeError, "^Grid: group_size: expected an int, found "),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
         (lambda: Grid(1.0, 8), UnsupportedTypeError, r"^Grid: groups: expected an int, found 1\.0$"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
         (lambda: Grid(np.arange(3), 8), UnsupportedTypeError, "^Grid: groups: expected an int, found array"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
+        (lambda: Workgroup(U32, 0), InvalidArgumentError, "^Workgroup: length: expected at least 1, found 0$"),
+        (lambda: Workgroup(U32, 2.5), UnsupportedTypeError, "^Workgroup: length: expected an int, found 2.5$"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
         (lambda: words("data", Role.INPUT, -1), InvalidArgumentError, "'data': count: expected at least 0, found -1$"),
         (lambda: Buffer("data", U32, 2.0, Role.INPUT), UnsupportedTypeError, "an int, found 2.0$"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistake
         (lambda: words("my data", Role.INPUT), InvalidArgumentError, "a name such as 'data', found 'my data'$"),

@@ -59,7 +59,8 @@ class Target(Protocol):
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Run all launches. `arrays` holds, by buffer name, an array for each buffer that is not SCRATCH: NumPy's
         (contiguous, one-dimensional, of the element's dtype), or the target's own kind. OUTPUT and INOUT arrays hold
-        the result when this returns (for arrays on a device: when the work on the current stream is done).
+        the result when this returns (for arrays on a device: when the work on the current stream is done). binding.py
+        checks all of that, for all targets alike.
         """
         ...
 

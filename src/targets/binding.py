@@ -21,9 +21,8 @@ import numpy.typing as npt
 from ..kernel import ir
 from ..kernel.launch import Buffer, Role, Schedule, Step, require_alike
 from ..kernel.passes.walk import writers_in
-from ..kernel.span import KernelError
 from ..kernel.specialise import specialise
-from ..types.errors import InvalidArgumentError
+from ..types.errors import GpusortError, InvalidArgumentError
 
 HostArray: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
@@ -62,8 +61,8 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
     for launch in schedule.launches:
         try:
             steps.append(specialise(launch))
-        except KernelError:
-            if read_all:
+        except (TypeError, ValueError, LookupError, AttributeError) as error:  # a KernelError, or something stranger
+            if read_all or isinstance(error, GpusortError):
                 raise
     named = {buffer.name: buffer for buffer in schedule.buffers}
     for step in steps:
@@ -71,7 +70,8 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
             require_declared(buffer.name, named, step.program.name)
         _require_inputs_unwritten(step)
     work = Work(schedule.buffers, tuple(steps))
-    _known[key] = (weakref.ref(schedule, lambda _: _known.pop(key, None)), work)
+    forget = _known.pop  # held here: when the interpreter ends, a module's names go first
+    _known[key] = (weakref.ref(schedule, lambda _: forget(key, None)), work)
     return work
 
 
@@ -124,6 +124,7 @@ def host_arrays(work: Work, arrays: Mapping[str, object]) -> dict[str, HostArray
 def named_arrays(buffers: Sequence[Buffer[Any]], arrays: Mapping[str, object]) -> list[tuple[Buffer[Any], object]]:
     """Buffers with what was handed in for them: for each one something, but for SCRATCH, and for no other name."""
     found: list[tuple[Buffer[Any], object]] = []
+    _require_mapping(arrays)
     for buffer in buffers:
         if buffer.name in arrays:
             found.append((buffer, arrays[buffer.name]))
@@ -135,6 +136,11 @@ def named_arrays(buffers: Sequence[Buffer[Any]], arrays: Mapping[str, object]) -
         names = ", ".join(repr(buffer.name) for buffer in buffers) or "none"
         raise InvalidArgumentError(f"arrays[{extra!r}]: the schedule has no such buffer; it has {names}")
     return found
+
+
+def _require_mapping(arrays: object) -> None:
+    if not isinstance(arrays, Mapping):
+        raise InvalidArgumentError(f"arrays: expected a dict of arrays by buffer name, found {type(arrays).__name__}")
 
 
 def wanted(buffer: Buffer[Any]) -> str:
