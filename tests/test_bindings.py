@@ -127,7 +127,7 @@ def test_names(target: str) -> None:
     both = {"mine": ramp(), "data": ramp()}
     refused(target, BOTH, both, r"^arrays\['out'\]: expected a contiguous array of 8 x uint32, found nothing$")
     some: Any = [ramp()]
-    with pytest.raises(InvalidArgumentError, match="^arrays: expected a dict of arrays by buffer name, found list$"):
+    with pytest.raises(InvalidArgumentError, match=r"^arrays: expected a dict of arrays by buffer name, found list$"):
         target_of(target).run(BOTH, some)
     more = {**both, "out": ramp(), "extra": ramp()}
     refused(target, BOTH, more, r"^arrays\['extra'\]: the schedule has no such buffer; it has 'data', 'out', 'mine'$")

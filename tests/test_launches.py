@@ -185,6 +185,9 @@ def test_a_type_variable_is_what_a_key_says() -> None:
     assert "for 'key.word' of kernel 'by_key', found I32" in refusal(
         lambda: by_key.launch(GRID, SignedKey(U32, I32, 32), DATA, OUT)
     )
+    assert "for 'key.element' of kernel 'by_key', found 3" in refusal(
+        lambda: by_key.launch(GRID, SignedKey(3, U32, 32), DATA, OUT)
+    )
 
 
 def test_what_is_no_key() -> None:
@@ -216,6 +219,8 @@ def test_other_annotations() -> None:
         (2, (1, 2.0), "expected int for 'many[1]'"),
         (2, [1, 2], "expected tuple[int, ...] for 'many'"),
         (3, "x", "expected int | None for 'some'"),
+        (4, U32(3), "expected Literal['up', 'down'] for 'mode'"),
+        (4, np.zeros(3), "expected Literal['up', 'down'] for 'mode'"),
         (4, "left", "expected Literal['up', 'down'] for 'mode'"),
         (5, [1], "expected something that does not change for 'unknown' of kernel 'other_forms', found [1]"),
         (5, np.zeros(2), "expected something that does not change for 'unknown'"),

@@ -112,7 +112,8 @@ class _Matcher:
         elif _is_union(origin):
             self._any_of(annotation, parts, value, path)
         elif origin is Literal:
-            self._require(value in parts, annotation, value, path)
+            named = any(type(part) is type(value) and part == value for part in parts)
+            self._require(named, annotation, value, path)
         elif origin is typing.Annotated:
             self.value(parts[0], value, path)
         elif origin is tuple:
@@ -194,6 +195,8 @@ class _Matcher:
         if _says_nothing(pattern) or found is Any:
             return True
         if isinstance(pattern, TypeVar):
+            if not isinstance(typing.get_origin(found) or found, type):
+                return False
             if pattern in self.bound:
                 return _same(self.bound[pattern][0], found)
             self.bound[pattern] = found, ""
