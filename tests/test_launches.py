@@ -171,6 +171,7 @@ def test_a_type_variable_is_one_class() -> None:
     assert "expected Storage[U32] (Storage[E]) for 'out' of kernel 'moved', found Buffer('out', U64, 4" in found
     pairs = Buffer("data", Pair[U32], 4, Role.INOUT)
     moved.launch(GRID, pairs, Buffer("out", Pair[U32], 4, Role.INOUT))
+    assert repr(pairs) == "Buffer('data', Pair[U32], 4, Role.INOUT)"
     assert "Storage[Pair[U32]]" in refusal(lambda: moved.launch(GRID, pairs, Buffer("out", Pair[U64], 4, Role.INOUT)))
 
 

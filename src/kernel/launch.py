@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import typing
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
@@ -70,8 +71,14 @@ class Buffer(Storage[E]):
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        kind = self.element.__name__ if type(self.element) is type else str(self.element).rpartition(".")[2]
-        return f"Buffer({self.name!r}, {kind}, {self.count}, {self.role})"
+        return f"Buffer({self.name!r}, {_shown(self.element)}, {self.count}, {self.role})"
+
+
+def _shown(element: object) -> str:
+    """`Pair[U32]`, without the modules."""
+    parts = ", ".join(map(_shown, typing.get_args(element)))
+    name = str(getattr(typing.get_origin(element) or element, "__name__", element))
+    return f"{name}[{parts}]" if parts else name
 
 
 def _checked_name(name: object) -> str:
