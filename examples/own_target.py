@@ -21,7 +21,7 @@ import gpusort
 from gpusort import Capability, CapabilityError, Limits, TargetInfo
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Schedule, Step
-from gpusort.kernel.specialise import specialise
+from gpusort.targets.binding import work_of
 from gpusort.targets.host_buffers import bytes_behind
 from gpusort.targets.render import Lines, Names, Row, render_operation
 from gpusort.types.layout import Type
@@ -204,10 +204,10 @@ class CTarget:
         return Writer(step.program, self._rows).text()
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        steps = [specialise(launch) for launch in schedule.launches]
-        kernels = [self._kernel(step) for step in steps]  # all or nothing: compiled before anything runs
-        memory = {buffer.name: bytes_behind(buffer, arrays) for buffer in schedule.buffers}
-        for kernel, step in zip(kernels, steps, strict=True):
+        work = work_of(schedule)  # read and checked once
+        kernels = [self._kernel(step) for step in work.steps]  # all or nothing: compiled before anything runs
+        memory = bytes_behind(work, arrays)
+        for kernel, step in zip(kernels, work.steps, strict=True):
             views = [
                 memory[buffer.name].view(storage.type.dtype)
                 for buffer, storage in zip(step.buffers, step.program.storage, strict=True)

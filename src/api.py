@@ -93,7 +93,7 @@ def sort(
             case Overlap.PARTLY:  # until it is sorted, all of it stays as it is
                 with source.working():
                     copy = source.pack()
-                    sort_into(copy, copy, place, key, _order(descending), stable, chosen, algorithm)
+                    sort_into(copy, copy, place, key, order, stable, chosen, algorithm)
                     destination.assign(copy)
                 return destination.owner
             case Overlap.APART:

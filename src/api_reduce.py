@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from .checks import check_policy
-from .reducing import Reduction, arithmetic, check_elements, extreme, place, truth
+from .reducing import Reduction, arithmetic, check_elements, extreme, place, truth, try_laws
 from .signatures import Axis, is_arithmetic, is_extremum, is_place, is_truth
 from .signatures_monoids import is_reduce
 from .targets.base import Target
@@ -36,6 +36,7 @@ def reduce(
     asked = Reduction.of(x, axis, keepdims, target)
     check_elements(asked.array, monoid)
     check_policy(policy, ReducePolicy)
+    try_laws(asked.array, asked.axes, monoid, asked.target, commutes=True)
     states = asked.states(monoid, policy)
     if states.dtype.names is not None:
         return states.reshape(asked.shape)[()]

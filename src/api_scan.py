@@ -20,7 +20,7 @@ from .checks import check_policy, checked_flag
 from .kernel.launch import Schedule
 from .quick_card import is_plain_on_card
 from .quick_scan import cumsum_on_card, scanned_together
-from .reducing import as_read, check_elements, require_floats, result_dtype
+from .reducing import as_read, check_elements, require_floats, result_dtype, try_laws
 from .signatures import F, Nested, Other, Signed, Unsigned, Where
 from .signatures_monoids import is_scan
 from .targets.base import Target, loads_aside
@@ -54,7 +54,9 @@ def scan(
     check_elements(array, monoid)
     check_policy(policy, ScanPolicy)
     kind = ScanKind.EXCLUSIVE if checked_flag("exclusive", exclusive) else ScanKind.INCLUSIVE
-    scanning = _Scanning(array, along, monoid, kind, choose(target, array.memory), policy)
+    chosen = choose(target, array.memory)
+    try_laws(array, [along], monoid, chosen, commutes=False)
+    scanning = _Scanning(array, along, monoid, kind, chosen, policy)
     state = dtype_of(monoid.state)
     return scanning.structs() if state.names is not None else scanning.scalars(state).owner
 

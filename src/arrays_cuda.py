@@ -110,6 +110,8 @@ class DeviceOperand(Operand):
         flat[nans] = cast(cupy.ndarray, ties[1])
 
     def empty(self, count: int, dtype: np.dtype[np.generic]) -> object:
+        if dtype.names is None:
+            return cupy.empty(count, dtype)
         return cupy.empty(count * dtype.itemsize, np.uint8)  # cupy has no structured dtypes
 
     def to_host(self, results: object, dtype: np.dtype[np.generic]) -> HostArray:

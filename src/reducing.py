@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, SupportsIndex, TypeVar, cast
 
@@ -21,7 +22,7 @@ from .checks import check_monoid, checked_flag
 from .kernel.launch import Schedule
 from .quick_reduce import NumPyFunction, quick_reduce
 from .signatures import Axis
-from .targets.base import Capability, Target, TargetInfo, loads_aside
+from .targets.base import Capability, ChecksMonoids, Target, TargetInfo, loads_aside
 from .targets.registry import choose
 from .types.dtypes import ArrayKey, Extreme, Words, extremes_of, key_for, native, number_for
 from .types.elements import dtype_of, encode, leaves
@@ -137,6 +138,21 @@ def check_elements(array: Operand, monoid: Monoid[E, S]) -> None:
 def as_read(array: Operand, monoid: Monoid[E, S]) -> Monoid[E, S] | Monoid[U8, S]:
     """The monoid that makes of an array's bytes what this one makes of its elements."""
     return of_truths(monoid) if array.dtype.kind == "b" else monoid
+
+
+_LOOKED_AT = 12  # elements that a monoid is tried on
+
+
+def try_laws(array: Operand, axes: Sequence[int], monoid: Monoid[E, S], target: Target, commutes: bool) -> None:
+    """Where the target looks for mistakes, it looks at the monoid first, on some elements of all the array."""
+    if not isinstance(target, ChecksMonoids) or not isinstance(array, HostOperand) or array.values.size == 0:
+        return
+    rows = array.along(axes)
+    assert isinstance(rows, HostOperand), "both are of one kind"
+    length = math.prod(array.shape[axis] for axis in axes)
+    places = np.unique(np.linspace(0, rows.values.size - 1, _LOOKED_AT).astype(np.intp))
+    found = np.array(rows.values.flat[places], native(array.dtype)).view(dtype_of(monoid.element))
+    target.check_monoid(monoid, found, [int(place) % length for place in places], commutes)
 
 
 def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:

@@ -127,7 +127,7 @@ class ndarray:
         self.host = host.copy()
         self.data = SimpleNamespace(ptr=self.host.ctypes.data)
         self.device = Device(device)
-        self.nbytes = host.nbytes
+        self.nbytes, self.shape, self.dtype = host.nbytes, host.shape, host.dtype
         self.flags = SimpleNamespace(c_contiguous=True)
 
 

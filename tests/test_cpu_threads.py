@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.kernel.kernel import kernel
-from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, is_buffer
 from gpusort.targets.cpu.pool import MOST_THREADS, Pool, thread_count
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.errors import InvalidArgumentError
@@ -28,7 +28,8 @@ TARGET = CpuTarget()
 
 
 def run(*launches: Launch, **arrays: Array) -> None:
-    TARGET.run(Schedule((), launches), arrays)
+    buffers = {a.name: a for launch in launches for a in launch.arguments if is_buffer(a)}
+    TARGET.run(Schedule(tuple(buffers.values()), launches), arrays)
 
 
 def buffer(name: str, element: type[E], count: int, role: Role = Role.INOUT) -> Buffer[E]:

@@ -18,6 +18,7 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.specialise import specialise
+from gpusort.targets import binding
 from gpusort.targets.base import Capability
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import target as cuda
@@ -140,7 +141,7 @@ def test_a_schedule_is_made_ready_once(card: CudaTarget, monkeypatch: pytest.Mon
     def refuse(launch: Launch) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr(cuda, "specialise", refuse)
+    monkeypatch.setattr(binding, "specialise", refuse)
     data = keys(40)[::-1].copy()
     card.run(schedule, {"data": data})
     np.testing.assert_array_equal(data, np.sort(keys(40)))
@@ -189,7 +190,11 @@ def test_scratch_comes_from_the_pool_and_empty_launches_are_left_out(card: CudaT
             r"arrays\['data'\]: expected a contiguous array of 40 x uint32, of NumPy, .*found nothing",
         ),
         ([1, 2], "found list"),
-        (keys(41), "found 164 bytes$"),
+        (keys(41), "found 41 x uint32$"),
+        (keys(40).view(np.float32), r"found 40 x float32; for its bits, array.view\('uint32'\)$"),
+        (Foreign(keys(40), typestr="<f4"), "found 40 x float32"),
+        (Foreign(keys(40), shape=(4, 10)), r"found shape \(4, 10\) of uint32"),
+        (Foreign(keys(40), data=(17, False)), "not aligned"),
         (keys(80)[::2], "not contiguous"),
         (Foreign(keys(40), strides=(8,)), "not contiguous"),
         (Foreign(keys(40), data=(16, True)), "that can be written, found a read-only one"),

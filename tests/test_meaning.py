@@ -187,7 +187,7 @@ def shifts_by_wide(cx: Any, out: Any) -> None:
 
 @kernel
 def adds_negative(cx: Any, out: Any) -> None:
-    out[0] = U32(1) + -1
+    out[0] = out[0] + -1
 
 
 REFUSED = [stores_float, stores_number, stores_in_register, stores_misfit_of_field, swaps_float, indexes_by_signed,

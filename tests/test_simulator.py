@@ -352,7 +352,7 @@ def test_limits_are_kept() -> None:
 def test_an_array_of_the_wrong_length_is_named() -> None:
     data, out = words("data", Role.INPUT), words("out", Role.OUTPUT)
     with pytest.raises(
-        InvalidArgumentError, match=r"arrays\['data'\]: expected .* 128 bytes, found shape \(3,\) of uint32"
+        InvalidArgumentError, match=r"arrays\['data'\]: expected a contiguous array of 32 x uint32, found 3 x uint32"
     ):
         simulate(copy.launch(GRID, data, out), data=np.zeros(3, np.uint32), out=np.zeros(N, np.uint32))
 

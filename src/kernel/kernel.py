@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from types import FunctionType
-from typing import Concatenate, Generic, ParamSpec, cast
+from typing import Concatenate, Generic, ParamSpec
 
+from ..types.errors import UnsupportedTypeError
 from ..types.invocation import Invocation
+from .arguments import check_arguments
 from .launch import Grid, Launch
+from .signature import parameters_of
 
 P = ParamSpec("P")
 
@@ -20,7 +23,7 @@ class Kernel(Generic[P]):
     """
 
     def __init__(self, function: Callable[Concatenate[Invocation, P], None]) -> None:
-        self.function = cast("FunctionType", function)
+        self.function = _plain_function(function)
         self._call = function
         update_wrapper(self, function)
 
@@ -29,12 +32,14 @@ class Kernel(Generic[P]):
 
     def launch(self, grid: Grid, *args: P.args, **kwargs: P.kwargs) -> Launch:
         """One launch of this kernel. Arguments are Buffers, Workgroup memory, structs, keys and policies."""
+        parameters = parameters_of(self.function)
         if kwargs:
             raise TypeError(f"{self.name}: arguments of a launch are positional")
-        wanted = self.function.__code__.co_argcount - 1
-        if len(args) != wanted:
-            raise TypeError(f"{self.name}: expected {wanted} arguments behind the grid, found {len(args)}")
-        return Launch(self, grid, tuple(args))
+        if len(args) != len(parameters):
+            raise TypeError(f"{self.name}: expected {len(parameters)} arguments behind the grid, found {len(args)}")
+        _require_grid(self.name, grid)
+        check_arguments(self.function, parameters, args)
+        return Launch(self, grid, args)
 
     @property
     def name(self) -> str:
@@ -42,6 +47,20 @@ class Kernel(Generic[P]):
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+
+def _plain_function(function: object) -> FunctionType:
+    """What the source can be found of. Behind another decorator stands another function than the one that is seen."""
+    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+        raise UnsupportedTypeError(f"kernel: expected a plain function right below @kernel, found {function!r}")
+    return function
+
+
+def _require_grid(name: str, grid: object) -> None:
+    if not isinstance(grid, Grid):
+        raise UnsupportedTypeError(
+            f"{name}: expected a grid first, e.g. `Grid(groups=4, group_size=64)`, found {grid!r}"
+        )
 
 
 def kernel(function: Callable[Concatenate[Invocation, P], None]) -> Kernel[P]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import keyword
+import typing
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import attrs
 import numpy as np
 
+from ..types.counts import checked_count
 from ..types.elements import dtype_of
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.memory import Storage
 from ..types.needs import Needs, Policy
+from ..types.scalars import U32
 from .ir import Program
 
 if TYPE_CHECKING:
@@ -35,10 +40,11 @@ class Buffer(Storage[E]):
 
     def __init__(self, name: str, element: type[E], count: int, role: Role) -> None:
         # no array behind it: a Buffer only stands for memory, so indexing it is an error
+        self.name = _checked_name(name)
         self.element = element
-        self.name = name
-        self.count = count
+        self.count = checked_count(f"Buffer {name!r}: count", count, 0)
         self.role = role
+        _require_element_and_role(name, element, role)
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
@@ -49,16 +55,65 @@ class Buffer(Storage[E]):
     def nbytes(self) -> int:
         return self.count * self.dtype.itemsize
 
+    @property
+    def length(self) -> U32:
+        raise self._without_memory()
+
+    def _checked(self, index: U32 | int) -> int:
+        raise self._without_memory()
+
+    def _without_memory(self) -> InvalidArgumentError:
+        return InvalidArgumentError(f"buffer {self.name!r} only stands for memory, and is in no schedule")
+
+    def is_like(self, other: Buffer[Any]) -> bool:
+        """Whether both stand for the same memory where they meet in one schedule."""
+        return self is other or (self.name, self.element, self.count, self.role) == (
+            other.name, other.element, other.count, other.role,
+        )  # fmt: skip
+
     def __repr__(self) -> str:
-        return f"Buffer({self.name!r}, {self.element.__name__}, {self.count}, {self.role})"
+        return f"Buffer({self.name!r}, {_shown(self.element)}, {self.count}, {self.role})"
+
+
+def _shown(element: object) -> str:
+    """`Pair[U32]`, without the modules."""
+    parts = ", ".join(map(_shown, typing.get_args(element)))
+    name = str(getattr(typing.get_origin(element) or element, "__name__", element))
+    return f"{name}[{parts}]" if parts else name
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise UnsupportedTypeError(f"Buffer: expected a str as its name, found {name!r}")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise InvalidArgumentError(f"Buffer: expected a name such as 'data', found {name!r}")
+    return name
+
+
+def _require_element_and_role(name: str, element: object, role: object) -> None:
+    try:
+        dtype_of(element)
+    except (TypeError, NameError) as error:
+        raise UnsupportedTypeError(f"Buffer {name!r}: expected the class of an element, e.g. U32 ({error})") from error
+    if not isinstance(role, Role):
+        raise UnsupportedTypeError(f"Buffer {name!r}: expected a Role, e.g. Role.INOUT, found {role!r}")
+
+
+def _groups(count: int) -> int:
+    return checked_count("Grid: groups", count, 0)
+
+
+def _group_size(count: int) -> int:
+    return checked_count("Grid: group_size", count, 1)
 
 
 @attrs.frozen
 class Grid:
-    """How many workgroups of how many invocations. `group_size` is a compile-time value."""
+    """How many workgroups of how many invocations; of no workgroups, nothing runs. `group_size` is a compile-time
+    value."""
 
-    groups: int
-    group_size: int
+    groups: int = attrs.field(converter=_groups)
+    group_size: int = attrs.field(converter=_group_size)
 
 
 @attrs.frozen
@@ -79,8 +134,29 @@ class Launch:
 class Schedule:
     """Launches, run in order; each sees all that the ones before it wrote."""
 
-    buffers: tuple[Buffer[Any], ...]  # of all kinds of elements
+    buffers: tuple[Buffer[Any], ...]  # of all kinds of elements; each with a name of its own
     launches: tuple[Launch, ...]
+
+    def __attrs_post_init__(self) -> None:
+        named: dict[str, Buffer[Any]] = {}
+        for buffer in self.buffers:
+            if named.setdefault(buffer.name, buffer) is not buffer:
+                raise InvalidArgumentError(f"Schedule: two buffers are named {buffer.name!r}")
+        for launch in self.launches:
+            for argument in launch.arguments:
+                if is_buffer(argument):
+                    require_alike(argument, named.get(argument.name))
+
+
+def is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
+    """Of elements of some kind."""
+    return isinstance(argument, Buffer)
+
+
+def require_alike(buffer: Buffer[Any], other: Buffer[Any] | None) -> None:
+    """Refuses a buffer that has another's name: a target would give both one memory."""
+    if other is not None and not buffer.is_like(other):
+        raise InvalidArgumentError(f"Schedule: two buffers are named {buffer.name!r}: {other} and {buffer}")
 
 
 @attrs.frozen

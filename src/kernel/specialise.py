@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Any, TypeGuard
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -17,7 +17,7 @@ from ..types.memory import Workgroup
 from ..types.scalars import Scalar
 from . import access, ir
 from .builder import Builder
-from .launch import Buffer, Launch, Step
+from .launch import Buffer, Launch, Step, is_buffer
 from .outside import Outside
 from .passes.walk import memories_in
 from .reader import Reader
@@ -44,7 +44,9 @@ class _Reading:
 def specialise(launch: Launch) -> Step:
     """Reads a launch's kernel for its kinds of arguments, or finds it read already, with all that it took from outside
     as it is now."""
-    key = (launch.kernel.function, launch.grid.group_size, *(_kind(argument) for argument in launch.arguments))
+    buffers = _buffers(launch)
+    kinds = (_kind(argument) for argument in launch.arguments)
+    key = (launch.kernel.function, launch.grid.group_size, _shared(launch, buffers), *kinds)
     found = _found(key)
     if found is None:
         with _lock.held:
@@ -54,7 +56,6 @@ def specialise(launch: Launch) -> Step:
                 _programs[key] = (found, *_programs.get(key, ()))[:_MOST]
                 if not found.outside.is_empty:
                     _outside[found.program] = found.outside
-    buffers: tuple[Buffer[Any], ...] = tuple(filter(_is_buffer, launch.arguments))
     values = tuple(value for argument in launch.arguments for value in _scalars(argument))
     return Step(found.program, tuple(buffers[number] for number in found.touched), values, launch.grid.groups)
 
@@ -72,8 +73,23 @@ def outside_of(steps: Iterable[Step]) -> tuple[Outside, ...]:
     return tuple(_outside[step.program] for step in steps if step.program in _outside)
 
 
-def _is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
-    return isinstance(argument, Buffer)
+def _buffers(launch: Launch) -> list[Buffer[Any]]:
+    """The buffers of a launch, each once."""
+    found: dict[str, Buffer[Any]] = {}
+    for argument in launch.arguments:
+        if is_buffer(argument):
+            found.setdefault(argument.name, argument)
+    return list(found.values())
+
+
+def _shared(launch: Launch, buffers: Sequence[Buffer[Any]]) -> tuple[str, ...]:
+    """Which parameters get one buffer, where any do: these are one memory, and what is written to one is read from
+    the other."""
+    named = [argument.name if isinstance(argument, Buffer) else "" for argument in launch.arguments]
+    if len(named) - named.count("") == len(buffers):
+        return ()
+    numbers = {buffer.name: str(number) for number, buffer in enumerate(buffers)}
+    return tuple(numbers.get(name, "") for name in named)
 
 
 def _kind(argument: object) -> object:
@@ -122,11 +138,14 @@ class _Binder:
     def __init__(self, span: Span) -> None:
         self.span = span
         self.memories: list[ir.Memory] = []
+        self.storage: dict[str, MemoryValue] = {}  # by the buffer's name
         self.parameters: list[ir.Parameter] = []
 
     def bind(self, name: str, argument: object) -> Value:
         if isinstance(argument, Buffer):
-            return self.memory(name, ir.Space.STORAGE, argument.kind, None)
+            if argument.name not in self.storage:
+                self.storage[argument.name] = self.memory(name, ir.Space.STORAGE, argument.kind, None)
+            return self.storage[argument.name]
         if isinstance(argument, Workgroup):
             return self.memory(name, ir.Space.WORKGROUP, argument.kind, len(argument.items))
         if isinstance(argument, Scalar):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from typing import Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import attrs
 import numpy as np
@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from ..kernel.launch import Schedule, Step
 from ..types.indices import SortOrder
+from ..types.monoids import Monoid
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+Elements: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
 
 class Capability(Enum):
@@ -59,7 +61,8 @@ class Target(Protocol):
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Run all launches. `arrays` holds, by buffer name, an array for each buffer that is not SCRATCH: NumPy's
         (contiguous, one-dimensional, of the element's dtype), or the target's own kind. OUTPUT and INOUT arrays hold
-        the result when this returns (for arrays on a device: when the work on the current stream is done).
+        the result when this returns (for arrays on a device: when the work on the current stream is done). binding.py
+        checks all of that, for all targets alike.
         """
         ...
 
@@ -74,6 +77,17 @@ class TellsTime(Protocol):
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule on arrays of the host, and says how long the device was at its launches alone."""
+        ...
+
+
+@runtime_checkable
+class ChecksMonoids(Protocol):
+    """A target that looks for what other machines would leave to chance."""
+
+    def check_monoid(
+        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+    ) -> None:
+        """Raises MonoidError where a monoid is none on some elements, which stand at these places of their rows."""
         ...
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ..kernel.launch import Buffer, Role
-from ..types.errors import InvalidArgumentError
+from .binding import Work, host_arrays
 
 Values: TypeAlias = npt.NDArray[np.generic]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -17,24 +17,18 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 POISON = 0xCD  # what memory holds before it is written: easily seen in a wrong result
 
 
-def bytes_behind(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:
-    """The array of a buffer's name, or new memory where it is only scratch. Poisoned where it is no input."""
-    array = arrays.get(buffer.name)
-    if array is None and buffer.role is Role.SCRATCH:
-        array = np.empty(buffer.nbytes, np.uint8)
-    if not isinstance(array, np.ndarray):
-        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}")
-    data = cast(Values, array)
-    if data.ndim != 1 or not data.flags.c_contiguous or data.nbytes != buffer.nbytes:
-        raise InvalidArgumentError(
-            f"arrays[{buffer.name!r}]: expected a contiguous array of one dimension and "
-            f"{buffer.nbytes} bytes, found shape {data.shape} of {data.dtype}"
-        )
-    if buffer.role is not Role.INPUT and not data.flags.writeable:
-        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a writable array, as {buffer.role} is")
-    if not starts_written(buffer):
-        poison(data)
-    return data.view(np.uint8)
+def bytes_behind(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
+    """The memory of every buffer, by name: the caller's arrays, once all of them fit, and new memory for other
+    scratch. Poisoned where it is no input."""
+    given = host_arrays(work, arrays)
+    found: dict[str, Bytes] = {}
+    for buffer in work.buffers:
+        array = given.get(buffer.name)
+        data = np.empty(buffer.nbytes, np.uint8) if array is None else array
+        if not starts_written(buffer):
+            poison(data)
+        found[buffer.name] = data.view(np.uint8)
+    return found
 
 
 def starts_written(buffer: Buffer[object]) -> bool:

@@ -43,5 +43,9 @@ class BarrierDivergenceError(GpusortError, RuntimeError):
     """Raised when some invocations of a workgroup reach a barrier or subgroup operation and others do not."""
 
 
+class MonoidError(GpusortError, ValueError):
+    """Raised by the simulator and `python` when a monoid is none on the data that it is used on."""
+
+
 class IterationLimitError(GpusortError, RuntimeError):
     """Raised by the simulator when a loop runs so often that it will hardly end, as one that waits for another does."""

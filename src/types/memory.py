@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from .counts import checked_count
 from .elements import decode, dtype_of, encode, misfit
 from .errors import OutOfBoundsError, UninitializedReadError
 from .scalars import U32, Scalar
@@ -113,6 +114,7 @@ class Workgroup(_Shared[E]):
     __slots__ = ()
 
     def __init__(self, element: type[E], length: int) -> None:
+        length = checked_count("Workgroup: length", length, 1)
         super().__init__(element, np.zeros(length, dtype_of(element)))
         self.written = np.zeros(length, np.bool_)
 

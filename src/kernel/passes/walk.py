@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
+from ...types.ops import AtomicOp
 from .. import ir
 
 
@@ -63,6 +64,20 @@ def memories_in(block: ir.Block) -> dict[ir.Memory, None]:
             found |= dict.fromkeys(_measured(expression))
         if isinstance(statement, ir.Load | ir.Store | ir.Atomic):
             found[statement.memory] = None
+    return found
+
+
+def writers_in(block: ir.Block) -> dict[ir.Memory, ir.Store | ir.Atomic]:
+    """For each memory that a block writes, the first statement that does."""
+    found: dict[ir.Memory, ir.Store | ir.Atomic] = {}
+    for statement in statements_in(block):
+        match statement:
+            case ir.Atomic(op=AtomicOp.LOAD):
+                pass
+            case ir.Store() | ir.Atomic():
+                found.setdefault(statement.memory, statement)
+            case _:
+                pass
     return found
 
 

@@ -1,19 +1,18 @@
-"""The arrays behind a schedule's buffers: checked, viewed as what a kernel loads, scratch made."""
+"""The arrays behind a schedule's buffers: viewed as what a kernel loads, scratch made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias, cast
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-from ...kernel.launch import Buffer, Role, Step
-from ...types.errors import InvalidArgumentError
+from ...kernel.launch import Role, Step
+from ..binding import HostArray, Work
 from .writer import memory_type
 
-Array: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
+Array: TypeAlias = HostArray
 
 
 @attrs.frozen
@@ -24,14 +23,13 @@ class Binding:
     copies: tuple[tuple[Array, Array], ...]  # the caller's array, ours
 
     @classmethod
-    def of(cls, steps: Sequence[Step], given: Mapping[str, object]) -> Binding:
+    def of(cls, work: Work, given: Mapping[str, HostArray]) -> Binding:
         arrays: dict[str, Array] = {}
         copies: list[tuple[Array, Array]] = []
-        for buffer in {buffer.name: buffer for step in steps for buffer in step.buffers}.values():
-            if buffer.role is Role.SCRATCH and buffer.name not in given:
-                arrays[buffer.name] = np.empty(buffer.count, buffer.dtype)
-                continue
-            array = _checked(buffer, given.get(buffer.name))
+        for buffer in work.buffers:
+            array = given.get(buffer.name)
+            if array is None:
+                array = np.empty(buffer.count, buffer.dtype)
             if not array.flags.aligned:
                 copy = array.copy()
                 if buffer.role is not Role.INPUT:
@@ -52,20 +50,6 @@ class Binding:
             array[...] = copy
 
 
-def _checked(buffer: Buffer[object], array: object) -> Array:
-    """The array a buffer stands for, or an error that says what it should be."""
-    wanted = f"arrays[{buffer.name!r}]: expected a contiguous NumPy array of {buffer.count} x {buffer.dtype}"
-    if not isinstance(array, np.ndarray):
-        raise InvalidArgumentError(f"{wanted}, found {'nothing' if array is None else type(array).__name__}")
-    array = cast("npt.NDArray[np.generic]", array)
-    if array.ndim != 1 or array.nbytes != buffer.nbytes or not array.flags.c_contiguous or array.dtype.hasobject:
-        found = f"shape {array.shape} of {array.dtype}, strides {array.strides}"
-        raise InvalidArgumentError(f"{wanted}, found {found}")
-    if buffer.role is not Role.INPUT and not array.flags.writeable:
-        raise InvalidArgumentError(f"{wanted} that can be written, found a read-only one")
-    return cast(Array, array)
-
-
 class _Window:
     """Memory as NumPy's array interface describes it; keeps its owner alive."""
 
@@ -76,5 +60,5 @@ class _Window:
 
 
 def _writeable(array: Array) -> Array:
-    """The same memory without the read-only mark: kernels take one kind, and never write an INPUT."""
+    """The same memory without the read-only mark: kernels take one kind, and none that writes an INPUT is run."""
     return np.asarray(_Window(array)).view(array.dtype)

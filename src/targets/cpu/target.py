@@ -22,6 +22,7 @@ from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.indices import SortOrder
 from ...types.layout import Type
 from ..base import Capability, HostArray, Limits, TargetInfo
+from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
 from .argsort import argsort_rows, argsort_runs
 from .background import background
@@ -70,16 +71,20 @@ class CpuTarget:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Runs all launches on NumPy arrays, in place."""
-        self.run_steps([specialise(launch) for launch in schedule.launches], arrays)
+        self._run(work_of(schedule), arrays)
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """Runs launches whose kernels are read. All is checked and compiled before anything is written."""
-        for step in steps:
+        """Runs launches whose kernels are read."""
+        self._run(Work.of_steps(steps), arrays)
+
+    def _run(self, work: Work, arrays: Mapping[str, object]) -> None:
+        """All is checked and compiled before anything is written."""
+        for step in work.steps:
             _check_limits(step)
-        steps = [self._safety.safe(step) for step in steps]
-        binding = Binding.of(steps, arrays)
-        work = [(self._kernel(step.program), step, binding.views(step)) for step in steps]
-        for kernel, step, views in work:
+        safe = attrs.evolve(work, steps=tuple(self._safety.safe(step) for step in work.steps))
+        binding = Binding.of(safe, host_arrays(safe, arrays))
+        ready = [(self._kernel(step.program), step, binding.views(step)) for step in safe.steps]
+        for kernel, step, views in ready:
             _launch(kernel, step, views)
         binding.hand_back()
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NotRequired, Protocol, TypeAlias, TypedDict, cast, runtime_checkable
+from typing import TYPE_CHECKING, NotRequired, Protocol, TypeAlias, TypedDict, TypeGuard, cast, runtime_checkable
 
 import attrs
 import numpy as np
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
+from ..binding import Seen, Work, check_arrays, named_arrays, seen_on_host, wanted
 from .transfers import Transfers
 
 if TYPE_CHECKING:
@@ -50,40 +51,52 @@ class Given:
     stream: int | None  # the one its owner works on, if it is to be kept in order with ours
 
 
-def given(buffer: Buffer[object], array: object) -> Given:
-    """What was handed in for a buffer, or an error that says what it should be."""
+def arrays_given(work: Work, arrays: Mapping[str, object]) -> dict[str, Given]:
+    """What was handed in for every buffer, once all of it fits; scratch that is left to us is not among it."""
+    found = [(buffer, *_given(buffer, array)) for buffer, array in named_arrays(work.buffers, arrays)]
+    check_arrays([(buffer, seen) for buffer, _, seen in found])
+    for buffer, array, _ in found:
+        if array.host is None and array.pointer % buffer.dtype.alignment:
+            raise InvalidArgumentError(f"{wanted(buffer)}, found one that is not aligned")
+    return {buffer.name: array for buffer, array, _ in found}
+
+
+def _given(buffer: Buffer[object], array: object) -> tuple[Given, Seen]:
+    """An array as it was handed in, and what the checks look at."""
     import cupy
 
     if isinstance(array, cupy.ndarray):
-        found = Given(buffer, None, array.data.ptr, array.device.id, None)
-        nbytes, contiguous, writable = array.nbytes, array.flags.c_contiguous, True
-    elif isinstance(array, np.ndarray):
-        host = cast(HostArray, array)
-        found = Given(buffer, host, 0, None, None)
-        nbytes, contiguous, writable = host.nbytes, host.flags.c_contiguous, host.flags.writeable
-    elif isinstance(array, OnDevice):
+        pointer, shape, packed = array.data.ptr, array.shape, bool(array.flags.c_contiguous)
+        dtype, shape = _of_bytes(buffer, array.dtype, shape)
+        return Given(buffer, None, pointer, array.device.id, None), Seen(dtype, shape, packed, True, pointer)
+    if _is_on_device(array):
         interface = array.__cuda_array_interface__
         shape, dtype = interface["shape"], np.dtype(interface["typestr"])
         pointer, read_only = interface["data"]
-        nbytes = math.prod(shape) * dtype.itemsize
-        device = cupy.cuda.runtime.pointerGetAttributes(pointer).device if nbytes else None
-        found = Given(buffer, None, pointer, device, interface.get("stream"))
         strides = interface.get("strides")
-        contiguous, writable = strides is None or strides == _packed(shape, dtype.itemsize), not read_only
-    else:
-        wanted = _wanted(buffer)
-        kind = "nothing" if array is None else type(array).__name__
-        raise InvalidArgumentError(f"{wanted}, of NumPy, cupy or with __cuda_array_interface__, found {kind}")
-    if nbytes != buffer.nbytes or not contiguous:
-        wanted = _wanted(buffer)
-        raise InvalidArgumentError(f"{wanted}, found {nbytes} bytes{'' if contiguous else ', not contiguous'}")
-    if buffer.role is not Role.INPUT and not writable:
-        raise InvalidArgumentError(f"{_wanted(buffer)} that can be written, found a read-only one")
-    return found
+        packed = strides is None or strides == _packed(shape, dtype.itemsize)
+        device = cupy.cuda.runtime.pointerGetAttributes(pointer).device if math.prod(shape) else None
+        dtype, shape = _of_bytes(buffer, dtype, shape)
+        return (
+            Given(buffer, None, pointer, device, interface.get("stream")),
+            Seen(dtype, shape, packed, not read_only, pointer),
+        )
+    seen = seen_on_host(buffer, array, "of NumPy, cupy or with __cuda_array_interface__")
+    return Given(buffer, cast(HostArray, array), 0, None, None), seen
 
 
-def _wanted(buffer: Buffer[object]) -> str:
-    return f"arrays[{buffer.name!r}]: expected a contiguous array of {buffer.count} x {buffer.dtype}"
+def _is_on_device(array: object) -> TypeGuard[OnDevice]:
+    """Whether this is some other library's array."""
+    return not isinstance(array, np.ndarray) and isinstance(array, OnDevice)
+
+
+def _of_bytes(
+    buffer: Buffer[object], dtype: np.dtype[np.generic], shape: tuple[int, ...]
+) -> tuple[np.dtype[np.generic], tuple[int, ...]]:
+    """Structs lie on a card as bytes: cupy has no dtype for them."""
+    if buffer.dtype.names is not None and dtype == np.uint8 and shape == (buffer.nbytes,):
+        return buffer.dtype, (buffer.count,)
+    return dtype, shape
 
 
 def _packed(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

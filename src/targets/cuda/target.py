@@ -9,20 +9,18 @@ from threading import RLock
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from ...compile_log import told
 from ...forks import never_released_in_children, opened_before_fork, opens, require_own_process
 from ...kernel import ir
-from ...kernel.launch import Buffer, Role, Schedule, Step
-from ...kernel.outside import Outside
+from ...kernel.launch import Role, Schedule, Step
 from ...kernel.passes.safe import Safety
-from ...kernel.specialise import outside_of, specialise
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
 from ..base import Capability, Limits, TargetInfo
+from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
-from .arrays import Binding, common_device, given
+from .arrays import Binding, arrays_given, common_device
 from .compile import (
     INSTALL,
     ComputeCapability,
@@ -60,7 +58,7 @@ class CudaTarget:
         self._transfers = Transfers()
         self._safety = Safety(lambda group_size: WARP, trusts_own=True)
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
-        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, tuple[Outside, ...]]] = {}
+        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, Work]] = {}
         self._infos: dict[int, TargetInfo] = {}
 
     @property
@@ -73,25 +71,18 @@ class CudaTarget:
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Launches everything on cupy's current stream; waits for it only where results go to the host."""
-        self._run(schedule.buffers, arrays, lambda device: self._plan(schedule, device))
+        self._run(work_of(schedule), arrays, lambda device: self._plan(schedule, device))
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
         """The same for launches whose kernels are read."""
-        buffers = tuple({buffer.name: buffer for step in steps for buffer in step.buffers}.values())
-        self._run(buffers, arrays, lambda device: self._prepared(buffers, steps, device))
+        work = Work.of_steps(steps)
+        self._run(work, arrays, lambda device: self._prepared(work, device))
 
-    def _run(
-        self,
-        buffers: Sequence[Buffer[object]],
-        arrays: Mapping[str, object],
-        plan_for: Callable[[int], Plan],
-    ) -> None:
+    def _run(self, work: Work, arrays: Mapping[str, object], plan_for: Callable[[int], Plan]) -> None:
         require_own_process(NAME)
         import cupy
 
-        found = {
-            b.name: given(b, arrays.get(b.name)) for b in buffers if b.role is not Role.SCRATCH or b.name in arrays
-        }
+        found = arrays_given(work, arrays)
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), device_errors():
             plan, stream = plan_for(device), cupy.cuda.get_current_stream()
@@ -122,7 +113,8 @@ class CudaTarget:
         with device_errors():
             plan = self._plan(schedule, cupy.cuda.runtime.getDevice())
             given = [buffer for buffer in schedule.buffers if buffer.role is not Role.SCRATCH]
-            on_card = [cupy.asarray(arrays[buffer.name]) for buffer in given]
+            host = host_arrays(work_of(schedule), arrays)
+            on_card = [cupy.asarray(host[buffer.name]) for buffer in given]
             start = [array.copy() for array in on_card]
             for _ in range(3):  # the third launches a graph; in place, each begins with what was given
                 for array, before in zip(on_card, start, strict=True):
@@ -133,7 +125,7 @@ class CudaTarget:
             end.synchronize()
             for buffer, array in zip(given, on_card, strict=True):
                 if buffer.role is not Role.INPUT:
-                    np.copyto(cast("npt.NDArray[np.generic]", arrays[buffer.name]), array.get())
+                    np.copyto(host[buffer.name], array.get())
         return cupy.cuda.get_elapsed_time(begin, end) / 1e3
 
     def source(self, step: Step) -> str:
@@ -145,24 +137,23 @@ class CudaTarget:
     def _plan(self, schedule: Schedule, device: int) -> Plan:
         """The schedule's plan, kept as long as the schedule lives. Schedules are told apart by identity."""
         key = (id(schedule), device)
-        known = self._plans.get(key)
-        if known is not None and known[0]() is schedule and (not known[2] or all(o.holds() for o in known[2])):
+        known, work = self._plans.get(key), work_of(schedule)
+        if known is not None and known[0]() is schedule and known[2] is work:
             return known[1]
-        steps = tuple(map(specialise, schedule.launches))
-        plan = self._prepared(schedule.buffers, steps, device)
+        plan = self._prepared(work, device)
         gone = weakref.ref(schedule, lambda _: self._plans.pop(key, None))
-        self._plans[key] = (gone, plan, outside_of(steps))
+        self._plans[key] = (gone, plan, work)
         return plan
 
-    def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> Plan:
+    def _prepared(self, work: Work, device: int) -> Plan:
         """Everything checked and compiled before anything is launched."""
-        steps = [self._safety.safe(step) for step in steps]
-        places = {buffer.name: place for place, buffer in enumerate(buffers)}
+        steps = [self._safety.safe(step) for step in work.steps]
+        places = {buffer.name: place for place, buffer in enumerate(work.buffers)}
         info = self._info(device)
         for step in steps:
             _check_limits(step, info)
         # cupy would make a launch of no workgroups one of a single group
-        return Plan(tuple(buffers), tuple(self._ready(step, places, device) for step in steps if step.groups))
+        return Plan(work.buffers, tuple(self._ready(step, places, device) for step in steps if step.groups))
 
     def _ready(self, step: Step, places: Mapping[str, int], device: int) -> Ready:
         program, text = step.program, text_of(step.program)

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import inspect
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
-from typing import TypeGuard, cast
+from typing import Any, cast
 
 import numpy as np
 
-from ...kernel.launch import Buffer, Launch, Role, Schedule, Step
+from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
 from ...kernel.span import KernelError, Span
 from ...types.elements import dtype_of
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
-from ..base import Capability, Limits, TargetInfo
-from ..host_buffers import bytes_behind, starts_written
+from ...types.monoids import Monoid
+from ...types.scalars import U32
+from ..base import Capability, Elements, Limits, TargetInfo
+from ..binding import work_of
+from ..host_buffers import Bytes, bytes_behind, starts_written
+from ..monoid_laws import check_laws
 from ..needs import require_needs
 from .crew import Member, dismiss, run_group
 from .invocation import Place, PythonInvocation, meet_in_subgroup, resolve
@@ -62,13 +66,19 @@ class PlainPython:
         return f"# {step.program.span}: the kernel {step.program.name!r} runs as it stands there\n"
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
+        work = work_of(schedule, read_all=False)
         for launch in schedule.launches:
             self._require_within_limits(launch)
-        # A buffer that stands for what a kernel does without is named by no schedule.
-        unused = [a for launch in schedule.launches for a in launch.arguments if _is_scratch(a)]
-        storage = {buffer.name: _storage(buffer, arrays) for buffer in (*unused, *schedule.buffers)}
+        memory = bytes_behind(work, arrays)
+        storage = {buffer.name: _storage(buffer, memory[buffer.name]) for buffer in work.buffers}
         for launch in schedule.launches:
             self._run_launch(launch, storage)
+
+    def check_monoid(
+        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+    ) -> None:
+        """Raises MonoidError where a monoid is none on some elements."""
+        check_laws(monoid, elements, places, commutes)
 
     def _require_within_limits(self, launch: Launch) -> None:
         size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
@@ -132,15 +142,23 @@ class PlainPython:
         return invoke
 
 
-def _is_scratch(argument: object) -> TypeGuard[Buffer[object]]:
-    return isinstance(argument, Buffer) and argument.role is Role.SCRATCH
+class _Input(Storage[object]):
+    """What a kernel may only read, for kernels whose writes are not known before they run."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __setitem__(self, index: U32 | int, value: object) -> None:
+        raise InvalidArgumentError(f"the kernel writes to the INPUT buffer {self.name!r}; make it {Role.INOUT}")
 
 
-def _storage(buffer: Buffer[object], arrays: Mapping[str, object]) -> Storage[object]:
+def _storage(buffer: Buffer[object], memory: Bytes) -> Storage[object]:
     """A buffer with its array behind it, which raises where the kernel must not write or not yet read."""
-    items = bytes_behind(buffer, arrays).view(dtype_of(buffer.element))
+    items = memory.view(dtype_of(buffer.element))
     if buffer.role is Role.INPUT:
-        items.flags.writeable = False
+        given = _Input(buffer.element, items)
+        given.name = buffer.name
+        return given
     storage: Storage[object] = Storage(buffer.element, items)
     if not starts_written(buffer):
         storage.written = np.zeros(len(items), np.bool_)
@@ -158,8 +176,8 @@ def refused_line(error: Exception) -> Span | None:
 
 def _argument(argument: object, storage: Mapping[str, Storage[object]]) -> object:
     """An argument as the invocations of one workgroup see it."""
-    if isinstance(argument, Buffer):
-        return storage[argument.name]
+    if is_buffer(argument):
+        return storage.get(argument.name, argument)  # what no schedule names is not touched
     if isinstance(argument, Workgroup):
         template = cast("Workgroup[object]", argument)
         return Workgroup(template.element, len(template.items))

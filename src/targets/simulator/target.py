@@ -8,25 +8,27 @@ and the invocations concerned. What it runs without complaint means the same on 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 
 from ...kernel import ir
-from ...kernel.launch import Buffer, Role, Schedule, Step
+from ...kernel.launch import Buffer, Schedule, Step
 from ...kernel.listing import listing
 from ...kernel.passes.overlay import packed_bytes
-from ...kernel.specialise import specialise
+from ...kernel.passes.walk import writers_in
 from ...types.errors import CapabilityError, InvalidArgumentError
-from ...types.ops import AtomicOp
-from ..base import Capability, Limits, TargetInfo
+from ...types.monoids import Monoid
+from ..base import Capability, Elements, Limits, TargetInfo
+from ..binding import Work, work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
+from ..monoid_laws import check_laws
 from ..needs import require_needs
 from .checks import Shape, Sites
 from .lockstep import Lockstep
 from .memory import Flags, Region
 from .races import LOCAL_BITS, RaceDetector
-from .report import located
 
 _CHUNK = 1 << 16  # invocations that run together: enough to keep NumPy busy, few enough to stay in the cache
 
@@ -72,19 +74,25 @@ class Simulator:
         return listing(step.program)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        self._run(schedule.buffers, [specialise(launch) for launch in schedule.launches], arrays)
+        self._run(work_of(schedule), arrays)
+
+    def check_monoid(
+        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+    ) -> None:
+        """Raises MonoidError where a monoid is none on some elements."""
+        check_laws(monoid, elements, places, commutes)
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
         """Run programs as they are, in order: to see that a pass has not changed what they mean."""
-        buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
-        self._run(tuple(buffers.values()), steps, arrays)
+        self._run(Work.of_steps(steps), arrays)
 
-    def _run(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
+    def _run(self, work: Work, arrays: Mapping[str, object]) -> None:
         """All is checked before anything is written."""
-        for step in steps:
+        for step in work.steps:
             self._require_within_limits(step)
-        bound = {buffer.name: _bind(buffer, arrays) for buffer in buffers}
-        for step in steps:
+        memory = bytes_behind(work, arrays)
+        bound = {buffer.name: _bound(buffer, memory[buffer.name]) for buffer in work.buffers}
+        for step in work.steps:
             self._run_step(step, bound)
 
     def _run_step(self, step: Step, bound: Mapping[str, _Bound]) -> None:
@@ -125,29 +133,22 @@ class Simulator:
                 raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'simulator' has {most}")
 
 
-def _bind(buffer: Buffer[object], arrays: Mapping[str, object]) -> _Bound:
-    data = bytes_behind(buffer, arrays)
+def _bound(buffer: Buffer[object], data: Bytes) -> _Bound:
     return _Bound(buffer, data, None if starts_written(buffer) else np.zeros(buffer.nbytes, np.uint8))
 
 
 def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Region]:
     """The kernel's storage. Memories that lie in one buffer share its flags and its race detector."""
     program = step.program
-    writers = _writers(program.body)
+    writers = writers_in(program.body)
     pairs = tuple(zip(program.storage, step.buffers, strict=True))
     detectors: dict[str, RaceDetector] = {}
     units: dict[str, int] = {}
     for memory, buffer in pairs:
         units[buffer.name] = min(units.get(buffer.name, 8), memory.type.size)
     for memory, buffer in pairs:
-        write = writers.get(memory)
-        if write is None:
-            continue
-        if bound[buffer.name].buffer.role is Role.INPUT:
-            message = f"the kernel writes to '{memory.name}', to which the INPUT buffer {buffer.name!r} is bound"
-            raise InvalidArgumentError(located(write.span, message))
-        # a buffer that this kernel only reads cannot race
-        detectors.setdefault(buffer.name, RaceDetector(buffer.nbytes // units[buffer.name]))
+        if memory in writers:  # a buffer that this kernel only reads cannot race
+            detectors.setdefault(buffer.name, RaceDetector(buffer.nbytes // units[buffer.name]))
     regions: dict[str, Region] = {}
     for memory, buffer in pairs:
         behind = bound[buffer.name]
@@ -169,23 +170,3 @@ def _own_regions(program: ir.Program, shape: Shape) -> dict[str, Region]:
         rows = shape.groups if shared else shape.invocations
         regions[memory.name] = Region.fresh(memory.name, memory.type, memory.length, rows, shared)
     return regions
-
-
-def _writers(block: ir.Block) -> dict[ir.Memory, ir.Store | ir.Atomic]:
-    """For each memory that a kernel writes, a statement that does."""
-    found: dict[ir.Memory, ir.Store | ir.Atomic] = {}
-    for statement in block:
-        match statement:
-            case ir.Atomic(op=AtomicOp.LOAD):
-                pass
-            case ir.Store() | ir.Atomic():
-                found.setdefault(statement.memory, statement)
-            case ir.If(_, then, otherwise):
-                found = {**_writers(otherwise), **_writers(then), **found}
-            case ir.For(body=body):
-                found = {**_writers(body), **found}
-            case ir.While(head, _, body):
-                found = {**_writers(head), **_writers(body), **found}
-            case _:
-                pass
-    return found

@@ -193,14 +193,7 @@ class Session:
             )
         bound = list(zip(step.buffers, program.storage, kernel.uses, strict=True))
         for buffer, memory, use in bound:
-            if not use.needs_write:
-                continue
-            if buffer.role is Role.INPUT:
-                raise InvalidArgumentError(
-                    f"{program.span}: kernel {program.name!r} writes to {memory.name!r}, to which the INPUT "
-                    f"buffer {buffer.name!r} is bound"
-                )
-            if sum(other.name == buffer.name for other, _, _ in bound) > 1:
+            if use.needs_write and sum(other.name == buffer.name for other, _, _ in bound) > 1:
                 raise InvalidArgumentError(
                     f"{program.span}: kernel {program.name!r} gets buffer {buffer.name!r} twice and writes "
                     f"to it as {memory.name!r}; WebGPU allows that only of buffers that are read"

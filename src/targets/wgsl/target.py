@@ -5,22 +5,14 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from ...forks import require_own_process
-from ...kernel.launch import Buffer, Role, Schedule, Step
-from ...kernel.specialise import specialise
-from ...types.errors import (
-    CapabilityError,
-    DeviceLostError,
-    GpusortError,
-    InvalidArgumentError,
-    TargetUnavailableError,
-)
+from ...kernel.launch import Schedule, Step
+from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from ..base import TargetInfo
+from ..binding import Work, host_arrays, work_of
 from .clock import FEATURE, Clock
 from .device import open_device, translated
 from .kernel import written
@@ -53,20 +45,20 @@ class WgslTarget:
         return written(step.program)[1].text
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        self.run_steps([specialise(launch) for launch in schedule.launches], arrays)
+        work = work_of(schedule)
+        self._run(work.steps, _memory(work, arrays))
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
         """Runs kernels that are read already, in order."""
         require_own_process(NAME)
-        buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
-        bound = {b.name: _bytes_of(b, arrays) for b in buffers.values() if b.role is not Role.SCRATCH}
-        self._run(steps, bound)
+        work = Work.of_steps(steps)
+        self._run(work.steps, _memory(work, arrays))
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule, and says how long the device was at its launches, without the way of the arrays."""
         require_own_process(NAME)
-        steps = [specialise(launch) for launch in schedule.launches]
-        bound = {b.name: _bytes_of(b, arrays) for b in schedule.buffers if b.role is not Role.SCRATCH}
+        work = work_of(schedule)
+        bound = _memory(work, arrays)
         clocks: list[Clock] = []
 
         def clock_of(session: Session) -> Clock:
@@ -77,7 +69,7 @@ class WgslTarget:
             clocks.append(Clock(session.device.handle))
             return clocks[0]
 
-        self._run(steps, bound, clock_of)
+        self._run(work.steps, bound, clock_of)
         return clocks[0].seconds()
 
     def _run(
@@ -107,17 +99,6 @@ def _info_of(session: Session) -> TargetInfo:
     return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities, device.is_software)
 
 
-def _bytes_of(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:
-    """The memory of the array that is given for a buffer."""
-    array = arrays.get(buffer.name)
-    if not isinstance(array, np.ndarray):
-        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a NumPy array, found {type(array).__name__}")
-    data = cast("npt.NDArray[np.generic]", array)
-    if data.ndim != 1 or not data.flags.c_contiguous or data.nbytes != buffer.nbytes:
-        raise InvalidArgumentError(
-            f"arrays[{buffer.name!r}]: expected a contiguous array of one dimension and {buffer.nbytes} "
-            f"bytes, found shape {data.shape} of {data.dtype}"
-        )
-    if buffer.role is not Role.INPUT and not data.flags.writeable:
-        raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a writable array, as {buffer.role} is")
-    return data.view(np.uint8)
+def _memory(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
+    """The memory of the arrays that are given. Scratch is the device's own."""
+    return {name: array.view(np.uint8) for name, array in host_arrays(work, arrays).items()}

@@ -1,0 +1,301 @@
+"""Whether what a launch is handed is what its kernel's annotations name.
+
+The kinds of things are told apart as a type checker would: memories by their elements, scalars and structs by their
+classes, keys and monoids by their members. A type variable stands for one class throughout a launch.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from functools import cache
+from types import FunctionType
+from typing import Any, Literal, NoReturn, Protocol, TypeVar, Union, cast
+
+import attrs
+
+from ..types.elements import class_of, fields_of
+from ..types.memory import Array, Workgroup
+from ..types.scalars import Scalar
+from .arguments_text import example_of, shown, shown_value
+from .launch import Buffer
+from .signature import Parameter, Unknown
+from .span import KernelError
+
+_MOST_KEPT = 4096
+_checked: set[object] = set()  # which kernels fit which kinds of arguments: most launches are like an earlier one
+
+
+def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], arguments: tuple[object, ...]) -> None:
+    """Refuses arguments that are not what a kernel's parameters are annotated with, by the parameter's line."""
+    kinds = function, *map(_kind, arguments)
+    try:
+        if kinds in _checked:
+            return
+    except TypeError:
+        pass  # something does not hash, which is said below
+    matcher = _Matcher({})
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        try:
+            matcher.value(parameter.annotation, argument, parameter.name)
+            _require_hashable(argument, parameter.name)
+        except _Misfit as misfit:
+            raise KernelError(
+                parameter.span, f"expected {misfit.wanted} for {misfit.path!r} of kernel {function.__name__!r}, "
+                                f"found {misfit.found}, e.g. `{misfit.example}`",
+            ) from None  # fmt: skip
+    if len(_checked) >= _MOST_KEPT:
+        _checked.clear()
+    _checked.add(kinds)
+
+
+def _kind(argument: object) -> object:
+    """All of an argument that the check looks at. Scalars are told apart by their classes: their values change."""
+    cls: Any = type(argument)
+    if isinstance(argument, Buffer | Workgroup):
+        return cls, argument.kind
+    if isinstance(argument, Scalar):
+        return cls
+    names = _fields.get(cls)
+    if names is None:
+        names = _fields[cls] = tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
+    if names:
+        return cls, *[_kind(getattr(argument, name)) for name in names]
+    if cls is tuple:
+        return cls, *map(_kind, cast("tuple[object, ...]", argument))
+    return cls, argument
+
+
+_fields: dict[type, tuple[str, ...]] = {}  # of classes of arguments; none where it is no attrs class
+
+
+_SIMPLE = (Scalar, Enum, int, float, str)  # classes that say all there is to be said of an object
+
+
+class _Misfit(Exception):
+    """One thing is not what it should be."""
+
+    def __init__(self, path: str, wanted: str, found: str, example: str) -> None:
+        super().__init__(path)
+        self.path, self.wanted, self.found, self.example = path, wanted, found, example
+
+
+def _require_hashable(argument: object, name: str) -> None:
+    """A kernel is compiled for its compile-time arguments and found again by them."""
+    try:
+        hash(argument)
+    except TypeError:
+        example = "Buffer('data', U32, 8, Role.INOUT)" if hasattr(argument, "dtype") else "(a, b)"
+        raise _Misfit(name, "something that does not change", shown_value(argument), example) from None
+
+
+class _Matcher:
+    """Compares arguments with annotations, and remembers what type variables have come to stand for."""
+
+    def __init__(self, bound: dict[TypeVar, tuple[object, str]]) -> None:
+        self.bound = bound
+
+    # -- values ----------------------------------------------------------------------------------------
+
+    def value(self, annotation: object, value: object, path: str) -> None:
+        """An argument, or a part of one."""
+        if cast(object, type(value)) is annotation and isinstance(value, _SIMPLE):
+            return
+        origin, parts = cast(object, typing.get_origin(annotation) or annotation), typing.get_args(annotation)
+        if _says_nothing(annotation):
+            return
+        if isinstance(annotation, TypeVar):
+            self.type(annotation, type(value), path)
+        elif _is_union(origin):
+            self._any_of(annotation, parts, value, path)
+        elif origin is Literal:
+            named = any(type(part) is type(value) and part == value for part in parts)
+            self._require(named, annotation, value, path)
+        elif origin is typing.Annotated:
+            self.value(parts[0], value, path)
+        elif origin is tuple:
+            self._tuple(annotation, parts, value, path)
+        elif origin is type:
+            self._require(isinstance(typing.get_origin(value) or value, type), annotation, value, path)
+            if parts:
+                self.type(parts[0], value, path)
+        elif isinstance(origin, type):
+            self._instance(annotation, cast("type[object]", origin), parts, value, path)
+
+    def _instance(self, annotation: object, cls: Any, parts: tuple[object, ...], value: object, path: str) -> None:
+        if issubclass(cls, Array):
+            self._memory(annotation, cast("type[object]", cls), parts, value, path)
+        elif issubclass(cls, Scalar):
+            self._require(type(value) is cls, annotation, value, path)
+        elif getattr(cls, "_is_protocol", False):
+            kind = type(value)  # asked first: a property may have to compute
+            has_all = all(hasattr(kind, name) or hasattr(value, name) for name in _members(cls))
+            self._require(has_all and not isinstance(value, type), annotation, value, path)
+            for name, pattern in _classes_named(annotation):
+                self.type(pattern, getattr(value, name), f"{path}.{name}")
+        elif attrs.has(cls):
+            self._require(isinstance(value, cls), annotation, value, path)
+            self._struct(annotation, cls, parts, value, path)
+        else:
+            self._require(isinstance(value, (int, float) if cls is float else cls), annotation, value, path)
+
+    def _memory(self, annotation: object, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
+        kinds = tuple(kind for kind in (Buffer, Workgroup) if issubclass(kind, cls) or issubclass(cls, kind))
+        self._require(isinstance(value, kinds), annotation, value, path)
+        if parts:
+            memory = cast("Array[object]", value)
+            if not self._fits(parts[0], memory.kind):
+                self.fail(annotation, value, path)
+
+    def _struct(self, annotation: object, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
+        """The fields are what the struct's own annotations name."""
+        try:
+            fields = fields_of(cls)
+        except (NameError, TypeError):
+            return  # not known here; the reader will say what it cannot read
+        variables = getattr(cls, "__parameters__", ())
+        inner = self if parts else _Matcher({})  # a struct named without its variables: they are its own
+        filled = dict(zip(variables, parts, strict=False))
+        for name, field in fields.items():
+            part: object = getattr(value, name)
+            if cast(object, type(part)) is field and isinstance(part, _SIMPLE):
+                continue
+            inner.value(_filled(field, filled), part, f"{path}.{name}")
+
+    def _tuple(self, annotation: object, parts: tuple[object, ...], value: object, path: str) -> None:
+        self._require(isinstance(value, tuple), annotation, value, path)
+        items = cast("tuple[object, ...]", value)
+        wanted = [parts[0]] * len(items) if len(parts) == 2 and parts[1] is Ellipsis else [*parts]
+        self._require(not parts or len(wanted) == len(items), annotation, value, path)
+        for number, (part, item) in enumerate(zip(wanted, items, strict=False)):
+            self.value(part, item, f"{path}[{number}]")
+
+    def _any_of(self, annotation: object, parts: tuple[object, ...], value: object, path: str) -> None:
+        for part in parts:
+            attempt = _Matcher(dict(self.bound))
+            try:
+                attempt.value(type(None) if part is None else part, value, path)
+            except _Misfit:
+                continue
+            self.bound.update(attempt.bound)
+            return
+        self.fail(annotation, value, path)
+
+    # -- classes ---------------------------------------------------------------------------------------
+
+    def type(self, pattern: object, found: object, path: str) -> None:
+        """A class that is handed over, or that something handed over speaks of."""
+        if not self._fits(pattern, found):
+            raise _Misfit(path, self._named(pattern), shown(found), shown(self._meaning(pattern)))
+
+    def _fits(self, pattern: object, found: object) -> bool:
+        if _says_nothing(pattern) or found is Any:
+            return True
+        if isinstance(pattern, TypeVar):
+            if not isinstance(typing.get_origin(found) or found, type):
+                return False
+            if pattern in self.bound:
+                return _same(self.bound[pattern][0], found)
+            self.bound[pattern] = found, ""
+            return _is_allowed(pattern, found)
+        origin, parts = typing.get_origin(pattern) or pattern, typing.get_args(pattern)
+        if _is_union(origin):
+            return any(self._fits(part, found) for part in parts)
+        if (typing.get_origin(found) or found) is not origin:
+            return False
+        return all(map(self._fits, parts, typing.get_args(found)))
+
+    def _meaning(self, annotation: object) -> object:
+        """An annotation with its type variables as far as they are known."""
+        return _filled(annotation, {variable: found for variable, (found, _) in self.bound.items()})
+
+    def _named(self, annotation: object) -> str:
+        """An annotation as a message names it: with what its variables already stand for."""
+        meaning = self._meaning(annotation)
+        return shown(annotation) if meaning == annotation else f"{shown(meaning)} ({shown(annotation)})"
+
+    def _require(self, holds: bool, annotation: object, value: object, path: str) -> None:
+        if not holds:
+            self.fail(annotation, value, path)
+
+    def fail(self, annotation: object, value: object, path: str) -> NoReturn:
+        meaning = self._meaning(annotation)
+        raise _Misfit(path, self._named(annotation), shown_value(value), example_of(meaning, value))
+
+
+def _is_union(origin: object) -> bool:
+    return origin is Union or origin is types.UnionType
+
+
+def _says_nothing(annotation: object) -> bool:
+    """Whether anything will do for an annotation."""
+    return annotation is Unknown.UNKNOWN or annotation is Any or annotation is object
+
+
+def _same(a: object, b: object) -> bool:
+    """Whether two are one class. `Pair` may be any `Pair[U32]`: an object does not know."""
+    return a == b or (class_of(a) is class_of(b) and (isinstance(a, type) or isinstance(b, type)))
+
+
+def _is_allowed(variable: TypeVar, found: object) -> bool:
+    """Whether a variable may stand for a class."""
+    cls: Any = typing.get_origin(found) or found
+    if variable.__constraints__:
+        return cls in variable.__constraints__
+    bound: Any = variable.__bound__
+    if isinstance(bound, type) and isinstance(cls, type) and not getattr(bound, "_is_protocol", False):
+        return issubclass(cls, bound)
+    return True
+
+
+def _filled(annotation: object, meanings: Mapping[Any, object]) -> object:
+    """An annotation with some type variables replaced."""
+    if isinstance(annotation, TypeVar):
+        return meanings.get(annotation, annotation)
+    variables: tuple[Any, ...] = getattr(annotation, "__parameters__", ())
+    if isinstance(annotation, type) or not any(variable in meanings for variable in variables):
+        return annotation
+    generic = cast(Any, annotation)
+    return cast(object, generic[tuple(meanings.get(variable, variable) for variable in variables)])
+
+
+@cache
+def _members(protocol: type) -> tuple[str, ...]:
+    """The names that a class must have to be of a protocol."""
+    found: dict[str, None] = {}
+    for cls in protocol.__mro__:
+        if getattr(cls, "_is_protocol", False):
+            names = (*vars(cls), *inspect.get_annotations(cls))
+            found |= dict.fromkeys(name for name in names if not name.startswith("_"))
+    return tuple(found)
+
+
+@cache
+def _classes_named(protocol: object) -> tuple[tuple[str, object], ...]:
+    """The members of a protocol that are classes, each with the annotation's word for it: E for SortableKey[E, W]."""
+    return tuple(_class_members(protocol))
+
+
+def _class_members(annotation: object) -> Iterator[tuple[str, object]]:
+    cls: Any = typing.get_origin(annotation) or annotation
+    filled = dict(zip(getattr(cls, "__parameters__", ()), typing.get_args(annotation), strict=False))
+    for name in _members(cls):
+        member = cast("dict[str, object]", vars(cls)).get(name)
+        try:
+            hint = (
+                typing.get_type_hints(member.fget).get("return")
+                if isinstance(member, property) and member.fget is not None
+                else typing.get_type_hints(cls).get(name)
+            )
+        except (NameError, TypeError):
+            continue
+        if typing.get_origin(hint) is type:
+            word = _filled(typing.get_args(hint)[0], filled)
+            if not isinstance(word, TypeVar) or filled:
+                yield name, word
+    for base in getattr(cls, "__orig_bases__", ()):
+        if getattr(typing.get_origin(base), "_is_protocol", False) and typing.get_origin(base) is not Protocol:
+            yield from _class_members(_filled(base, filled))

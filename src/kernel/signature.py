@@ -1,0 +1,143 @@
+"""What a kernel's signature says: `cx`, then plain parameters, each with the class of what a launch must bring.
+
+It is looked at when a launch is made, so that every target refuses the same kernels, with the line.
+"""
+
+from __future__ import annotations
+
+import ast
+import typing
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import Enum
+from functools import cache
+from types import CodeType, FunctionType, SimpleNamespace
+from typing import Any, NoReturn
+
+import attrs
+
+from ..types import invocation, memory, scalars
+from .source import source_of
+from .span import KernelError, Span
+
+_VARARGS, _KEYWORDS = 0x04, 0x08  # CPython's flags of a function's code
+_NO_PLAIN_FUNCTION = 0x20 | 0x80 | 0x200  # generators and coroutines
+
+
+class Unknown(Enum):
+    """An annotation that cannot be looked up: its name is known to type checkers only, or to another function."""
+
+    UNKNOWN = "unknown"
+
+
+@attrs.frozen
+class Parameter:
+    """A parameter behind `cx`."""
+
+    name: str
+    annotation: object
+    span: Span
+
+
+@cache
+def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
+    """The parameters that a launch's arguments are for. KernelError where this is no kernel."""
+    return _Signature(function).parameters()
+
+
+# What annotations of kernels name, for those who import it for their type checker alone.
+_WORDS: Mapping[str, object] = {
+    name: thing
+    for module in (scalars, memory, invocation)
+    for name, thing in vars(module).items()
+    if getattr(thing, "__module__", None) == module.__name__
+}
+
+
+class _Signature:
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.span = Span(function.__code__.co_filename, function.__code__.co_firstlineno)
+        self.tree: ast.FunctionDef | None = None
+        self.spans: dict[str, Span] = {}
+        try:
+            source = source_of(function)
+        except KernelError:  # an interactive function has none: the target "python" takes it all the same
+            return
+        self.tree, self.span = source.tree, source.span(source.tree)
+        arguments = source.tree.args
+        listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        self.spans = {node.arg: source.span(node) for node in listed if node is not None}
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
+                self.fail(source.span(node), "expected a kernel to return nothing, e.g. `out[cx.global_id] = x`")
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        code, raw = self.function.__code__, self.function.__annotations__
+        names = code.co_varnames[: code.co_argcount]
+        self._require_plain(code)
+        first = names[0] if names else None
+        if first is None or not self._is_invocation(first, raw):
+            found = "none" if first is None else repr(first)
+            self.fail(
+                self.spans.get(first or "", self.span),
+                f"expected `cx: Invocation` as the first parameter of kernel {self.name!r}, found {found}, e.g. "
+                f"`def {self.name}(cx: Invocation, data: Storage[U32]) -> None:`",
+            )
+        if self._meaning("return", raw.get("return")) not in (None, type(None), Unknown.UNKNOWN):
+            self.fail(self.span, f"expected kernel {self.name!r} to return nothing, e.g. `-> None`")
+        for name in names[1:]:
+            if name not in raw:
+                self.fail(
+                    self.spans.get(name, self.span),
+                    f"expected an annotation for {name!r} of kernel {self.name!r}, e.g. `{name}: Storage[U32]`",
+                )
+        return tuple(
+            Parameter(name, self._meaning(name, raw[name]), self.spans.get(name, self.span)) for name in names[1:]
+        )
+
+    def _require_plain(self, code: CodeType) -> None:
+        """Only what a launch can fill by position, each time anew."""
+        if code.co_flags & _NO_PLAIN_FUNCTION:
+            self.fail(self.span, f"expected kernel {self.name!r} to run to its end, e.g. without `yield` and `async`")
+        plain, extra = code.co_argcount, code.co_kwonlyargcount
+        flags = (code.co_flags & _VARARGS > 0) + (code.co_flags & _KEYWORDS > 0)
+        others = [*code.co_varnames[: code.co_posonlyargcount], *code.co_varnames[plain : plain + extra + flags]]
+        default = code.co_varnames[plain - len(self.function.__defaults__ or ()) : plain]
+        if others or default:
+            name = (others or [*default])[0]
+            what = "" if others else " without a default"
+            self.fail(
+                self.spans.get(name, self.span),
+                f"expected plain parameters of kernel {self.name!r}{what}, found {name!r}, e.g. `{name}: Storage[U32]`",
+            )
+
+    def _is_invocation(self, name: str, raw: Mapping[str, object]) -> bool:
+        if name not in raw:
+            return name == "cx"  # its name says it
+        meaning = self._meaning(name, raw[name])
+        if meaning is Unknown.UNKNOWN:
+            return str(raw[name]).strip("'\"").endswith("Invocation")
+        return isinstance(meaning, type) and issubclass(meaning, invocation.Invocation)
+
+    def _meaning(self, name: str, annotation: object) -> object:
+        """The class, or the like, that an annotation stands for."""
+        function = self.function
+        around: dict[str, object] = {}
+        for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            with suppress(ValueError):  # not assigned yet
+                around[free] = cell.cell_contents
+        around |= {str(variable): variable for variable in getattr(function, "__type_params__", ())}
+        holder: Any = SimpleNamespace(__annotations__={name: annotation})
+        try:
+            return typing.get_type_hints(holder, {**_WORDS, **function.__globals__}, around)[name]
+        except (NameError, AttributeError, TypeError, SyntaxError):
+            return Unknown.UNKNOWN
+
+    def fail(self, span: Span, message: str) -> NoReturn:
+        raise KernelError(span, message)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -1,0 +1,145 @@
+"""What a monoid promises, tried on some of the data that it is used on: for targets that look for mistakes.
+
+Integers must agree exactly. Floats are rounded, and no sum of them is associative to the last bit: results may differ
+by half a float's digits of the greatest number that takes part, which no rounding does and a wrong formula does. Where
+only one way of bracketing leaves a float's range, nothing is said.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from random import Random
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from ..kernel.span import Span
+from ..types.elements import decode, encode, leaves
+from ..types.errors import MonoidError
+from ..types.layout import Type
+from ..types.monoids import Monoid
+from ..types.scalars import U32
+
+_TRIPLES = 40
+_TOLERANCE = {Type.F32: 2.0**-12, Type.F64: 2.0**-26}
+Number: TypeAlias = int | float | bool
+Leaves: TypeAlias = tuple[Number, ...]
+
+
+def check_laws(
+    monoid: Monoid[Any, Any],
+    elements: np.ndarray[tuple[int], np.dtype[np.generic]],
+    places: Sequence[int],
+    commutes: bool,
+) -> None:
+    """Raises MonoidError where `combine` is not associative on these elements, which stand at these places of their
+    rows, or where `identity` changes a state; and, for who takes elements in any order, where it does not commute."""
+    _Laws(monoid).check(elements, places, commutes)
+
+
+class _Laws:
+    def __init__(self, monoid: Monoid[Any, Any]) -> None:
+        self.monoid = monoid
+        self.types = [leaf.type for leaf in leaves(monoid.state)]
+
+    def check(self, elements: Sequence[Any] | np.ndarray[Any, Any], places: Sequence[int], commutes: bool) -> None:
+        monoid, combine = self.monoid, self.monoid.combine
+        lifted = [
+            monoid.lift(decode(monoid.element, item), U32(place))
+            for item, place in zip(elements, places, strict=True)
+        ]  # fmt: skip
+        states = [*lifted, *(combine(a, b) for a, b in zip(lifted[::2], lifted[1::2], strict=False))]
+        nothing = monoid.identity()
+        for state in states:
+            for how, found in (
+                ("combine(identity, a)", combine(nothing, state)),
+                ("combine(a, identity)", combine(state, nothing)),
+            ):
+                if not self.agree(found, state, (state,)):
+                    self.fail(f"{how} gives {found!r}, for a = {state!r}, identity = {nothing!r}: they should be alike")
+        for a, b, c in _triples(states):
+            left_part, right_part = combine(a, b), combine(b, c)
+            left, right = combine(left_part, c), combine(a, right_part)
+            if not self.agree(left, right, (a, b, c), (left_part, right_part)):
+                self.fail(
+                    f"combine(combine(a, b), c) gives {left!r}, combine(a, combine(b, c)) gives {right!r}, "
+                    f"for a = {a!r}, b = {b!r}, c = {c!r}: it is not associative"
+                )
+            other = combine(b, a)
+            if commutes and not self.agree(left_part, other, (a, b)):
+                self.fail(
+                    f"combine(a, b) gives {left_part!r}, combine(b, a) gives {other!r}, for a = {a!r}, b = {b!r}: "
+                    "`reduce` takes elements in any order; `scan` keeps it"
+                )
+
+    def agree(
+        self, found: object, other: object, operands: tuple[object, ...], between: tuple[object, ...] = ()
+    ) -> bool:
+        """Whether two results are alike, made of these operands by way of others."""
+        results = self.numbers(found), self.numbers(other)
+        given = [self.numbers(operand) for operand in operands]
+        made = [*results, *(self.numbers(part) for part in between)]
+        if between and any(self._has(made, lost) and not self._has(given, lost) for lost in (_is_beyond, _is_nothing)):
+            return True
+        scale = max((abs(number) for number in self._floats([*given, *made]) if math.isfinite(number)), default=0.0)
+        return all(
+            self._alike(type, a, b, scale) for type, a, b in zip(self.types, *results, strict=True)
+        )  # fmt: skip
+
+    @staticmethod
+    def _alike(type: Type, a: Number, b: Number, scale: float) -> bool:
+        if a == b or not type.is_float:
+            return a == b
+        if math.isfinite(a) and math.isfinite(b):
+            return abs(a - b) <= _TOLERANCE[type] * scale
+        return math.isnan(a) and math.isnan(b)
+
+    def numbers(self, state: object) -> Leaves:
+        """A state's scalars."""
+        return tuple(_flat(encode(state)))
+
+    def _floats(self, states: Sequence[Leaves]) -> Iterator[float]:
+        for state in states:
+            yield from (number for type, number in zip(self.types, state, strict=True) if type.is_float)
+
+    def _has(self, states: Sequence[Leaves], what: Callable[[float], bool]) -> bool:
+        return any(map(what, self._floats(states)))
+
+    def fail(self, message: str) -> None:
+        raise MonoidError(f"{_place(self.monoid)}{type(self.monoid).__name__}: {message}")
+
+
+def _is_beyond(number: float) -> bool:
+    """What a float becomes that is too large."""
+    return not math.isfinite(number)
+
+
+def _is_nothing(number: float) -> bool:
+    """What a float becomes that is too small."""
+    return number == 0
+
+
+def _triples(states: Sequence[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Neighbours first, then others: always the same."""
+    yield from islice(zip(states, states[1:], states[2:], strict=False), _TRIPLES // 2)
+    draw = Random(1)
+    for _ in range(_TRIPLES // 2 if states else 0):
+        yield draw.choice(states), draw.choice(states), draw.choice(states)
+
+
+def _flat(encoded: object) -> Iterator[Number]:
+    if isinstance(encoded, tuple):
+        for part in cast("tuple[object, ...]", encoded):
+            yield from _flat(part)
+    else:
+        yield cast(Number, encoded)
+
+
+def _place(monoid: object) -> str:
+    """Where `combine` is written, if that is known."""
+    combine = inspect.unwrap(getattr(type(monoid), "combine", _place))
+    code = getattr(combine, "__code__", None)
+    return "" if code is None else f"{Span(code.co_filename, code.co_firstlineno)}: "

@@ -1,0 +1,22 @@
+"""Counts that users bring: how many elements, invocations, workgroups."""
+
+from __future__ import annotations
+
+import operator
+from typing import SupportsIndex, cast
+
+from .errors import InvalidArgumentError, UnsupportedTypeError
+
+
+def checked_count(what: str, count: object, least: int) -> int:
+    """A count as a Python int: NumPy's integers are as good as Python's; True, 2.0 and "3" are mistakes."""
+    if type(count) is not int:
+        if isinstance(count, bool) or not hasattr(count, "__index__"):
+            raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}")
+        try:
+            count = operator.index(cast(SupportsIndex, count))
+        except TypeError as error:
+            raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}") from error
+    if count < least:
+        raise InvalidArgumentError(f"{what}: expected at least {least}, found {count}")
+    return count
