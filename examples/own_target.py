@@ -51,7 +51,8 @@ def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
 
 ROWS: Mapping[str, Row] = {
     "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "div": "({0} / {1})",
-    "floordiv": "({0} / {1})", "mod": "({0} % {1})", "neg": "(-{0})",
+    "floordiv": "({0} / ({1} + ({1} == 0)))", "mod": "({0} % ({1} + ({1} == 0)))",  # by zero: as by one
+    "neg": "(-{0})",
     "and": "({0} & {1})", "or": "({0} | {1})", "xor": "({0} ^ {1})", "shl": _shift("<<"), "shr": _shift(">>"),
     "invert": lambda node, operands: f"({'!' if node.type is Type.BOOL else '~'}{operands[0]})",
     "eq": "({0} == {1})", "ne": "({0} != {1})", "lt": "({0} < {1})", "le": "({0} <= {1})", "gt": "({0} > {1})",
