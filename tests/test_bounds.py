@@ -217,3 +217,12 @@ def test_a_loop_beyond_registers(target: str) -> None:
     array = np.arange(8, dtype=np.uint32)
     gpusort.target(target).run(Schedule((data,), (kernel(loop_beyond).launch(Grid(1, 1), data),)), {"data": array})
     assert array.tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+
+
+def test_own_kernels_are_proven_some_times_and_then_known() -> None:
+    """Scans of ever other lengths do not wait for proofs."""
+    safety, forms = Safety(subgroup_size, asks=True), set[ir.Program]()
+    for length in range(1000, 40_000, 3000):
+        for launch in SCHEDULES["scan"](length).launches:
+            forms.add(safety.safe(specialise(launch)).program)
+    assert len(forms) == 2, "one for each kernel"

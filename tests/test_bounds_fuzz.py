@@ -49,7 +49,9 @@ class _Generator:
         self.extra: list[ir.Variable] = []
 
     def program(self) -> ir.Program:
-        body: list[ir.Statement] = [ir.Assign(v, self.number(2), HERE) for v in self.variables]
+        known: list[ir.Expression] = [ir.Argument(p, HERE) for p in self.parameters]
+        known += [ir.Identity(b, HERE) for b in ir.Builtin]
+        body: list[ir.Statement] = [ir.Assign(v, self.rng.choice(known), HERE) for v in self.variables]
         body += [ir.Store(self.kept, _const(k), self.number(0), HERE) for k in range(_REGISTERS)]
         body += self.block(9, 0)
         mixed: ir.Expression = _const(1)
@@ -144,11 +146,16 @@ class _Generator:
         variable, rng = self.fresh(), self.rng
         few = ir.Apply(ops.MOD, (self.number(1), _const(6)), Type.U32, HERE)
         start = self.number(1) if rng.random() < 0.3 else few
-        stop = ir.Apply(ops.ADD, (start, few), Type.U32, HERE)
+        stop: ir.Expression = ir.Apply(ops.ADD, (start, few), Type.U32, HERE)
         body = [*self.block(2, depth + 1), ir.Assign(rng.choice(self.variables), ir.Read(variable, HERE), HERE)]
         if rng.random() < 0.3:
             body.append(ir.If(self.test(0), (ir.Break(HERE),), (), HERE))
         body += self.access()
+        if rng.random() < 0.5:  # all elements, or one too many
+            memory = rng.choice((self.data, self.kept))
+            start = _const(rng.choice((0, 0, 1)))
+            stop = ir.Length(memory, HERE) if memory.length is None else _const(memory.length + rng.choice((0, 0, 1)))
+            body.append(ir.Load(rng.choice(self.variables), memory, ir.Read(variable, HERE), HERE))
         return [ir.For(variable, start, stop, _const(rng.choice((1, 1, 2, 3))), tuple(body), HERE)]
 
     def falling(self, depth: int) -> list[ir.Statement]:
@@ -186,10 +193,10 @@ def _all_tested(step: Step) -> Step:
     return Step(program, step.buffers, step.values, step.groups)
 
 
-@pytest.mark.parametrize("hundred", range(3))
-def test_what_is_proven_stays_inside(hundred: int) -> None:
+@pytest.mark.parametrize("part", range(3))
+def test_what_is_proven_stays_inside(part: int) -> None:
     proven = 0
-    for seed in range(80 * hundred, 80 * hundred + 80):
+    for seed in range(60 * part, 60 * part + 60):
         step, data = _step(seed)
         program, lanes = step.program, subgroup_size(step.program.group_size)
         given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
@@ -201,10 +208,10 @@ def test_what_is_proven_stays_inside(hundred: int) -> None:
         tested = Step(guarded(program, outside, {}), step.buffers, step.values, step.groups)
         simulator = Simulator(subgroup_size=lanes)
         assert _run(simulator, tested, data) == _run(simulator, _all_tested(step), data), f"seed {seed}"
-    assert proven > 240, "or nothing is held here"
+    assert proven > 200, "or nothing is held here"
 
 
-@pytest.mark.parametrize("seed", range(2000, 2003))
+@pytest.mark.parametrize("seed", range(2000, 2002))
 def test_the_cpu_does_the_same(seed: int) -> None:
     step, data = _step(seed)
     simulator = Simulator(subgroup_size=subgroup_size(step.program.group_size))

@@ -186,7 +186,7 @@ class _Walk:
             return self.block(loop.body)
 
         if self.rounds[id(loop)] <= 1:
-            changed = frozenset()  # what a round changes is not there before the only one
+            changed = frozenset[ir.Variable]()  # what a round changes is not there before the only one
         self._rounds(changed, not leaves_loop(loop.body), body)
         for variable in _changed((loop,)):
             values.variables.pop(variable, None)

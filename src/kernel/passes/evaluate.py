@@ -8,15 +8,19 @@ type; else for a number of which only the type is known.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TypeAlias
 
 from ...types import ops
-from ...types.layout import Type, bounds
+from ...types.layout import Type
+from ...types.layout import bounds as uncached_bounds
 from .. import ir
 from .conditions import AtLeastZero, Condition, Zero, assume, both, either, negated
 from .facts import Facts, Sum, number
 
 Value: TypeAlias = "Sum | Condition"
+
+bounds = cache(uncached_bounds)  # asked for at every step
 
 
 class Evaluator:

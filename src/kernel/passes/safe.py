@@ -23,6 +23,7 @@ from .walk import statements_in
 
 _Need: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to test, loops that ask
 _OWN = str(Path(__file__).parents[2])
+_PROOFS = 8  # of different launches of a kernel of our own; those that follow are taken to be like them
 _MOST_FORMS = 3  # before one that tests everything some launch needed
 _MOST_LAUNCHES = 4096
 
@@ -33,6 +34,9 @@ class _Known:
 
     matter: tuple[int, ...]  # of a launch's values
     tested: frozenset[int]  # the accesses that are looked at
+    is_own: bool  # whether all accesses stand in gpusort's own source
+    settled: ir.Program | None = None  # the form that serves all launches from now on
+    asking: dict[int, int] = attrs.field(factory=dict[int, int])  # loops that ask in some form
     launches: dict[object, ir.Program] = attrs.field(factory=dict[object, ir.Program])
     forms: dict[_Need, ir.Program] = attrs.field(factory=dict["_Need", ir.Program])
 
@@ -41,8 +45,8 @@ class Safety:
     """One for each target.
 
     `lanes` says how many a subgroup has in a workgroup of some size. Where `trusts_own`, accesses that stand in
-    gpusort's own source are not looked at: the simulator tests them, and policies are checked on the host. Where not
-    `asks`, loops are left as they are.
+    gpusort's own source are not looked at: the simulator tests them, and policies are checked on the host. Else some
+    launches of each kernel are. Where not `asks`, loops are left as they are.
     """
 
     def __init__(self, lanes: Callable[[int], int], *, trusts_own: bool = False, asks: bool = False) -> None:
@@ -58,6 +62,8 @@ class Safety:
         if not (known.tested or self._asks):
             return step
         values = step.values
+        if known.settled is not None:
+            return step if known.settled is step.program else Step(known.settled, step.buffers, values, step.groups)
         launch = (step.groups, *[buffer.count for buffer in step.buffers], *[values[number] for number in known.matter])
         program = known.launches.get(launch)
         if program is None:
@@ -65,9 +71,11 @@ class Safety:
         return step if program is step.program else Step(program, step.buffers, values, step.groups)
 
     def _look_at(self, program: ir.Program) -> _Known:
-        known = _Known(parameters_that_matter(program), self._tested(program))
+        accesses = [s for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store | ir.Atomic)]
+        theirs = frozenset(id(s) for s in accesses if not s.span.file.startswith(_OWN))
+        tested = theirs if self._trusts_own else frozenset(map(id, accesses))
         with self._lock:
-            return self._known.setdefault(program, known)
+            return self._known.setdefault(program, _Known(parameters_that_matter(program), tested, not theirs))
 
     def _proven(self, step: Step, known: _Known, launch: object) -> ir.Program:
         program = step.program
@@ -80,24 +88,32 @@ class Safety:
             if len(known.launches) >= _MOST_LAUNCHES:
                 known.launches.clear()
             found = known.launches[launch] = _form(program, known, findings.outside & known.tested, asking)
+            if known.is_own and len(known.launches) >= _PROOFS:
+                known.settled = _union(program, known, frozenset(), frozenset())
         return found
-
-    def _tested(self, program: ir.Program) -> frozenset[int]:
-        accesses = (s for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store | ir.Atomic))
-        return frozenset(id(s) for s in accesses if not (self._trusts_own and s.span.file.startswith(_OWN)))
 
 
 def _form(program: ir.Program, known: _Known, outside: frozenset[int], asking: Mapping[int, int]) -> ir.Program:
     """The program in the form that tests what a launch needs, and little more."""
+    known.asking |= asking
     need = outside, frozenset(asking)
+    if need in known.forms or len(known.forms) < _MOST_FORMS:
+        return _made(program, known, need)
+    fitting = [form for form in known.forms if form[0] >= need[0] and form[1] >= need[1]]
+    if fitting:
+        return known.forms[min(fitting, key=lambda form: (len(form[1]), len(form[0])))]
+    return _union(program, known, *need)
+
+
+def _union(program: ir.Program, known: _Known, outside: frozenset[int], asking: frozenset[int]) -> ir.Program:
+    """The form that does what any form does, and this besides."""
+    all_outside = outside.union(*(form[0] for form in known.forms))
+    return _made(program, known, (all_outside, asking.union(*(form[1] for form in known.forms))))
+
+
+def _made(program: ir.Program, known: _Known, need: _Need) -> ir.Program:
     if need not in known.forms:
-        fitting = [form for form in known.forms if form[0] >= need[0] and form[1] >= need[1]]
-        if len(known.forms) >= _MOST_FORMS and fitting:
-            need = min(fitting, key=lambda form: (len(form[1]), len(form[0])))
-        elif len(known.forms) >= _MOST_FORMS:
-            need = need[0].union(*(form[0] for form in known.forms)), need[1].union(*(form[1] for form in known.forms))
-    if need not in known.forms:
-        made = guarded(program, need[0], {loop: asking.get(loop, 1) for loop in need[1]})
+        made = guarded(program, need[0], {loop: known.asking[loop] for loop in need[1]})
         verify(made)
         known.forms[need] = made
     return known.forms[need]
