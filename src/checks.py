@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -17,8 +17,10 @@ _OF_ALGORITHMS = ("placements", "most_rows", "schedule")
 
 def checked_flag(name: str, value: object) -> bool:
     """True or False, or 1 or 0 as NumPy takes them too: what is merely not empty, such as "no", is a mistake."""
-    if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
-        return bool(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(cast(object, value))
+    if isinstance(value, int | np.integer) and value in (0, 1):
+        return value == 1
     raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
 
 

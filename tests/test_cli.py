@@ -149,7 +149,7 @@ def test_kernels_are_shown_for_every_key(form: str, key: str, capsys: pytest.Cap
         if form == "wgsl" and key == "f64" and kernel.startswith(("reduce", "scan")):
             continue  # WGSL has no 64-bit floats to add
         assert cli.main(["show", kernel, "--key", key, "--target", form]) == 0
-        assert len(capsys.readouterr().out.splitlines()) >= 10
+        assert len(capsys.readouterr().out.splitlines()) > 5
 
 
 def test_without_a_name_the_kernels_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
