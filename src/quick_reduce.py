@@ -16,6 +16,7 @@ import numpy as np
 
 from .arrays import HostArray
 from .quick_card import is_plain_on_card
+from .targets.apart import import_apart
 
 if TYPE_CHECKING:
     import cupy
@@ -56,6 +57,7 @@ def quick_reduce(function: NumPyFunction, x: object, axis: object, keepdims: boo
 
 def _sum(flat: HostArray) -> object:
     """The sum, block by block: integers in 64 bits, as NumPy has it."""
+    import_apart("numba")
     from .targets.cpu.sum_kernels import BLOCK, sum_floats, sum_signed, sum_unsigned
 
     kind = flat.dtype.kind

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from ...types.errors import TargetUnavailableError
+from ..apart import import_apart
 from ..cache import cache_directory, write_atomically
 
 # A compiled kernel takes arrays and NumPy scalars by position; Numba checks them against its signature.
@@ -53,6 +54,7 @@ def load_kernel(name: str, text: str) -> Kernel:
 def _import(path: Path) -> Kernel:
     if importlib.util.find_spec("numba") is None:
         raise TargetUnavailableError("the cpu target needs numba, which is not installed: pip install numba")
+    import_apart("numba")
     try:
         return _execute(path)
     except Exception:

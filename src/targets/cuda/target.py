@@ -16,6 +16,7 @@ from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.specialise import specialise
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
+from ..apart import import_apart
 from ..base import Capability, Limits, TargetInfo
 from .arrays import Binding, common_device, given
 from .compile import (
@@ -195,6 +196,7 @@ def _scalar(type: Type, value: int | float | bool) -> np.generic:
 def _require_card() -> None:
     """One clear sentence where something is missing."""
     try:
+        import_apart("cupy")
         import cupy
     except ImportError as error:
         raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
@@ -19,6 +18,7 @@ from ...types.errors import (
     InvalidArgumentError,
     TargetUnavailableError,
 )
+from ..apart import import_apart
 from ..base import TargetInfo
 from .clock import FEATURE, Clock
 from .device import open_device, require_own_process, translated
@@ -35,7 +35,7 @@ class WgslTarget:
 
     def __init__(self) -> None:
         try:
-            importlib.import_module("wgpu")
+            import_apart("wgpu")
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
         self._lock = threading.RLock()  # a signal handler may call again: it gets a session of its own
