@@ -25,6 +25,7 @@ from gpusort.types.errors import (
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage, Workgroup
 from gpusort.types.scalars import F32, U32, U64
+from tests.striking import soon, threads
 
 Words = npt.NDArray[np.uint32]
 N, GROUP = 24, 8
