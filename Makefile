@@ -53,7 +53,7 @@ coverage: $(READY)
 	@echo "lines in their place: htmlcov/index.html"
 
 clean:
-	rm -rf build dist *.egg-info src/*.egg-info htmlcov .coverage .coverage.* coverage.xml
+	rm -rf build dist *.egg-info src/*.egg-info typings/on-path/*.egg-info htmlcov .coverage .coverage.* coverage.xml
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
 	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -12,6 +12,10 @@ from typing import Any
 
 import attrs
 
+from gpusort.targets.cpu.background import background
+
+background.in_caller = True  # the compiled ways are measured, from the first call on
+
 Work = Callable[[], object]
 Clock = Callable[[Work, int], float]  # seconds of one call, from so many calls
 

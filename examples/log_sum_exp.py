@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 import gpusort
 from gpusort.types.intrinsics import exp
@@ -39,13 +42,13 @@ class LogSumExp:
 
 
 def log_sum_exp(x: Floats, where: str = "cpu") -> float:
-    state = np.asarray(gpusort.reduce(x, LogSumExp(), target=where))
+    state: npt.NDArray[Any] = np.asarray(gpusort.reduce(x, LogSumExp(), target=where))
     return float(state["peak"] + np.log(state["total"]))
 
 
 def running_log_sum_exp(x: Floats, where: str = "cpu") -> Floats:
     """Of every element and all before it."""
-    states = np.asarray(gpusort.scan(x, LogSumExp(), target=where))
+    states: npt.NDArray[Any] = np.asarray(gpusort.scan(x, LogSumExp(), target=where))
     found: Floats = states["peak"] + np.log(states["total"])
     return found
 

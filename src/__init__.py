@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
+from os.path import realpath
 from typing import TYPE_CHECKING
+
+from . import forks as _forks  # noqa: F401  # before anything that a forked child could find half done
 
 if TYPE_CHECKING:
     from .algos.sorts import Bitonic as Bitonic
@@ -50,6 +53,9 @@ if TYPE_CHECKING:
     from .types.params import ScanPolicy as ScanPolicy
 
 __version__ = "0.1.0"
+
+# An editable install leads here through a link. Modules are to be known by the file they lie in, where breakpoints are.
+__path__[:] = [realpath(folder) for folder in __path__]
 
 __all__ = [
     "Bitonic",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast, overload
+from typing import Any, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from .algos.choice import fitting_pairs
-from .api import Nested, Other, Shape, checked_axis
+from .api import Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand
+from .checks import checked_flag, checked_flags, order_of
 from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule
 from .quick import quick_argsort, quick_sort_by_key
+from .signatures import Other
 from .targets.base import Target, sorts_rows
 from .targets.cpu.ranks import bits_of, ordered_words
 from .targets.registry import Memory, choose
@@ -26,7 +29,7 @@ _PLACE: np.dtype[np.generic] = np.dtype(np.int64)
 
 @overload
 def argsort(
-    x: np.ndarray[Shape, D], /, *, axis: int = -1, descending: bool = False, stable: bool = True,
+    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True,
     target: str | Target = "auto",
 ) -> np.ndarray[Shape, np.dtype[np.int64]]: ...  # fmt: skip
 @overload
@@ -36,35 +39,34 @@ def argsort(
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]: ...  # fmt: skip
 @overload
 def argsort(
-    x: Nested, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True,
+    x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
     target: str | Target = "auto",
-) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...  # fmt: skip
+) -> Other: ...  # fmt: skip
 @overload
 def argsort(
-    x: Other, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True, target: str | Target = "auto"
-) -> Other: ...
+    x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto",
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...  # fmt: skip
 def argsort(
-    x: object, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True, target: str | Target = "auto"
-) -> object:
+    x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto",
+) -> object:  # fmt: skip
     """Where the elements of the sorted array come from: int64 indices along an axis, as `np.argsort` gives them.
 
     Equal elements keep their order in both directions, and so do NaNs, which come last: that is what `stable` asks
     for, and what costs nothing to leave on. `axis=None` takes the flattened array.
     """
+    descending, _ = checked_flags(descending, stable)
     found = quick_argsort(x, axis, descending, target)
     if found is not None:
         return found
-    source = operand("x", x)
+    source, order = operand("x", x), order_of(descending)
     key = key_for(source.dtype, "x")
     chosen = choose(target, source.memory)
     if axis is None:
         source = source.flattened()
     along = checked_axis(-1 if axis is None else axis, len(source.shape))
-    return _places(source, along, key, _order(descending), chosen).owner
-
-
-def _order(descending: bool) -> SortOrder:
-    return SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    return _places(source, along, key, order, chosen).owner
 
 
 def _places(
@@ -126,6 +128,10 @@ def sort_by_key(
 def sort_by_key(
     keys: Other, values: Other, /, *, descending: bool = False, target: str | Target = "auto"
 ) -> tuple[Other, Other]: ...
+@overload
+def sort_by_key(
+    keys: npt.ArrayLike, values: npt.ArrayLike, /, *, descending: bool = False, target: str | Target = "auto"
+) -> tuple[HostArray, HostArray]: ...
 def sort_by_key(
     keys: object, values: object, /, *, descending: bool = False, target: str | Target = "auto"
 ) -> tuple[object, object]:
@@ -134,10 +140,11 @@ def sort_by_key(
     The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
     their values.
     """
+    descending = checked_flag("descending", descending)
     found = quick_sort_by_key(keys, values, descending, target)
     if found is not None:
         return found
-    source, beside = operand("keys", keys), operand("values", values)
+    source, beside, order = operand("keys", keys), operand("values", values), order_of(descending)
     key = key_for(source.dtype, "keys")
     if type(source) is not type(beside):
         raise UnsupportedTypeError(
@@ -148,7 +155,6 @@ def sort_by_key(
             f"values: expected one for each key, in one dimension; found shapes {source.shape} and {beside.shape}"
         )
     chosen, length = choose(target, source.memory), source.shape[0]
-    order = _order(descending)
     value = VALUES.get(beside.dtype.itemsize)
     sweeping = None if value is None else fitting_pairs(chosen.info, key, 1, length, beside.dtype.itemsize)
     if sweeping is None:

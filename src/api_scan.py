@@ -5,27 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, cast, overload
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from .algos.choice import fitting_scan
+from .algos.fit import fitted_scan_policy
 from .algos.scan import scan_rows
-from .api import Nested, Other, checked_axis
-from .api_reduce import Count, Counted
+from .api import checked_axis
 from .arrays import HostArray, HostOperand, Operand, operand
+from .checks import check_policy, checked_flag
 from .kernel.launch import Schedule
 from .quick_card import is_plain_on_card
 from .quick_scan import cumsum_on_card, scanned_together
-from .reducing import check_elements, require_floats, result_dtype
-from .targets.base import Target
+from .reducing import as_read, check_elements, require_floats, result_dtype
+from .signatures import F, Nested, Other, Signed, Unsigned, Where
+from .signatures_monoids import is_scan
+from .targets.base import Target, loads_aside
 from .targets.registry import choose
 from .types.dtypes import number_for
 from .types.elements import dtype_of
 from .types.indices import ScanKind
-from .types.monoids import Monoid, Sum
+from .types.monoids import Monoid, RunningSum
 from .types.params import ScanPolicy
 
 if TYPE_CHECKING:
@@ -33,12 +36,12 @@ if TYPE_CHECKING:
 
 E = TypeVar("E")
 S = TypeVar("S")
-F = TypeVar("F", bound=np.floating)
 
 
+@is_scan
 def scan(
-    x: object, monoid: Monoid[E, S], /, *, axis: int = -1, exclusive: bool = False, target: str | Target = "auto",
-    policy: ScanPolicy | None = None,
+    x: object, monoid: Monoid[E, S], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+    target: str | Target = "auto", policy: ScanPolicy | None = None,
 ) -> object:  # fmt: skip
     """The states that a monoid, built in or your own, makes of every element and all before it along an axis.
 
@@ -47,27 +50,38 @@ def scan(
     kind; those of several fields as a structured dtype, in host memory.
     """
     array = operand("x", x)
-    along = checked_axis(axis, len(array.shape))
+    along = checked_axis(axis, len(array.shape), "an int")
     check_elements(array, monoid)
-    kind = ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE
+    check_policy(policy, ScanPolicy)
+    kind = ScanKind.EXCLUSIVE if checked_flag("exclusive", exclusive) else ScanKind.INCLUSIVE
     scanning = _Scanning(array, along, monoid, kind, choose(target, array.memory), policy)
     state = dtype_of(monoid.state)
     return scanning.structs() if state.names is not None else scanning.scalars(state).owner
 
 
 @overload
-def cumsum(x: npt.NDArray[F], /, *, axis: int | None = None, target: str | Target = "auto") -> npt.NDArray[F]: ...
+def cumsum(x: npt.NDArray[F], /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[F]: ...
 @overload
-def cumsum(x: Counted, /, *, axis: int | None = None, target: str | Target = "auto") -> npt.NDArray[Count]: ...
+def cumsum(x: Signed, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[np.int64]: ...
 @overload
-def cumsum(x: HostArray | Nested, /, *, axis: int | None = None, target: str | Target = "auto") -> HostArray: ...
+def cumsum(x: Unsigned, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[np.uint64]: ...
+@overload  # the ignores: to Python an int is a float, so these two overlap, and are read in turn
+def cumsum(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+    x: Nested[int], /, *, axis: SupportsIndex | None = None, target: Where = "auto"
+) -> npt.NDArray[np.int64]: ...
 @overload
-def cumsum(x: Other, /, *, axis: int | None = None, target: str | Target = "auto") -> Other: ...
-def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "auto") -> object:
+def cumsum(
+    x: Nested[float], /, *, axis: SupportsIndex | None = None, target: Where = "auto"
+) -> npt.NDArray[np.float64]: ...
+@overload
+def cumsum(x: Other, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> Other: ...
+@overload
+def cumsum(x: npt.ArrayLike, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> HostArray: ...
+def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> object:
     """The sums of every element and all before it along an axis, in the dtype of NumPy's `cumsum`.
 
     `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within
-    blocks, and the same way every time; float16 in 32 bits.
+    blocks, and the same way every time; float16 in 32 bits, rounded once, where NumPy rounds after each element.
     """
     if type(x) is np.ndarray and target in ("auto", "cpu") and _is_left_to_numpy(cast(HostArray, x), axis):
         return np.cumsum(x, axis=axis)
@@ -78,13 +92,16 @@ def cumsum(x: object, /, *, axis: int | None = None, target: str | Target = "aut
     array = operand("x", x)
     number, wanted = number_for(array.dtype, "x"), result_dtype(np.cumsum, array.dtype)
     chosen = choose(target, array.memory)
-    flat = axis is None or (array.shape == () and axis in (0, -1))  # which NumPy lets pass
+    flat = axis is None or (array.shape == () and type(axis) is int and axis in (0, -1))  # which NumPy lets pass
     if flat and len(array.shape) != 1:
         array = array.flattened()
     along = checked_axis(-1 if axis is None or flat else axis, len(array.shape))
     if chosen.info.name == "cpu" and isinstance(array, HostOperand) and not _is_for_threads(array, along, wanted):
         return array.wrap(_by_numpy(array.values, along, wanted))
-    sums = _Scanning(array, along, Sum(number), ScanKind.INCLUSIVE, chosen, None).scalars(wanted)
+    scanning = _Scanning(array, along, RunningSum(number), ScanKind.INCLUSIVE, chosen, None)
+    if wanted.kind in "iu" and isinstance(array, HostOperand) and not scanning.is_loaded():
+        return array.wrap(_by_numpy(array.values, along, wanted))
+    sums = scanning.scalars(wanted)
     if wanted.kind == "m":
         _spread_nat(array, along, sums)
     return sums.owner
@@ -119,10 +136,10 @@ def _by_numpy(values: HostArray, axis: int, wanted: np.dtype[np.generic]) -> Hos
 
 
 def _spread_nat(source: Operand, axis: int, sums: Operand) -> None:
-    """From the first NaT of a row on, every sum is one. Only the host has such arrays."""
+    """From the first NaT of a row on, be it an element or a sum, every sum is one. Only the host has such arrays."""
     assert isinstance(source, HostOperand)
     assert isinstance(sums, HostOperand)
-    missing = np.logical_or.accumulate(np.isnat(source.values), axis=axis)
+    missing = np.logical_or.accumulate(np.isnat(source.values) | np.isnat(sums.values), axis=axis)
     sums.values[missing] = np.array("NaT", source.dtype)
 
 
@@ -152,6 +169,16 @@ class _Scanning:
                 view.assign(results)
             return made if made.dtype == wanted else made.converted(wanted)
 
+    def is_loaded(self) -> bool:
+        """Whether the target should do it now; if not, it compiles meanwhile."""
+        shape, target, info = self.array.shape, self.target, self.target.info
+        if not loads_aside(target) or 0 in shape:
+            return True
+        length, rows = shape[self.axis], math.prod(shape) // shape[self.axis]
+        policy = fitting_scan(self.monoid.state, length, info)
+        nbytes = rows * length * self.array.dtype.itemsize
+        return target.has_loaded(_schedule(_Plan(self.monoid, rows, length, self.kind, policy)), nbytes)
+
     def structs(self) -> HostArray:
         """The states of several fields, in host memory."""
         state = dtype_of(self.monoid.state)
@@ -171,17 +198,19 @@ class _Scanning:
         """Scans all rows, as many at once as the target takes; asks where the results of some rows go."""
         info, element = self.target.info, dtype_of(self.monoid.element)
         require_floats(self.monoid, info)
+        wished = None if self.policy is None else fitted_scan_policy(self.policy, self.monoid.state, info)
         view = self.array.along([self.axis])
         work = view if view.is_packed else view.pack()
         length = work.shape[-1]
         rows = math.prod(work.shape[:-1])
         if length * rows == 0:
             return
-        policy = self.policy or fitting_scan(self.monoid.state, length, info)
+        reading = as_read(self.array, self.monoid)
+        policy = wished or fitting_scan(self.monoid.state, length, info)
         together = scanned_together(self.monoid, rows, length, policy, self.target)
         for first in range(0, rows, together):
             last = min(rows, first + together)
-            schedule = _schedule(_Plan(self.monoid, last - first, length, self.kind, policy))
+            schedule = _schedule(_Plan(reading, last - first, length, self.kind, policy))
             data = work.rows(first, last, length, element)
             self.target.run(schedule, {"data": data, "results": results(first, last, length)})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, Self, TypeAlias, cast
 
@@ -324,8 +324,12 @@ def kind_of(x: object) -> str:
 
 def _converted(name: str, x: object) -> HostArray:
     try:
-        return cast(HostArray, np.asanyarray(x))
+        found = cast(HostArray, np.asanyarray(x))
     except ValueError as error:
         raise InvalidArgumentError(f"{name}: expected {KINDS}; NumPy makes no array of it: {error}") from error
     except TypeError as error:
         raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {kind_of(x)} ({error})") from error
+    if found.shape == () and found.dtype.kind == "O":  # NumPy has not looked into it: a generator, a set, a dict, None
+        hint = "; make a list of it" if isinstance(x, Iterable) else ""
+        raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {kind_of(x)}{hint}")
+    return found

@@ -16,6 +16,7 @@ import cupy
 import numpy as np
 
 from .arrays import HostArray, Operand, Tensor, Torch
+from .forks import require_own_process
 from .targets.cuda.arrays import OnDevice
 from .targets.registry import Memory
 from .types.dtypes import FloatBits
@@ -153,6 +154,7 @@ def _as_it_is(values: cupy.ndarray) -> object:
 
 def device_operand(name: str, x: object, torch: Torch | None) -> Operand:
     """An array on a card, whatever library it is from."""
+    require_own_process("cuda")
     if isinstance(x, cupy.ndarray):
         return DeviceOperand(x, x, _as_it_is)
     if torch is not None:

@@ -10,7 +10,8 @@ import attrs
 from .algos.argsort import bitonic_argsort, placed_class
 from .algos.choice import fitting_bitonic
 from .algos.radix_sorts import radix_argsort, radix_sort_pairs
-from .algos.sorts import LARGEST_U32, Radix, bits_of
+from .algos.sizes import LARGEST_U32
+from .algos.sorts import Radix, bits_of
 from .kernel.launch import Schedule
 from .targets.base import Limits, Target
 from .types.dtypes import ArrayKey
@@ -41,7 +42,7 @@ def places_schedule(plan: PlacesPlan) -> Schedule:
     ranks: Any = plan.key if plan.by_bits else RankKey(plan.key)
     if plan.radix is not None:
         return radix_argsort(ranks, plan.length, plan.order, plan.radix.policy, bits_of(plan.key))
-    bitonic = fitting_bitonic(placed_class(plan.key.word), plan.limits.workgroup_bytes, plan.limits.group_size)
+    bitonic = fitting_bitonic(placed_class(plan.key.word), plan.limits)
     return bitonic_argsort(ranks, plan.rows, plan.length, plan.order, bitonic.policy)
 
 

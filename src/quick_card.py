@@ -13,6 +13,7 @@ import numpy as np
 
 from .algos.choice import fitting_pairs, fitting_sort
 from .algos.sorts import Placement
+from .forks import require_own_process
 from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule
 from .sorting import SortPlan, rows_together, schedule_of
 from .targets import registry
@@ -32,12 +33,11 @@ _LONG_INT = np.dtype(np.int64)
 
 
 def is_plain_on_card(x: object) -> bool:
-    """Whether this is a packed array of cupy's own."""
-    return (
-        type(x).__module__ == "cupy"
-        and type(x) is sys.modules["cupy"].ndarray
-        and bool(cast("cupy.ndarray", x).flags.c_contiguous)
-    )
+    """Whether this is a packed array of cupy's own. An error in a forked child of who opened the card."""
+    if type(x).__module__ != "cupy" or type(x) is not sys.modules["cupy"].ndarray:
+        return False
+    require_own_process("cuda")
+    return bool(cast("cupy.ndarray", x).flags.c_contiguous)
 
 
 def sort_on_card(x: cupy.ndarray, out: object, descending: bool, stable: bool) -> object | None:

@@ -37,9 +37,11 @@ _SUMMED_TOGETHER_BYTES = 1 << 25  # a compiled sum reads as fast as the caches g
 
 def quick_reduce(function: NumPyFunction, x: object, axis: object, keepdims: bool, target: object) -> object | None:
     """What NumPy's function gives for the whole array; None where the long way is needed."""
-    if function in _ON_CARD and axis is None and not keepdims and target in ("auto", "cuda") and is_plain_on_card(x):
+    if axis is not None or keepdims is not False:
+        return None
+    if function in _ON_CARD and target in ("auto", "cuda") and is_plain_on_card(x):
         return _on_card(function, cast("cupy.ndarray", x))
-    if type(x) is not np.ndarray or axis is not None or keepdims or target not in ("auto", "cpu"):
+    if type(x) is not np.ndarray or target not in ("auto", "cpu"):
         return None
     array = cast(HostArray, x)
     dtype, flags = array.dtype, array.flags
@@ -48,19 +50,29 @@ def quick_reduce(function: NumPyFunction, x: object, axis: object, keepdims: boo
     if array.size == 0 or (dtype.kind == "f" and dtype.itemsize not in (4, 8)):
         return None
     with np.errstate(all="ignore"):
-        if function is np.sum and array.nbytes >= _COMPILED_BYTES:
-            return _sum(array.reshape(-1))
+        if function is np.sum and array.nbytes >= _COMPILED_BYTES and _is_added_in_blocks(dtype, array.nbytes):
+            return sum_in_blocks(array.reshape(-1))
         if array.nbytes < _SHARED_BYTES:
             return cast(object, function(array))
         return _shared(function, array.reshape(-1))
 
 
-def _sum(flat: HostArray) -> object:
+def _is_added_in_blocks(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """Floats always, for the order of their addition must not change; integers once the loops are loaded."""
+    if dtype.kind == "f":
+        return True
+    from .targets.cpu.loops import can_add
+
+    return can_add(dtype, nbytes)
+
+
+def sum_in_blocks(flat: HostArray) -> object:
     """The sum, block by block: integers in 64 bits, as NumPy has it."""
     import_apart("numba")
+    from .targets.cpu.alias import without_lock
     from .targets.cpu.sum_kernels import BLOCK, sum_floats, sum_signed, sum_unsigned
 
-    kind = flat.dtype.kind
+    flat, kind = without_lock(flat), flat.dtype.kind
     kernel = {"f": sum_floats, "u": sum_unsigned}.get(kind, sum_signed)
     count = -(-flat.size // BLOCK)
     sums: HostArray = np.empty(count, {"f": flat.dtype, "u": np.dtype("u8")}.get(kind, np.dtype("i8")))
@@ -131,7 +143,7 @@ def _result_dtype(function: NumPyFunction, dtype: np.dtype[np.generic]) -> np.dt
 @lru_cache(maxsize=256)
 def _plan(function: NumPyFunction, dtype: np.dtype[np.generic], count: int, device: int) -> Plan | None:
     """The plan that reduces so many elements; None where one launch does not take them."""
-    from .algos.sorts import LARGEST_U32
+    from .algos.sizes import LARGEST_U32
     from .kernel.launch import Role
     from .targets import registry
     from .targets.cuda.target import CudaTarget

@@ -16,7 +16,7 @@ from .targets.base import Target
 from .types.dtypes import number_for
 from .types.elements import dtype_of
 from .types.indices import ScanKind
-from .types.monoids import Monoid, Sum
+from .types.monoids import Monoid, RunningSum
 from .types.params import ScanPolicy
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _plan(
     dtype: np.dtype[np.generic], wanted: np.dtype[np.generic], rows: int, length: int, device: int
 ) -> Plan | None:
     """The plan that adds up all rows at once, if there is one and the sums need no conversion."""
-    total, target = Sum(number_for(dtype, "x")), card()
+    total, target = RunningSum(number_for(dtype, "x")), card()
     policy = fitting_scan(total.state, length, target.info)
     if (
         dtype_of(total.state).itemsize != wanted.itemsize

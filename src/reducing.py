@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, SupportsIndex, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -12,24 +13,29 @@ import numpy.typing as npt
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from .algos.choice import fitting_reduction
+from .algos.fit import fitted_reduce
 from .algos.reduce import reduce_rows
 from .api import checked_axis, rows_together
-from .arrays import HostArray, Operand, operand
+from .arrays import HostArray, HostOperand, Operand, operand
+from .checks import check_monoid, checked_flag
 from .kernel.launch import Schedule
 from .quick_reduce import NumPyFunction, quick_reduce
-from .targets.base import Capability, Target, TargetInfo
+from .signatures import Axis
+from .targets.base import Capability, Target, TargetInfo, loads_aside
 from .targets.registry import choose
-from .types.dtypes import Extreme, Words, extremes_of, key_for, native, number_for
+from .types.dtypes import ArrayKey, Extreme, Words, extremes_of, key_for, native, number_for
 from .types.elements import dtype_of, encode, leaves
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.layout import Type
-from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
+from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, MinMax, Monoid, Product, Sum
 from .types.params import ReducePolicy
+from .types.scalars import U8
+from .types.truths import of_truths
 
 E = TypeVar("E")
 S = TypeVar("S")
-Axes: TypeAlias = int | tuple[int, ...]
-Axis: TypeAlias = Axes | None
+
+_AXES = "an int, a tuple of ints or None"
 
 
 @attrs.frozen
@@ -44,8 +50,8 @@ class Reduction:
 
     @classmethod
     def of(cls, x: object, axis: Axis, keepdims: bool, target: str | Target) -> Reduction:
-        array = operand("x", x)
-        return cls(array, axis, checked_axes(axis, len(array.shape)), keepdims, choose(target, array.memory))
+        array, kept = operand("x", x), checked_flag("keepdims", keepdims)
+        return cls(array, axis, checked_axes(axis, len(array.shape)), kept, choose(target, array.memory))
 
     @property
     def length(self) -> int:
@@ -69,12 +75,14 @@ class Reduction:
         """The state of every row."""
         state = dtype_of(monoid.state)
         length, rows = self.length, self.rows
+        info = self.target.info
+        wished = None if policy is None else fitted_reduce(policy, monoid.state, info)
         if length == 0 or rows == 0:
             return np.full(rows, np.array(encode(monoid.identity()), state))
-        info = self.target.info
         require_floats(monoid, info)
+        reading = as_read(self.array, monoid)
         limits = info.limits
-        chosen = policy or fitting_reduction(monoid.state, length, info)
+        chosen = wished or fitting_reduction(monoid.state, length, info)
         with self.array.working():
             view = self.array.along(self.axes)
             work = view if view.is_packed else view.pack()
@@ -84,10 +92,26 @@ class Reduction:
                 last = min(rows, first + together)
                 results = work.empty(last - first, state)
                 data = work.rows(first, last, length, dtype_of(monoid.element))
-                schedule = _schedule(_Plan(monoid, last - first, length, chosen))
+                schedule = _schedule(_Plan(reading, last - first, length, chosen))
                 self.target.run(schedule, {"data": data, "results": results})
                 found.append(work.to_host(results, state))
         return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def by_numpy(self, function: NumPyFunction, monoid: Monoid[E, S], kinds: str) -> HostArray | None:
+        """What NumPy's function gives while the target compiles; None where the target is ready, or always needed.
+
+        `kinds` are those of the dtypes of which both give the same bits.
+        """
+        array, target, info = self.array, self.target, self.target.info
+        if array.dtype.kind not in kinds or not isinstance(array, HostOperand) or not loads_aside(target):
+            return None
+        policy = fitting_reduction(monoid.state, self.length, info)
+        schedule = _schedule(_Plan(monoid, self.rows, self.length, policy))
+        if target.has_loaded(schedule, array.values.nbytes):
+            return None
+        with np.errstate(all="ignore"):
+            found = np.asarray(function(array.values, axis=self.axis))
+        return cast(HostArray, found.astype(result_dtype(function, array.dtype), copy=False))
 
     def result(self, values: HostArray) -> object:
         """One value a row, in the result's shape and the caller's kind of array; a scalar where there is but one."""
@@ -103,10 +127,16 @@ class Reduction:
 
 
 def check_elements(array: Operand, monoid: Monoid[E, S]) -> None:
-    """Refuses an array whose elements are not a monoid's, nor the bits of such."""
+    """Refuses what is no monoid, and an array whose elements are not its own, nor the bits of such."""
+    check_monoid(monoid)
     found, wanted = native(array.dtype), dtype_of(monoid.element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         raise UnsupportedTypeError(f"x: expected dtype {wanted}, as {type(monoid).__name__} takes, found {array.dtype}")
+
+
+def as_read(array: Operand, monoid: Monoid[E, S]) -> Monoid[E, S] | Monoid[U8, S]:
+    """The monoid that makes of an array's bytes what this one makes of its elements."""
+    return of_truths(monoid) if array.dtype.kind == "b" else monoid
 
 
 def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
@@ -115,16 +145,16 @@ def checked_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if isinstance(axis, tuple):
         try:
-            return tuple(sorted(normalize_axis_tuple(axis, ndim, "axis")))
+            return tuple(sorted(normalize_axis_tuple([operator.index(number) for number in axis], ndim, "axis")))
         except np.exceptions.AxisError:
             raise
         except ValueError as error:
             raise InvalidArgumentError(f"axis: {error}") from error
         except TypeError as error:
-            raise UnsupportedTypeError(f"axis: expected an int, a tuple of ints or None, found {axis!r}") from error
-    if ndim == 0 and axis in (0, -1):  # NumPy lets this pass
+            raise UnsupportedTypeError(f"axis: expected {_AXES}, found {axis!r}") from error
+    if ndim == 0 and type(axis) is int and axis in (0, -1):  # NumPy lets this pass
         return ()
-    return (checked_axis(axis, ndim),)
+    return (checked_axis(axis, ndim, _AXES),)
 
 
 @attrs.frozen
@@ -178,14 +208,33 @@ def arithmetic(
     dtype = result_dtype(function, asked.array.dtype)
     if asked.length == 0 or asked.rows == 0:
         return asked.of_nothing(function)
+    found = asked.by_numpy(function, make(number), "biu")
+    if found is not None:
+        return asked.result(found)
     states = asked.states(make(number))
     if dtype.kind != "f":  # integers are added modulo 2**64, so the bits are right for signed ones too
         values = states.view(dtype)
-        if dtype.kind == "m":
-            values[np.isnat(_extremes(asked, Extreme.LEAST))] = np.array("NaT", dtype)
-        return asked.result(values)
+        return asked.result(_with_nat(asked, values) if dtype.kind == "m" else values)
     with np.errstate(over="ignore"):
         return asked.result(states.astype(dtype))
+
+
+def _with_nat(asked: Reduction, sums: HostArray) -> HostArray:
+    """Sums of times, modulo two to the 64, as NumPy has them: NaT where an element is, or where the sum so far is.
+
+    The sum so far comes by NaT's bits only if it leaves 64 bits, and then the order of adding decides: NumPy adds.
+    """
+    key = key_for(asked.array.dtype, "x")
+    both = cast("npt.NDArray[np.void]", asked.states(MinMax(key)))
+    least = extremes_of(key, cast(Words, both["low"]), Extreme.LEAST).view(np.int64)
+    greatest = extremes_of(key, cast(Words, both["high"]), Extreme.GREATEST).view(np.int64)
+    missing = least == np.iinfo(np.int64).min
+    most = np.iinfo(np.int64).max // asked.length
+    if np.any(~missing & ((least < -most) | (greatest > most))):
+        assert isinstance(asked.array, HostOperand), "no card has times"
+        return cast(HostArray, np.asarray(np.sum(asked.array.values, axis=asked.axis)))
+    sums[missing] = np.array("NaT", sums.dtype)
+    return sums
 
 
 def extreme(
@@ -195,25 +244,37 @@ def extreme(
     if found is not None:
         return found
     asked = Reduction.of(x, axis, keepdims, target)
-    key_for(asked.array.dtype, "x")
+    key = key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:
         return asked.of_nothing(function)
+    found = asked.by_numpy(function, _extreme(key, end), "biufmM")
+    if found is not None and _is_told_by_value(found):
+        return asked.result(found)
     return asked.result(_extremes(asked, end).astype(result_dtype(function, asked.array.dtype), copy=False))
+
+
+def _extreme(key: ArrayKey, end: Extreme) -> Monoid[Any, Any]:
+    return Minimum(key) if end is Extreme.LEAST else Maximum(key)
+
+
+def _is_told_by_value(found: HostArray) -> bool:
+    """Whether values say all about an extreme's bits: not of zeros and NaNs, of which NumPy takes any."""
+    return found.dtype.kind != "f" or bool((np.abs(found) > 0).all())
 
 
 def _extremes(asked: Reduction, end: Extreme) -> HostArray:
     """The extreme element of every row."""
     key = key_for(asked.array.dtype, "x")
-    states = asked.states(Minimum(key) if end is Extreme.LEAST else Maximum(key))
+    states = asked.states(_extreme(key, end))
     return extremes_of(key, cast(Words, states), end).view(native(asked.array.dtype))
 
 
 def place(
-    function: NumPyFunction, make: type[ArgMin[Any, Any]] | type[ArgMax[Any, Any]], x: object, axis: int | None,
-    keepdims: bool, target: str | Target,
+    function: NumPyFunction, make: type[ArgMin[Any, Any]] | type[ArgMax[Any, Any]], x: object,
+    axis: SupportsIndex | None, keepdims: bool, target: str | Target,
 ) -> object:  # fmt: skip
-    if isinstance(axis, tuple):
-        raise UnsupportedTypeError(f"axis: expected an int or None, found {axis!r}")
+    if axis is not None and type(axis) is not int:
+        checked_axis(axis, 1 << 10)  # of one kind at least; which there are is asked below
     found = quick_reduce(function, x, axis, keepdims, target)
     if found is not None:
         return found
@@ -221,6 +282,9 @@ def place(
     key = key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:
         return asked.of_nothing(function)
+    found = asked.by_numpy(function, make(key), "biufmM")
+    if found is not None:
+        return asked.result(found)
     ranked = cast("npt.NDArray[np.void]", asked.states(make(key)))
     return asked.result(ranked["index"].astype(np.int64))
 
@@ -236,4 +300,7 @@ def truth(
     key = key_for(asked.array.dtype, "x")
     if asked.length == 0 or asked.rows == 0:
         return asked.of_nothing(function)
+    found = asked.by_numpy(function, make(key), "biuf")
+    if found is not None:
+        return asked.result(found)
     return asked.result(asked.states(make(key)).astype(np.bool_))

@@ -3,37 +3,39 @@
 The system hands out new memory page by page, cleared, as it is first written to. For a long array that can take longer
 than sorting it. So the memory of the last two long results is kept when they go, and the next of about their size
 takes it over. `GPUSORT_KEEP_BYTES` says how long a result may be for that (256 MiB unless set; 0 keeps nothing).
+
+A result is a view of a whole, and the whole a view of a block. Every view of a result holds on to the whole; when that
+goes, its block is put on the shelf. That is no more than a hint: a block leaves the shelf for another result only if
+nobody but the shelf holds it, by CPython's own count. Whatever a user reaches from a result and keeps, copies or calls
+holds the block, and then it is left alone.
 """
 
 from __future__ import annotations
 
 import math
-import os
+import sys
+import weakref
 from collections import deque
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from .types.errors import InvalidArgumentError
+from .types.environment import whole_number
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 
 _LEAST = 1 << 24  # bytes: shorter arrays come from the C library, which keeps their memory itself
 _MOST = 1 << 28
+_BYTE = np.dtype(np.uint8)
 
-_kept: deque[npt.NDArray[np.uint8]] = deque(maxlen=2)  # appending and popping need no lock
+
+class _Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):
+    """Memory of its own. The class keeps NumPy from taking the block itself, and not the whole, for a view's base."""
+
+    __slots__ = ()
 
 
-class _Lent:
-    """Memory in use. NumPy holds on to it as long as there is a view of it, and then lets it go."""
-
-    def __init__(self, block: npt.NDArray[np.uint8]) -> None:
-        self._block = block
-        self.__array_interface__ = block.__array_interface__
-
-    def __del__(self) -> None:
-        _kept.append(self._block)
+_kept: deque[_Block] = deque(maxlen=2)  # appending and popping need no lock
 
 
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
@@ -41,18 +43,15 @@ def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes < _LEAST or nbytes > most_bytes():
         return np.empty(shape, dtype)
-    lent = np.asarray(_Lent(_taken(nbytes)))
-    return lent[:nbytes].view(dtype).reshape(shape)
+    block = _taken(nbytes)
+    whole = block.view(np.ndarray)
+    weakref.finalize(whole, _kept.append, block).atexit = False
+    return whole[:nbytes].view(dtype).reshape(shape)
 
 
 def most_bytes() -> int:
     """How long a result may be for its memory to be kept."""
-    asked = os.environ.get("GPUSORT_KEEP_BYTES")
-    if asked is None:
-        return _MOST
-    if not asked.isdecimal():
-        raise InvalidArgumentError(f"GPUSORT_KEEP_BYTES: expected a number of bytes, e.g. 0, found {asked!r}")
-    return int(asked)
+    return whole_number("GPUSORT_KEEP_BYTES", _MOST, least=0, what="a number of bytes, e.g. 0") if _COUNTED else 0
 
 
 def forget() -> None:
@@ -60,14 +59,39 @@ def forget() -> None:
     _kept.clear()
 
 
-def _taken(nbytes: int) -> npt.NDArray[np.uint8]:
+def _taken(nbytes: int) -> _Block:
     """A block that is kept, if one fits without waste; else a new one."""
     for _ in range(len(_kept)):
         try:
             block = _kept.popleft()
         except IndexError:  # another thread was faster
             break
-        if nbytes <= block.size <= 2 * nbytes:
+        alone = sys.getrefcount(block) == _ALONE
+        if alone and not _is_whole(block):
+            continue
+        if alone and nbytes <= block.size <= 2 * nbytes:
             return block
         _kept.append(block)
-    return np.empty(nbytes, np.uint8)
+    return _Block((nbytes,), _BYTE)
+
+
+def _is_whole(block: _Block) -> bool:
+    """Whether a block is as it was made: whoever had it may have changed how its memory is looked at."""
+    flags = block.flags
+    return block.dtype == _BYTE and block.ndim == 1 and flags.c_contiguous and flags.writeable and flags.owndata
+
+
+def _count_alone() -> int:
+    """What is counted of a block that was taken off the shelf, and that nobody else holds."""
+    shelf = deque([_Block((1,), _BYTE)])
+    block = shelf.popleft()
+    return sys.getrefcount(block)
+
+
+def _counts_references() -> bool:
+    """Whether the interpreter knows at any moment who holds an object: CPython does, where threads take turns."""
+    return sys.implementation.name == "cpython" and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+
+_ALONE = _count_alone()
+_COUNTED = _counts_references()

@@ -9,14 +9,14 @@ import attrs
 import numpy as np
 
 from .algos.choice import fitting_sort
-from .algos.sorts import Placement, SortAlgorithm
+from .algos.sorts import Placement, SortAlgorithm, fitted
 from .arrays import HostArray, HostOperand, Operand
 from .kernel.launch import Schedule
 from .targets.base import Target, sorts_rows
 from .targets.registry import Memory
 from .types.dtypes import ArrayKey
 from .types.elements import dtype_of
-from .types.errors import CapabilityError, UnsupportedTypeError
+from .types.errors import CapabilityError
 from .types.indices import SortOrder
 
 
@@ -25,21 +25,20 @@ def sort_into(
     algorithm: SortAlgorithm | None,
 ) -> None:  # fmt: skip
     """Sorts `source` along an axis into `destination`, which may be the same array."""
-    if algorithm is not None and not callable(getattr(algorithm, "schedule", None)):
-        raise UnsupportedTypeError(f"algorithm: expected a value such as Bitonic(), or None, found {algorithm!r}")
     rows = source.along([axis])
     result = rows if destination is source else destination.along([axis])
     with source.working():
         is_stable = stable and source.dtype.kind == "f"
         if algorithm is None and not is_stable and _sorted_as_they_lie(rows, result, order, target):
             return
+        chosen = _algorithm_for(rows, key, target, algorithm)  # or an error, before anything is written
         ties = rows.ties() if is_stable else None
         work = result if result.is_packed else rows.pack()
         data = rows if rows.is_packed and work is result else work
         if work is result and data is not rows:
             work.assign(rows)
         is_only_copy = work is result and destination is source
-        _sort_rows(data, work, key, order, target, algorithm, is_only_copy)
+        _sort_rows(data, work, key, order, target, chosen, is_only_copy)
         if ties is not None:
             work.restore(ties)
         if work is not result:
@@ -55,22 +54,38 @@ def _sorted_as_they_lie(rows: Operand, results: Operand, order: SortOrder, targe
     return target.sort_spread_rows(rows.values, results.values, order)
 
 
+def _size_of(rows: Operand) -> tuple[int, int]:
+    """How many rows there are, and how long one is."""
+    return int(np.prod(rows.shape[:-1], dtype=np.int64)), rows.shape[-1]
+
+
+def _algorithm_for(rows: Operand, key: ArrayKey, target: Target, wished: SortAlgorithm | None) -> SortAlgorithm | None:
+    """What sorts some rows, as the target can run it; None where the target needs none."""
+    count, length = _size_of(rows)
+    if wished is None and (length < 2 or count == 0 or (rows.memory is Memory.HOST and sorts_rows(target))):
+        return None
+    info = target.info
+    chosen = fitting_sort(info, key, count, length) if wished is None else fitted(wished, key, length, info)
+    if count and length:
+        rows_together(chosen, length, rows.dtype.itemsize, target)
+    return chosen
+
+
 def _sort_rows(
-    data: Operand, results: Operand, key: ArrayKey, order: SortOrder, target: Target, algorithm: SortAlgorithm | None,
+    data: Operand, results: Operand, key: ArrayKey, order: SortOrder, target: Target, chosen: SortAlgorithm | None,
     is_only_copy: bool,
 ) -> None:  # fmt: skip
     """Sorts the rows of a packed array into another, or in place. An interrupt loses nothing of an only copy."""
-    length = data.shape[-1]
-    rows = int(np.prod(data.shape[:-1], dtype=np.int64))
+    rows, length = _size_of(data)
     if length < 2 or rows == 0:
         if data is not results:
             results.assign(data)
         return
-    if algorithm is None and data.memory is Memory.HOST and sorts_rows(target):
+    if chosen is None:
+        assert sorts_rows(target), "or there is an algorithm"
         source = _as_rows(data, rows, length)
         target.sort_rows(source, source if data is results else _as_rows(results, rows, length), order)
         return
-    chosen = algorithm or fitting_sort(target.info, key, rows, length)
     if is_only_copy and data.memory is Memory.HOST:  # on a card all launches are one call: see targets/cuda/plan.py
         # Between its launches a schedule has other words there.
         copy = data.pack()
@@ -84,7 +99,7 @@ def _run_rows(
     data: Operand, results: Operand, key: ArrayKey, order: SortOrder, target: Target, chosen: SortAlgorithm
 ) -> None:
     """The same by an algorithm's launches, in as few runs as the target's limits allow."""
-    rows, length = int(np.prod(data.shape[:-1], dtype=np.int64)), data.shape[-1]
+    rows, length = _size_of(data)
     placement = Placement.IN_PLACE if data is results else Placement.ELSEWHERE
     if placement not in chosen.placements(key):
         if data is results:

@@ -22,12 +22,14 @@ from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
 from .algos.table import SortLine
 from .quick_card import forget_plans
 from .targets.base import Capability, Target, TargetInfo, TellsTime
-from .targets.cpu.policy import SortPolicy
+from .targets.cpu.background import background
+from .targets.cpu.policy import MEASURED, SortPolicy
 from .targets.cpu.target import CpuTarget, kept_policy
+from .targets.registry import Memory, choose
 from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
 from .types.dtypes import key_for
-from .types.errors import CapabilityError, InvalidArgumentError
+from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.indices import SortOrder
 from .types.params import RadixPolicy
 
@@ -43,26 +45,36 @@ _SHAPES = ((256, 8), (256, 12), (256, 16), (384, 14), (384, 16), (384, 24), (384
 def tune(
     target: str | Target | None = None, *, largest: int = 1 << 22, report: Report | None = print
 ) -> None:  # fmt: skip
-    """Measures, and keeps what is fastest on this machine: for one target, or for all that are here.
+    """Measures, and keeps what is fastest on this machine: for one target, or for all that are here, but for an adapter
+    in software, which is measured only if its target is named.
 
     Takes some minutes on a card, most of it for compiling. `largest` is the length of the longest array to try;
     `report` gets a line for each that was tried.
     """
+    if not hasattr(largest, "__index__"):
+        raise UnsupportedTypeError(f"largest: expected an int, found {largest!r}")
+    if report is not None and not callable(report):
+        raise UnsupportedTypeError(f"report: expected a function or None, found {report!r}")
     if largest < 1 << 12:
         raise InvalidArgumentError(f"largest: expected a length of at least {1 << 12}, found {largest}")
     tell = _say_nothing if report is None else report
     for found in _targets(target):
         info = found.info
+        if target is None and info.is_software:
+            tell(f"{info.name}: left out, for {info.adapter} is software; tune(target={info.name!r}) measures it")
+            continue
         if isinstance(found, CpuTarget):
-            found.policy = _tuned_policy(largest, tell)
-            changed = {name: value for name, value in attrs.asdict(found.policy).items() if name in _THRESHOLDS}
+            with background.off():
+                found.policy = _tuned_policy(largest, tell)
+            changed = {name: value for name, value in attrs.asdict(found.policy).items() if name in MEASURED}
             path = tuned.write(info.name, info.adapter, {"policy": changed})
         elif isinstance(found, TellsTime):
             path = tuned.keep_sorts(info, _tuned_sorts(found, info, largest, tell))
         else:
             raise CapabilityError(f"target {info.name!r} has no clock to tune by, and no choice to make")
         forget_plans()
-        tell(f"{info.name}: kept in {path}")
+        place = f"in {path}" if path else "for this process alone: there is no cache directory to use"
+        tell(f"{info.name}: kept {place}")
 
 
 def _say_nothing(line: str) -> None:
@@ -80,7 +92,7 @@ def forget_tuning(target: str | Target | None = None) -> None:
 
 def _targets(target: str | Target | None) -> list[Target]:
     if target is not None:
-        return [target_of(target) if isinstance(target, str) else target]
+        return [choose(target, Memory.HOST)]
     here = [state.name for state in all_targets() if isinstance(state, TargetInfo)]
     return [target_of(name) for name in _TUNED if name in here]
 
@@ -119,7 +131,7 @@ def _best(target: TellsTime, info: TargetInfo, dtype: str, length: int, tell: Re
 
 
 def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
-    yield fitting_bitonic(key_for(dtype).word, info.limits.workgroup_bytes, info.limits.group_size)
+    yield fitting_bitonic(key_for(dtype).word, info.limits)
     if Capability.SUBGROUPS not in info.capabilities:
         return
     strand = info.limits.subgroup_size

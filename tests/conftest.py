@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpusort.targets import registry
+from gpusort.targets.cpu.background import background
 from gpusort.types.errors import TargetUnavailableError
 
 
@@ -17,6 +18,10 @@ def target(request: pytest.FixtureRequest) -> str:
     except TargetUnavailableError as error:
         pytest.skip(str(error))
     return name
+
+
+def pytest_configure() -> None:
+    background.in_caller = True  # what a test finds must not depend on what came before it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

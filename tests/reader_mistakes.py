@@ -6,6 +6,7 @@ They are wrong on purpose, and several also to the type checkers, which therefor
 
 from __future__ import annotations
 
+import math
 from functools import wraps
 
 import attrs
@@ -497,3 +498,43 @@ def number_for_a_python_int(cx, data: Storage[U32], p: Params):
 @kernel
 def loads_with_a_value(cx, data: Storage[U32], p: Params):
     data[0] = data.atomic_load(0, p.n)  # <-
+
+
+@kernel
+def python_int_of_a_scalar(cx, data: Storage[U32], p: Params):
+    data[0] = U32(int(p.n))  # <-
+
+
+@kernel
+def python_float_of_a_scalar(cx, data: Storage[U32], p: Params):
+    data[0] = U32(float(p.n))  # <-
+
+
+@kernel
+def python_bool_of_a_scalar(cx, data: Storage[U32], p: Params):
+    data[0] = U32(bool(p.n))  # <-
+
+
+@kernel
+def abs_of_a_scalar(cx, data: Storage[U32], p: Params):
+    data[0] = abs(p.n)  # <-
+
+
+@kernel
+def len_of_an_array(cx, data: Storage[U32], p: Params):
+    data[0] = U32(len(data))  # <-
+
+
+@kernel
+def type_of_a_scalar(cx, data: Storage[U32], p: Params):
+    data[0] = type(p.n)(1)  # <-
+
+
+@kernel
+def math_on_scalars(cx, data: Storage[U32], p: Params):
+    data[0] = U32(math.sqrt(p.n))  # <-
+
+
+@kernel
+def built_in_without_source(cx, data: Storage[U32], p: Params):
+    data[0] = round(p.n)  # <-

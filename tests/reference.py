@@ -20,8 +20,9 @@ def sample(dtype: str, shape: int | tuple[int, ...], seed: int = 0) -> Array:
     numbers = np.random.default_rng(seed)
     native = np.dtype(dtype).newbyteorder("=")
     count = int(np.prod(shape))
-    if native.kind == "b":
-        return numbers.integers(0, 2, count).astype(dtype).reshape(shape)
+    if native.kind == "b":  # any byte but zero is true, and comes back as it is
+        found: Array = (numbers.integers(0, 256, count) * numbers.integers(0, 2, count)).astype("u1").view("?")
+        return found.reshape(shape)
     values: Array = np.frombuffer(numbers.bytes(count * native.itemsize), native).copy()
     few = numbers.random(count) < 0.5
     if native.kind == "f":

@@ -181,7 +181,9 @@ def _values(
         if origin.length_of is not None:
             found.append(len(arrays[origin.length_of.name]))
             continue
-        assert origin.parameter is not None
+        if origin.parameter is None:
+            found.append(0)
+            continue
         words = words_of(arguments[origin.parameter.name].reshape(1), origin.parameter.type)
         found.append(words[origin.word].astype(parameter.type.dtype).item())
     return tuple(found)

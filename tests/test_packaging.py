@@ -4,7 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 from typing import TypedDict, cast
@@ -81,10 +83,17 @@ def test_the_house_has_its_rooms(folder: str) -> None:
     assert (ROOT / folder).is_dir()
 
 
-def test_the_checkers_reach_the_source_by_its_import_name() -> None:
-    link = ROOT / "typings" / "gpusort"
-    assert link.is_symlink()
-    assert os.readlink(link) == os.path.join("..", "src")
+@pytest.mark.parametrize("link", ["typings/gpusort", "typings/on-path/gpusort"])
+def test_checkers_and_installs_reach_the_source_by_its_import_name(link: str) -> None:
+    assert (ROOT / link).is_symlink()
+    assert not Path(os.readlink(ROOT / link)).is_absolute()
+    assert (ROOT / link).resolve() == ROOT / "src"
+
+
+def test_what_an_editable_install_puts_on_the_path_holds_nothing_else() -> None:
+    """A folder of stubs beside it would be imported where the package itself is missing."""
+    entries = (ROOT / "typings" / "on-path").iterdir()
+    assert [entry.name for entry in entries if entry.suffix != ".egg-info"] == ["gpusort"]  # as a build leaves it
 
 
 def test_no_kernel_is_written_in_another_language() -> None:
@@ -139,20 +148,113 @@ def test_importing_gpusort_costs_under_one_and_a_half_times_numpy() -> None:
     assert gpusort < 1.5 * numpy
 
 
-def test_the_wheel_holds_the_package_and_its_type_marker(tmp_path: Path) -> None:
-    """Built from a copy: a build leaves folders behind, and what lies in them gets into the next wheel."""
-    copy = tmp_path / "copy"
+# -- as installed -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an install reads, in a copy: a build leaves folders behind, whose contents get into the next wheel."""
+    copy = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "typings" / "on-path", copy / "typings" / "on-path", symlinks=True)
     for name in ("LICENSE", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, copy)
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "."],
-        cwd=copy,
-        check=True,
-    )
-    (wheel,) = copy.glob("gpusort-*.whl")
+    return copy
+
+
+def pip(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout: Path) -> Path:
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", checkout / "wheels", checkout)
+    (wheel,) = (checkout / "wheels").glob("gpusort-*.whl")
+    return wheel
+
+
+def test_the_wheel_holds_the_package_and_its_type_marker(checkout: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    sources = [file.relative_to(copy / "src").as_posix() for file in (copy / "src").rglob("*.py")]
+    sources = [file.relative_to(checkout / "src").as_posix() for file in (checkout / "src").rglob("*.py")]
     shipped = [name for name in names if not name.startswith("gpusort-")]
     assert sorted(shipped) == sorted(f"gpusort/{name}" for name in (*sources, "py.typed"))
+
+
+class Environment:
+    """A user's own: nothing of this checkout is in it but what was installed, and what that depends on."""
+
+    def __init__(self, folder: Path, *install: str | Path) -> None:
+        venv.create(folder, with_pip=False)
+        self.python = folder / "bin" / "python"
+        library = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+        # A path only: what a .pth file there adds, as an editable install does, is not added here.
+        (library / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"])
+        pip("--python", self.python, "install", "--no-deps", "--no-build-isolation", *install)
+
+    def prints(self, code: str) -> str:
+        return self._output(self.python, "-I", "-c", code)
+
+    def checked_by_mypy(self, file: Path) -> str:
+        cache = file.parent / ".mypy_cache"
+        strict = ("--strict", "--python-executable", self.python, "--cache-dir", cache, "--config-file", os.devnull)
+        return self._output(sys.executable, "-m", "mypy", *strict, file)
+
+    def checked_by_pyright(self, file: Path) -> str:
+        return self._output(sys.executable, "-m", "pyright", "--pythonpath", self.python, "-p", file.parent)
+
+    def _output(self, *command: str | Path) -> str:
+        variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+        done = subprocess.run(command, cwd="/", env=variables, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+
+USERS_FILE = """
+from typing import assert_type
+
+import numpy as np
+
+import gpusort
+
+x = np.zeros((3, 4), np.int16)
+assert_type(gpusort.sort(x), np.ndarray[tuple[int, int], np.dtype[np.int16]])
+assert_type(gpusort.targets(), list[gpusort.TargetInfo | gpusort.Unavailable])
+gpusort.sort(x, decending=True)  # the only mistake
+"""
+
+
+@pytest.fixture(scope="module")
+def users_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    (folder / "users.py").write_text(USERS_FILE)
+    return folder / "users.py"
+
+
+def assert_typed(environment: Environment, users_file: Path) -> None:
+    """Both checkers, strict, know what comes back, and find the one mistake."""
+    line = 1 + USERS_FILE.splitlines().index("gpusort.sort(x, decending=True)  # the only mistake")
+    for found in (environment.checked_by_mypy(users_file), environment.checked_by_pyright(users_file)):
+        errors = [text for text in found.splitlines() if "error" in text and "users.py:" in text]
+        assert errors, found
+        assert all(f"users.py:{line}:" in text for text in errors), found
+
+
+def test_an_editable_install_is_typed_and_finds_new_modules(checkout: Path, users_file: Path, tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "venv", "--editable", checkout)
+    assert_typed(environment, users_file)
+    found = environment.prints("import sys, types, gpusort.api; print(gpusort.api.__file__, *sys.path, sep='\\n')")
+    file, *paths = found.split("\n")
+    assert Path(file) == checkout / "src" / "api.py"  # not by way of the link
+    assert str(checkout / "typings" / "on-path") in paths
+    assert str(checkout / "src") not in paths
+    new = checkout / "src" / "types" / "brand_new.py"
+    new.write_text("ANSWER = 42")
+    assert environment.prints("from gpusort.types.brand_new import ANSWER; print(ANSWER)").strip() == "42"
+    new.unlink()
+
+
+def test_a_wheel_is_typed(wheel: Path, users_file: Path, tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "venv", wheel)
+    assert_typed(environment, users_file)
+    assert "site-packages" in environment.prints("import gpusort; print(gpusort.__file__)")

@@ -72,7 +72,7 @@ MESSAGES = {
         "'high'), e.g. each argument by its name"
     ),
     "wrong_field_type": "expected U32 for `high` of Pair, found a U64, e.g. `U32(x)`",
-    "builtin_on_scalars": "expected a compile-time value, found a U32, e.g. `minimum(a, b)` for scalars",
+    "builtin_on_scalars": "expected a compile-time value for 'min', found a U32, e.g. `minimum(a, b)`",
     "two_targets": "expected one target, e.g. `a = x` and then `b = x`",
     "imports": "expected definitions and imports outside the kernel, e.g. at the top of the module",
     "with_block": "expected plain assignments, found `with`, e.g. a parameter",
@@ -132,6 +132,16 @@ MESSAGES = {
     "number_for_an_order": ("expected SortOrder for `order` of Params, found a U32, e.g. `SortOrder.ASCENDING`"),
     "number_for_a_python_int": "expected int for `passes` of Plan, found a U32, e.g. `8`",
     "loads_with_a_value": "expected an index, e.g. `counts.atomic_load(i)`",
+    "python_int_of_a_scalar": "expected a compile-time value for 'int', found a U32, e.g. `I32(x)`",
+    "python_float_of_a_scalar": "expected a compile-time value for 'float', found a U32, e.g. `F32(x)`",
+    "python_bool_of_a_scalar": "expected a compile-time value for 'bool', found a U32, e.g. `x != 0`",
+    "abs_of_a_scalar": "expected a compile-time value for 'abs', found a U32, e.g. `x if x >= 0 else -x`",
+    "len_of_an_array": "expected a compile-time value for 'len', found an array, e.g. `data.length`",
+    "type_of_a_scalar": (
+        "expected a compile-time value for 'type', found a U32, e.g. a property of the key or the policy"
+    ),
+    "math_on_scalars": "expected a Python function with source, found 'sqrt', e.g. `sqrt(x)`",
+    "built_in_without_source": "expected a Python function with source, found 'round', e.g. a helper of your own",
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

@@ -85,15 +85,19 @@ def test_only_the_last_two_are_kept_and_only_for_results_of_their_size() -> None
     assert reuse.new_array((3 * LONG,), DOUBLE).ctypes.data == addresses[2]
 
 
-@pytest.mark.parametrize(("asked", "kept"), [("0", False), (str(8 * LONG), True), (str(8 * LONG - 1), False)])
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [("0", False), (str(8 * LONG), True), (str(8 * LONG - 1), False), ("", True), (" 0 ", False), ("9" * 5000, True)],
+)
 def test_the_environment_says_how_much_is_kept(monkeypatch: pytest.MonkeyPatch, asked: str, kept: bool) -> None:
     monkeypatch.setenv("GPUSORT_KEEP_BYTES", asked)
     array = reuse.new_array((LONG,), DOUBLE)
     assert (array.base is not None) == kept
 
 
-def test_another_word_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPUSORT_KEEP_BYTES", "all")
+@pytest.mark.parametrize("asked", ["all", "-1", "1e9", "\u0660"])
+def test_another_word_in_the_environment_is_refused(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_KEEP_BYTES", asked)
     with pytest.raises(InvalidArgumentError, match="GPUSORT_KEEP_BYTES: expected a number of bytes"):
         reuse.new_array((LONG,), DOUBLE)
 

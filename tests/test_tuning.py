@@ -93,24 +93,75 @@ def test_what_does_not_sort_is_never_taken() -> None:
 
 def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
     path = tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
+    assert path is not None
     assert sorts_of("u4", 999) == WANTED
     other = attrs.evolve(INFO, adapter="another")
     assert fitting_sort(other, key_for("u4"), 1, 999) != WANTED
     content = json.loads(path.read_text())
     for damaged in (
         "", "[]", "{", json.dumps({**content, "format": 0}), json.dumps({**content, "adapter": "another"}),
-        json.dumps({**content, "sorts": [{"bits": [32]}]}),
+        json.dumps({**content, "sorts": [{"bits": [32]}]}), json.dumps({**content, "sorts": 7}), "[" * 100_000,
+        json.dumps({**content, "sorts": [{**content["sorts"][0], "lengths": [0, float("inf")]}]}),
+        json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": "Radix"}]}),
+        *(json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": wrong_radix(field, value)}]})
+          for field, value in (("items", 0), ("items", "14"), ("group_size", 100), ("strand", 1 << 40), ("sweeps", 1))),
         json.dumps({**content, "sorts": [{**content["sorts"][0], "algorithm": {"name": "Bogo", "policy": {}}}]}),
+        json.dumps({**content, "sorts": ["?"]}), "\udcff", "9" * 9999,
     ):  # fmt: skip
         tuned.forget(INFO.name, INFO.adapter)
-        path.write_text(damaged)
+        path.write_text(damaged, errors="surrogateescape")
         assert sorts_of("u4", 999) != WANTED, damaged
+
+
+def test_an_adapter_that_has_less_than_was_measured_goes_by_the_table() -> None:
+    tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
+    assert sorts_of("u4", 999) == WANTED
+    assert fitting_sort(attrs.evolve(INFO, capabilities=frozenset()), key_for("u4"), 1, 999) != WANTED
+
+
+def test_where_nothing_is_kept_the_process_has_its_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path / "file" / "below"))
+    (tmp_path / "file").write_text("")
+    said: list[str] = []
+    tune(Timed(), largest=1 << 12, report=said.append)
+    assert said[-1] == "wgsl: kept for this process alone: there is no cache directory to use"
+    assert sorts_of("u4", 1 << 12) == WANTED
+    forget_tuning(Timed())
+    assert sorts_of("u4", 1 << 12) != WANTED
+    assert not tuned.forget(INFO.name, INFO.adapter)
+
+
+@pytest.mark.parametrize(
+    "policy", [7, [], {"block": 0, "count_bytes_from": 0}, {"count_bytes_from": "9", "?": 3, "part_bytes_from": 1e300}]
+)
+def test_a_policy_that_nobody_measured_does_not_count(policy: object) -> None:
+    assert tuned.write("cpu", CpuTarget().info.adapter, {"policy": policy})
+    assert CpuTarget().policy == SortPolicy()
+
+
+def wrong_radix(field: str, value: object) -> dict[str, object]:
+    return {"name": "Radix", "policy": {**attrs.asdict(WANTED.policy), field: value}}
+
+
+def test_a_kept_sort_is_fitted_to_the_adapter() -> None:
+    wide = Radix(RadixPolicy(8, 1024, 200, 32, sweeps=True))
+    tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), wide)])
+    found = sorts_of("u4", 999)
+    assert isinstance(found, Radix)
+    assert found == Radix(attrs.evolve(wide.policy, items=3))
+
+
+@pytest.mark.parametrize("wrong", [{"chunk": 0}, {"block": -1}, {"sample": "x"}, {"most_share": 7}, {"none": 1}, 7])
+def test_wrong_thresholds_do_not_count(wrong: object) -> None:
+    info = gpusort.target("cpu").info
+    tuned.write(info.name, info.adapter, {"policy": wrong})
+    assert CpuTarget().policy == SortPolicy()
 
 
 def test_both_kinds_of_algorithms_come_back_as_they_were() -> None:
     algorithms: tuple[Radix | Bitonic, ...] = (WANTED, Radix(RadixPolicy(looks=2, sweeps=True)), Bitonic())
     lines = [
-        SortLine("wgsl", frozenset(), (32,), range(k, k + 1), range(1, 2), algorithm)
+        SortLine("wgsl", tuned.needs_of(algorithm), (32,), range(k, k + 1), range(1, 2), algorithm)
         for k, algorithm in enumerate(algorithms)
     ]
     tuned.keep_sorts(INFO, lines)

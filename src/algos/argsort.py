@@ -16,6 +16,7 @@ from ..types.memory import Storage
 from ..types.params import BitonicPolicy, RowsParams
 from ..types.scalars import U32, U64, Bool
 from .bitonic import bitonic_launches, to_ordered
+from .sizes import require_countable
 
 E = TypeVar("E")
 W = TypeVar("W", U32, U64)
@@ -87,6 +88,7 @@ def bitonic_argsort(
     """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
     entry: Any = placed_class(key.word)
     own: SortableKey[Any, Any] = PlacedKey(key.word, entry, entry)
+    require_countable(rows, length)
     count = rows * length
     data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)
     placed: Buffer[Any] = Buffer("placed", own.element, count, Role.SCRATCH)

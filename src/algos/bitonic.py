@@ -24,6 +24,7 @@ from ..types.keys import SortableKey, Word
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import BitonicParams, BitonicPolicy
 from ..types.scalars import U32, Bool
+from .sizes import require_countable
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
@@ -206,6 +207,7 @@ def bitonic_launches(
     key: SortableKey[E, W], data: Buffer[E], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
 ) -> tuple[Launch, ...]:
     """Sorts every row of a buffer."""
+    require_countable(rows, length)
     stages = max(0, (length - 1).bit_length())  # two to the stages holds the length
     tile = min(policy.tile, 1 << stages)
     tile_stages = tile.bit_length() - 1

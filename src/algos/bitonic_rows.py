@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
@@ -20,6 +21,7 @@ from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RowsParams, RowsPolicy
 from ..types.scalars import U32, U64
 from .bitonic import compare_and_swap, from_ordered, to_ordered
+from .sizes import require_countable
 
 E = TypeVar("E")
 W = TypeVar("W", U32, U64)
@@ -132,6 +134,10 @@ def bitonic_rows_sort(
     key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: RowsPolicy, in_place: bool
 ) -> Schedule:
     """Sorts every row of `data`, a buffer of rows of one length, into `results` or in place: one launch."""
+    require_countable(rows, length, policy.rows)
+    if length > policy.lanes * policy.items:
+        held = f"{policy.lanes} lanes with {policy.items} elements each"
+        raise InvalidArgumentError(f"length: expected no more than {held} hold, found {length}")
     data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
     results = Buffer("results", key.element, rows * length, Role.OUTPUT)
     grid = Grid(-(-rows // policy.rows), policy.group_size)

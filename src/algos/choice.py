@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 
-from ..targets.base import TargetInfo
-from ..types.elements import dtype_of
+from ..targets.base import Limits, TargetInfo
+from ..types.errors import CapabilityError
 from ..types.keys import SortableKey, Word
-from ..types.params import BitonicPolicy, ReducePolicy, ScanPolicy, power_above
-from .sorts import Bitonic, Radix, SortAlgorithm, bits_of
+from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, power_above
+from .fit import bytes_held, fitted_network, fitted_radix, fitted_reduce, fitted_scan_policy, power_below
+from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, fitted
 from .table import PAIRS, REDUCTIONS, SCANS, SORTS
 from .tuned import tuned_lines
 
@@ -22,31 +23,50 @@ def fitting_sort(
     info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, with_tuned: bool = True
 ) -> SortAlgorithm:
     """The sort for so many rows of a length on a target: the first that suits of what was measured on this machine
-    and of the table, else the network."""
+    and of the table, as the target can run it, else the network."""
     for line in (*tuned_lines(info), *SORTS) if with_tuned else SORTS:
         if line.suits(info, bits_of(key), rows, length):
-            return line.algorithm
-    return fitting_bitonic(key.word, info.limits.workgroup_bytes, info.limits.group_size)
+            found = _fitted_or_none(line.algorithm, key, length, info)
+            if found is not None:
+                return found
+    return Bitonic().fitted(key, length, info)
+
+
+def _fitted_or_none(
+    algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo
+) -> SortAlgorithm | None:
+    """A sort as a target can run it, if it can."""
+    try:
+        found = fitted(algorithm, key, length, info)
+    except CapabilityError:
+        return None
+    return found if found.most_rows(length, info.limits.groups) > 0 else None
 
 
 def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int) -> Radix | None:
     """The radix sort that takes values of a size along, for a row of a length; None where a target has none."""
     for line in PAIRS:
         if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length) and isinstance(line.algorithm, Radix):
-            return line.algorithm
+            found = _fitted_pairs(line.algorithm.policy, key, length, value_bytes, info)
+            if found is not None:
+                return found
     return None
 
 
-def _power_of_two(most: int) -> int:
-    """The greatest power of two that is not above."""
-    return 1 << (max(1, most).bit_length() - 1)
+def _fitted_pairs(
+    policy: RadixPolicy, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo
+) -> Radix | None:
+    """A radix sort with values as a target can run it, if it can."""
+    try:
+        found = Radix(fitted_radix(policy, cast("SortableKey[Any, Any]", key), bits_of(key), info, value_bytes))
+    except CapabilityError:
+        return None
+    return found if found.most_rows(length, info.limits.groups) > 0 else None
 
 
-def fitting_bitonic(word: object, workgroup_bytes: int, group_size: int) -> Bitonic:
+def fitting_bitonic(word: object, limits: Limits) -> Bitonic:
     """The bitonic sort for a key's words on a target with these limits."""
-    wished = BitonicPolicy()
-    tile = min(wished.tile, _power_of_two(workgroup_bytes // dtype_of(word).itemsize))
-    return Bitonic(attrs.evolve(wished, tile=tile, group_size=min(wished.group_size, _power_of_two(group_size))))
+    return Bitonic(fitted_network(BitonicPolicy(), word, limits))
 
 
 _ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations
@@ -57,13 +77,11 @@ def fitting_reduction(state: object, length: int, info: TargetInfo) -> ReducePol
 
     Few sizes only: a short row would leave most of a large workgroup idle, and each size is a kernel to compile.
     """
-    workgroup_bytes, group_size = info.limits.workgroup_bytes, info.limits.group_size
     for line in REDUCTIONS:
         if line.suits(info, length):
-            return line.policy
+            return fitted_reduce(line.policy, state, info)
     wished = ReducePolicy() if length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
-    held = _power_of_two(workgroup_bytes // dtype_of(state).itemsize)
-    return attrs.evolve(wished, group_size=min(wished.group_size, _power_of_two(group_size), held))
+    return fitted_reduce(wished, state, info)
 
 
 _LEAST_TO_SCAN = 32  # invocations: a smaller workgroup would leave lanes of a subgroup idle
@@ -75,11 +93,11 @@ def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
     A tile and what its invocations share must fit. Few sizes only, as for reductions.
     """
     wished = next((line.policy for line in SCANS if line.suits(info, length)), ScanPolicy())
-    held = info.limits.workgroup_bytes // dtype_of(state).itemsize
+    held = info.limits.workgroup_bytes // bytes_held(state)
     needed = power_above(-(-length // wished.items))
     least = min(wished.group_size, _LEAST_TO_SCAN)
     group_size = max(least, min(wished.group_size, needed))
-    group_size = min(group_size, _power_of_two(info.limits.group_size), _power_of_two(held // 2))
+    group_size = min(group_size, power_below(info.limits.group_size), power_below(held // 2))
     most = min(wished.items, held // group_size - 1)
-    items = min(_power_of_two(most + 1) - 1, power_above(-(-length // group_size) + 1) - 1)
-    return attrs.evolve(wished, group_size=group_size, items=max(1, items))
+    items = min(power_below(most + 1) - 1, power_above(-(-length // group_size) + 1) - 1)
+    return fitted_scan_policy(attrs.evolve(wished, group_size=group_size, items=max(1, items)), state, info)

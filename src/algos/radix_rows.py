@@ -11,6 +11,7 @@ from typing import TypeVar
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role, Schedule
 from ..types.digits import DigitPlace
+from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
@@ -20,6 +21,7 @@ from ..types.params import RadixPolicy, RowsParams
 from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered, to_ordered
 from .radix_tile import Strand, clear_counters, count_strands, place_strands, sort_tile, total_of_digit
+from .sizes import require_countable, require_digits
 
 A = TypeVar("A", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
@@ -67,6 +69,10 @@ def radix_rows_sort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int, in_place: bool
 ) -> Schedule:
     """Sorts every row of `data` into `results`, or in place. A row is no longer than a tile."""
+    require_countable(rows, length)
+    require_digits(key_bits, key.word.type.bits)
+    if length > policy.tile:
+        raise InvalidArgumentError(f"length: expected at most the {policy.tile} elements of a tile, found {length}")
     data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
     results = data if in_place else Buffer("results", key.element, rows * length, Role.OUTPUT)
     buffers = (data,) if in_place else (data, results)

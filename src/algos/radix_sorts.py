@@ -20,6 +20,7 @@ from ..types.scalars import U8, U16, U32, U64
 from .radix import radix_add_up, radix_count, radix_scatter
 from .radix_sweep import MOST_ELEMENTS, sweep
 from .radix_tile import RadixMode
+from .sizes import require_countable, require_digits
 from .sweep_state import SweepState, prepare
 
 A = TypeVar("A", U8, U16, U32, U64)
@@ -115,6 +116,8 @@ class _RadixSort:
 
     def schedule(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
         """All launches. `keys` and `values` are where they come from, where they end, and what lies between."""
+        require_countable(-(-self.length // self.policy.tile), self.policy.tile)
+        require_digits(self.key_bits, self.key.word.type.bits)
         if self.policy.sweeps and self.length >= MOST_ELEMENTS:
             raise InvalidArgumentError(
                 f"a single-sweep radix sort takes fewer than {MOST_ELEMENTS} elements, not {self.length}"

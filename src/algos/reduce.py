@@ -18,6 +18,7 @@ from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Monoid, Resumed
 from ..types.params import ReduceParams, ReducePolicy
 from ..types.scalars import U32
+from .sizes import require_countable
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -93,6 +94,7 @@ def reduce_rows(
     monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, states: Buffer[S] | None = None
 ) -> Schedule:
     """Reduces every row of `data`, a buffer of rows of one length, to one state in `states`, or else in `results`."""
+    require_countable(rows, length)
     data = Buffer("data", monoid.element, rows * length, Role.INPUT)
     results = states or Buffer("results", monoid.state, rows, Role.OUTPUT)
     shared = Workgroup(monoid.state, policy.group_size)

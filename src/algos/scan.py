@@ -23,6 +23,7 @@ from ..types.monoids import Monoid
 from ..types.params import ScanParams, ScanPolicy
 from ..types.scalars import U32
 from .scan_tile import load_tile, scan_workgroup, store_tile
+from .sizes import LARGEST_U32, require_countable
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -96,6 +97,7 @@ def scan_shares(
 
 def scan_rows(monoid: Monoid[E, S], rows: int, length: int, kind: ScanKind, policy: ScanPolicy) -> Schedule:
     """Scans every row of `data`, a buffer of rows of one length, into `results`."""
+    require_countable(rows, length)
     data = Buffer("data", monoid.element, rows * length, Role.INPUT)
     results = Buffer("results", monoid.state, rows * length, Role.OUTPUT)
     each, groups = shares(rows, length, policy)
@@ -104,7 +106,7 @@ def scan_rows(monoid: Monoid[E, S], rows: int, length: int, kind: ScanKind, poli
         return Schedule((data, totals, results), ())
     tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
     grid = Grid(rows * groups, policy.group_size)
-    params = ScanParams(U32(length), U32(groups), U32(each * policy.tile))
+    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)))
     reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy)
     scan = scan_shares.launch(grid, monoid, data, totals, tile, shared, results, params, policy, kind)
     return Schedule((data, totals, results), (reduce, scan) if groups > 1 else (scan,))

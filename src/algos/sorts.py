@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import attrs
 
 from ..kernel.launch import Schedule
+from ..targets.base import Capability, TargetInfo
+from ..types.checks import holds, power_within, require, truth, whole, within
 from ..types.elements import dtype_of
-from ..types.errors import UnsupportedTypeError
+from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey, UnsignedKey, Word
-from ..types.params import BitonicPolicy, RadixPolicy, RowsPolicy, power_above
+from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
 from ..types.scalars import U32, Scalar
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
+from .fit import (
+    bytes_held,
+    digits_in_tile,
+    fitted_network,
+    fitted_radix,
+    has_whole_subgroups,
+    no_radix,
+    power_below,
+)
 from .radix_rows import radix_rows_sort
 from .radix_sorts import radix_sort
 from .radix_sweep import MOST_ELEMENTS
+from .sizes import LARGEST_U32
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
-
-LARGEST_U32 = (1 << 32) - 1
 
 
 class Placement(Enum):
@@ -51,11 +61,30 @@ class SortAlgorithm(Protocol):
         ...
 
 
+class FitsItself(Protocol):
+    """What a sort may offer besides: the same sort as a target can run it."""
+
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> SortAlgorithm:
+        """For rows of a length. Raises CapabilityError where there is no such form."""
+        ...
+
+
+def fitted(algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo) -> SortAlgorithm:
+    """A sort as a target can run it. One that does not fit itself is taken as it is: targets refuse what they lack."""
+    if not callable(getattr(algorithm, "fitted", None)):
+        return algorithm
+    return cast(FitsItself, algorithm).fitted(key, length, info)
+
+
 @attrs.frozen
 class Bitonic:
     """The bitonic network. It needs no memory besides the array, and does the same whatever the data."""
 
-    policy: BitonicPolicy = attrs.field(factory=BitonicPolicy)
+    policy: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=holds(BitonicPolicy))
+
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> Bitonic:
+        policy = fitted_network(self.policy, key.word, info.limits)
+        return self if policy is self.policy else Bitonic(policy)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         return (Placement.IN_PLACE,)
@@ -79,10 +108,31 @@ class BitonicRows:
     For targets with Capability.SUBGROUPS whose subgroups have at least so many lanes.
     """
 
-    lanes: int = 32
-    items: int = 8  # elements a lane holds before another lane is taken
-    most_items: int = 32
-    group_size: int = 256
+    lanes: int = attrs.field(default=32, converter=whole, validator=power_within(1, 64))
+    # elements a lane holds before another lane is taken
+    items: int = attrs.field(default=8, converter=whole, validator=power_within(1, MOST_ITEMS))
+    most_items: int = attrs.field(default=32, converter=whole, validator=power_within(1, MOST_ITEMS))
+    group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+
+    def __attrs_post_init__(self) -> None:
+        require(self.items <= self.most_items, self, "items", f"at most most_items={self.most_items}")
+        require(self.group_size >= self.lanes, self, "group_size", f"at least lanes={self.lanes}")
+
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> BitonicRows:
+        limits = info.limits
+        there = limits.subgroup_size if Capability.SUBGROUPS in info.capabilities else 1
+        lanes = power_below(min(self.lanes, there, limits.group_size))
+        most_items = self.most_items
+        while True:
+            held = limits.workgroup_bytes // (bytes_held(key.word) * (most_items + 1))  # lanes' blocks, a word apart
+            if held >= lanes:
+                size = min(self.group_size, power_below(limits.group_size), power_below(held))
+                return attrs.evolve(
+                    self, lanes=lanes, items=min(self.items, most_items), most_items=most_items, group_size=size
+                )
+            if lanes * most_items == 1:
+                raise CapabilityError(f"algorithm: {self} finds too little workgroup memory on target {info.name!r}")
+            lanes, most_items = max(1, lanes // 2), most_items if lanes > 1 else most_items // 2
 
     @property
     def capacity(self) -> int:
@@ -114,7 +164,12 @@ class Radix:
     Capability.FORWARD_PROGRESS. Else each digit is counted, added up and moved by launches of their own.
     """
 
-    policy: RadixPolicy = attrs.field(factory=RadixPolicy)
+    policy: RadixPolicy = attrs.field(factory=RadixPolicy, validator=holds(RadixPolicy))
+
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> Radix:
+        _require_integers(key, "Radix")
+        policy = fitted_radix(self.policy, cast("SortableKey[Any, Any]", key), bits_of(key), info)
+        return self if policy is self.policy else Radix(policy)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         _require_integers(key, "Radix")
@@ -123,7 +178,8 @@ class Radix:
 
     def most_rows(self, length: int, groups: int, /) -> int:
         most = MOST_ELEMENTS - 1 if self.policy.sweeps else LARGEST_U32
-        return int(length <= most and -(-length // self.policy.tile) <= groups)
+        tiles = -(-length // self.policy.tile)
+        return int(length <= most and tiles <= groups and tiles * self.policy.tile <= LARGEST_U32)
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
@@ -140,11 +196,41 @@ class RadixRows:
     For targets with Capability.SUBGROUPS whose subgroups have at least `strand` lanes.
     """
 
-    items: int = 16  # elements an invocation holds
-    least_group: int = 256  # invocations of the smallest workgroup: one for each digit
-    most_group: int = 1024
-    strand: int = 32
-    digit_bits: int = 8
+    # elements an invocation holds
+    items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
+    # invocations of the smallest workgroup: one for each digit
+    least_group: int = attrs.field(default=256, converter=whole, validator=within(2, MOST_INVOCATIONS))
+    most_group: int = attrs.field(default=1024, converter=whole, validator=power_within(2, MOST_INVOCATIONS))
+    strand: int = attrs.field(default=32, converter=whole, validator=within(1, 64))
+    digit_bits: int = attrs.field(default=8, converter=whole, validator=within(1, 12))
+    subgroups: bool = attrs.field(default=True, validator=truth)
+
+    def __attrs_post_init__(self) -> None:
+        require(self.least_group <= self.most_group, self, "least_group", f"at most most_group={self.most_group}")
+        if not self.subgroups:
+            require(self.strand == power_below(self.strand), self, "strand", "a power of two without subgroups")
+        self.policy_for(1)  # which says what else has to hold
+
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> RadixRows:
+        _require_integers(key, "RadixRows")
+        most, word = min(self.most_group, power_below(info.limits.group_size)), bytes_held(key.word)
+        whole_one = max(self.least_group, info.limits.most_subgroup_size)
+        if self.subgroups and whole_one <= most and has_whole_subgroups(whole_one, info):
+            least, lanes = whole_one, (True, info.limits.subgroup_size)
+        else:
+            least = power_below(min(self.least_group, most))
+            lanes = False, min(32, least) if self.subgroups else min(self.strand, least)
+        if least < 2:
+            raise no_radix(info)
+        bits = min(self.digit_bits, least.bit_length() - 1)
+        inside = RadixRows(self.items, least, most, lanes[1], bits, lanes[0])
+        digits = digits_in_tile(inside.policy_for(min(length, inside.capacity)), word, info)
+        if not digits:  # no more elements, then, than there are
+            inside = attrs.evolve(inside, items=min(self.items, max(1, -(-length // least))))
+            digits = digits_in_tile(inside.policy_for(min(length, inside.capacity)), word, info)
+        if not digits:
+            raise no_radix(info)
+        return attrs.evolve(inside, digit_bits=digits)
 
     @property
     def capacity(self) -> int:
@@ -155,7 +241,7 @@ class RadixRows:
         """Of the workgroups that hold a row, the smallest whose size is a power of two."""
         needed = max(1, -(-length // self.items))
         group_size = max(self.least_group, power_above(needed))
-        return RadixPolicy(self.digit_bits, group_size, self.items, self.strand)
+        return RadixPolicy(self.digit_bits, group_size, self.items, self.strand, self.subgroups)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         _require_integers(key, "RadixRows")

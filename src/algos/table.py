@@ -124,7 +124,7 @@ REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
 )
 
 SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
-    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(16, 31, 64)),
+    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(16, 15, 64)),  # of 31 items: no faster, 1.6 times the compiling
     PolicyLine("cuda", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     PolicyLine("wgsl", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     # Where an invocation is a thread, or a step of an interpreter, few do.

@@ -14,14 +14,17 @@ from typing import Any, cast
 
 import attrs
 
-from ..targets.base import TargetInfo
-from ..targets.cache import cache_directory, write_atomically
+from ..targets import cache
+from ..targets.base import Capability, TargetInfo
+from ..types.errors import GpusortError
 from ..types.params import BitonicPolicy, RadixPolicy
 from .sorts import Bitonic, Radix, SortAlgorithm
 from .table import SortLine
 
 _FORMAT = 2
+_KIND = "tuned"
 _ONE = range(1, 2)
+_unkept: dict[str, bytes] = {}  # what found no place in the cache directory
 
 
 def tuned_lines(info: TargetInfo) -> tuple[SortLine, ...]:
@@ -34,13 +37,22 @@ def _lines(target: str, adapter: str) -> tuple[SortLine, ...]:
     found = read(target, adapter).get("sorts", [])
     try:
         return tuple(_line(target, entry) for entry in found)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, GpusortError):
         return ()
 
 
 def _line(target: str, entry: Mapping[str, Any]) -> SortLine:
     lengths, bits = range(*map(int, entry["lengths"])), tuple(map(int, entry["bits"]))
-    return SortLine(target, frozenset(), bits, lengths, _ONE, _algorithm(entry["algorithm"]))
+    algorithm = _algorithm(entry["algorithm"])
+    return SortLine(target, needs_of(algorithm), bits, lengths, _ONE, algorithm)
+
+
+def needs_of(algorithm: SortAlgorithm) -> frozenset[Capability]:
+    """What it cannot do without. An adapter may have less than when it was measured, by another driver."""
+    if not isinstance(algorithm, Radix):
+        return frozenset()
+    wanted = {Capability.SUBGROUPS: algorithm.policy.subgroups, Capability.FORWARD_PROGRESS: algorithm.policy.sweeps}
+    return frozenset(capability for capability, is_needed in wanted.items() if is_needed)
 
 
 def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
@@ -53,7 +65,7 @@ def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
             raise ValueError(f"no algorithm named {name!r} is kept in tables")
 
 
-def keep_sorts(info: TargetInfo, lines: Sequence[SortLine]) -> Path:
+def keep_sorts(info: TargetInfo, lines: Sequence[SortLine]) -> Path | None:
     """Writes the lines for an adapter, in place of what was measured before."""
     entries: list[dict[str, object]] = []
     for line in lines:
@@ -67,9 +79,13 @@ def keep_sorts(info: TargetInfo, lines: Sequence[SortLine]) -> Path:
 
 def read(target: str, adapter: str) -> dict[str, Any]:
     """What is kept for an adapter; empty where nothing is."""
+    name = _name(target, adapter)
+    content = _unkept.get(name) or cache.read(_KIND, name)
+    if content is None:
+        return {}
     try:
-        found: object = json.loads(_path(target, adapter).read_text())
-    except (OSError, ValueError):
+        found: object = json.loads(content)
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}
@@ -77,26 +93,27 @@ def read(target: str, adapter: str) -> dict[str, Any]:
     return table if table.get("format") == _FORMAT and table.get("adapter") == adapter else {}
 
 
-def write(target: str, adapter: str, table: Mapping[str, object]) -> Path:
-    """Keeps a table for an adapter; where it lies."""
-    path = _path(target, adapter)
-    path.parent.mkdir(exist_ok=True)
-    content = {"format": _FORMAT, "target": target, "adapter": adapter, **table}
-    write_atomically(path, json.dumps(content, indent=1).encode())
+def write(target: str, adapter: str, table: Mapping[str, object]) -> Path | None:
+    """Keeps a table for an adapter; where it lies. Where nothing can be kept, this process has it all the same."""
+    name = _name(target, adapter)
+    content = json.dumps({"format": _FORMAT, "target": target, "adapter": adapter, **table}, indent=1).encode()
+    path = cache.write(_KIND, name, content)
+    if path is None:
+        _unkept[name] = content
+    else:
+        _unkept.pop(name, None)
     _lines.cache_clear()
     return path
 
 
 def forget(target: str, adapter: str) -> bool:
     """Removes what is kept for an adapter. Whether there was anything."""
-    try:
-        _path(target, adapter).unlink()
-    except FileNotFoundError:
-        return False
-    finally:
-        _lines.cache_clear()
-    return True
+    name = _name(target, adapter)
+    had = _unkept.pop(name, None) is not None
+    removed = cache.remove(_KIND, name)
+    _lines.cache_clear()
+    return had or removed
 
 
-def _path(target: str, adapter: str) -> Path:
-    return cache_directory() / "tuned" / f"{target}-{hashlib.sha256(adapter.encode()).hexdigest()[:12]}.json"
+def _name(target: str, adapter: str) -> str:
+    return f"{target}-{hashlib.sha256(adapter.encode()).hexdigest()[:12]}.json"

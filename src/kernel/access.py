@@ -9,7 +9,7 @@ from ..types.elements import Leaf, dtype_of, leaves, scalar_of
 from ..types.layout import Type
 from . import ir
 from .builder import Builder, apply, const, convert
-from .span import Span
+from .span import KernelError, Span
 from .values import EXPRESSIONS, MemoryValue, Value, from_leaves, parts
 
 _UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}
@@ -33,6 +33,7 @@ def load(builder: Builder, array: MemoryValue, index: ir.Expression, span: Span)
     """The element at an index, as scalars held in fresh variables."""
     element = array.element
     unit, stride = unit_of(element), units_in(element)
+    require_inside(array, index, span)
     index = builder.hold("index", index, span) if stride > 1 else index
 
     def read(position: int) -> ir.Expression:
@@ -52,12 +53,23 @@ def store(builder: Builder, array: MemoryValue, index: ir.Expression, value: Val
     """Writes an element; its shape has been checked."""
     element = array.element
     unit, stride = unit_of(element), units_in(element)
+    require_inside(array, index, span)
     index = builder.hold("index", index, span) if stride > 1 else index
     for leaf, part in zip(leaves(element), parts(value), strict=True):
         assert isinstance(part, EXPRESSIONS)
         for i, piece in enumerate(_split(builder, leaf, part, unit, span)):
             at = _unit_index(index, stride, leaf.offset // unit.size + i, span)
             builder.emit(ir.Store(array.memory, at, piece, span))
+
+
+def require_inside(array: MemoryValue, index: ir.Expression, span: Span) -> None:
+    """A known index of an array of known length lies inside."""
+    if isinstance(index, ir.Const) and array.memory.length is not None:
+        length = array.memory.length // units_in(array.element)
+        if index.value >= length:
+            raise KernelError(
+                span, f"expected an index below {length}, the array's length, found {index.value}, e.g. `{length - 1}`"
+            )
 
 
 def _unit_index(index: ir.Expression, stride: int, position: int, span: Span) -> ir.Expression:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..types import ops
 from ..types.layout import Type
 from ..types.ops import Op
 from . import examples, ir
+from .outside import Outside
 from .span import KernelError, Span
 
 # An operand that changes nothing: (operation, which side, value). Floats stay out: -0.0 + 0 is not -0.0.
@@ -68,6 +70,26 @@ def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expressi
     return ir.Apply(op, (operand,), to, span)
 
 
+def constant_of(expression: ir.Expression) -> int | None:
+    """The integer that an expression of literals comes to."""
+    if isinstance(expression, ir.Const) and expression.type.is_integer:
+        return int(expression.value)
+    if (
+        not isinstance(expression, ir.Apply)
+        or not expression.type.is_integer
+        or expression.op in (ops.CAST, ops.BITCAST)
+    ):
+        return None
+    known = [constant_of(operand) for operand in expression.operands]
+    numbers = [number for number in known if number is not None]
+    if len(numbers) < len(known) or not all(o.type.is_integer for o in expression.operands):
+        return None
+    if expression.op in (ops.FLOORDIV, ops.MOD) and not numbers[1]:
+        return None
+    pairs = zip(numbers, expression.operands, strict=True)
+    return int(ops.apply(expression.op, *(np.asarray(number, o.type.dtype) for number, o in pairs)))
+
+
 def _constants(operands: tuple[ir.Expression, ...]) -> list[ir.Const] | None:
     known = [operand for operand in operands if isinstance(operand, ir.Const)]
     return known if len(known) == len(operands) else None
@@ -82,17 +104,55 @@ def _folded(op: Op, constants: list[ir.Const], result: Type, span: Span) -> ir.C
     return ir.Const(value.astype(result.dtype).item(), result, span)
 
 
+# How large a kernel may become: beyond, a compiler is at it for minutes.
+MOST_STATEMENTS = 10_000
+MOST_ROUNDS = 10_000  # of unrolled loops, and calls of helpers, whether they come to a statement or not
+
+
 class Builder:
     """The statements of the block being read, and all variables made so far."""
 
     def __init__(self) -> None:
+        self._statements = 0
+        self._rounds = 0
+        self._unrolled: list[tuple[int, Span]] = []  # the loops being unrolled, each with its number of rounds
         self.variables: list[ir.Variable] = []
+        self.outside = Outside()  # what all functions read here have taken from outside of them
         self._block: list[ir.Statement] = []
         self._fixed: set[ir.Variable] = set()
         self.depth = 0  # how many run-time branches and loops stand around the current block
 
     def emit(self, statement: ir.Statement) -> None:
         self._block.append(statement)
+        self._statements += 1
+        if self._statements > MOST_STATEMENTS:
+            self._refuse_size(statement.span)
+
+    @contextmanager
+    def unrolling(self, rounds: int, span: Span) -> Generator[None]:
+        """Around the rounds of a loop that is unrolled."""
+        self._unrolled.append((rounds, span))
+        if rounds > MOST_ROUNDS:
+            self._refuse_size(span)
+        yield
+        self._unrolled.pop()
+
+    def count_round(self, span: Span) -> None:
+        """One more round of an unrolled loop, or one more call."""
+        self._rounds += 1
+        if self._rounds > MOST_ROUNDS:
+            self._refuse_size(span)
+
+    def _refuse_size(self, span: Span) -> NoReturn:
+        """With the line of the loop that has the most rounds, if there is one."""
+        if not self._unrolled:
+            raise KernelError(
+                span, f"expected a kernel of at most {MOST_STATEMENTS} statements, helpers included, e.g. a loop "
+                "`for i in dynamic_range(U32(0), U32(8)):` in place of calls")  # fmt: skip
+        rounds, loop = max(self._unrolled, key=lambda found: found[0])
+        raise KernelError(
+            loop, f"expected loops that unroll to at most {MOST_STATEMENTS} statements in a kernel, and this one has "
+            f"{rounds} rounds, e.g. `for i in dynamic_range(U32(0), U32({min(rounds, 0xFFFFFFFF)})):`")  # fmt: skip
 
     def variable(self, name: str, type: Type, *, fixed: bool = False) -> ir.Variable:
         """A fresh variable; `fixed` where it is assigned in one place only."""

@@ -22,6 +22,7 @@ from ..types.scalars import Scalar
 from . import access, examples, ir
 from .builder import convert
 from .expressions import ExpressionReader
+from .hints import instead_of
 from .span import KernelError, Span
 from .values import (
     EXPRESSIONS,
@@ -83,7 +84,8 @@ class CallReader(ExpressionReader):
                 self.fail(node, "expected no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
             case Static(value=function) if callable(function):
                 name = getattr(function, "__name__", repr(function))
-                self.fail(node, f"expected a Python function with source, found {name!r}, e.g. a helper of your own")
+                hint = instead_of(function, "e.g. a helper of your own")
+                self.fail(node, f"expected a Python function with source, found {name!r}, {hint}")
             case _:
                 self.fail(node, f"expected something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
 
@@ -103,10 +105,9 @@ class CallReader(ExpressionReader):
         known: list[Any] = []
         for argument, written in zip(arguments, node.args, strict=True):
             if not isinstance(argument, Static):
-                self.fail(
-                    written,
-                    f"expected a compile-time value, found {describe(argument)}, e.g. `minimum(a, b)` for scalars",
-                )
+                name = getattr(function, "__name__", repr(function))
+                hint = instead_of(function, "e.g. a property of the key or the policy")
+                self.fail(written, f"expected a compile-time value for {name!r}, found {describe(argument)}, {hint}")
             known.append(argument.value)
         return self.known(node, cast("Callable[..., object]", function), *known)
 
@@ -248,6 +249,7 @@ class CallReader(ExpressionReader):
                 else f"expected an index and a value, e.g. `counts.{callee.name}(i, x)`",
             )
         index = self.index(node.args[0])
+        access.require_inside(array, index, span)
         value = self.operand(node.args[1], Type.U32) if wanted == 2 else None
         if op is AtomicOp.STORE:
             self.builder.emit(ir.Atomic(None, op, array.memory, index, value, span))
@@ -274,6 +276,7 @@ class CallReader(ExpressionReader):
         ):
             self.fail(node, "expected workgroup memory of U32 and an index, e.g. `cx.load_for_all(shared, 0)`")
         index = self.operand(node.args[1], Type.U32)
+        access.require_inside(array, index, span)
         variable = self.builder.variable(array.memory.name + "_for_all", Type.U32, fixed=True)
         self.builder.emit(ir.Barrier(span))
         self.builder.emit(ir.Load(variable, array.memory, index, span, for_all=True))

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from functools import reduce
+from itertools import islice
 from typing import TypeAlias, cast
 
 import attrs
@@ -15,7 +16,7 @@ from ..types import ops
 from ..types.intrinsics import dynamic_range
 from ..types.layout import Type
 from . import ir
-from .builder import Builder, apply
+from .builder import MOST_ROUNDS, Builder, apply
 from .names import NameKeeper, joined
 from .source import Source, escapes, jumps_of, stored_in
 from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, lift, of_object, run_time_form
@@ -156,12 +157,25 @@ class ControlReader(NameKeeper):
             # as they are now: a round may change the names that they were read from
             values = [self.held("item", item, span) for item in iterable.items]
         elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
-            values = [of_object(item, span) for item in cast("Iterable[object]", iterable.value)]
+            # no more of it than can be unrolled: it may be endless
+            items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
+            values = [of_object(item, span) for item in items_of]
         else:
             self.fail(node.iter, f"expected something to loop over, found {describe(iterable)}, e.g. `range(8)`")
 
+        rounds = (
+            len(iterable.value) if isinstance(iterable, Static) and isinstance(iterable.value, range) else len(values)
+        )
+        with self.builder.unrolling(rounds, span):
+            return self.rounds(node, values, rest)
+
+    def rounds(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
+        """An unrolled loop's rounds, one behind the other."""
+        span = self.source.span(node)
+
         def step(value: Value) -> Callable[[], Flow]:
             def bind() -> Flow:
+                self.builder.count_round(span)
                 self.assign(node.target, value)
                 return Flow.FALLS
 

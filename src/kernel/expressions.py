@@ -140,7 +140,7 @@ class ExpressionReader(OperatorReader):
                 node, f"expected {name!r} to be set on every path to here, e.g. `{name} = U32(0)` before the branch"
             )
         try:
-            return of_object(self.source.outer(name), self.source.span(node))
+            return of_object(self.source.outer(name, self.builder.outside), self.source.span(node))
         except KeyError:
             self.fail(node, f"expected a name that is defined, found {name!r}, e.g. a parameter or an import")
 
@@ -170,7 +170,9 @@ class ExpressionReader(OperatorReader):
         is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
         found = inspect.getattr_static(class_of(thing) if is_class else thing, name, None)
         own = name in getattr(thing, "__dict__", ())  # of the object itself: a function there takes no `self`
-        if isinstance(found, FunctionType) and not is_class and not own:
+        is_method = isinstance(found, FunctionType) and not is_class and not own
+        self.builder.outside.attribute(type(thing) if is_method else thing, name)
+        if isinstance(found, FunctionType) and is_method:
             return Method(found, owner)
         if isinstance(found, classmethod):
             return Method(_behind(found), owner if is_class else Static(type(thing)))
@@ -180,6 +182,7 @@ class ExpressionReader(OperatorReader):
 
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
+        self.builder.outside.attribute(cls, name)
         found = inspect.getattr_static(cls, name, None)
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
             return self.inline(found.fget, [owner], self.source.span(node))

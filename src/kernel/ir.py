@@ -13,6 +13,7 @@ from typing import TypeAlias
 import attrs
 
 from ..types.layout import Type
+from ..types.needs import Needs
 from ..types.ops import AtomicOp, Op, SubgroupOp
 from .span import Span
 
@@ -222,7 +223,11 @@ class If:
 
 @attrs.frozen
 class For:
-    """variable runs from start while below stop, by step (U32, evaluated once; step is at least 1)."""
+    """variable runs from start while below stop, by step (U32, evaluated once; step is at least 1).
+
+    `asks`: of a loop that may go on for ever, about how many statements a round takes. It asks now and then whether
+    to stop, where a target can be asked.
+    """
 
     variable: Variable
     start: Expression
@@ -230,16 +235,18 @@ class For:
     step: Expression
     body: Block
     span: Span
+    asks: int = 0
 
 
 @attrs.frozen
 class While:
-    """Runs head, tests condition, runs body, again. The head holds what the condition loads."""
+    """Runs head, tests condition, runs body, again. The head holds what the condition loads. `asks`: see For."""
 
     head: Block
     condition: Expression
     body: Block
     span: Span
+    asks: int = 0
 
 
 @attrs.frozen
@@ -264,6 +271,7 @@ class Program:
     variables: tuple[Variable, ...]
     body: Block
     span: Span
+    needs: tuple[Needs, ...] = ()  # of the machine, beside what the body shows
 
     @property
     def storage(self) -> tuple[Memory, ...]:

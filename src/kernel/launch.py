@@ -10,6 +10,7 @@ import numpy as np
 
 from ..types.elements import dtype_of
 from ..types.memory import Storage
+from ..types.needs import Needs, Policy
 from .ir import Program
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ class Launch:
     kernel: Kernel[...]
     grid: Grid
     arguments: tuple[object, ...]
+
+    @property
+    def needs(self) -> tuple[Needs, ...]:
+        """What the kernel relies on, by the policies it is handed."""
+        return tuple(argument.needs for argument in self.arguments if isinstance(argument, Policy))
 
 
 @attrs.frozen

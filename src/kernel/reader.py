@@ -55,6 +55,7 @@ class Reader(ControlReader):
         if self.nesting >= _DEEPEST:
             raise KernelError(span, f"expected helpers nested less than {_DEEPEST} deep; recursion has no meaning "
                                     "on a device, e.g. use a loop")  # fmt: skip
+        self.builder.count_round(span)
         source = source_of(function)
         reader = Reader(self.builder, source, {}, self.memories, self.nesting + 1)
         tree = source.tree.args

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from .outside import Outside
 from .span import KernelError, Span
 
 
@@ -29,10 +30,17 @@ class Source:
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         return Span(self.file, self.first_line + line - 1, column)
 
-    def outer(self, name: str) -> object:
-        """What a name means outside the function: a closure's cell, a global, a builtin. KeyError where nothing."""
+    def outer(self, name: str, outside: Outside | None = None) -> object:
+        """What a name means outside the function: a closure's cell, a global, a builtin. KeyError where nothing.
+
+        `outside` notes that it was taken.
+        """
         if name in self.enclosing:
+            if outside is not None:
+                outside.cell(self.enclosing[name])
             return self.enclosing[name].cell_contents
+        if outside is not None:
+            outside.name(self.globals, name)
         if name in self.globals:
             return self.globals[name]
         return vars(builtins)[name]

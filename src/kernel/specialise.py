@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
-from threading import Lock
 from typing import Any, TypeGuard
+from weakref import WeakKeyDictionary
 
 import attrs
 
+from ..forks import OwnLock
 from ..types.elements import fields_of
 from ..types.errors import InvalidArgumentError
 from ..types.layout import Type
@@ -17,6 +18,7 @@ from ..types.scalars import Scalar
 from . import access, ir
 from .builder import Builder
 from .launch import Buffer, Launch, Step
+from .outside import Outside
 from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
@@ -24,8 +26,10 @@ from .span import Span
 from .values import EnumValue, InvocationValue, MemoryValue, Static, StructValue, Value, has_scalars
 from .verify import verify
 
-_programs: dict[object, _Reading] = {}
-_lock = Lock()
+_programs: dict[object, tuple[_Reading, ...]] = {}  # the newest first
+_outside: WeakKeyDictionary[ir.Program, Outside] = WeakKeyDictionary()
+_lock = OwnLock()
+_MOST = 8  # readings of one kernel for one kind of arguments, where globals that it takes change
 
 
 @attrs.frozen
@@ -34,20 +38,38 @@ class _Reading:
 
     program: ir.Program
     touched: tuple[int, ...]
+    outside: Outside
 
 
 def specialise(launch: Launch) -> Step:
-    """Reads a launch's kernel for its kinds of arguments, or finds it read already."""
+    """Reads a launch's kernel for its kinds of arguments, or finds it read already, with all that it took from outside
+    as it is now."""
     key = (launch.kernel.function, launch.grid.group_size, *(_kind(argument) for argument in launch.arguments))
-    found = _programs.get(key)
+    found = _found(key)
     if found is None:
-        with _lock:
-            found = _programs.get(key)
+        with _lock.held:
+            found = _found(key)
             if found is None:
-                found = _programs[key] = _read(launch)
+                found = _read(launch)
+                _programs[key] = (found, *_programs.get(key, ()))[:_MOST]
+                if not found.outside.is_empty:
+                    _outside[found.program] = found.outside
     buffers: tuple[Buffer[Any], ...] = tuple(filter(_is_buffer, launch.arguments))
     values = tuple(value for argument in launch.arguments for value in _scalars(argument))
     return Step(found.program, tuple(buffers[number] for number in found.touched), values, launch.grid.groups)
+
+
+def _found(key: object) -> _Reading | None:
+    """The reading that still holds."""
+    for reading in _programs.get(key, ()):
+        if reading.outside.is_empty or reading.outside.holds():
+            return reading
+    return None
+
+
+def outside_of(steps: Iterable[Step]) -> tuple[Outside, ...]:
+    """What the kernels of some steps took from outside that can change: for who keeps steps."""
+    return tuple(_outside[step.program] for step in steps if step.program in _outside)
 
 
 def _is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
@@ -150,8 +172,9 @@ def _read(launch: Launch) -> _Reading:
     touched = memories_in(body)
     program = ir.Program(
         launch.kernel.name, launch.grid.group_size, tuple(binder.parameters),
-        tuple(memory for memory in memories if memory in touched), tuple(builder.variables), body, span,
+        tuple(memory for memory in memories if memory in touched), tuple(builder.variables), body, span, launch.needs,
     )  # fmt: skip
     verify(program)
     buffers = (memory for memory in binder.memories if memory.space is ir.Space.STORAGE)
-    return _Reading(program, tuple(number for number, memory in enumerate(buffers) if memory in touched))
+    numbers = tuple(number for number, memory in enumerate(buffers) if memory in touched)
+    return _Reading(program, numbers, builder.outside)

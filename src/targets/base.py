@@ -35,6 +35,7 @@ class Limits:
     storage_bytes: int  # one storage buffer
     storage_buffers: int  # storage buffers of one kernel
     subgroup_size: int  # the smallest a kernel may meet; 1 where there are no subgroups
+    most_subgroup_size: int = 64  # the largest a kernel may meet
 
 
 @attrs.frozen
@@ -46,6 +47,7 @@ class TargetInfo:
     driver: str  # what stands between: driver, compiler, versions
     limits: Limits
     capabilities: frozenset[Capability]
+    is_software: bool = False  # an adapter that is no device, but a driver which computes on the host's processor
 
 
 class Target(Protocol):
@@ -82,7 +84,8 @@ class SortsRows(Protocol):
     def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
         """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
 
-        In place, an exception leaves the elements of each row there, in some order. NaN and NaT come last in both orders, -0.0 before 0.0 as they ascend, and every bit comes back.
+        In place, an exception leaves the elements of each row there, in some order. NaN and NaT come last in both
+        orders, -0.0 before 0.0 as they ascend, and every bit comes back.
         """
         ...
 
@@ -101,9 +104,27 @@ class SortsRows(Protocol):
         ...
 
 
+@runtime_checkable
+class LoadsAside(Protocol):
+    """A target that compiles while somebody else does the work: whoever can do without it, asks first."""
+
+    def has_loaded(self, schedule: Schedule, nbytes: int) -> bool:
+        """Whether a schedule on so many bytes should be run, now or at last. If not, it is being compiled."""
+        ...
+
+
 def sorts_rows(target: object) -> TypeGuard[SortsRows]:
     """Asked once of a class: a look at all methods of a protocol takes as long as sorting a thousand elements."""
     return _does_sort_rows(cast(Hashable, type(target)))  # mypy takes a class's own __hash__ for its elements'
+
+
+def loads_aside(target: object) -> TypeGuard[LoadsAside]:
+    return _does_load_aside(cast(Hashable, type(target)))
+
+
+@cache
+def _does_load_aside(kind: type) -> bool:
+    return issubclass(kind, LoadsAside)
 
 
 @cache

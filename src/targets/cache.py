@@ -1,47 +1,134 @@
-"""Where generated and compiled kernels outlive a process: the user's cache directory."""
+"""Where kernels and tuning outlive a process: the user's cache directory, if nobody else can write there.
+
+Every way to it is best effort. A directory that others could change is refused, with one warning for the process; one
+that is not there, is full or cannot be written, in silence. Then nothing is kept, and all else works. Nothing is put in
+its place, so there is nothing to remove, either.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from functools import lru_cache
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+from ..types.environment import word
+from .trust import Untrusted, is_trusted_file, trusted_directory
 
-def cache_directory() -> Path:
-    """$GPUSORT_CACHE_DIR, else gpusort in $XDG_CACHE_HOME, else in ~/.cache.
+LOGGER = "gpusort"
 
-    Where that cannot be written, a directory of this process alone: what lies in it is run, so never a
-    shared one.
-    """
-    wanted = os.environ.get("GPUSORT_CACHE_DIR")
+_READING = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+_SUFFIX = ".tmp"
+_ABANDONED = 3600.0  # seconds: a file half written that long ago is nobody's
+
+_refused: dict[str, object] = {}  # directories that were warned of
+_failed: dict[str, object] = {}  # those that were told of otherwise
+_swept: dict[str, object] = {}
+
+
+def cache_directory() -> str | None:
+    """$GPUSORT_CACHE_DIR, else gpusort in $XDG_CACHE_HOME, else in ~/.cache; None where there is no home, either."""
+    wanted = word("GPUSORT_CACHE_DIR")
     if wanted:
-        return _usable(wanted)
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
-        return _usable(os.path.join(base, "gpusort"))
-    return _usable(os.path.join(os.path.expanduser("~"), ".cache", "gpusort"))
+        return wanted
+    base = word("XDG_CACHE_HOME")
+    if not os.path.isabs(base):  # as its specification has it
+        home = os.path.expanduser("~") if os.environ.get("HOME") != "" else ""  # an empty one would be the root
+        base = os.path.join(home, ".cache")
+    return os.path.join(base, "gpusort") if os.path.isabs(base) else None
 
 
-@lru_cache(maxsize=8)
-def _usable(wanted: str) -> Path:
-    """The directory, made if need be; or a temporary one in its place."""
-    path = Path(wanted)
+def folder(*kind: str, make: bool) -> str | None:
+    """The directory for files of a kind, or the one above them all; None where nothing can be kept."""
+    wanted = cache_directory()
+    if wanted is None or wanted in _refused:
+        return None
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            return path
+        return trusted_directory(wanted, *kind, make=make)
+    except Untrusted as reason:
+        text = "the cache directory %s is not used: %s, and what lies in it would be run; nothing is kept"
+        _say_once(_refused, "WARNING", text, wanted, reason)
+    except (OSError, ValueError) as reason:
+        if make:
+            _say_once(_failed, "INFO", "the cache directory %s cannot be used: %s; nothing is kept", wanted, reason)
+    return None
+
+
+def read(kind: str, name: str) -> bytes | None:
+    """What is kept under a name."""
+    place = folder(kind, make=False)
+    return None if place is None else read_file(os.path.join(place, name), is_trusted_file)
+
+
+def write(kind: str, name: str, content: bytes) -> Path | None:
+    """Keeps a file; where, or None where that cannot be."""
+    place = folder(kind, make=True)
+    if place is None:
+        return None
+    _sweep(place)
+    path = os.path.join(place, name)
+    return Path(path) if write_file(path, content, os.replace) else None
+
+
+def remove(kind: str, name: str) -> bool:
+    """Removes a file. Whether there was one."""
+    place = folder(kind, make=False)
+    if place is None:
+        return False
+    try:
+        os.unlink(os.path.join(place, name))
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="gpusort-"))
+        return False
+    return True
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Readers see the whole file or none, whatever other processes write at the same time."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+def read_file(path: str, is_good: Callable[[os.stat_result], bool]) -> bytes | None:
+    """A file's content, if it is what it should be: looked at once it is open, and never through a link."""
+    try:
+        with open(path, "rb", opener=lambda path, _: os.open(path, _READING)) as file:
+            return file.read() if is_good(os.fstat(file.fileno())) else None
+    except OSError:
+        return None
+
+
+def write_file(path: str, content: bytes, place: Callable[[str, str], object]) -> bool:
+    """Writes a file that only the user can read, and puts it in its place. Readers see the whole of it or nothing,
+    whatever other processes write at the same time."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=os.path.basename(path), suffix=_SUFFIX)
+    except OSError:
+        return False
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        place(temporary, path)
+    except OSError:
+        return False
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+    return True
+
+
+def _sweep(place: str) -> None:
+    """Removes, once a process, what processes that were killed left half written."""
+    if place in _swept:
+        return
+    _swept[place] = True
+    oldest = time.time() - _ABANDONED
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.name.endswith(_SUFFIX) and entry.stat(follow_symlinks=False).st_mtime < oldest:
+                    os.unlink(entry.path)
+
+
+def _say_once(said: dict[str, object], level: str, text: str, wanted: str, reason: Exception) -> None:
+    """A line in the log, by whichever thread is first."""
+    mark = object()
+    if said.setdefault(wanted, mark) is mark:
+        import logging
+
+        logging.getLogger(LOGGER).log(getattr(logging, level), text, wanted, reason)

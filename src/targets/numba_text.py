@@ -1,7 +1,9 @@
 """How an expression of the IR reads as Numba source: shared by the targets that Numba compiles for.
 
 Numba widens integers as it computes (u4 + u4 is a u8 to it), so each operation is wrapped in a cast to the
-type the IR gives it; LLVM removes what is not needed. Type names are Numba's short ones: u4 is a U32.
+type the IR gives it; LLVM removes what is not needed. It also tells LLVM that signed arithmetic never overflows
+(`nsw`), of which LLVM makes that `a + 1 > a` always holds: signed integers are added, subtracted and multiplied as
+the unsigned ones of their width, whose bits are the same. Type names are Numba's short ones: u4 is a U32.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ TYPE_NAMES: Mapping[Type, str] = {
     Type.F32: "f4",
     Type.F64: "f8",
 }
+
+# The signed types, and the unsigned ones in which they wrap round.
+_WRAPPING: Mapping[Type, str] = {Type.I32: "u4", Type.I64: "u8"}
 
 # Names the generated module defines before the kernel: no variable, memory or parameter may take one.
 RESERVED_NAMES = frozenset(TYPE_NAMES.values()) | {
@@ -54,6 +59,38 @@ def _wrapped(template: str) -> Callable[[ir.Apply, Sequence[str]], str]:
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         return f"{TYPE_NAMES[node.type]}({template.format(*operands)})"
+
+    return row
+
+
+def _arithmetic(operator: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+    """A sum, difference or product: of signed integers in the unsigned type of their width."""
+
+    def row(node: ir.Apply, operands: Sequence[str]) -> str:
+        a, b = operands
+        if node.type in _WRAPPING:
+            wrapping = _WRAPPING[node.type]
+            a, b = f"{wrapping}({a})", f"{wrapping}({b})"
+        return f"{TYPE_NAMES[node.type]}({a} {operator} {b})"
+
+    return row
+
+
+def _negative(node: ir.Apply, operands: Sequence[str]) -> str:
+    if node.type in _WRAPPING:
+        wrapping = _WRAPPING[node.type]
+        return f"{TYPE_NAMES[node.type]}({wrapping}(0) - {wrapping}({operands[0]}))"
+    return f"{TYPE_NAMES[node.type]}(-{operands[0]})"
+
+
+def _division(operator: str, function: str) -> Callable[[ir.Apply, Sequence[str]], str]:
+    """By what may be zero, a function of the module's divides: it neither traps nor branches."""
+
+    def row(node: ir.Apply, operands: Sequence[str]) -> str:
+        divisor = node.operands[1]
+        if isinstance(divisor, ir.Const) and divisor.value:
+            return f"{TYPE_NAMES[node.type]}({operands[0]} {operator} {operands[1]})"
+        return f"{function}({operands[0]}, {operands[1]})"
 
     return row
 
@@ -94,16 +131,17 @@ def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
 
 
 # The rows both targets write alike. A target adds what they leave open (count_ones, leading_zeros and
-# trailing_zeros), replaces what it has a better form for, and defines `bits_u4`, … in its modules.
+# trailing_zeros), replaces what it has a better form for, and defines `divide`, `remainder`, `bits_u4`, … in its
+# modules.
 OPERATIONS: Mapping[str, Row] = {
-    "add": _wrapped("{0} + {1}"),
-    "exact_sum": _wrapped("{0} + {1}"),
-    "sub": _wrapped("{0} - {1}"),
-    "mul": _wrapped("{0} * {1}"),
+    "add": _arithmetic("+"),
+    "exact_sum": _arithmetic("+"),
+    "sub": _arithmetic("-"),
+    "mul": _arithmetic("*"),
     "div": _wrapped("{0} / {1}"),
-    "floordiv": _wrapped("{0} // {1}"),
-    "mod": _wrapped("{0} % {1}"),
-    "neg": _wrapped("-{0}"),
+    "floordiv": _division("//", "divide"),
+    "mod": _division("%", "remainder"),
+    "neg": _negative,
     "and": _logical("{0} & {1}", "({0} & {1})"),
     "or": _logical("{0} | {1}", "({0} | {1})"),
     "xor": _logical("{0} ^ {1}", "({0} != {1})"),

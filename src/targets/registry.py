@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from threading import RLock
 from typing import TypeAlias
 
 import attrs
 
+from ..forks import OwnLock
 from ..kernel.launch import Step
 from ..types.errors import InvalidArgumentError, TargetUnavailableError
 from .base import Target, TargetInfo
@@ -80,7 +80,7 @@ _ENTRIES: dict[str, _Entry] = {
 NAMES: tuple[str, ...] = tuple(_ENTRIES)
 _AUTO: dict[Memory, str] = {Memory.HOST: "cpu", Memory.CUDA: "cuda"}
 
-_lock = RLock()
+_lock = OwnLock()
 _opened: dict[str, Target] = {}
 
 
@@ -91,7 +91,7 @@ def target(name: str) -> Target:
         raise InvalidArgumentError(f"target: expected {_choices()}, found {name!r}")
     found = _opened.get(name)
     if found is None:
-        with _lock:
+        with _lock.held:
             found = _opened.get(name)
             if found is None:
                 found = _opened[name] = entry.open()
@@ -113,7 +113,7 @@ def _state(name: str) -> TargetInfo | Unavailable:
 def choose(wanted: str | Target, memory: Memory) -> Target:
     """The target for an array that lies there: by its name, by "auto", or itself where it is one already."""
     if not isinstance(wanted, str):
-        if callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
+        if not isinstance(wanted, type) and callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
             return wanted
         raise InvalidArgumentError(f"target: expected {_choices()}, or a Target, found {wanted!r}")
     name = _AUTO[memory] if wanted == "auto" else wanted

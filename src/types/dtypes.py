@@ -7,7 +7,7 @@ arrays are brought into the native one before they are viewed.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
 import attrs
 import numpy as np
@@ -17,12 +17,14 @@ from .elements import dtype_of
 from .errors import UnsupportedTypeError
 from .keys import FloatKey, SignedKey, TimeKey, UnsignedKey
 from .monoids import RankedKey
-from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumber, UnsignedNumber
-from .scalars import U8, U16, U32, U64
+from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumber, TruthNumber, UnsignedNumber
+from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 
 # Which classes stand behind a dtype is known at run time only. Schedules are made from these, and say no more of it.
 ArrayKey: TypeAlias = RankedKey[Any, Any]
 ArrayNumber: TypeAlias = Numeric[Any, Any]
+_G = TypeVar("_G", bound=np.generic)
+_Of: TypeAlias = type[_G] | np.dtype[_G]
 Words: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
 
 SUPPORTED = "bool, integers of 8 to 64 bits, float16, float32, float64, datetime64 and timedelta64"
@@ -45,7 +47,7 @@ _KEYS: dict[str, ArrayKey] = {
     "m8": _TIME,
 }
 _NUMBERS: dict[str, ArrayNumber] = {
-    "b1": UnsignedNumber(U8),
+    "b1": TruthNumber(),
     "u1": UnsignedNumber(U8),
     "u2": UnsignedNumber(U16),
     "u4": UnsignedNumber(U32),
@@ -63,16 +65,28 @@ _NUMBERS: dict[str, ArrayNumber] = {
 
 def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
     """The key that orders elements of a dtype as NumPy does, NaN and NaT last. Of either byte order."""
-    wanted = np.dtype(dtype)
+    wanted = _dtype(dtype, argument)
     key = _KEYS.get(_code(wanted))
     if key is None:
         raise UnsupportedTypeError(f"{argument}: cannot order elements of dtype {wanted}; supported: {SUPPORTED}")
     return key
 
 
+@overload
+def number_for(dtype: _Of[np.bool_ | np.unsignedinteger], argument: str = "dtype") -> Numeric[Scalar, U64]: ...
+@overload
+def number_for(dtype: _Of[np.signedinteger | np.timedelta64], argument: str = "dtype") -> Numeric[Scalar, I64]: ...
+@overload
+def number_for(  # type: ignore[overload-overlap]  # NumPy makes float64 a class apart, which no dtype shares with float32
+    dtype: _Of[np.float64], argument: str = "dtype"
+) -> Numeric[Scalar, F64]: ...
+@overload
+def number_for(dtype: _Of[np.float16 | np.float32], argument: str = "dtype") -> Numeric[Scalar, F32]: ...
+@overload
+def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber: ...
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
     """How elements of a dtype are added and multiplied."""
-    wanted = np.dtype(dtype)
+    wanted = _dtype(dtype, argument)
     number = _NUMBERS.get(_code(wanted))
     if number is None:
         raise UnsupportedTypeError(
@@ -80,6 +94,13 @@ def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
             "bits, float16, float32 and float64"
         )
     return number
+
+
+def _dtype(dtype: npt.DTypeLike, argument: str) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise UnsupportedTypeError(f"{argument}: expected a dtype, e.g. 'f4' or x.dtype, found {dtype!r}") from error
 
 
 def _code(dtype: np.dtype[Any]) -> str:

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from .layout import Type
-from .scalars import Scalar
+from .scalars import Bool, Scalar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -107,6 +107,20 @@ def leaves(element: object) -> tuple[Leaf, ...]:
         for name, field in fields_of(element).items()
         for leaf in leaves(field)
     )
+
+
+def misfit(element: object, value: object) -> str | None:
+    """What is wrong with a value that shall be stored where such elements lie; None where it is one."""
+    cls = class_of(element)
+    is_flag = cls is Bool and isinstance(value, bool)
+    if type(value) is not cls and not is_flag:
+        return f"expected {cls.__name__} to store, found {value!r}, e.g. `{cls.__name__}(x)`"
+    if attrs.has(cls):
+        for name, field in fields_of(element).items():
+            wrong = None if isinstance(field, TypeVar) else misfit(field, getattr(value, name))
+            if wrong is not None:
+                return f"{wrong} as `{name}` of {cls.__name__}"
+    return None
 
 
 def encode(value: object) -> Any:

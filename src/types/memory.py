@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from .elements import decode, dtype_of, encode
+from .elements import decode, dtype_of, encode, misfit
 from .errors import OutOfBoundsError, UninitializedReadError
-from .scalars import U32
+from .scalars import U32, Scalar
 
 E = TypeVar("E")
 
@@ -46,11 +46,17 @@ class Array(Generic[E]):
 
     def __setitem__(self, index: U32 | int, value: E) -> None:
         i = self._checked(index)
+        if type(value) is not self.element or not isinstance(value, Scalar):
+            wrong = misfit(self.element, value)
+            if wrong is not None:
+                raise TypeError(wrong)
         self.items[i] = encode(value)
         if self.written is not None:
             self.written[i] = True
 
     def _checked(self, index: U32 | int) -> int:
+        if isinstance(index, Scalar | bool) and not isinstance(index, U32):
+            raise TypeError(f"expected a U32 index, found {index!r}, e.g. `U32(i)`")
         i = int(index)
         if not 0 <= i < len(self.items):
             raise OutOfBoundsError(f"index {i} is outside an array of {len(self.items)} elements")
@@ -87,11 +93,11 @@ class _Shared(Array[E]):
         return self[index]
 
     def atomic_store(self: _Shared[U32], index: U32 | int, value: U32) -> None:
-        self[index] = value
+        self[index] = U32(0) | value  # a Python number becomes a literal
 
     def _update(self: _Shared[U32], index: U32 | int, change: Callable[[U32], U32]) -> U32:
         old = self[index]
-        self[index] = change(old)
+        self[index] = U32(0) | change(old)
         return old
 
 

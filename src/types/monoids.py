@@ -13,11 +13,11 @@ import attrs
 from .intrinsics import maximum, minimum
 from .keys import SortableKey
 from .numbers import Numeric
-from .scalars import F32, F64, U32, U64, Bool
+from .scalars import F32, F64, I64, U32, U64, Bool, Float
 
 E = TypeVar("E")
 S = TypeVar("S")
-N = TypeVar("N", U64, F32, F64)
+N = TypeVar("N", U64, I64, F32, F64)
 W = TypeVar("W", U32, U64)
 
 
@@ -77,6 +77,17 @@ class Sum(_OfNumbers[E, N]):
 
     def combine(self, a: N, b: N) -> N:
         return a + b
+
+
+@attrs.frozen
+class RunningSum(Sum[E, N]):
+    """The sum of a cumulative sum, which begins with the first element as it is: -0.0 + -0.0 is -0.0, and 0.0 + -0.0
+    is not. (NumPy's sum is 0.0 of negative zeros alone, as Sum's is.)"""
+
+    def identity(self) -> N:
+        if issubclass(self.number.state, Float):
+            return self.number.state(-0.0)  # type: ignore[arg-type]  # of the states that N may be, only floats come here
+        return self.number.state(0)
 
 
 @attrs.frozen

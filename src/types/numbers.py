@@ -7,10 +7,10 @@ from typing import Generic, Protocol, TypeVar
 import attrs
 
 from .intrinsics import bitcast
-from .scalars import F32, F64, U8, U16, U32, U64
+from .scalars import F32, F64, I64, U8, U16, U32, U64
 
 E = TypeVar("E")
-S_co = TypeVar("S_co", U64, F32, F64, covariant=True)
+S_co = TypeVar("S_co", U64, I64, F32, F64, covariant=True)
 Memory = TypeVar("Memory", U8, U16, U32, U64)
 
 
@@ -38,16 +38,29 @@ class UnsignedNumber(Generic[Memory]):
 
 
 @attrs.frozen
+class TruthNumber:
+    """bool, as a byte: 1 where it is not zero, whatever its bits."""
+
+    element: type[U8] = U8
+    state: type[U64] = U64
+
+    def to_number(self, element: U8) -> U64:
+        return U64(U32(element) != 0)
+
+
+@attrs.frozen
 class SignedNumber(Generic[Memory]):
-    """Two's complement integers of so many bits, in 64: sums and products modulo 2**64 are the same as signed ones."""
+    """Two's complement integers of so many bits, in 64."""
 
     element: type[Memory]
     bits: int
-    state: type[U64] = U64
+    state: type[I64] = I64
 
-    def to_number(self, element: Memory) -> U64:
+    def to_number(self, element: Memory) -> I64:
+        if self.bits == 64:
+            return I64(element)
         sign = 1 << (self.bits - 1)
-        return (U64(element) ^ sign) - sign
+        return (I64(element) ^ sign) - sign
 
 
 @attrs.frozen

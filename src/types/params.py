@@ -7,8 +7,18 @@ from __future__ import annotations
 
 import attrs
 
+from .checks import power_within, require, truth, whole, within
 from .indices import Pass, SortOrder, Stage
+from .needs import Needs, Policy
 from .scalars import U32
+
+# Beyond what any machine has, and small enough that a schedule can be made, only to be refused.
+MOST_INVOCATIONS = 1 << 12  # in a workgroup
+MOST_ITEMS = 1 << 8  # held by an invocation
+MOST_GROUPS = (1 << 32) - 1
+_MOST_TILE = 1 << 20
+_MOST_PASSES = 6  # in registers: twice as many elements for each
+_MASK, _WIDE_MASK = 32, 64  # lanes that a mask in workgroup memory has bits for, and one in a register
 
 
 def power_above(least: int) -> int:
@@ -28,12 +38,14 @@ class BitonicParams:
 
 
 @attrs.frozen
-class BitonicPolicy:
+class BitonicPolicy(Policy):
     """How a bitonic sort is cut up. All numbers are powers of two, but for `fused_passes`."""
 
-    tile: int = 2048  # elements sorted in workgroup memory
-    group_size: int = 256
-    fused_passes: int = 3  # passes over global memory that one launch does in registers
+    # elements sorted in workgroup memory
+    tile: int = attrs.field(default=2048, converter=whole, validator=power_within(2, _MOST_TILE))
+    group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+    # passes over global memory that one launch does in registers
+    fused_passes: int = attrs.field(default=3, converter=whole, validator=within(1, _MOST_PASSES))
 
 
 @attrs.frozen
@@ -45,12 +57,20 @@ class RowsParams:
 
 
 @attrs.frozen
-class RowsPolicy:
+class RowsPolicy(Policy):
     """How short rows are held: so many lanes a row, with so many elements each. All numbers are powers of two."""
 
-    lanes: int
-    items: int
-    group_size: int = 256
+    lanes: int = attrs.field(converter=whole, validator=power_within(1, _WIDE_MASK))
+    items: int = attrs.field(converter=whole, validator=power_within(1, MOST_ITEMS))
+    group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+
+    def __attrs_post_init__(self) -> None:
+        require(self.group_size >= self.lanes, self, "group_size", f"at least the {self.lanes} lanes of a row")
+
+    @property
+    def needs(self) -> Needs:
+        """A row's lanes are of one subgroup. One lane asks no other."""
+        return Needs(self.lanes if self.lanes > 1 else 0)
 
     @classmethod
     def holding(cls, length: int, lanes: int, items: int, group_size: int) -> RowsPolicy:
@@ -85,13 +105,21 @@ class ReduceParams:
 
 
 @attrs.frozen
-class ReducePolicy:
+class ReducePolicy(Policy):
     """How a reduction is cut up."""
 
-    group_size: int = 256
-    items: int = 8  # running totals that one invocation keeps
-    groups: int = 1024  # workgroups over all rows, at most
-    subgroups: bool = False  # whether lanes combine by shuffles before workgroup memory is used
+    group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    # running totals that one invocation keeps
+    items: int = attrs.field(default=8, converter=whole, validator=within(1, MOST_ITEMS))
+    # workgroups over all rows, at most
+    groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
+    # whether lanes combine by shuffles before workgroup memory is used
+    subgroups: bool = attrs.field(default=False, validator=truth)
+
+    @property
+    def needs(self) -> Needs:
+        """Each subgroup combines in halves, down from its size."""
+        return Needs(1, self.group_size) if self.subgroups else Needs()
 
     @property
     def halvings(self) -> tuple[int, ...]:
@@ -114,13 +142,21 @@ class ScanParams:
 
 
 @attrs.frozen
-class ScanPolicy:
+class ScanPolicy(Policy):
     """How a scan is cut up. A workgroup goes through its share tile by tile."""
 
-    group_size: int = 256
-    items: int = 15  # elements an invocation holds; an odd number, so that its lanes meet different memory banks
-    groups: int = 1024  # workgroups, at most
-    subgroups: bool = False  # whether lanes combine by shuffles before workgroup memory is used
+    group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    # elements an invocation holds; an odd number, so that its lanes meet different memory banks
+    items: int = attrs.field(default=15, converter=whole, validator=within(1, MOST_ITEMS))
+    # workgroups, at most
+    groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
+    # whether lanes combine by shuffles before workgroup memory is used
+    subgroups: bool = attrs.field(default=False, validator=truth)
+
+    @property
+    def needs(self) -> Needs:
+        """The last lane of each subgroup tells what all of it holds."""
+        return Needs(1, self.group_size, or_one=True) if self.subgroups else Needs()
 
     @property
     def tile(self) -> int:
@@ -136,23 +172,47 @@ class RadixParams:
 
 
 @attrs.frozen
-class RadixPolicy:
+class RadixPolicy(Policy):
     """How a radix sort is cut up. A workgroup's tile falls into strands, one a subgroup, which rank their elements.
 
     A workgroup has at least as many invocations as there are digits.
     """
 
-    digit_bits: int = 8
-    group_size: int = 256
-    items: int = 16  # elements an invocation holds
-    strand: int = 32  # lanes in the smallest subgroup the kernel may meet; without subgroups, those that rank together
-    subgroups: bool = True
-    looks: int = 4  # status words that a look-back asks for at a time
-    count_group: int = 256  # invocations of a workgroup that counts the digits of all passes
-    count_items: int = 4  # elements that each of them holds at a time
-    copies: int = 1  # of every counter there
-    count_groups: int = 1024  # workgroups that count, at most
-    sweeps: bool = False  # one launch a digit, whose workgroups wait for each other
+    digit_bits: int = attrs.field(default=8, converter=whole, validator=within(1, 12))
+    group_size: int = attrs.field(default=256, converter=whole, validator=within(2, MOST_INVOCATIONS))
+    # elements an invocation holds
+    items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
+    # lanes in the smallest subgroup the kernel may meet; without subgroups, those that rank together
+    strand: int = attrs.field(default=32, converter=whole, validator=within(1, _WIDE_MASK))
+    subgroups: bool = attrs.field(default=True, validator=truth)
+    # status words that a look-back asks for at a time
+    looks: int = attrs.field(default=4, converter=whole, validator=within(1, 32))
+    # invocations of a workgroup that counts the digits of all passes
+    count_group: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    # elements that each of them holds at a time
+    count_items: int = attrs.field(default=4, converter=whole, validator=within(1, MOST_ITEMS))
+    # of every counter there
+    copies: int = attrs.field(default=1, converter=whole, validator=within(1, 1 << 10))
+    # workgroups that count, at most
+    count_groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
+    # one launch a digit, whose workgroups wait for each other
+    sweeps: bool = attrs.field(default=False, validator=truth)
+
+    def __attrs_post_init__(self) -> None:
+        digits = f"at least {self.radix}, an invocation for each of the 2**{self.digit_bits} digits"
+        require(self.group_size >= self.radix, self, "group_size", digits)
+        if not self.subgroups:
+            strands = f"at most {_MASK}, the bits of a mask, and a divisor of group_size={self.group_size}"
+            require(self.strand <= _MASK and self.group_size % self.strand == 0, self, "strand", strands)
+        if self.sweeps:
+            require(self.digit_bits > 1, self, "digit_bits", "at least 2 in a sweep, which has a bit for each pass")
+
+    @property
+    def needs(self) -> Needs:
+        """A strand is a whole subgroup. The workgroups of a sweep wait for each other."""
+        if not self.subgroups:
+            return Needs(forward_progress=self.sweeps)
+        return Needs(self.strand, self.group_size, forward_progress=self.sweeps)
 
     @property
     def tile(self) -> int:

@@ -8,12 +8,19 @@ same for whole arrays, and a test holds the two together.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from .layout import Type, bounds, wrap
 from .ops import can_cast
+
+if TYPE_CHECKING:
+    from typing_extensions import deprecated
+
+L = TypeVar("L", int, float)  # the class of literals beside a number: there is no half of an integer
+Negative: TypeAlias = Literal[-1, -2, -3, -4, -5, -6, -7, -8]  # as far as checkers are told
+MYPY = False  # which mypy takes for true
 
 
 class Scalar:
@@ -26,8 +33,11 @@ class Scalar:
     def __init__(self, value: Scalar | float) -> None:
         raise NotImplementedError  # every class below takes the literals and scalars that fit it
 
-    def __bool__(self) -> bool:
-        raise TypeError(f"a {self.type} is neither true nor false; compare it, e.g. `x != 0`")
+    # Where there is no __bool__, mypy objects to `if number` (truthy-bool); pyright does where it never returns.
+    if not MYPY:
+
+        def __bool__(self) -> NoReturn:
+            raise TypeError(f"a {self.type} is neither true nor false; compare it, e.g. `x != 0`")
 
     # A comparison gives the language's Bool, not Python's bool: hence the one override of object's signature.
     def __eq__(self, other: Self | float) -> Bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -51,7 +61,8 @@ class Scalar:
         """The Python value of an operand that must be of this type, or a literal that becomes one."""
         if isinstance(other, Scalar) and type(other) is type(self):
             return other.item()
-        if isinstance(other, Scalar) or not isinstance(other, int | float):
+        fits = isinstance(other, bool) is (self.type is Type.BOOL)  # to Python a bool is an int
+        if not fits or not isinstance(other, int | float):
             raise TypeError(
                 f"expected {self.type} beside {self.type}, found {other!r}; convert it, e.g. {self.type}(x)"
             )
@@ -89,7 +100,8 @@ class Bool(Scalar):
             raise TypeError(f"a Bool is made of a Bool or a bool, not of {value!r}; compare it, e.g. `x != 0`")
         self._value = bool(value)
 
-    def __bool__(self) -> bool:
+    # Of all scalars this one alone is true or false.
+    def __bool__(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         return bool(self._value)
 
     def __and__(self, other: Bool | bool) -> Bool:
@@ -101,50 +113,55 @@ class Bool(Scalar):
     def __xor__(self, other: Bool | bool) -> Bool:
         return Bool(self._value ^ self._same(other))
 
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
     def __invert__(self) -> Bool:
         return Bool(not self._value)
 
 
-class Number(Scalar):
+class Number(Scalar, Generic[L]):
     """What integers and floats share."""
 
     __slots__ = ()
 
-    def __add__(self, other: Self | float) -> Self:
+    def __add__(self, other: Self | L) -> Self:
         return self._wrapped(self._value + self._same(other))
 
-    def __radd__(self, other: float) -> Self:
+    def __radd__(self, other: L) -> Self:
         return self._wrapped(self._same(other) + self._value)
 
-    def __sub__(self, other: Self | float) -> Self:
+    def __sub__(self, other: Self | L) -> Self:
         return self._wrapped(self._value - self._same(other))
 
-    def __rsub__(self, other: float) -> Self:
+    def __rsub__(self, other: L) -> Self:
         return self._wrapped(self._same(other) - self._value)
 
-    def __mul__(self, other: Self | float) -> Self:
+    def __mul__(self, other: Self | L) -> Self:
         return self._wrapped(self._value * self._same(other))
 
-    def __rmul__(self, other: float) -> Self:
+    def __rmul__(self, other: L) -> Self:
         return self._wrapped(self._same(other) * self._value)
 
-    def __lt__(self, other: Self | float) -> Bool:
+    def __pos__(self) -> Self:
+        return self
+
+    def __lt__(self, other: Self | L) -> Bool:
         return Bool(self._value < self._same(other))
 
-    def __le__(self, other: Self | float) -> Bool:
+    def __le__(self, other: Self | L) -> Bool:
         return Bool(self._value <= self._same(other))
 
-    def __gt__(self, other: Self | float) -> Bool:
+    def __gt__(self, other: Self | L) -> Bool:
         return Bool(self._value > self._same(other))
 
-    def __ge__(self, other: Self | float) -> Bool:
+    def __ge__(self, other: Self | L) -> Bool:
         return Bool(self._value >= self._same(other))
 
     def _wrapped(self, value: float) -> Self:
         raise NotImplementedError
 
 
-class Integer(Number):
+class Integer(Number[int]):
     """Integers: modulo two to their width, with bit operations. A shift counts modulo the width."""
 
     __slots__ = ()
@@ -180,10 +197,13 @@ class Integer(Number):
         return self._wrapped(~self._value)
 
     def __lshift__(self, amount: U32 | int) -> Self:
-        return self._wrapped(self._value << (int(amount) % self.type.bits))
+        return self._wrapped(self._value << self._amount(amount))
 
     def __rshift__(self, amount: U32 | int) -> Self:
-        return self._wrapped(self._value >> (int(amount) % self.type.bits))
+        return self._wrapped(self._value >> self._amount(amount))
+
+    def _amount(self, amount: U32 | int) -> int:
+        return U32(0)._bits(amount) % self.type.bits
 
     def _bits(self, other: Self | int) -> int:
         return int(self._same(other))
@@ -197,11 +217,33 @@ class Unsigned(Integer):
 
     __slots__ = ()
 
+    if TYPE_CHECKING:  # the ignores: to pyright an overload is no override of what takes as much
+
+        @overload
+        @deprecated("no unsigned integer is negative; write a - 1")
+        def __add__(self, other: Negative) -> Self: ...
+        @overload
+        def __add__(self, other: Self | int) -> Self: ...
+        def __add__(self, other: Self | int) -> Self: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+
+        @overload
+        @deprecated("no unsigned integer is negative; write a + 1")
+        def __sub__(self, other: Negative) -> Self: ...
+        @overload
+        def __sub__(self, other: Self | int) -> Self: ...
+        def __sub__(self, other: Self | int) -> Self: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+
     def __floordiv__(self, other: Self | int) -> Self:
         return self._of(self._value // self._bits(other))
 
+    def __rfloordiv__(self, other: int) -> Self:
+        return self._of(self._bits(other) // self._value)
+
     def __mod__(self, other: Self | int) -> Self:
         return self._of(self._value % self._bits(other))
+
+    def __rmod__(self, other: int) -> Self:
+        return self._of(self._bits(other) % self._value)
 
 
 class Signed(Integer):
@@ -267,7 +309,7 @@ class I64(Signed):
     type = Type.I64
 
 
-class Float(Number):
+class Float(Number[float]):
     """IEEE 754 floats, rounded after every operation."""
 
     __slots__ = ()
@@ -287,6 +329,9 @@ class Float(Number):
     def __truediv__(self, other: Self | float) -> Self:
         with np.errstate(all="ignore"):
             return self._wrapped(float(np.float64(self._value) / np.float64(self._same(other))))
+
+    def __rtruediv__(self, other: float) -> Self:
+        return self._of(self._same(other)) / self
 
     def __neg__(self) -> Self:
         return self._of(-self._value)

@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 import gpusort
-from gpusort.types.monoids import Sum
+from gpusort.types.keys import UnsignedKey
+from gpusort.types.monoids import MinMax, Product, Sum
 from gpusort.types.scalars import F32, U32
 
 F4s = np.ndarray[tuple[int], np.dtype[np.float32]]
 I4s = np.ndarray[tuple[int], np.dtype[np.int32]]
 Grid = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 Places = np.dtype[np.int64]
+HostArray = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
 
 def right(x: F4s, numbers: I4s, grid: Grid) -> None:
@@ -26,10 +28,75 @@ def right(x: F4s, numbers: I4s, grid: Grid) -> None:
     assert_type(gpusort.argsort(grid), np.ndarray[tuple[int, int], Places])
     assert_type(gpusort.argsort(grid, axis=None), np.ndarray[tuple[int], Places])
     assert_type(gpusort.cumsum(grid, axis=1), npt.NDArray[np.float32])
-    assert_type(gpusort.cumsum(numbers), npt.NDArray[np.int64 | np.uint64])
+    assert_type(gpusort.cumsum(numbers), npt.NDArray[np.int64])
     keys, values = gpusort.sort_by_key(x, numbers)
     assert_type(keys, F4s)
     assert_type(values, I4s)
+
+
+def right_reductions(i2: npt.NDArray[np.int16], u1: npt.NDArray[np.uint8], times: npt.NDArray[np.datetime64]) -> None:
+    assert_type(gpusort.sum(i2), np.int64)
+    assert_type(gpusort.sum(i2 > 0), np.int64)
+    assert_type(gpusort.prod(u1), np.uint64)
+    assert_type(gpusort.sum(u1, axis=0), npt.NDArray[np.uint64])
+    assert_type(gpusort.sum(i2, axis=np.int64(0)), npt.NDArray[np.int64])
+    assert_type(gpusort.sum(i2, keepdims=True), npt.NDArray[np.int64])
+    assert_type(gpusort.sum(times - times), np.timedelta64)
+    assert_type(gpusort.max(i2, axis=(0, 1)), npt.NDArray[np.int16])
+    assert_type(gpusort.max(times), np.datetime64)
+    assert_type(gpusort.min(times, axis=0), npt.NDArray[np.datetime64])
+    assert_type(gpusort.argmax(times), np.int64)
+    assert_type(gpusort.any(u1, axis=1), npt.NDArray[np.bool_])
+
+
+def right_where_it_is_not_known(i2: npt.NDArray[np.int16], times: npt.NDArray[np.datetime64], kept: bool) -> None:
+    assert_type(gpusort.sum(i2, axis=0, keepdims=kept), npt.NDArray[np.int64])
+    assert_type(gpusort.sum(i2, keepdims=kept), np.int64 | npt.NDArray[np.int64])
+    assert_type(gpusort.max(times, keepdims=kept), np.datetime64 | npt.NDArray[np.datetime64])
+    assert_type(gpusort.argmin(i2, keepdims=kept), np.int64 | npt.NDArray[np.int64])
+    assert_type(gpusort.all(i2, keepdims=kept), np.bool_ | npt.NDArray[np.bool_])
+
+
+def right_lists(flat: list[int], deep: list[list[float]], flags: list[bool]) -> None:
+    assert_type(gpusort.sort([2, 1]), npt.NDArray[np.int64])
+    assert_type(gpusort.sort(flags, descending=True), npt.NDArray[np.bool_])
+    assert_type(gpusort.sort(deep, axis=0), npt.NDArray[np.float64])
+    assert_type(gpusort.argsort(deep), np.ndarray[tuple[int, ...], Places])
+    assert_type(gpusort.sum(flat), np.int64)
+    assert_type(gpusort.sum(flags), np.int64)
+    assert_type(gpusort.max(flags), np.bool_)
+    assert_type(gpusort.max(deep), np.float64)
+    assert_type(gpusort.cumsum(flat), npt.NDArray[np.int64])
+    assert_type(gpusort.cumsum(deep), npt.NDArray[np.float64])
+
+
+class Series:
+    """Whatever NumPy can make an array of, such as a column of a table."""
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> npt.NDArray[np.float64]:
+        return np.zeros(3)
+
+
+def right_array_likes(series: Series, like: npt.ArrayLike) -> None:
+    assert_type(gpusort.sort(series), HostArray)
+    assert_type(gpusort.sort(like, axis=None), HostArray)
+    assert_type(gpusort.argsort(series), np.ndarray[tuple[int, ...], Places])
+    assert_type(gpusort.sort_by_key(series, [1, 2, 3]), tuple[HostArray, HostArray])
+    assert_type(gpusort.sum(like), np.generic | HostArray)
+    assert_type(gpusort.cumsum(series), HostArray)
+    assert_type(gpusort.argmin(series), np.int64)
+    assert_type(gpusort.any(like), np.bool_)
+
+
+def right_monoids(x: F4s, numbers: I4s, kept: bool) -> None:
+    total = Sum(gpusort.number_for(np.float32))
+    assert_type(gpusort.reduce(x, total), np.float32)
+    assert_type(gpusort.reduce(x, total, axis=0), npt.NDArray[np.float32])
+    assert_type(gpusort.reduce(x, total, keepdims=kept), np.float32 | npt.NDArray[np.float32])
+    assert_type(gpusort.reduce(numbers, Sum(gpusort.number_for(numbers.dtype))), np.int64)
+    assert_type(gpusort.scan(numbers, Product(gpusort.number_for(np.int32))), npt.NDArray[np.int64])
+    assert_type(gpusort.scan(x, Sum(gpusort.number_for(np.float64))), npt.NDArray[np.float64])
+    assert_type(gpusort.reduce(x, MinMax(UnsignedKey(U32, U32, 32))), np.generic | HostArray)
 
 
 def wrong_results(x: F4s) -> None:
@@ -47,8 +114,15 @@ def wrong_options(x: F4s) -> None:
     gpusort.sort_inplace(x, axis=None)  # E: arg-type, reportArgumentType
     gpusort.argmin(x, axis=(0, 1))  # E: call-overload, reportArgumentType+reportCallIssue
 
+    gpusort.sum(x, axis=0.5)  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.sum(x, keepdims="yes")  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.sort(x, algorithm=gpusort.Radix)  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.max(x, target=3)  # E: call-overload, reportArgumentType+reportCallIssue
+
 
 def no_array() -> None:
+    gpusort.sum(None)  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.max({1: 2})  # E: call-overload, reportArgumentType+reportCallIssue
     gpusort.sort({1, 2})  # E: call-overload, reportArgumentType+reportCallIssue
 
 
@@ -67,7 +141,9 @@ class NoIdentity:
 
 
 def wrong_monoids(x: F4s) -> None:
-    gpusort.reduce(x, NoIdentity())  # E: arg-type, reportArgumentType
-    gpusort.scan(x, NoIdentity())  # E: arg-type, reportArgumentType
-    gpusort.scan(x, Sum)  # E: arg-type, reportArgumentType
-    gpusort.scan(x, gpusort.key_for("f4"))  # E: arg-type, reportArgumentType
+    gpusort.reduce(x, NoIdentity())  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.reduce(x, np.add)  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.reduce(x, None)  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.scan(x, NoIdentity())  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.scan(x, Sum)  # E: call-overload, reportArgumentType+reportCallIssue
+    gpusort.scan(x, gpusort.key_for("f4"))  # E: call-overload, reportArgumentType+reportCallIssue

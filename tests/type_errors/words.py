@@ -52,6 +52,30 @@ def arithmetic_on_bytes(a: U8, b: U8) -> None:
     _ = a + b  # E: operator, reportOperatorIssue
 
 
+def fraction_beside_an_integer(a: U32, b: I32) -> None:
+    _ = a * 1.5  # E: operator, reportOperatorIssue
+    _ = 0.5 + b  # E: operator, reportOperatorIssue
+    _ = a < 1.5  # E: operator, reportOperatorIssue
+
+
+def negative_beside_an_unsigned(a: U32, b: U64) -> None:
+    _ = a + -1  # E: deprecated, reportDeprecated
+    _ = b - -1  # E: deprecated, reportDeprecated
+
+
+def number_as_a_condition(a: U32, b: F32) -> U32:
+    if a:  # E: truthy-bool, reportGeneralTypeIssues
+        return a
+    while a & 1:  # E: truthy-bool, reportGeneralTypeIssues
+        pass
+    print(not b)  # E: truthy-bool, reportGeneralTypeIssues
+    return a + 1 if b else a  # E: truthy-bool, reportGeneralTypeIssues
+
+
+def right_literals(a: U32, b: F32, c: I32) -> Bool:
+    return a + 1 < 2 * a and b * 2 < b * 0.5 and c + -1 < -c
+
+
 def fraction_of_integers(a: U32, b: U32) -> None:
     _ = a / b  # E: operator, reportOperatorIssue
 

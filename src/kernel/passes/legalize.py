@@ -2,7 +2,8 @@
 
 What comes out is IR as any other, and means the same. It has U32, I32, F32 and Bool variables; U32, I32 and
 F32 in storage and parameters (elements that were of another size lie there as `legalize_memory.Place` says);
-no Length, which has become a parameter, as it can no longer be told from a buffer's size. One thing is left
+no Length, which has become a parameter, as it can no longer be told from a buffer's size. Floats are compared as
+integers, and keep their zeros' signs, infinities and NaNs (see legalize_floats.py). One thing is left
 to the target: BALLOT gives its U64 mask to a variable that is read in just two forms, `cast(U32, mask)` and
 `cast(U32, shr(mask, 32))`, which are its words. MATCH is ballots by then, and shuffles name a lane that there
 is.
@@ -15,6 +16,7 @@ import attrs
 from ...types import ops
 from ...types.layout import Type
 from .. import ir
+from .counting import ends_before_it_wraps
 from .legalize_build import Builder, reads
 from .legalize_lanes import MASK_BITS, Lanes
 from .legalize_memory import NARROW, WIDE, Place
@@ -32,7 +34,7 @@ class Origin:
 
     parameter: ir.Parameter | None = None  # one of the program's own: this 32-bit word of it
     word: int = 0
-    length_of: ir.Memory | None = None  # or the number of elements of a storage buffer
+    length_of: ir.Memory | None = None  # or the number of elements of a storage buffer; or else zero
 
 
 @attrs.frozen
@@ -54,9 +56,10 @@ class _Legalizer:
         self.build = Builder(program.span)
         self.parameters: dict[ir.Parameter, Value] = {}
         self.lengths: dict[ir.Memory, ir.Parameter] = {}
+        self.zero: ir.Parameter | None = None
         self.variables: dict[ir.Variable, tuple[ir.Variable, ...]] = {}
         self.places: dict[ir.Memory, Place] = {}
-        self.operations = Operations(self.build, self._leaf)
+        self.operations = Operations(self.build, self._leaf, self._hidden_zero)
         self.lanes = Lanes(self.build, program.group_size, lanes)
         self.widths = Widths(program, lanes)
 
@@ -71,6 +74,9 @@ class _Legalizer:
         for memory, parameter in self.lengths.items():
             parameters.append(parameter)
             origins.append(Origin(length_of=memory))
+        if self.zero is not None:
+            parameters.append(self.zero)
+            origins.append(Origin())
         own = tuple(half for halves in self.variables.values() for half in halves)
         legal = ir.Program(
             name=self.program.name,
@@ -80,6 +86,7 @@ class _Legalizer:
             variables=own + tuple(self.build.variables),
             body=self.build.finish(),
             span=self.program.span,
+            needs=self.program.needs,
         )
         return Legalized(legal, tuple(origins))
 
@@ -127,7 +134,14 @@ class _Legalizer:
                 default = ir.Parameter(f"{node.memory.name}_length", Type.U32)
                 return ir.Argument(self.lengths.setdefault(node.memory, default), node.span)
             case ir.Identity():
-                return node
+                # a number like others, so that what it is part of is computed here: WGSL refuses `64u - 65u`
+                return self.build.word(self.program.group_size) if node.builtin is ir.Builtin.GROUP_SIZE else node
+
+    def _hidden_zero(self) -> ir.Expression:
+        """A zero that no compiler can know to be one."""
+        if self.zero is None:
+            self.zero = ir.Parameter("hidden_zero", Type.U32)
+        return ir.Argument(self.zero, self.build.span)
 
     def _word(self, expression: ir.Expression) -> ir.Expression:
         """The value of an expression that is of 32 bits or a Bool."""
@@ -177,9 +191,7 @@ class _Legalizer:
                 then, otherwise = self._block(statement.then), self._block(statement.otherwise)
                 build.emit(ir.If(condition, then, otherwise, statement.span))
             case ir.For():
-                start, stop, step = (self._word(e) for e in (statement.start, statement.stop, statement.step))
-                variable = self._halves(statement.variable)[0]
-                build.emit(ir.For(variable, start, stop, step, self._block(statement.body), statement.span))
+                self._counted(statement)
             case ir.While():
                 with build.block() as head:
                     self._statements(statement.head)
@@ -188,6 +200,25 @@ class _Legalizer:
                 build.emit(ir.While(tuple(head), condition, self._block(statement.body), statement.span))
             case ir.Barrier() | ir.Break():
                 build.emit(statement)
+
+    def _counted(self, loop: ir.For) -> None:
+        """Where the counter might wrap round before it passes the end, the turns are counted instead."""
+        build, variable = self.build, self._halves(loop.variable)[0]
+        start, stop, step = (self._word(e) for e in (loop.start, loop.stop, loop.step))
+        if ends_before_it_wraps(attrs.evolve(loop, start=start, stop=stop, step=step)):
+            build.emit(ir.For(variable, start, stop, step, self._block(loop.body), loop.span))
+            return
+        none, one = build.word(0), build.word(1)
+        step = step if isinstance(step, ir.Const) else build.held(build.apply(ops.MAX, step, one), "step")
+        start, stop = build.held(start, "start"), build.held(stop, "stop")
+        rounds = build.apply(ops.FLOORDIV, build.apply(ops.SUB, build.apply(ops.SUB, stop, start), one), step)
+        some = build.apply(ops.LT, start, stop)
+        turns = build.held(build.apply(ops.SELECT, some, build.apply(ops.ADD, rounds, one), none), "turns")
+        turn = build.fresh("turn", Type.U32)
+        with build.block() as body:
+            build.assign(variable, build.apply(ops.ADD, start, build.apply(ops.MUL, build.read(turn), step)))
+            self._statements(loop.body)
+        build.emit(ir.For(turn, none, turns, one, tuple(body), loop.span))
 
     def _assign(self, variable: ir.Variable, value: Value) -> None:
         halves = self._halves(variable)

@@ -116,7 +116,7 @@ class Builder:
         try:
             value = ops.apply(op, *[np.array(c.value, c.type.dtype) for c in constants], to=to)
         except ZeroDivisionError:
-            return None  # left to run time: it need never be reached
+            return None
         return ir.Const(value.item(), type, self.span)
 
     def _simpler(self, op: Op, operands: tuple[ir.Expression, ...], type: Type) -> ir.Expression | None:
@@ -125,6 +125,8 @@ class Builder:
             return operands[1] if first.value else operands[2]
         if op is ops.BITCAST and isinstance(first, ir.Apply) and first.op is ops.BITCAST:
             return self.bits_as(type, first.operands[0])
+        if type is Type.BOOL and op in (ops.AND, ops.OR):
+            return _connected(operands, op is ops.AND)
         if type is not Type.U32 or len(operands) != 2 or first.type is not Type.U32:
             return None
         for value, constant in ((first, operands[1]), (operands[1], first)):
@@ -141,7 +143,17 @@ class Builder:
             neutral = 0
         if neutral == constant:
             return value
+        if right and constant == 0 and op in (ops.FLOORDIV, ops.MOD):  # a constant divisor that WGSL refuses
+            return value if op is ops.FLOORDIV else self.word(0)
         return self.word(0) if op in (ops.AND, ops.MUL) and constant == 0 else None
+
+
+def _connected(operands: Sequence[ir.Expression], is_and: bool) -> ir.Expression | None:
+    """An AND or OR of Bools one of which is known."""
+    for operand, other in zip(operands, reversed(operands), strict=True):
+        if isinstance(operand, ir.Const):
+            return other if operand.value is is_and else operand
+    return None
 
 
 def reads(expression: ir.Expression, variable: ir.Variable) -> bool:

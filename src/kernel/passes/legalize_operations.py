@@ -12,21 +12,24 @@ from ...types.errors import CapabilityError
 from ...types.layout import Type
 from .. import ir
 from .legalize_build import Builder
+from .legalize_floats import Floats
 from .legalize_words import Pair, Value, Words
 
 Leaf: TypeAlias = ir.Read | ir.Argument | ir.Identity | ir.Length
 
 _SIGNED = frozenset({Type.I32, Type.I64})
 _INTEGERS = frozenset({Type.U64, Type.I64})
+_FLOAT = frozenset(ops.OPS) - {ops.SELECT, ops.CAST, ops.BITCAST}
 _ORDERS = (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)
 
 
 class Operations:
-    """Lowers expressions. `leaf` says what stands for the ones that hold no others."""
+    """Lowers expressions. `leaf` says what stands for the ones that hold no others, `zero` for a hidden zero."""
 
-    def __init__(self, build: Builder, leaf: Callable[[Leaf], Value]) -> None:
+    def __init__(self, build: Builder, leaf: Callable[[Leaf], Value], zero: Callable[[], ir.Expression]) -> None:
         self.build = build
         self.words = Words(build)
+        self.floats = Floats(build, zero)
         self.leaf = leaf
 
     def value(self, node: ir.Expression) -> Value:
@@ -61,6 +64,8 @@ class Operations:
             return self._converted(node, types[0], values[0])
         if any(isinstance(value, Pair) for value in values):
             return self._wide(node, types, values)
+        if Type.F32 in (node.type, *types) and node.op in _FLOAT:
+            return self.floats.apply(node.op, *[_word(value) for value in values])
         return self.build.apply(node.op, *[_word(value) for value in values])
 
     def _converted(self, node: ir.Apply, source: Type, value: Value) -> Value:

@@ -115,10 +115,11 @@ class Words:
         return Pair(self._invert(a.low), self._invert(a.high))
 
     def divide(self, a: Pair, b: Pair) -> tuple[Pair, Pair]:
-        """Quotient and remainder, bit by bit. By zero: a quotient of ones and the dividend back, but no
-        trap."""
+        """Quotient and remainder, bit by bit. Zero divides as one does."""
         build = self.build
         b = self.bound(b)
+        none = build.apply(ops.EQ, build.apply(ops.OR, b.low, b.high), build.word(0))
+        b = self.bound(Pair(self._or(b.low, self._count(none)), b.high))
         names = ("quotient_low", "quotient_high", "rest_low", "rest_high")
         q0, q1, r0, r1 = (build.fresh(name, Type.U32) for name in names)
         for variable, start in ((q0, a.low), (q1, a.high), (r0, build.word(0)), (r1, build.word(0))):

@@ -35,6 +35,16 @@ def overlaid(program: ir.Program) -> ir.Program:
     return attrs.evolve(program, memories=memories, body=rewritten(program.body, statement))
 
 
+def packed_bytes(program: ir.Program) -> int:
+    """The workgroup memory that a program needs where memories of all types can take each other's place."""
+    spans = sorted(_lifetimes(program.body, program.memories), key=lambda item: item[1].first)
+    return sum(max(map(_nbytes, slot)) for slot in _slots(spans, any_type=True))
+
+
+def _nbytes(memory: ir.Memory) -> int:
+    return (memory.length or 0) * memory.type.size
+
+
 @attrs.frozen
 class _Lifetime:
     """From which statement of a block to which a memory is in use, and where the block's barriers stand."""
@@ -93,7 +103,7 @@ def _workgroup_memories(block: ir.Block) -> dict[ir.Memory, None]:
     return dict.fromkeys(memory for memory in memories_in(block) if memory.space is ir.Space.WORKGROUP)
 
 
-def _slots(spans: Sequence[tuple[ir.Memory, _Lifetime]]) -> list[list[ir.Memory]]:
+def _slots(spans: Sequence[tuple[ir.Memory, _Lifetime]], any_type: bool = False) -> list[list[ir.Memory]]:
     """Memories that follow one another, in the order in which they begin: each in the largest place that is free."""
     slots: list[list[ir.Memory]] = []
     ends: list[_Lifetime] = []
@@ -101,7 +111,7 @@ def _slots(spans: Sequence[tuple[ir.Memory, _Lifetime]]) -> list[list[ir.Memory]
         free = [
             number
             for number, slot in enumerate(slots)
-            if slot[0].type is memory.type and ends[number].ends_before(span)
+            if (any_type or slot[0].type is memory.type) and ends[number].ends_before(span)
         ]
         if free:
             number = max(free, key=lambda number: _longest(slots[number]))

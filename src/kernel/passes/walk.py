@@ -47,6 +47,14 @@ def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
             return ()
 
 
+def leaves_loop(block: ir.Block) -> bool:
+    """Whether a break in the block leaves the loop around it."""
+    return any(
+        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (leaves_loop(s.then) or leaves_loop(s.otherwise)))
+        for s in block
+    )
+
+
 def memories_in(block: ir.Block) -> dict[ir.Memory, None]:
     """The memories that a block touches, in the order in which it does."""
     found: dict[ir.Memory, None] = {}

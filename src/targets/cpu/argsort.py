@@ -15,7 +15,8 @@ from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ...types.keys import FloatKey
 from ..base import HostArray
-from .first import is_first
+from .alias import without_lock
+from .loops import can_argsort
 from .plan import Trend, order_of, slices
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
@@ -37,9 +38,9 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: So
         _argsort_chunk(source, places, order, policy)
         return
     pool = shared_pool()
-    if length >= policy.serial_below and rows < 2 * pool.threads and not is_first(source.nbytes):
+    if length >= policy.serial_below and rows < 2 * pool.threads and can_argsort(source.dtype, source.nbytes):
         for row in range(rows):
-            _argsort_one(source[row], places[row], order, policy, pool)
+            argsort_one(source[row], places[row], order, policy, pool)
         return
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
@@ -50,9 +51,9 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places
     """The same of a row that is made of a few long runs, which NumPy merges, or which are there already; else None."""
     if not _has_long_runs(row, order, policy):
         return None
-    if row.size >= policy.deal_from and not is_first(row.nbytes):
+    if row.size >= policy.deal_from and can_argsort(row.dtype, row.nbytes):
         places = new_array(row.shape, np.dtype(np.intp))
-        if _numbered(row, places, order, policy, shared_pool()):
+        if _numbered(without_lock(row), places, order, policy, shared_pool()):
             return places
     return np.argsort(row, kind="stable")
 
@@ -69,11 +70,13 @@ def _has_long_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> bool
     return int(turns) <= policy.few_turns
 
 
-def _argsort_one(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    """A row that is worth the compiled loops."""
     from .counting_argsort import argsort_by_counting
     from .few_argsort import argsort_few
     from .long_argsort import argsort_long
 
+    source = without_lock(source)
     if source.itemsize <= 2 and source.size < policy.deal_from:
         _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
     elif _numbered(source, places, order, policy, pool):

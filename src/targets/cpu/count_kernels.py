@@ -6,14 +6,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from .jit import njit
+from .keeping import kept
 
 Elements: TypeAlias = npt.NDArray[Any]
 Counts: TypeAlias = npt.NDArray[np.int64]
 U64s: TypeAlias = npt.NDArray[np.uint64]
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def count_bytes(words: Elements, counts: Counts) -> None:
     """Adds how often each value occurs. Neighbours count in different tables: equal ones would wait."""
     tables = np.zeros((4, 256), np.int64)
@@ -30,14 +33,16 @@ def count_bytes(words: Elements, counts: Counts) -> None:
             counts[value] += tables[table, value]
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def count_pairs(words: Elements, counts: Counts) -> None:
     """The same for two bytes, where one table fills the nearest cache."""
     for index in range(words.size):
         counts[words[index]] += 1
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def fill(results: Elements, sequence: Elements, ends: Counts, start: int, stop: int) -> None:
     """Writes the elements start to stop: sequence[k] as far as ends[k]."""
     place = np.searchsorted(ends, start, side="right")
@@ -52,14 +57,16 @@ def fill(results: Elements, sequence: Elements, ends: Counts, start: int, stop: 
 # -- argsort: words are scattered by a byte of their rank, the lower byte first ------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def count_low(bits: Elements, ranks: Elements, counts: Counts) -> None:
     """How often each lower byte occurs among the ranks of elements."""
     for index in range(bits.size):
         counts[ranks[bits[index]] & 0xFF] += 1
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def scatter_low(bits: Elements, ranks: Elements, first: int, ends: Counts, words: U64s) -> None:
     """Writes where each element came from, below its rank's higher byte. `ends`: how far each lower byte has come."""
     for index in range(bits.size):
@@ -70,13 +77,15 @@ def scatter_low(bits: Elements, ranks: Elements, first: int, ends: Counts, words
         ends[low] += 1
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def count_high(words: U64s, counts: Counts) -> None:
     for index in range(words.size):
         counts[words[index] >> np.uint64(56)] += 1
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def scatter_high(words: U64s, ends: Counts, places: U64s) -> None:
     """Writes the places in the order of the higher bytes."""
     for index in range(words.size):

@@ -14,6 +14,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.uniform import Uniformity
+from ...kernel.passes.walk import leaves_loop
 from ...types import ops
 from ...types.layout import Type
 
@@ -52,7 +53,7 @@ def interchanges(program: ir.Program, uniformity: Uniformity) -> Mapping[int, In
     waiting = [program.body]
     while waiting:
         for loop in _loops(waiting.pop(), uniformity):
-            if _leaves(loop.body) or not uniformity.of(loop.step) or not values.read_side_by_side(loop.body):
+            if leaves_loop(loop.body) or not uniformity.of(loop.step) or not values.read_side_by_side(loop.body):
                 continue
             if loop.variable in uniformity.varying:
                 found[id(loop)] = _turned(loop, values)
@@ -80,10 +81,11 @@ def _turned(loop: ir.For, values: _Values) -> Interchange:
         return ir.Read(variable, span)
 
     ahead = apply(ops.SUB, apply(ops.SUB, loop.stop, read(origin)), number(1))
+    by = loop.step if isinstance(loop.step, ir.Const) else apply(ops.MAX, loop.step, number(1))
     rounds = apply(ops.ADD, apply(ops.FLOORDIV, ahead, read(step)), number(1))
     some = apply(ops.LT, read(origin), loop.stop, type=Type.BOOL)
     prologue = (
-        ir.Assign(step, loop.step, span),
+        ir.Assign(step, by, span),
         ir.Assign(origin, loop.start, span),
         ir.Assign(trips, apply(ops.SELECT, some, rounds, number(0)), span),
     )
@@ -92,8 +94,8 @@ def _turned(loop: ir.For, values: _Values) -> Interchange:
     body = (here, *loop.body)
     mine = apply(ops.LT, read(turn), read(trips), type=Type.BOOL)
     loops = (
-        ir.For(turn, number(0), read(least), number(1), body, span),
-        ir.For(turn, read(least), read(most), number(1), (ir.If(mine, body, (), span),), span),
+        ir.For(turn, number(0), read(least), number(1), body, span, loop.asks),
+        ir.For(turn, read(least), read(most), number(1), (ir.If(mine, body, (), span),), span, loop.asks),
     )
     return Interchange(loops, Rounds(prologue, origin, trips, least, most, step, turn))
 
@@ -196,10 +198,3 @@ def _loops(block: ir.Block, uniformity: Uniformity) -> Iterator[ir.For]:
 def _waits(block: ir.Block) -> bool:
     """Whether there is a barrier or a subgroup operation inside: the control around that is uniform."""
     return any(isinstance(statement, ir.Barrier | ir.Subgroup) for statement in _all(block))
-
-
-def _leaves(block: ir.Block) -> bool:
-    """Whether a break in the block leaves the loop around it."""
-    return any(
-        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (_leaves(s.then) or _leaves(s.otherwise))) for s in block
-    )

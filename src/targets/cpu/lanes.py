@@ -126,11 +126,13 @@ class LaneWriter(Writer):
                 case GroupFor():
                     self.loop_head(piece.statement)
                     with self.lines.indented():
+                        self.ask(piece.statement, self.size)
                         self.loop_variable(piece.statement)
                         self.pieces(piece.body)
                 case GroupWhile():
                     self.lines.add("while True:")
                     with self.lines.indented():
+                        self.ask(piece.statement, self.size)
                         if piece.head:
                             self.pieces(piece.head)
                         self.leave_unless(piece.statement.condition)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir as llvm
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from .jit import njit
+from .keeping import kept
 from .rank_kernels import Recipe, pack
 
 if TYPE_CHECKING:
@@ -121,7 +123,8 @@ def claim(typing: TypingContext, counter: types.Type, amount: types.Type) -> tup
     return types.int64(types.uintp, types.int64), emit
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts) -> None:
     """Copies elements below the pivot to the front of `target`, all others to its back: this thread's share of them.
 
@@ -135,7 +138,8 @@ def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Co
         _part_block(source[start : start + block], pivot, target, claimed)
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def part_floats(
     source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts, words: Elements, minus_zero: Any
 ) -> tuple[int, int]:
@@ -152,7 +156,8 @@ def part_floats(
         _part_block(own, pivot, target, claimed)
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def part_packed(
     bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, pivot: Any, target: Elements, block: int,
     claimed: Counts,
@@ -224,7 +229,8 @@ def _move(source: Elements, pivot: Any, lows: Elements, highs: Elements) -> None
             high += 1
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def survey(source: Elements, words: Elements, minus_zero: Any) -> tuple[int, int]:
     """How many floats are NaN, and how many are -0.0. `words` are their bits."""
     nans, zeros = 0, 0

@@ -17,8 +17,10 @@ from queue import SimpleQueue
 
 import attrs
 
-from ...types.errors import InvalidArgumentError
+from ...types.environment import whole_number
 from .job import Job, WholeJob
+
+MOST_THREADS = max(64, 4 * (os.cpu_count() or 1))
 
 _MOST_FINISHERS = 8  # as many keep the memory busy
 
@@ -124,14 +126,13 @@ class Pool:
 
 
 def thread_count() -> int:
-    """How many threads to use: $GPUSORT_THREADS, else the cores this process may run on."""
-    asked = os.environ.get("GPUSORT_THREADS")
-    if asked is None:
-        affinity = getattr(os, "sched_getaffinity", None)
-        return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-    if not asked.isdecimal() or int(asked) < 1:
-        raise InvalidArgumentError(f"GPUSORT_THREADS: expected a number of threads, e.g. 4, found {asked!r}")
-    return int(asked)
+    """How many threads to use: $GPUSORT_THREADS, though no more than could help; else the cores this process may run
+    on."""
+    asked = whole_number("GPUSORT_THREADS", 0, least=1, most=MOST_THREADS, what="a number of threads, e.g. 4")
+    if asked:
+        return asked
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 @attrs.define

@@ -6,7 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from .jit import njit
+from .keeping import kept
 
 Elements: TypeAlias = npt.NDArray[Any]
 U64s: TypeAlias = npt.NDArray[np.uint64]
@@ -16,7 +18,8 @@ Recipe: TypeAlias = tuple[np.uint64, ...]
 _BLOCK = 2048  # elements between two looks whether any tie
 
 
-@njit(nogil=True, cache=True, inline="always")
+@kept
+@njit(nogil=True, inline="always")
 def rank(bits: Any, recipe: Recipe) -> Any:
     """An element's place in the order, by the numbers that a recipe lists."""
     wide = np.uint64(bits)
@@ -29,7 +32,8 @@ def rank(bits: Any, recipe: Recipe) -> Any:
     return recipe[9] - word if recipe[10] else word
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def rank_range(bits: Elements, recipe: Recipe) -> tuple[Any, Any, Any]:
     """The least and the greatest rank, and the bits in which any differs from the first."""
     least, greatest, varying = np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64(0), np.uint64(0)
@@ -40,7 +44,8 @@ def rank_range(bits: Elements, recipe: Recipe) -> tuple[Any, Any, Any]:
     return least, greatest, varying
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def pack(
     bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, first: int, step: int, packed: U64s
 ) -> None:
@@ -53,7 +58,8 @@ def pack(
         packed[index] = word << places | np.uint64(first + step * index)
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def pack_high(bits: Elements, recipe: Recipe, least: Any, places: Any, before: Any, first: int, packed: U64s) -> None:
     """The same by the bits that lie too high for `pack`, of elements that come in another order."""
     for index in range(packed.size):
@@ -61,19 +67,22 @@ def pack_high(bits: Elements, recipe: Recipe, least: Any, places: Any, before: A
         packed[index] = word << places | np.uint64(first + index)
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def unpack(packed: U64s, mask: Any, places: Any) -> None:
     for index in range(packed.size):
         places[index] = packed[index] & mask
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def unpack_through(packed: U64s, mask: Any, before: Any, places: Any) -> None:
     for index in range(packed.size):
         places[index] = before[packed[index] & mask]
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def tie(packed: U64s, index: int, places: Any) -> int:
     """The first word from here on whose rank is not like the one before."""
     while 0 < index < packed.size and packed[index] >> places == packed[index - 1] >> places:
@@ -81,7 +90,8 @@ def tie(packed: U64s, index: int, places: Any) -> int:
     return index
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def settle(packed: U64s, bits: Elements, recipe: Recipe, places: Any) -> bool:
     """Sorts elements whose ranks are equal but for the bits that `pack` left out. False if that takes too long."""
     mask = (np.uint64(1) << places) - np.uint64(1)
@@ -113,7 +123,8 @@ def settle(packed: U64s, bits: Elements, recipe: Recipe, places: Any) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def tell_which(
     bits: Elements, values: Elements, table: Elements, multiplier: np.uint64, shift: np.uint64, ranks: Elements,
     which: Elements,
@@ -127,7 +138,8 @@ def tell_which(
     return True
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def count_found(
     bits: Elements, values: Elements, table: Elements, multiplier: np.uint64, shift: np.uint64, counts: Elements
 ) -> bool:

@@ -13,6 +13,8 @@ from llvmlite import ir as llvm
 from numba import types
 from numba.extending import intrinsic
 
+from . import jit as _jit  # noqa: F401  # it listens to what is compiled
+
 if TYPE_CHECKING:
     from numba.core.typing import Signature
     from numba.extending import CodegenContext, TypingContext
@@ -47,6 +49,24 @@ def select(typing: TypingContext, condition: types.Type, then: types.Type, other
         return builder.select(arguments[0], arguments[1], arguments[2])
 
     return then(types.boolean, then, then), emit
+
+
+def _division(
+    divide: Callable[[llvm.IRBuilder, llvm.Value, llvm.Value], llvm.Value],
+) -> Callable[[TypingContext, types.Integer, types.Type], Typed]:
+    """A division of unsigned integers that takes zero as one: x // 0 is x, and x % 0 is 0, as WebGPU has it."""
+
+    def typed(typing: TypingContext, a: types.Integer, b: types.Type) -> Typed:
+        def emit(
+            context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values
+        ) -> llvm.Value:
+            value, divisor = arguments
+            is_zero = builder.icmp_unsigned("==", divisor, llvm.Constant(divisor.type, 0))
+            return divide(builder, value, builder.or_(divisor, builder.zext(is_zero, divisor.type)))
+
+        return a(a, a), emit
+
+    return typed
 
 
 def _bits(target: types.Type) -> Callable[[TypingContext, types.Type], Typed]:
@@ -136,12 +156,27 @@ def atomic_store(typing: TypingContext, array: types.Array, index: types.Type, v
     return types.void(array, index, types.uint32), emit
 
 
+@intrinsic
+def stopped(typing: TypingContext, address: types.Type) -> Typed:
+    """Whether another thread has written something to an eight-byte place by now."""
+
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, arguments: Values) -> llvm.Value:
+        place = builder.inttoptr(arguments[0], llvm.IntType(64).as_pointer())
+        found = builder.load_atomic(place, "monotonic", 8)
+        return builder.icmp_unsigned("!=", found, llvm.Constant(llvm.IntType(64), 0))
+
+    return types.boolean(types.int64), emit
+
+
 bits_u4 = intrinsic(_bits(types.uint32))
 bits_u8 = intrinsic(_bits(types.uint64))
 bits_i4 = intrinsic(_bits(types.int32))
 bits_i8 = intrinsic(_bits(types.int64))
 bits_f4 = intrinsic(_bits(types.float32))
 bits_f8 = intrinsic(_bits(types.float64))
+
+divide = intrinsic(_division(lambda builder, a, b: builder.udiv(a, b)))
+remainder = intrinsic(_division(lambda builder, a, b: builder.urem(a, b)))
 
 count_ones = intrinsic(_count(lambda builder, value: builder.ctpop(value)))
 leading_zeros = intrinsic(_count(lambda builder, value: builder.ctlz(value, _defined_at_zero())))

@@ -7,10 +7,11 @@ import numpy as np
 from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
+from .alias import without_lock
 from .counting import sort_by_counting
 from .few_sort import sort_few
-from .first import is_first
 from .long_sort import sort_long
+from .loops import can_sort
 from .plan import different_of
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
@@ -36,14 +37,14 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
         sort_chunk(source, results, order)
         return
     pool = shared_pool()
-    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and not is_first(source.nbytes):
+    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
         for number in range(rows):
             row = source[number]
             result = row if results is source else results[number]
             if rows > 1 and _suits_numpy(row, policy):
                 sort_row(row, result, order)
             else:
-                _sort_one(row, result, order, policy, pool)
+                sort_one(row, result, order, policy, pool)
         return
     chunk = max(1, policy.chunk // length)
     if chunk >= rows:
@@ -87,7 +88,9 @@ def _suits_numpy(row: HostArray, policy: SortPolicy) -> bool:
     return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
 
 
-def _sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+def sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    """A row that is worth the compiled loops."""
+    source = without_lock(source)
     if source.itemsize == 1:
         sort_by_counting(source, results, order, policy, pool)
     elif source.itemsize == 2:

@@ -6,14 +6,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from .jit import njit
+from .keeping import kept
 
 Elements: TypeAlias = npt.NDArray[Any]
 
 _BLOCK = 4096  # elements between two looks whether to go on: they stay in the nearest cache
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def ascends(source: Elements) -> bool:
     """Whether each element is at least the one before. Stops soon after one that is not."""
     for start in range(0, source.size - 1, _BLOCK):
@@ -27,7 +30,8 @@ def ascends(source: Elements) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def descends(source: Elements) -> bool:
     """Whether each element is at most the one before."""
     for start in range(0, source.size - 1, _BLOCK):
@@ -41,7 +45,8 @@ def descends(source: Elements) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def count_values(words: Elements, values: Elements, counts: npt.NDArray[np.int64]) -> bool:
     """Counts each of a few values. False, soon after the first, if there is an element that is none of them."""
     none = words.dtype.type(0)
@@ -59,7 +64,8 @@ def count_values(words: Elements, values: Elements, counts: npt.NDArray[np.int64
     return True
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def has_other_nans(source: Elements, words: Elements, nan: Any) -> bool:
     """Whether floats have NaNs of other bits than these. Stops soon after one of them."""
     for start in range(0, source.size, _BLOCK):
@@ -73,7 +79,8 @@ def has_other_nans(source: Elements, words: Elements, nan: Any) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def gather_nans(source: Elements, words: Elements, found: Elements) -> int:
     """The bits of the NaNs among floats, as many as there is room for. How many there are."""
     count = 0
@@ -85,7 +92,8 @@ def gather_nans(source: Elements, words: Elements, found: Elements) -> int:
     return count
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def reverse(values: Elements, start: int, stop: int) -> None:
     """Swaps each of the elements start to stop with the one as far from the other end."""
     last = values.size - 1
@@ -93,14 +101,16 @@ def reverse(values: Elements, start: int, stop: int) -> None:
         values[index], values[last - index] = values[last - index], values[index]
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def number(places: Elements, first: int) -> None:
     """Writes first, first + 1, …"""
     for index in range(places.size):
         places[index] = first + index
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def number_backwards(source: Elements, places: Elements, start: int, stop: int) -> None:
     """Writes where elements come from that are to be reversed, but for equal ones, which keep their order.
 
@@ -122,7 +132,8 @@ def number_backwards(source: Elements, places: Elements, start: int, stop: int) 
                 own[index] = end - 1 - index
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def _number_ties_backwards(source: Elements, places: Elements, start: int, stop: int) -> None:
     first = start
     while first > 0 and first < stop and source[first] == source[first - 1]:

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from .jit import njit
+from .keeping import kept
 
 Elements = npt.NDArray[Any]
 
 BLOCK = 4096  # elements
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc"})
+@kept
+@njit(nogil=True, fastmath={"reassoc"})
 def _sum_of_floats(block: Elements) -> Any:
     total = block.dtype.type(-0.0)  # to which adding anything gives that
     for i in range(block.size):
@@ -26,7 +29,8 @@ def _sum_of_floats(block: Elements) -> Any:
     return total
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def _sum_of_signed(block: Elements) -> Any:
     total = np.int64(0)
     for i in range(block.size):
@@ -34,7 +38,8 @@ def _sum_of_signed(block: Elements) -> Any:
     return total
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def _sum_of_unsigned(block: Elements) -> Any:
     total = np.uint64(0)
     for i in range(block.size):
@@ -42,21 +47,24 @@ def _sum_of_unsigned(block: Elements) -> Any:
     return total
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def sum_floats(source: Elements, sums: Elements, first: int, last: int) -> None:
     """The sums of blocks `first` to `last - 1`."""
     for number in range(first, last):
         sums[number] = _sum_of_floats(source[number * BLOCK : (number + 1) * BLOCK])
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def sum_signed(source: Elements, sums: Elements, first: int, last: int) -> None:
     """The same for signed integers and bools, in 64 bits."""
     for number in range(first, last):
         sums[number] = _sum_of_signed(source[number * BLOCK : (number + 1) * BLOCK])
 
 
-@njit(nogil=True, cache=True)
+@kept
+@njit(nogil=True)
 def sum_unsigned(source: Elements, sums: Elements, first: int, last: int) -> None:
     """The same for unsigned integers."""
     for number in range(first, last):

@@ -7,25 +7,33 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import cast
+from weakref import WeakValueDictionary
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
+from ...kernel.passes.safe import Safety
 from ...kernel.specialise import specialise
-from ...types.errors import CapabilityError
+from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.indices import SortOrder
 from ...types.layout import Type
 from ..base import Capability, HostArray, Limits, TargetInfo
+from ..needs import require_needs
 from .argsort import argsort_rows, argsort_runs
+from .background import background
 from .binding import Binding
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
-from .policy import SortPolicy
+from .policy import MEASURED, SortPolicy
 from .pool import shared_pool, thread_count
 from .sorting import sort_rows, sort_spread_rows
+from .stopping import run_stoppable
 from .text import module_text
+from .writer import asks
 
 _LARGEST_U32 = (1 << 32) - 1
 _LIMITS = Limits(
@@ -35,7 +43,10 @@ _LIMITS = Limits(
     storage_bytes=8 * _LARGEST_U32,  # indices are U32
     storage_buffers=64,
     subgroup_size=subgroup_size(1024),
+    most_subgroup_size=subgroup_size(1024),
 )
+_CAPABILITIES = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
+_REGISTER_BYTES = 4 << 20  # they lie on a thread's stack, as workgroup memory does
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
 _WORTH_SHARING = 1 << 16
 _PIECES_PER_THREAD = 4
@@ -46,6 +57,8 @@ class CpuTarget:
 
     def __init__(self, policy: SortPolicy | None = None) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
+        self._safety = Safety(subgroup_size, asks=True)
+        self._loaded: WeakValueDictionary[int, Schedule] = WeakValueDictionary()
         self.policy = kept_policy() if policy is None else policy
 
     @property
@@ -53,7 +66,7 @@ class CpuTarget:
         threads = thread_count()
         compiler = f"numba {_version('numba')}, llvmlite {_version('llvmlite')}"
         driver = f"{compiler}, {threads} thread{'s' if threads > 1 else ''}"
-        return TargetInfo("cpu", _processor(), driver, _LIMITS, frozenset({Capability.FLOAT64, Capability.SUBGROUPS}))
+        return TargetInfo("cpu", _processor(), driver, _LIMITS, _CAPABILITIES)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         """Runs all launches on NumPy arrays, in place."""
@@ -63,11 +76,22 @@ class CpuTarget:
         """Runs launches whose kernels are read. All is checked and compiled before anything is written."""
         for step in steps:
             _check_limits(step)
+        steps = [self._safety.safe(step) for step in steps]
         binding = Binding.of(steps, arrays)
         work = [(self._kernel(step.program), step, binding.views(step)) for step in steps]
         for kernel, step, views in work:
             _launch(kernel, step, views)
         binding.hand_back()
+
+    def has_loaded(self, schedule: Schedule, nbytes: int) -> bool:
+        """Whether a schedule on so many bytes should be run, now or at last. If not, it is being compiled."""
+        if self._loaded.get(id(schedule)) is schedule:
+            return True
+        programs = [specialise(launch).program for launch in schedule.launches]
+        if all(program in self._kernels for program in programs):
+            self._loaded[id(schedule)] = schedule
+            return True
+        return background.has(("kernels", *programs), lambda: map(self._kernel, programs), nbytes)
 
     def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
         """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
@@ -87,7 +111,7 @@ class CpuTarget:
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""
-        return module_text(step.program)
+        return module_text(self._safety.safe(step).program)
 
     def _kernel(self, program: ir.Program) -> Kernel:
         kernel = self._kernels.get(program)
@@ -100,8 +124,19 @@ def _launch(kernel: Kernel, step: Step, views: tuple[np.ndarray[tuple[int], np.d
     """One launch: on this thread, or in pieces of some workgroups each on all of them."""
     groups = step.groups
     values = [_scalar(p.type, value) for p, value in zip(step.program.parameters, step.values, strict=True)]
-    arguments = (np.uint32(groups), *views, *values)
     work = max(groups * step.program.group_size, sum(view.nbytes for view in views) // 4)
+
+    def launch(*stop: int) -> None:
+        """Where the kernel asks whether to stop, with the address to look at."""
+        _in_pieces(kernel, groups, work, (np.uint32(groups), *stop, *views, *values))
+
+    if asks(step.program):
+        run_stoppable(launch)
+    else:
+        launch()
+
+
+def _in_pieces(kernel: Kernel, groups: int, work: int, arguments: tuple[object, ...]) -> None:
     pool = shared_pool()
     if groups < 2 or pool.threads < 2 or work < _WORTH_SHARING:
         if groups:
@@ -123,7 +158,12 @@ def _scalar(type: Type, value: int | float | bool) -> object:
 def _check_limits(step: Step) -> None:
     """Refuses what this target does not go as far as, naming the kernel and the limit."""
     program = step.program
+    kernel = f"{program.span}: kernel {program.name!r}"
+    require_needs(kernel, program.needs, _LIMITS, _CAPABILITIES, "target 'cpu'")
     shared = [m for m in program.memories if m.space is ir.Space.WORKGROUP]
+    registers = program.group_size * sum(
+        m.type.size * (m.length or 0) for m in program.memories if m.space is ir.Space.REGISTERS
+    )
     for what, asked, most in (
         ("invocations in a workgroup", program.group_size, _LIMITS.group_size),
         (
@@ -131,6 +171,7 @@ def _check_limits(step: Step) -> None:
             sum(m.type.size * (m.length or 0) for m in shared),
             _LIMITS.workgroup_bytes,
         ),
+        ("bytes of registers in a workgroup", registers, _REGISTER_BYTES),
         ("workgroups", step.groups, _LIMITS.groups),
         ("storage buffers", len(step.buffers), _LIMITS.storage_buffers),
         (
@@ -141,19 +182,19 @@ def _check_limits(step: Step) -> None:
         ("elements in a storage buffer", max((b.count for b in step.buffers), default=0), _LARGEST_U32),
     ):
         if asked > most:
-            raise CapabilityError(
-                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, target 'cpu' has {most}"
-            )
+            raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'cpu' has {most}")
 
 
 def kept_policy() -> SortPolicy:
     """The policy with what was measured on this machine, if anything was."""
     from ...algos.tuned import read
 
-    found = read("cpu", _processor()).get("policy", {})
+    found = read("cpu", _processor()).get("policy")
+    sizes = cast("dict[object, object]", found) if isinstance(found, dict) else {}
+    measured = {name: size for name in MEASURED if type(size := sizes.get(name)) is int and size > 0}
     try:
-        return SortPolicy(**{str(name): int(value) for name, value in found.items()})
-    except (AttributeError, TypeError, ValueError):
+        return attrs.evolve(SortPolicy(), **measured)
+    except InvalidArgumentError:
         return SortPolicy()
 
 

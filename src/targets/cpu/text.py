@@ -12,7 +12,7 @@ from ..numba_text import TYPE_NAMES
 from ..render import Lines
 from .fission import fission
 from .lanes import LaneWriter
-from .writer import HELPERS, Writer, memory_type
+from .writer import HELPERS, PATIENCE, Writer, asks, memory_type
 
 _RUNTIME = Path(__file__).with_name("runtime.py")
 
@@ -63,8 +63,6 @@ def _imports(program: ir.Program, lines: Lines) -> None:
     lines.add(")")
     lines.add()
     lines.add("inf, nan = math.inf, math.nan")
-    lines.add()
-    lines.add()
 
 
 def _function(writer: SerialWriter | LaneWriter) -> None:
@@ -72,16 +70,25 @@ def _function(writer: SerialWriter | LaneWriter) -> None:
     program, lines = writer.program, writer.lines
     arrays = [f"{TYPE_NAMES[memory_type(m.type)]}[::1]" for m in program.storage]
     scalars = [TYPE_NAMES[p.type] for p in program.parameters]
-    signature = f"void({', '.join(['i8', 'i8', 'u4', *arrays, *scalars])})"
+    asking = asks(program)
+    stop = {"stop": "i8"} if asking else {}  # where the host says that it wants the kernel to end
+    signature = f"void({', '.join(['i8', 'i8', 'u4', *stop.values(), *arrays, *scalars])})"
     names = [*map(writer.memory, program.storage), *map(writer.parameter, program.parameters)]
-    lines.add(f'@njit("{signature}", nogil=True, error_model="numpy", boundscheck=False, cache=True)')
-    lines.add(f"def kernel({', '.join(['first', 'last', 'num_groups', *names])}):")
+    lines.add(f'SIGNATURE = "{signature}"')
+    lines.add()
+    lines.add()
+    lines.add('@njit(nogil=True, error_model="numpy", boundscheck=False)')
+    lines.add(f"def kernel({', '.join(['first', 'last', 'num_groups', *stop, *names])}):")
     with lines.indented():
         writer.declare()
+        if asking:
+            lines.add(f"left = {PATIENCE}")
         lines.add("for group_at in range(first, last):")
         with lines.indented():
             lines.add("group = u4(group_at)")
             writer.group()
+            if asking:
+                writer.leave_if_stopped()
 
 
 @lru_cache(maxsize=1)

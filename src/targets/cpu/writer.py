@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from ...kernel import ir
+from ...kernel.passes.walk import leaves_loop, statements_in
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
 from ..numba_text import OPERATIONS, RESERVED_NAMES, TYPE_NAMES, Expressions, literal
@@ -14,11 +15,11 @@ from ..render import Lines, Names, Row
 HELPERS = (
     "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
     "atomic_store", "atomic_xor", "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8",
-    "count_ones", "leading_zeros", "select", "stack", "trailing_zeros",
+    "count_ones", "divide", "leading_zeros", "remainder", "select", "stack", "stopped", "trailing_zeros",
 )  # fmt: skip
 SCAFFOLDING = frozenset(
     {"first", "last", "num_groups", "group", "group_at", "lane", "local", "lead", "other", "mask", "total",
-     "mine", "count", "position", "old", "kernel", "njit"}
+     "mine", "count", "position", "old", "kernel", "njit", "stop", "left"}
 )  # fmt: skip
 
 CPU_OPERATIONS: Mapping[str, Row] = {
@@ -40,8 +41,17 @@ _PLAIN_UPDATES: Mapping[AtomicOp, str] = {
     AtomicOp.EXCHANGE: "{0}",
 }
 
+# Statements between two looks at whether to stop: some milliseconds; and in a part of a loop that has parts.
+PATIENCE = 1 << 22
+_PART = 1 << 16
+
 # Beyond this, arrays of one function live on the heap: threads may have small stacks.
 _STACK_BYTES = 64 * 1024
+
+
+def asks(program: ir.Program) -> bool:
+    """Whether a program has loops that ask whether to stop."""
+    return any(isinstance(s, ir.For | ir.While) and s.asks > 0 for s in statements_in(program.body))
 
 
 def memory_type(type: Type) -> Type:
@@ -144,14 +154,18 @@ class Writer:
                     self.lines.add("else:")
                     with self.lines.indented():
                         self.block(statement.otherwise)
+            case ir.For() if statement.asks and not leaves_loop(statement.body):
+                self._in_parts(statement)
             case ir.For():
                 self.loop_head(statement)
                 with self.lines.indented():
+                    self.ask(statement)
                     self.loop_variable(statement)
                     self.block(statement.body)
             case ir.While():
                 self.lines.add("while True:")
                 with self.lines.indented():
+                    self.ask(statement)
                     for inner in statement.head:
                         self.statement(inner)
                     self.leave_unless(statement.condition)
@@ -166,10 +180,51 @@ class Writer:
                 assert_never(statement)
 
     def loop_head(self, statement: ir.For) -> None:
-        """Bounds are 64-bit: nothing overflows, and a range of U32 ends before it wraps."""
+        """Bounds are 64-bit: nothing overflows, and a range of U32 ends before it wraps. A step of 0 is taken as 1."""
+        self.lines.add(f"for {self._counter(statement)} in range({', '.join(self._bounds(statement))}):")
+
+    def _bounds(self, statement: ir.For) -> list[str]:
         bounds = (statement.start, statement.stop, statement.step)
         shown = [str(int(b.value)) if isinstance(b, ir.Const) else f"i8({self.text(b)})" for b in bounds]
-        self.lines.add(f"for {self._counter(statement)} in range({', '.join(shown)}):")
+        if not isinstance(statement.step, ir.Const):
+            shown[2] = f"max({shown[2]}, 1)"
+        return shown
+
+    def _in_parts(self, statement: ir.For) -> None:
+        """A loop that asks whether to stop between parts of many rounds: within them it vectorises as ever."""
+        name, rounds = statement.variable.name, max(1, _PART // statement.asks)
+        part, end = (self.names.of((statement, word), f"{name}_{word}") for word in ("part", "end"))
+        start, stop, step = self._bounds(statement)
+        if isinstance(statement.step, ir.Const):
+            long = str(int(step) * rounds)
+        else:
+            held = self.names.of((statement, "step"), f"{name}_step")
+            self.lines.add(f"{held} = {step}")
+            step, long = held, f"{held} * {rounds}"
+        self.lines.add(f"{end} = i8({stop})")
+        self.lines.add(f"for {part} in range({start}, {end}, {long}):")
+        with self.lines.indented():
+            self.ask(statement, rounds)
+            counter = self._counter(statement)
+            self.lines.add(f"for {counter} in range({part}, min({part} + {long}, {end}), {step}):")
+            with self.lines.indented():
+                self.loop_variable(statement)
+                self.block(statement.body)
+
+    def ask(self, loop: ir.For | ir.While, rounds: int = 1) -> None:
+        """Leaves a loop that may go on for ever once the host wants it to end. `left` is work until it is asked."""
+        if loop.asks:
+            self.lines.add(f"left -= {loop.asks * rounds}")
+            self.leave_if_stopped()
+
+    def leave_if_stopped(self) -> None:
+        """What leaves one loop leaves those around it too, for they ask again: nothing is left."""
+        self.lines.add("if left < 0:")
+        with self.lines.indented():
+            self.lines.add("if stopped(stop):")
+            with self.lines.indented():
+                self.lines.add("break")
+            self.lines.add(f"left = {PATIENCE}")
 
     def loop_variable(self, statement: ir.For) -> None:
         self._assign(statement.variable, f"u4({self._counter(statement)})")

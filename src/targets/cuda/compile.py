@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -22,7 +23,7 @@ import numpy as np
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..apart import import_apart
-from ..cache import cache_directory, write_atomically
+from ..seal import read_sealed, write_sealed
 from .text import KernelText, kernel_text
 from .writer import WARP
 
@@ -39,7 +40,7 @@ INSTALL = 'pip install "gpusort[cuda]"'
 _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
-_LOWERING = ("lower.py", "ops.py", "atomics.py", "lanes.py", "idioms.py", "workgroup.py", "compile.py")
+_RUNNING = ("target.py", "arrays.py", "plan.py", "transfers.py")  # what compiled kernels do not depend on
 _COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 
@@ -58,10 +59,8 @@ def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None
     if capability is None:
         capability = capability_of_card() or DEFAULT_CAPABILITY
     text = text_of(program)
-    key = _digest(
-        text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), _own_stamp()
-    )
-    return _kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
+    key = _digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), own_stamp())
+    return kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
 
 
 def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
@@ -69,8 +68,9 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
     ptx = compile_ptx(program, capability)
     if not _has_assembler():
         return Compiled(entry_name(program), text_of(program), ptx.encode())
-    key = _digest(ptx, repr(capability), _stamp(_ASSEMBLERS), _own_stamp())
-    cubin = _kept(f"{key}.cubin", lambda: assemble_for_company(ptx, capability, program))
+    fitting = program.group_size, text_of(program).workgroup_bytes, repr(capability)
+    key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), own_stamp())
+    cubin = kept(f"{key}.cubin", lambda: assemble_for_company(ptx, capability, program))
     return Compiled(entry_name(program), text_of(program), cubin)
 
 
@@ -197,19 +197,12 @@ def _prepare_for_numba_cuda() -> None:
 # -- the cache --------------------------------------------------------------------------------------------
 
 
-def _kept(name: str, make: Callable[[], bytes]) -> bytes:
+def kept(name: str, make: Callable[[], bytes]) -> bytes:
     """What the cache holds under this name, made first if it is not there."""
-    path = cache_directory() / "cuda" / name
-    try:
-        return path.read_bytes()
-    except OSError:
-        pass
-    content = make()
-    try:
-        path.parent.mkdir(exist_ok=True)
-        write_atomically(path, content)
-    except OSError:
-        pass  # a full or read-only disk costs time, not the result
+    content = read_sealed("cuda", name)
+    if content is None:
+        content = make()
+        write_sealed("cuda", name, content)
     return content
 
 
@@ -220,7 +213,7 @@ def _digest(*parts: str) -> str:
 @cache
 def _stamp(packages: tuple[str, ...]) -> str:
     """The versions of what compiles."""
-    return ", ".join(f"{package} {version_of(package)}" for package in packages)
+    return ", ".join([sys.version, np.__version__, *(f"{package} {version_of(package)}" for package in packages)])
 
 
 def version_of(package: str) -> str | None:
@@ -232,10 +225,10 @@ def version_of(package: str) -> str | None:
 
 
 @cache
-def _own_stamp() -> str:
-    """This version of the intrinsics: a kernel in the cache has them compiled in."""
-    here = Path(__file__).parent
-    return hashlib.sha256(b"\0".join((here / name).read_bytes() for name in _LOWERING)).hexdigest()
+def own_stamp() -> str:
+    """This version of all that writes, lowers and compiles: a kernel in the cache has the intrinsics compiled in."""
+    files = [file for file in sorted(Path(__file__).parent.glob("*.py")) if file.name not in _RUNNING]
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
 
 
 @cache

@@ -21,16 +21,22 @@ if TYPE_CHECKING:
 # -- integers ---------------------------------------------------------------------------------------------
 
 
+def _not_zero(builder: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
+    """The divisor; one for zero, so that x // 0 is x, and x % 0 is 0, as WebGPU has it."""
+    is_zero = builder.icmp_unsigned("==", divisor, ir.Constant(divisor.type, 0))
+    return builder.or_(divisor, builder.zext(is_zero, divisor.type))
+
+
 @intrinsic
 def divide(typing: TypingContext, a: types.Type, b: types.Type) -> Lowering:
-    """The quotient of two unsigned integers; nothing is promised for a divisor of zero."""
-    return a(a, a), plainly(lambda builder, args: builder.udiv(args[0], args[1]))
+    """The quotient of two unsigned integers."""
+    return a(a, a), plainly(lambda builder, args: builder.udiv(args[0], _not_zero(builder, args[1])))
 
 
 @intrinsic
 def remainder(typing: TypingContext, a: types.Type, b: types.Type) -> Lowering:
     """What division leaves of an unsigned integer."""
-    return a(a, a), plainly(lambda builder, args: builder.urem(args[0], args[1]))
+    return a(a, a), plainly(lambda builder, args: builder.urem(args[0], _not_zero(builder, args[1])))
 
 
 def _amount(builder: ir.IRBuilder, a: types.Integer, amount: ir.Value) -> ir.Value:

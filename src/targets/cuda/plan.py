@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 import numpy as np
 
+from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 
 if TYPE_CHECKING:
@@ -70,10 +71,12 @@ class Plan:
             else:
                 self._scratch.append(None)
         self._graphs: OrderedDict[Addresses, Graph | None] = OrderedDict()
+        never_released_in_children(self)
 
     def run(self, given: Sequence[int]) -> None:
         """Everything, on the current device and stream, on arrays that lie there: their addresses in the schedule's
         order. Scratch comes from cupy's pool, which reuses it in the stream's order: so it may be let go here."""
+        require_own_process("cuda")
         import cupy
 
         memory = cupy.cuda.alloc(self._scratch_bytes)
@@ -83,6 +86,7 @@ class Plan:
 
     def launch(self, addresses: Addresses, stream: Stream) -> None:
         """Everything, in order, on the current stream, which is `stream`."""
+        require_own_process("cuda")
         # Who launches a graph has it alone: one cannot be launched from two threads at once. Whoever comes meanwhile
         # launches one by one. An interrupt loses no more than the graph, where a lock might stay taken.
         is_known = addresses in self._graphs

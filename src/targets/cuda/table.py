@@ -8,7 +8,7 @@ from ...kernel import ir
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..numba_text import OPERATIONS, TYPE_NAMES
-from ..render import Row
+from ..render import Row, render_operation
 
 # The intrinsics a module may import, by where they are defined.
 INTRINSICS: Mapping[str, Sequence[str]] = {
@@ -34,7 +34,7 @@ def _product(node: ir.Apply, operands: Sequence[str]) -> str:
     """NVVM may fuse a product of floats with the sum behind it, so those have a form of their own."""
     if node.type.is_float:
         return f"multiply_rounded({operands[0]}, {operands[1]})"
-    return f"{TYPE_NAMES[node.type]}({operands[0]} * {operands[1]})"
+    return render_operation("cuda", OPERATIONS, node, operands)
 
 
 def _cast(node: ir.Apply, operands: Sequence[str]) -> str:

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
+from ...compile_log import told
+from ...forks import never_released_in_children, opened_before_fork, opens, require_own_process
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
-from ...kernel.specialise import specialise
+from ...kernel.outside import Outside
+from ...kernel.passes.safe import Safety
+from ...kernel.specialise import outside_of, specialise
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
 from ..apart import import_apart
 from ..base import Capability, Limits, TargetInfo
+from ..needs import require_needs
 from .arrays import Binding, common_device, given
 from .compile import (
     INSTALL,
@@ -36,7 +41,10 @@ if TYPE_CHECKING:
 
     from cupy.cuda.function import Function
 
+NAME = "cuda"
+
 _LARGEST_U32 = (1 << 32) - 1
+_NOT_INITIALISED = 3  # what the driver says of everything in a forked child of a process that has used it
 _MAX_DYNAMIC_BYTES = 8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
 _PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel's parameters take up to 4 KB
 # What the driver reports when a context cannot be used any more.
@@ -48,15 +56,18 @@ class CudaTarget:
 
     def __init__(self) -> None:
         _require_card()
+        never_released_in_children(self)
         self._lock = RLock()
         self._transfers = Transfers()
+        self._safety = Safety(lambda group_size: WARP, trusts_own=True)
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
-        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan]] = {}
+        self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, tuple[Outside, ...]]] = {}
         self._infos: dict[int, TargetInfo] = {}
 
     @property
     def info(self) -> TargetInfo:
         """Of the current card."""
+        require_own_process(NAME)
         import cupy
 
         return self._info(cupy.cuda.runtime.getDevice())
@@ -76,6 +87,7 @@ class CudaTarget:
         arrays: Mapping[str, object],
         plan_for: Callable[[int], Plan],
     ) -> None:
+        require_own_process(NAME)
         import cupy
 
         found = {
@@ -98,11 +110,13 @@ class CudaTarget:
 
     def prepared(self, schedule: Schedule, device: int) -> Plan:
         """The schedule's plan for the current device, for a caller that brings addresses."""
+        require_own_process(NAME)
         with device_errors():
             return self._plan(schedule, device)
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule on copies of the host's arrays, and says how long the card was at its launches alone."""
+        require_own_process(NAME)
         import cupy
 
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -125,7 +139,7 @@ class CudaTarget:
 
     def source(self, step: Step) -> str:
         """The Numba CUDA module of a kernel."""
-        return text_of(step.program).source
+        return text_of(self._safety.safe(step).program).source
 
     # -- making ready -------------------------------------------------------------------------------------
 
@@ -133,19 +147,21 @@ class CudaTarget:
         """The schedule's plan, kept as long as the schedule lives. Schedules are told apart by identity."""
         key = (id(schedule), device)
         known = self._plans.get(key)
-        if known is not None and known[0]() is schedule:
+        if known is not None and known[0]() is schedule and (not known[2] or all(o.holds() for o in known[2])):
             return known[1]
         steps = tuple(map(specialise, schedule.launches))
         plan = self._prepared(schedule.buffers, steps, device)
-        self._plans[key] = (weakref.ref(schedule, lambda _: self._plans.pop(key, None)), plan)
+        gone = weakref.ref(schedule, lambda _: self._plans.pop(key, None))
+        self._plans[key] = (gone, plan, outside_of(steps))
         return plan
 
     def _prepared(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], device: int) -> Plan:
         """Everything checked and compiled before anything is launched."""
+        steps = [self._safety.safe(step) for step in steps]
         places = {buffer.name: place for place, buffer in enumerate(buffers)}
-        limits = self._info(device).limits
+        info = self._info(device)
         for step in steps:
-            _check_limits(step, limits)
+            _check_limits(step, info)
         # cupy would make a launch of no workgroups one of a single group
         return Plan(tuple(buffers), tuple(self._ready(step, places, device) for step in steps if step.groups))
 
@@ -170,7 +186,8 @@ class CudaTarget:
         with self._lock:
             loaded = self._functions.setdefault(program, {})
             if device not in loaded:
-                compiled = compile_machine_code(program, _capability_of(device))
+                with told("cuda", f"kernel {program.name!r}"):
+                    compiled = compile_machine_code(program, _capability_of(device))
                 module = cupy.cuda.function.Module()
                 module.load(compiled.code)
                 function = module.get_function(compiled.entry)
@@ -195,6 +212,7 @@ def _scalar(type: Type, value: int | float | bool) -> np.generic:
 
 def _require_card() -> None:
     """One clear sentence where something is missing."""
+    require_own_process(NAME)
     try:
         import_apart("cupy")
         import cupy
@@ -205,9 +223,12 @@ def _require_card() -> None:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
+        if error.status == _NOT_INITIALISED:
+            raise opened_before_fork(NAME) from error
         raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
     if count == 0:
         raise TargetUnavailableError("target 'cuda': no NVIDIA card was found")
+    opens(NAME)
 
 
 def _describe(device: int) -> TargetInfo:
@@ -233,6 +254,7 @@ def _describe(device: int) -> TargetInfo:
             storage_bytes=card.mem_info[1],
             storage_buffers=_PARAMETERS,
             subgroup_size=WARP,
+            most_subgroup_size=WARP,
         ),
         capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS, Capability.FORWARD_PROGRESS}),
     )
@@ -250,9 +272,11 @@ def _dotted(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def _check_limits(step: Step, limits: Limits) -> None:
+def _check_limits(step: Step, info: TargetInfo) -> None:
     """Refuses what the card does not go as far as, naming the kernel and the limit."""
-    program = step.program
+    program, limits = step.program, info.limits
+    kernel = f"{program.span}: kernel {program.name!r}"
+    require_needs(kernel, program.needs, limits, info.capabilities, "target 'cuda'")
     elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
     for what, asked, most in (
         ("invocations in a workgroup", program.group_size, limits.group_size),
@@ -263,9 +287,7 @@ def _check_limits(step: Step, limits: Limits) -> None:
         ("elements in a storage buffer", max(elements, default=0), _LARGEST_U32),
     ):
         if asked > most:
-            raise CapabilityError(
-                f"{program.span}: kernel {program.name!r} asks for {asked} {what}, target 'cuda' has {most}"
-            )
+            raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'cuda' has {most}")
 
 
 @contextmanager
@@ -276,6 +298,8 @@ def device_errors() -> Generator[None]:
     try:
         yield
     except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+        if error.status == _NOT_INITIALISED:
+            raise opened_before_fork(NAME) from error
         if error.status in _LOST:
             raise DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})") from error
         raise

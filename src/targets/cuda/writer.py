@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from ...kernel import ir
+from ...kernel.passes.counting import ends_before_it_wraps
 from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
@@ -229,7 +230,9 @@ class BodyWriter:
         add(f"{counter} = {self._text(statement.start)}")
         stop = self._bound_once(statement.stop, f"{name}_end")
         step = self._bound_once(statement.step, f"{name}_step")
-        counting = not _ends_before_it_wraps(statement)
+        if not isinstance(statement.step, ir.Const):
+            add(f"{step} = maximum({step}, u4(1))")
+        counting = not ends_before_it_wraps(statement)
         if counting:
             turns = self._names.of(object(), f"{name}_turns")
             add(f"{turns} = u4(0)")
@@ -298,15 +301,6 @@ class BodyWriter:
 def lane_mask(lanes: int) -> str:
     """So many lanes, from 0 on."""
     return f"u4({(1 << lanes) - 1})"
-
-
-def _ends_before_it_wraps(loop: ir.For) -> bool:
-    """Whether the counter is known to pass the end within 32 bits."""
-    if not isinstance(loop.step, ir.Const):
-        return False
-    if loop.step.value == 1:
-        return True
-    return isinstance(loop.stop, ir.Const) and int(loop.stop.value) + int(loop.step.value) <= 1 << 32
 
 
 def held_type(type: Type) -> Type:

@@ -6,22 +6,29 @@ invocations never wait for each other runs in a plain loop, in the thread that c
 
 from __future__ import annotations
 
+import inspect
 import platform
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import cast
+from pathlib import Path
+from traceback import extract_tb
+from typing import TypeGuard, cast
 
 import numpy as np
 
 from ...kernel.launch import Buffer, Launch, Role, Schedule, Step
+from ...kernel.span import KernelError, Span
 from ...types.elements import dtype_of
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
 from ..base import Capability, Limits, TargetInfo
 from ..host_buffers import bytes_behind, starts_written
+from ..needs import require_needs
 from .crew import Member, dismiss, run_group
 from .invocation import Place, PythonInvocation, meet_in_subgroup, resolve
 from .waits import may_wait
+
+_TYPES = Path(inspect.getfile(Storage)).parent  # scalars, arrays, and what works on them
 
 
 class PlainPython:
@@ -41,6 +48,7 @@ class PlainPython:
                 storage_bytes=1 << 32,
                 storage_buffers=64,
                 subgroup_size=subgroup_size,
+                most_subgroup_size=subgroup_size,
             ),
             capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
         )
@@ -54,20 +62,25 @@ class PlainPython:
         return f"# {step.program.span}: the kernel {step.program.name!r} runs as it stands there\n"
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        storage = {buffer.name: _storage(buffer, arrays) for buffer in schedule.buffers}
+        for launch in schedule.launches:
+            self._require_within_limits(launch)
+        # A buffer that stands for what a kernel does without is named by no schedule.
+        unused = [a for launch in schedule.launches for a in launch.arguments if _is_scratch(a)]
+        storage = {buffer.name: _storage(buffer, arrays) for buffer in (*unused, *schedule.buffers)}
         for launch in schedule.launches:
             self._run_launch(launch, storage)
 
-    def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
-        size, function = launch.grid.group_size, launch.kernel.function
+    def _require_within_limits(self, launch: Launch) -> None:
+        size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
+        require_needs(kernel, launch.needs, self._info.limits, self._info.capabilities, "target 'python'")
         for what, asked, most in (
             ("invocations in a workgroup", size, self._info.limits.group_size),
             ("workgroups", launch.grid.groups, self._info.limits.groups),
         ):
             if asked > most:
-                raise CapabilityError(
-                    f"kernel {function.__name__!r} asks for {asked} {what}, target 'python' has {most}"
-                )
+                raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'python' has {most}")
+
+    def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
         members: list[Member] = []
         try:
             try:
@@ -111,10 +124,16 @@ class PlainPython:
             try:
                 launch.kernel.function(cx, *arguments)
             except Exception as error:
+                if (line := refused_line(error)) is not None:
+                    raise KernelError(line, str(error)) from error
                 error.add_note(f"in invocation {cx.place} of kernel {launch.kernel.function.__name__!r}")
                 raise
 
         return invoke
+
+
+def _is_scratch(argument: object) -> TypeGuard[Buffer[object]]:
+    return isinstance(argument, Buffer) and argument.role is Role.SCRATCH
 
 
 def _storage(buffer: Buffer[object], arrays: Mapping[str, object]) -> Storage[object]:
@@ -126,6 +145,15 @@ def _storage(buffer: Buffer[object], arrays: Mapping[str, object]) -> Storage[ob
     if not starts_written(buffer):
         storage.written = np.zeros(len(items), np.bool_)
     return storage
+
+
+def refused_line(error: Exception) -> Span | None:
+    """Where a kernel, or its helper, did what a scalar or an array refuses: as the reader refuses it elsewhere."""
+    frames = extract_tb(error.__traceback__)
+    outer = [frame for frame in frames if not Path(frame.filename).is_relative_to(_TYPES)]
+    by_scalar = isinstance(error, ValueError) and Path(frames[-1].filename).name == "scalars.py"  # a literal too large
+    refused = (isinstance(error, TypeError) or by_scalar) and not isinstance(error, KernelError)
+    return Span(outer[-1].filename, outer[-1].lineno or 1) if refused and outer[-1] is not frames[-1] else None
 
 
 def _argument(argument: object, storage: Mapping[str, Storage[object]]) -> object:

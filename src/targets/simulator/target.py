@@ -15,11 +15,13 @@ import numpy as np
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.listing import listing
+from ...kernel.passes.overlay import packed_bytes
 from ...kernel.specialise import specialise
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.ops import AtomicOp
 from ..base import Capability, Limits, TargetInfo
 from ..host_buffers import Bytes, bytes_behind, starts_written
+from ..needs import require_needs
 from .checks import Shape, Sites
 from .lockstep import Lockstep
 from .memory import Flags, Region
@@ -56,6 +58,7 @@ class Simulator:
                 storage_bytes=1 << 32,
                 storage_buffers=64,
                 subgroup_size=subgroup_size,
+                most_subgroup_size=subgroup_size,
             ),
             capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
         )
@@ -69,20 +72,23 @@ class Simulator:
         return listing(step.program)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        bound = {buffer.name: _bind(buffer, arrays) for buffer in schedule.buffers}
-        for launch in schedule.launches:
-            self._run_step(specialise(launch), bound)
+        self._run(schedule.buffers, [specialise(launch) for launch in schedule.launches], arrays)
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
         """Run programs as they are, in order: to see that a pass has not changed what they mean."""
         buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
-        bound = {name: _bind(buffer, arrays) for name, buffer in buffers.items()}
+        self._run(tuple(buffers.values()), steps, arrays)
+
+    def _run(self, buffers: Sequence[Buffer[object]], steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
+        """All is checked before anything is written."""
+        for step in steps:
+            self._require_within_limits(step)
+        bound = {buffer.name: _bind(buffer, arrays) for buffer in buffers}
         for step in steps:
             self._run_step(step, bound)
 
     def _run_step(self, step: Step, bound: Mapping[str, _Bound]) -> None:
         program = step.program
-        self._require_within_limits(step)
         storage = _storage_regions(step, bound)
         values = {
             parameter: np.asarray(value, parameter.type.dtype)
@@ -98,9 +104,12 @@ class Simulator:
 
     def _require_within_limits(self, step: Step) -> None:
         limits, program = self._info.limits, step.program
-        workgroup_bytes = sum(
-            (memory.length or 0) * memory.type.size for memory in program.memories if memory.space is ir.Space.WORKGROUP
-        )
+        kernel = f"{program.span}: kernel {program.name!r}"
+        # Workgroups advance side by side, as many at a time as there is room for, and a loop that waits for ever is
+        # found out: so a kernel that needs progress is simulated, though nothing is promised.
+        capabilities = self._info.capabilities | {Capability.FORWARD_PROGRESS}
+        require_needs(kernel, program.needs, limits, capabilities, "target 'simulator'")
+        workgroup_bytes = packed_bytes(program)
         for what, asked, most in (
             ("invocations in a workgroup", program.group_size, limits.group_size),
             ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes),
@@ -113,8 +122,7 @@ class Simulator:
             ),
         ):
             if asked > most:
-                raise CapabilityError(f"{program.span}: kernel {program.name!r} asks for {asked} {what}, "
-                                      f"target 'simulator' has {most}")  # fmt: skip
+                raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'simulator' has {most}")
 
 
 def _bind(buffer: Buffer[object], arrays: Mapping[str, object]) -> _Bound:

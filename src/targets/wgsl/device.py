@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import attrs
 
+from ...forks import opens
+from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from ..base import Capability, Limits
 from .clock import FEATURE
@@ -20,11 +23,15 @@ ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
 MAX_LANES = 64  # what a mask of lanes holds
 
 _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
-# The smallest subgroup of a maker that compiles to several sizes. (wgpu-py hands out placeholders for both
-# bounds.)
+# The smallest and the largest subgroup of a maker that compiles to several sizes. (wgpu-py hands out
+# placeholders for both bounds.)
 _SMALLEST = {_AMD: 32, _INTEL: 8}
+_LARGEST = {_AMD: 64, _INTEL: 32}
 _BY_POWER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
-_BY_BACKEND = ("Metal", "D3D12", "Vulkan")  # OpenGL has no storage buffers to speak of, and comes last
+_BY_BACKEND = ("Metal", "D3D12", "Vulkan")
+_OPENGL = "OpenGL"  # has no storage buffers to speak of: taken only where it is asked for
+# A driver that computes on the host's processor calls itself a CPU; these are known by name besides.
+_SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "basic render")
 _SUBGROUP_FEATURES = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
 _LIMITS = (
     "max-buffer-size",
@@ -41,12 +48,12 @@ _NO_LAYER = "NODEVICE_SELECT"
 
 @attrs.frozen
 class Device:
-    """An open device. `process` is the one that opened it: a forked child has its memory, and not its
-    threads."""
+    """An open device."""
 
     handle: wgpu.GPUDevice
     adapter: str
     driver: str
+    is_software: bool
     groups_in_row: int
     has_subgroups: bool
     most_lanes: int  # in a subgroup
@@ -58,33 +65,18 @@ class Device:
         """The same, now that it is known how many lanes a subgroup has when a kernel asks."""
         vendor = int(self.handle.adapter_info.get("vendor_id", 0))
         smallest = min(measured, _SMALLEST.get(vendor, measured))
+        largest = max(measured, _LARGEST.get(vendor, measured))
         if not 1 <= measured <= MAX_LANES or vendor == _QUALCOMM:
             return self
         return attrs.evolve(
             self,
-            limits=attrs.evolve(self.limits, subgroup_size=smallest),
+            limits=attrs.evolve(self.limits, subgroup_size=smallest, most_subgroup_size=largest),
             capabilities=self.capabilities | {Capability.SUBGROUPS},
         )
 
 
-_opener: list[int] = []  # the process that woke wgpu, once one has
-
-
-def require_own_process() -> None:
-    """Refuses to go on in a forked child of a process that uses wgpu: it has that one's memory, and not its
-    threads."""
-    process = os.getpid()
-    if not _opener:
-        _opener.append(process)
-    if _opener[0] != process:
-        raise TargetUnavailableError(
-            "target 'wgsl' was opened before this process was forked, and a device does not survive that: start "
-            "workers with multiprocessing.get_context('spawn'), or let only the children use the target"
-        )
-
-
 def choose_adapter() -> wgpu.GPUAdapter:
-    """The strongest adapter there is, or the one that the environment names."""
+    """The strongest adapter there is, or the one that the environment names. One of OpenGL only if that says OpenGL."""
     import wgpu
 
     with _quietly():
@@ -94,17 +86,24 @@ def choose_adapter() -> wgpu.GPUAdapter:
             "target 'wgsl' finds no adapter: it needs a Vulkan, Metal or Direct3D 12 driver; "
             "Mesa's software one will do (on Debian: apt install mesa-vulkan-drivers)"
         )
-    wanted = os.environ.get(ADAPTER_VARIABLE, "")
-    fitting = [adapter for adapter in found if wanted.lower() in _described(adapter).lower()]
+    wanted = word(ADAPTER_VARIABLE).lower()
+    fitting = [adapter for adapter in found if wanted in _described(adapter).lower()]
     if not fitting:
-        names = "; ".join(_described(adapter) for adapter in found)
-        raise TargetUnavailableError(f"{ADAPTER_VARIABLE}={wanted!r} fits no adapter; there are: {names}")
-    return min(fitting, key=_rank)
+        raise TargetUnavailableError(
+            f"{ADAPTER_VARIABLE}={word(ADAPTER_VARIABLE)!r} fits no adapter; there are: {_listed(found)}"
+        )
+    usable = [adapter for adapter in fitting if not _is_opengl(adapter) or _OPENGL.lower() in wanted]
+    if not usable:
+        raise TargetUnavailableError(
+            f"target 'wgsl' finds OpenGL alone: {_listed(fitting)}; it needs a Vulkan, Metal or Direct3D 12 driver "
+            f"(on Debian: apt install mesa-vulkan-drivers), or {ADAPTER_VARIABLE}={_OPENGL} to take it all the same"
+        )
+    return min(usable, key=_rank)
 
 
 def open_device() -> Device:
     """Opens the chosen adapter with all that it allows."""
-    require_own_process()
+    opens("wgsl")
     adapter = choose_adapter()
     subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
     features = [*subgroups, *({FEATURE} & adapter.features)]
@@ -118,7 +117,8 @@ def open_device() -> Device:
     return Device(
         handle=handle,
         adapter=info.device,
-        driver=f"{info.get('backend_type', 'WebGPU')}, {info.description}".rstrip(", "),
+        driver=", ".join(filter(None, [_backend(adapter), "in software" * is_software(adapter), info.description])),
+        is_software=is_software(adapter),
         groups_in_row=groups_in_row,
         has_subgroups=bool(subgroups),
         most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
@@ -135,13 +135,28 @@ def open_device() -> Device:
     )
 
 
+class _Heard(logging.Handler):
+    """What wgpu logs because it came between two calls, so that no call could raise it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
 @contextmanager
 def translated(what: str) -> Generator[None, None, None]:
-    """Turns wgpu's errors into ours."""
+    """Turns wgpu's errors into ours; those too that it would only log."""
     import wgpu
 
+    heard, log = _Heard(), logging.getLogger("wgpu")
+    log.addHandler(heard)
     try:
         yield
+        if heard.messages:
+            raise wgpu.GPUError("; ".join(heard.messages))
     except wgpu.GPUOutOfMemoryError as error:
         raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
     except (wgpu.GPUError, RuntimeError) as error:
@@ -152,6 +167,8 @@ def translated(what: str) -> Generator[None, None, None]:
         if isinstance(error, wgpu.GPUError):
             raise GpusortError(f"{what}: wgpu refuses: {_first_line(error)}") from error
         raise
+    finally:
+        log.removeHandler(heard)
 
 
 def is_loss(error: BaseException) -> bool:
@@ -165,6 +182,24 @@ def _first_line(error: BaseException) -> str:
     return lines[-1] if lines else type(error).__name__
 
 
+def is_software(adapter: wgpu.GPUAdapter) -> bool:
+    """Whether an adapter is no device, but a driver that computes on the host's processor."""
+    name = adapter.info.device.lower()
+    return adapter.info.get("adapter_type") == "CPU" or any(known in name for known in _SOFTWARE)
+
+
+def _backend(adapter: wgpu.GPUAdapter) -> str:
+    return str(adapter.info.get("backend_type", "WebGPU"))
+
+
+def _is_opengl(adapter: wgpu.GPUAdapter) -> bool:
+    return _backend(adapter).startswith(_OPENGL)
+
+
+def _listed(adapters: Sequence[wgpu.GPUAdapter]) -> str:
+    return "; ".join(map(_described, adapters))
+
+
 def _described(adapter: wgpu.GPUAdapter) -> str:
     info = adapter.info
     kinds = (str(info.get(key, "?")) for key in ("backend_type", "adapter_type", "description"))
@@ -172,7 +207,7 @@ def _described(adapter: wgpu.GPUAdapter) -> str:
 
 
 def _rank(adapter: wgpu.GPUAdapter) -> tuple[int, int]:
-    power, backend = str(adapter.info.get("adapter_type")), str(adapter.info.get("backend_type"))
+    power, backend = str(adapter.info.get("adapter_type")), _backend(adapter)
     return (
         _BY_POWER.index(power) if power in _BY_POWER else len(_BY_POWER) - 2,
         _BY_BACKEND.index(backend) if backend in _BY_BACKEND else len(_BY_BACKEND),

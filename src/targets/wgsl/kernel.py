@@ -61,7 +61,8 @@ class Kernel:
 def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> bytes:
     if origin.length_of is not None:
         return struct.pack("<I", sizes[origin.length_of] // origin.length_of.type.size)
-    assert origin.parameter is not None
+    if origin.parameter is None:
+        return bytes(4)
     packed = struct.pack(_FORMATS[origin.parameter.type], values[origin.parameter])
     return packed[4 * origin.word : 4 * origin.word + 4]
 

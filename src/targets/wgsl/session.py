@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
+from ...compile_log import told
+from ...forks import never_released_in_children
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Step
 from ...kernel.span import Span
 from ...types import ops
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, InvalidArgumentError
 from ...types.layout import Type
+from ..needs import require_needs
 from .clock import Clock
 from .device import Device, translated
 from .kernel import PARAMETER_STEP, Kernel, compiled
@@ -44,6 +47,7 @@ class Session:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        never_released_in_children(self)
         self._pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
         self._staging = Staging(device.handle)
         # By identity: a launch of the same shape brings the same Program, and a Program is large to compare.
@@ -54,7 +58,8 @@ class Session:
     def kernel(self, program: ir.Program, *, probing: bool = False) -> Kernel:
         known = self._kernels.get(id(program))
         if known is None:
-            known = self._kernels[id(program)] = (program, compiled(program, self.device, probing=probing))
+            with told("wgsl", f"kernel {program.name!r}"):
+                known = self._kernels[id(program)] = (program, compiled(program, self.device, probing=probing))
         return known[1]
 
     def run(
@@ -178,7 +183,9 @@ class Session:
             )
 
     def _require_legal(self, step: Step, kernel: Kernel) -> None:
-        program = step.program
+        program, device = step.program, self.device
+        name, adapter = f"{program.span}: kernel {program.name!r}", f"adapter {device.adapter!r}"
+        require_needs(name, program.needs, device.limits, device.capabilities, adapter)
         if step.groups > self.device.limits.groups:
             raise CapabilityError(
                 f"{program.span}: kernel {program.name!r} asks for {step.groups} workgroups, "

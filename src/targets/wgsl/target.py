@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from ...forks import require_own_process
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.specialise import specialise
 from ...types.errors import (
@@ -21,7 +22,7 @@ from ...types.errors import (
 from ..apart import import_apart
 from ..base import TargetInfo
 from .clock import FEATURE, Clock
-from .device import open_device, require_own_process, translated
+from .device import open_device, translated
 from .kernel import written
 from .memory import Bytes
 from .session import Session
@@ -44,6 +45,7 @@ class WgslTarget:
 
     @property
     def info(self) -> TargetInfo:
+        require_own_process(NAME)
         return self._info
 
     def source(self, step: Step) -> str:
@@ -55,12 +57,14 @@ class WgslTarget:
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
         """Runs kernels that are read already, in order."""
+        require_own_process(NAME)
         buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
         bound = {b.name: _bytes_of(b, arrays) for b in buffers.values() if b.role is not Role.SCRATCH}
         self._run(steps, bound)
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule, and says how long the device was at its launches, without the way of the arrays."""
+        require_own_process(NAME)
         steps = [specialise(launch) for launch in schedule.launches]
         bound = {b.name: _bytes_of(b, arrays) for b in schedule.buffers if b.role is not Role.SCRATCH}
         clocks: list[Clock] = []
@@ -79,8 +83,8 @@ class WgslTarget:
     def _run(
         self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock_of: Callable[[Session], Clock] | None = None
     ) -> None:
-        require_own_process()  # before the lock, which a thread of the parent may have held
-        names = ", ".join(dict.fromkeys(repr(step.program.name) for step in steps))
+        require_own_process(NAME)  # before the lock, which a thread of the parent may have held
+        names = ", ".join(dict.fromkeys(f"{step.program.name!r} ({step.program.span})" for step in steps))
         with self._lock:
             session, self._session = self._session, None
             if session is None:
@@ -100,7 +104,7 @@ class WgslTarget:
 
 def _info_of(session: Session) -> TargetInfo:
     device = session.device
-    return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities)
+    return TargetInfo(NAME, device.adapter, device.driver, device.limits, device.capabilities, device.is_software)
 
 
 def _bytes_of(buffer: Buffer[object], arrays: Mapping[str, object]) -> Bytes:

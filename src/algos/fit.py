@@ -1,0 +1,183 @@
+"""A policy as a target can run it: the one place where the two are compared before a schedule is made.
+
+What has a smaller or a portable form is adapted: tiles and workgroups shrink, strands follow the target's subgroups,
+where there are none masks in workgroup memory take their place, and a sweep becomes counting. What has no such form is
+refused by a CapabilityError. A policy that fits comes back as it is.
+
+What is counted here is memory that is in use at one time. A target that keeps memories apart may still refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import attrs
+
+from ..targets.base import Capability, Limits, TargetInfo
+from ..types.elements import dtype_of, leaves
+from ..types.errors import CapabilityError, UnsupportedTypeError
+from ..types.keys import SortableKey
+from ..types.needs import Policy
+from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+
+P = TypeVar("P", bound=Policy)
+
+_WORD = 4  # bytes of what workgroup memory is made of: smaller elements take as many
+_MASK_LANES, _WIDE_MASK_LANES = 32, 64  # as the kernels hold them in workgroup memory, and in registers
+
+
+def bytes_held(element: object) -> int:
+    """What an element takes of workgroup memory, at most."""
+    return max(dtype_of(element).itemsize, sum(max(_WORD, leaf.type.size) for leaf in leaves(element)))
+
+
+def power_below(most: int) -> int:
+    """The greatest power of two that is not above."""
+    return 1 << (max(1, most).bit_length() - 1)
+
+
+def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
+    """Whether a workgroup is made of whole subgroups, of any size that a kernel may meet."""
+    limits = info.limits
+    most = max(limits.subgroup_size, limits.most_subgroup_size)
+    return Capability.SUBGROUPS in info.capabilities and most <= _WIDE_MASK_LANES and group_size % most == 0
+
+
+# -- the network ------------------------------------------------------------------------------------------
+
+
+def fitted_network(policy: BitonicPolicy, word: object, limits: Limits) -> BitonicPolicy:
+    """A bitonic sort of such words."""
+    held = limits.workgroup_bytes // bytes_held(word)
+    if held < 2:
+        raise CapabilityError(
+            f"algorithm: a bitonic sort holds two words of {bytes_held(word)} bytes in workgroup memory at least, the "
+            f"target has {limits.workgroup_bytes} bytes"
+        )
+    tile, group_size = min(policy.tile, power_below(held)), min(policy.group_size, power_below(limits.group_size))
+    if (tile, group_size) == (policy.tile, policy.group_size):
+        return policy
+    return attrs.evolve(policy, tile=tile, group_size=group_size)
+
+
+# -- radix sorts ------------------------------------------------------------------------------------------
+
+
+def fitted_radix(
+    policy: RadixPolicy, key: SortableKey[Any, Any], key_bits: int, info: TargetInfo, value_bytes: int = 0
+) -> RadixPolicy:
+    """A radix sort of such keys, which take values of a size along."""
+    word, value = bytes_held(key.word), max(_WORD, value_bytes) if value_bytes else 0
+    sweeps = policy.sweeps and Capability.FORWARD_PROGRESS in info.capabilities
+    most = min(info.limits.group_size, info.limits.groups)  # a pass adds up with a workgroup a digit
+    for bits in range(min(policy.digit_bits, max(0, most).bit_length() - 1), 0, -1):
+        for size in _sizes(policy.group_size, info.limits.group_size, 1 << bits):
+            copies = min(policy.copies, info.limits.workgroup_bytes // (_WORD * -(-key_bits // bits) << bits))
+            rest = attrs.evolve(
+                policy, digit_bits=bits, group_size=size, **lanes_of(policy, size, info), copies=max(1, copies),
+                count_group=min(policy.count_group, info.limits.group_size),
+                count_groups=min(policy.count_groups, info.limits.groups), sweeps=sweeps and bits > 1 and copies > 0,
+            )  # fmt: skip
+            items = _items(rest, word, value, info.limits.workgroup_bytes)
+            if items:
+                found = attrs.evolve(rest, items=items)
+                return policy if found == policy else found
+    raise no_radix(info)
+
+
+def digits_in_tile(policy: RadixPolicy, word: int, info: TargetInfo) -> int:
+    """How many bits a digit can have where a tile of words lies in workgroup memory beside all counters; 0 if none."""
+    for bits in range(policy.digit_bits, 0, -1):
+        tried = attrs.evolve(policy, digit_bits=bits)
+        held = tried.tile * word + _WORD * (tried.counters + tried.scanned)
+        if policy.group_size <= info.limits.group_size and held <= info.limits.workgroup_bytes:
+            return bits
+    return 0
+
+
+def lanes_of(policy: RadixPolicy, group_size: int, info: TargetInfo) -> dict[str, Any]:
+    """Which lanes rank together, for a workgroup of a size: a subgroup, or where that will not do a strand with masks
+    in workgroup memory."""
+    if policy.subgroups and has_whole_subgroups(group_size, info):
+        return {"subgroups": True, "strand": info.limits.subgroup_size}
+    most = _MASK_LANES if policy.subgroups else policy.strand
+    return {"subgroups": False, "strand": max(n for n in range(1, most + 1) if group_size % n == 0)}
+
+
+def _sizes(wished: int, most: int, least: int) -> Iterator[int]:
+    """Workgroup sizes to try: what is wished for, then powers of two below."""
+    if wished <= most:
+        yield wished
+    size = power_below(min(wished - 1, most))
+    while size >= least:
+        yield size
+        size //= 2
+
+
+def _items(policy: RadixPolicy, word: int, value: int, workgroup_bytes: int) -> int:
+    """How many items an invocation can hold, no more than the policy says; 0 where not one."""
+    counting = _WORD * (policy.counters + policy.scanned + policy.radix)
+    bases = _WORD * policy.radix
+    if counting > workgroup_bytes:
+        return 0
+    room = workgroup_bytes - (counting if policy.sweeps else bases)  # a sweep fills its tile as it counts
+    most = min(room // word, (workgroup_bytes - bases) // max(word, value)) // policy.group_size
+    return min(policy.items, most)
+
+
+def no_radix(info: TargetInfo) -> CapabilityError:
+    """What to say of a target that is too small."""
+    limits = info.limits
+    return CapabilityError(
+        f"algorithm: target {info.name!r} has workgroups of at most {limits.group_size} invocations with "
+        f"{limits.workgroup_bytes} bytes of workgroup memory, and {limits.groups} of them in a launch, which is too "
+        "little for a radix sort; Bitonic() sorts with less"
+    )
+
+
+# -- reductions and scans ---------------------------------------------------------------------------------
+
+
+def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> ReducePolicy:
+    """A reduction to such states."""
+    limits, policy = info.limits, _checked(policy, ReducePolicy)
+    most = min(limits.group_size, _states(state, limits))
+    size = policy.group_size if policy.group_size <= most else power_below(most)
+    subgroups = policy.subgroups and has_whole_subgroups(size, info)
+    found = attrs.evolve(policy, group_size=size, groups=min(policy.groups, limits.groups), subgroups=subgroups)
+    return policy if found == policy else found
+
+
+def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> ScanPolicy:
+    """A scan to such states."""
+    limits, policy = info.limits, _checked(policy, ScanPolicy)
+    held = _states(state, limits, least=2)
+    most = min(limits.group_size, held // 2)  # a state for each invocation, and one that they share
+    size = policy.group_size if policy.group_size <= most else power_below(most)
+    smallest = limits.subgroup_size
+    in_one = Capability.SUBGROUPS in info.capabilities and size <= smallest
+    subgroups = policy.subgroups and (in_one or has_whole_subgroups(size, info))
+    found = attrs.evolve(
+        policy, group_size=size, items=min(policy.items, held // size - 1), groups=min(policy.groups, limits.groups),
+        subgroups=subgroups,
+    )  # fmt: skip
+    return policy if found == policy else found
+
+
+def _checked(found: object, kind: type[P]) -> P:
+    """What a caller hands over need not be what the signature says."""
+    if not isinstance(found, kind):
+        raise UnsupportedTypeError(f"policy: expected a {kind.__name__}, or None, found {found!r}")
+    return found
+
+
+def _states(state: object, limits: Limits, least: int = 1) -> int:
+    """How many states workgroup memory holds."""
+    held = limits.workgroup_bytes // bytes_held(state)
+    if held < least:
+        raise CapabilityError(
+            f"policy: a state takes {bytes_held(state)} bytes of workgroup memory, of which the target has "
+            f"{limits.workgroup_bytes}; {least} must fit"
+        )
+    return held

@@ -1,0 +1,61 @@
+"""Arguments of the wrong kind, refused by their name before anything is done with them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from .types.errors import UnsupportedTypeError
+from .types.indices import SortOrder
+
+P = TypeVar("P")
+
+_OF_MONOIDS = ("element", "state", "identity", "lift", "combine")
+_OF_ALGORITHMS = ("placements", "most_rows", "schedule")
+
+
+def checked_flag(name: str, value: object) -> bool:
+    """True or False, or 1 or 0 as NumPy takes them too: what is merely not empty, such as "no", is a mistake."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
+        return bool(value)
+    raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
+
+
+def checked_flags(descending: object, stable: object) -> tuple[bool, bool]:
+    """Both, at hardly any cost where they are bools."""
+    if type(descending) is bool and type(stable) is bool:
+        return descending, stable
+    return checked_flag("descending", descending), checked_flag("stable", stable)
+
+
+def order_of(descending: bool) -> SortOrder:
+    return SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+
+
+def check_monoid(monoid: object) -> None:
+    """Refuses what has not all that a monoid needs."""
+    expected = "monoid: expected a monoid, e.g. Sum(number_for(x.dtype)),"
+    if isinstance(monoid, type):
+        raise UnsupportedTypeError(f"{expected} found the class {monoid.__name__}: make a value of it")
+    missing = [name for name in _OF_MONOIDS if not hasattr(monoid, name)]
+    if missing:
+        raise UnsupportedTypeError(f"{expected} found {monoid!r}, which has no {', '.join(missing)}")
+
+
+def check_algorithm(algorithm: object) -> None:
+    """Refuses what is neither None nor has all that an algorithm needs."""
+    expected = "algorithm: expected a value such as Bitonic(), or None,"
+    if isinstance(algorithm, type):
+        raise UnsupportedTypeError(f"{expected} found the class {algorithm.__name__}: make a value of it")
+    if algorithm is None:
+        return
+    missing = [name for name in _OF_ALGORITHMS if not callable(getattr(algorithm, name, None))]
+    if missing:
+        raise UnsupportedTypeError(f"{expected} found {algorithm!r}, which has no {', '.join(missing)}")
+
+
+def check_policy(policy: object, kind: type[P]) -> None:
+    """Refuses what is neither None nor a policy of this kind."""
+    if policy is not None and not isinstance(policy, kind):
+        raise UnsupportedTypeError(f"policy: expected a {kind.__name__} or None, found {policy!r}")

@@ -1,0 +1,346 @@
+"""Which elements that a launch touches lie inside their arrays, and which loops may go on for ever.
+
+The program is walked once with the launch's own numbers: parameters, lengths and how many workgroups there are. What
+a branch tests and what a loop counts to is known inside. An access whose index is not proven to be less than its
+array's length is one to test when the kernel runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import attrs
+
+from ...types.layout import bounds
+from .. import ir
+from ..span import Span
+from .conditions import Chosen, Condition, assume, negated
+from .evaluate import Evaluator, Value
+from .facts import Facts, Sum, number
+from .walk import expressions_of, leaves_loop, statements_in
+
+Access: TypeAlias = ir.Load | ir.Store | ir.Atomic
+FOR_EVER = 1 << 200  # rounds of a loop that may never end
+_LARGEST = 0xFFFFFFFF
+_NOWHERE = Span("", 0)
+_ATTEMPTS = 3  # at what holds in every round of a loop
+_DEEPEST = 2  # loops inside each other for which this is tried
+
+
+@attrs.frozen
+class Numbers:
+    """What is fixed when a kernel is launched."""
+
+    groups: int
+    subgroup_size: int
+    given: Mapping[object, int]  # parameters, and storage with its lengths
+
+
+@attrs.frozen
+class Findings:
+    """By the identity of a program's statements."""
+
+    outside: frozenset[int]  # accesses that may leave their array
+    rounds: Mapping[int, int]  # loops, and how often they go round at most
+
+
+def find(program: ir.Program, numbers: Numbers) -> Findings:
+    walk = _Walk(program, numbers)
+    walk.block(program.body)
+    outside = frozenset(place for place, inside in walk.inside.items() if not inside)
+    return Findings(outside, walk.rounds)
+
+
+class _Walk:
+    def __init__(self, program: ir.Program, numbers: Numbers) -> None:
+        self.inside: dict[int, bool] = {}
+        self.rounds: dict[int, int] = {}
+        self._given = numbers.given
+        self._facts = Facts()
+        self._values = Evaluator(self._facts, numbers.given, _identities(self._facts, program, numbers))
+        self._matters = _that_matter(program)
+        self._loops = 0  # around the present statement
+
+    def block(self, block: ir.Block) -> bool:
+        """Whether the block's end is reached."""
+        return all(self._statement(statement) for statement in block)
+
+    def _statement(self, statement: ir.Statement) -> bool:
+        match statement:
+            case ir.Assign():
+                if statement.variable in self._matters:
+                    self._values.variables[statement.variable] = self._values.of(statement.value)
+            case ir.Load() | ir.Store() | ir.Atomic():
+                self.inside[id(statement)] = self._is_inside(statement)
+                if not isinstance(statement, ir.Store) and statement.variable is not None:
+                    self._values.variables.pop(statement.variable, None)
+            case ir.Subgroup():
+                self._values.variables.pop(statement.variable, None)
+            case ir.If():
+                return self._if(statement)
+            case ir.For():
+                self._for(statement)
+            case ir.While():
+                self._while(statement)
+            case ir.Break():
+                return False
+            case ir.Barrier():
+                pass
+        return True
+
+    def _is_inside(self, access: Access) -> bool:
+        memory = access.memory
+        length = self._given.get(memory) if memory.length is None else memory.length
+        if length is None:
+            return False
+        if isinstance(access.index, ir.Const):
+            return int(access.index.value) < length
+        return self._facts.at_most(self._values.exact(access.index), length - 1)
+
+    # -- branches --------------------------------------------------------------------------------------
+
+    def _if(self, statement: ir.If) -> bool:
+        found = self._values.of(statement.condition)
+        condition = None if isinstance(found, Sum) else found
+        if isinstance(condition, bool):
+            # the other side never runs: nothing in it has to be tested
+            for inner in statements_in(statement.otherwise if condition else statement.then):
+                if isinstance(inner, ir.Load | ir.Store | ir.Atomic):
+                    self.inside.setdefault(id(inner), True)
+                elif isinstance(inner, ir.For | ir.While):
+                    self.rounds.setdefault(id(inner), 0)
+            return self.block(statement.then if condition else statement.otherwise)
+        then = self._branch(statement.then, condition)
+        otherwise = self._branch(statement.otherwise, negated(condition))
+        if not (then.falls and otherwise.falls):
+            path = then if then.falls else otherwise
+            if path.falls:
+                self._values.variables = path.variables
+                assume(self._facts, condition, holds=then.falls)
+            return path.falls
+        self._values.variables = self._joined(condition, then, otherwise)
+        return True
+
+    def _branch(self, block: ir.Block, condition: Condition) -> _Path:
+        values = self._values
+        before, mark = dict(values.variables), values.mark()
+        assume(self._facts, condition)
+        falls = self.block(block)
+        variables = values.variables
+        changed = [v for v, value in variables.items() if v not in before or before[v] is not value]
+        exact = {v: self._fitted(v, variables[v]) for v in changed}
+        ranges = {v: self._range(v, value) for v, value in exact.items() if isinstance(value, Sum)}
+        values.variables = before
+        values.back_to(mark)
+        return _Path(falls, variables, ranges)
+
+    def _fitted(self, variable: ir.Variable, value: Value) -> Value:
+        return self._values.fitted(value, variable.type) if isinstance(value, Sum) else value
+
+    def _range(self, variable: ir.Variable, value: Sum) -> tuple[int, int]:
+        return self._values.range(value, variable.type)
+
+    def _joined(self, condition: Condition, then: _Path, otherwise: _Path) -> dict[ir.Variable, Value]:
+        joined: dict[ir.Variable, Value] = {}
+        for variable, a in then.variables.items():
+            if variable not in otherwise.variables:
+                continue
+            b = otherwise.variables[variable]
+            if a is b or (a == b and isinstance(a, Sum | bool)):
+                joined[variable] = a
+            elif isinstance(a, Sum) and isinstance(b, Sum):
+                (low, high), (other_low, other_high) = (
+                    path.ranges.get(variable) or self._range(variable, self._values.fitted(value, variable.type))
+                    for path, value in ((then, a), (otherwise, b))
+                )
+                joined[variable] = self._facts.unknown(min(low, other_low), max(high, other_high))
+            elif not isinstance(a, Sum) and not isinstance(b, Sum):
+                joined[variable] = Chosen(condition, a, b)
+        return joined
+
+    # -- loops -----------------------------------------------------------------------------------------
+
+    def _for(self, loop: ir.For) -> None:
+        facts, values = self._facts, self._values
+        start, stop, step = (values.exact(bound) for bound in (loop.start, loop.stop, loop.step))
+        most = max(0, facts.highest(stop) - max(0, facts.lowest(start)))
+        self.rounds[id(loop)] = -(-most // facts.lowest(step)) if facts.lowest(step) >= 1 else FOR_EVER
+        changed = _changed(loop.body)
+        counts = loop.variable not in changed
+
+        def begin() -> None:
+            values.variables.pop(loop.variable, None)
+            if not counts:
+                return
+            if step.is_constant:
+                value = start.plus(facts.unknown(0, _LARGEST), max(1, step.constant))
+            else:
+                value = facts.unknown(0, _LARGEST)
+                facts.assume(value.plus(start, -1))
+            facts.assume(stop.plus(value, -1).plus(number(-1)))
+            values.variables[loop.variable] = value
+
+        def body() -> bool:
+            begin()
+            return self.block(loop.body)
+
+        if self.rounds[id(loop)] <= 1:
+            changed = frozenset()  # what a round changes is not there before the only one
+        self._rounds(changed, not leaves_loop(loop.body), body)
+        for variable in _changed((loop,)):
+            values.variables.pop(variable, None)
+
+    def _while(self, loop: ir.While) -> None:
+        def body() -> bool:
+            if not self.block(loop.head):
+                return False
+            found = self._values.of(loop.condition)
+            assume(self._facts, None if isinstance(found, Sum) else found)
+            return self.block(loop.body)
+
+        ends_whole = not loop.head and not leaves_loop(loop.body)
+        self.rounds[id(loop)] = self._rounds(_changed((*loop.head, *loop.body)), ends_whole, body)
+
+    def _rounds(self, changed: frozenset[ir.Variable], ends_whole: bool, body: Callable[[], bool]) -> int:
+        """Walks a loop's body as it is in any round. How many rounds there are at most, if one variable only rises,
+        or falls, from each round to the next.
+
+        Of what a round changes, a range is sought that holds before each: that of the start, widened until it does.
+        """
+        values, facts = self._values, self._facts
+        ranges = self._ranges_before(changed)
+        lasting = {v: value for v, value in values.variables.items() if v not in changed}
+        falls, most = False, FOR_EVER
+        self._loops += 1
+        for attempt in range(_ATTEMPTS + 1):
+            mark = values.mark()
+            before = {v: facts.unknown(low, high) for v, (low, high) in ranges.items()}
+            values.variables = {**lasting, **before}
+            falls = body()
+            behind = {v: self._number_in(v) for v in ranges} if falls else {}
+            stays = self._widen(ranges, behind, attempt)
+            most = min((self._steps(before[v], after) for v, after in behind.items()), default=FOR_EVER)
+            values.back_to(mark)
+            if stays:
+                break
+        self._loops -= 1
+        after = {v: facts.unknown(low, high) for v, (low, high) in ranges.items()} if ends_whole else {}
+        values.variables = {**lasting, **after}
+        return most if falls else 1
+
+    def _ranges_before(self, changed: frozenset[ir.Variable]) -> dict[ir.Variable, tuple[int, int]]:
+        """The numbers that a loop changes, and what they are before it."""
+        if self._loops >= _DEEPEST:
+            return {}
+        known = [v for v in self._values.variables if v in changed and v in self._matters]
+        numbers = [v for v in known if isinstance(self._values.variables[v], Sum)]
+        return {v: self._range(v, self._number_in(v)) for v in numbers}
+
+    def _number_in(self, variable: ir.Variable) -> Sum:
+        return self._values.exact(ir.Read(variable, _NOWHERE))
+
+    def _widen(
+        self, ranges: dict[ir.Variable, tuple[int, int]], behind: Mapping[ir.Variable, Sum], attempt: int
+    ) -> bool:
+        """Whether all ranges hold behind a round too; those that do not are made wider."""
+        stays = True
+        for variable, after in behind.items():
+            low, high = ranges[variable]
+            least, most = bounds(variable.type)
+            if not self._facts.at_least(after, low):
+                low, stays = least, False
+            if not self._facts.at_most(after, high):
+                high, stays = max(high, self._range(variable, after)[1]) if attempt == 0 else most, False
+            ranges[variable] = (low, high)
+        if not stays and attempt == _ATTEMPTS - 1:
+            ranges.clear()  # the last walk takes them for any numbers
+        return stays
+
+    def _steps(self, before: Sum, after: Sum) -> int:
+        """How many rounds there can be of a number that only rises, or only falls."""
+        step = after.plus(before, -1)
+        if self._facts.at_least(step, 1) or self._facts.at_most(step, -1):
+            return max(0, self._facts.highest(before) - self._facts.lowest(before)) + 1
+        return FOR_EVER
+
+
+@attrs.frozen
+class _Path:
+    """What a branch leaves behind."""
+
+    falls: bool
+    variables: dict[ir.Variable, Value]
+    ranges: Mapping[ir.Variable, tuple[int, int]]  # of the numbers it changes
+
+
+def _identities(facts: Facts, program: ir.Program, numbers: Numbers) -> dict[ir.Builtin, Sum]:
+    size, lanes = program.group_size, numbers.subgroup_size
+    local, lane = facts.unknown(0, size - 1), facts.unknown(0, min(size, lanes) - 1)
+    subgroup = facts.unknown(0, (size - 1) // lanes)
+    apart = local.plus(subgroup, -lanes).plus(lane, -1)
+    facts.assume(apart)
+    facts.assume(apart.scaled(-1))
+    return {
+        ir.Builtin.LOCAL_ID: local,
+        ir.Builtin.GROUP_ID: facts.unknown(0, max(0, numbers.groups - 1)),
+        ir.Builtin.GROUP_SIZE: number(size),
+        ir.Builtin.NUM_GROUPS: number(numbers.groups),
+        ir.Builtin.LANE: lane,
+        ir.Builtin.SUBGROUP_ID: subgroup,
+        ir.Builtin.SUBGROUP_SIZE: number(lanes),
+    }
+
+
+def _that_matter(program: ir.Program) -> frozenset[ir.Variable]:
+    """The variables that indices, conditions and the bounds of loops are made of."""
+    return frozenset(expression.variable for expression in _reads(program) if isinstance(expression, ir.Read))
+
+
+def parameters_that_matter(program: ir.Program) -> tuple[int, ...]:
+    """Which of a launch's values what is found depends on."""
+    found = {expression.parameter for expression in _reads(program) if isinstance(expression, ir.Argument)}
+    return tuple(i for i, p in enumerate(program.parameters) if p in found and not p.type.is_float)
+
+
+def _reads(program: ir.Program) -> list[ir.Read | ir.Argument]:
+    """What indices, conditions and the bounds of loops read, and what that is made of: each once."""
+    made_of: dict[ir.Variable, list[ir.Expression]] = {}
+    waiting: list[ir.Expression] = []
+    for statement in statements_in(program.body):
+        match statement:
+            case ir.Assign():
+                made_of.setdefault(statement.variable, []).append(statement.value)
+            case ir.Load() | ir.Store() | ir.Atomic():
+                waiting.append(statement.index)
+            case ir.If() | ir.For() | ir.While():
+                waiting += expressions_of(statement)
+            case _:
+                pass
+    found: dict[ir.Variable | ir.Parameter, ir.Read | ir.Argument] = {}
+    while waiting:
+        match expression := waiting.pop():
+            case ir.Read() if expression.variable not in found:
+                found[expression.variable] = expression
+                waiting += made_of.get(expression.variable, ())
+            case ir.Argument():
+                found[expression.parameter] = expression
+            case ir.Apply():
+                waiting += expression.operands
+            case _:
+                pass
+    return list(found.values())
+
+
+def _changed(block: ir.Block) -> frozenset[ir.Variable]:
+    """The variables that a block may give another value."""
+    found: set[ir.Variable] = set()
+    for statement in statements_in(block):
+        match statement:
+            case ir.Assign() | ir.Load() | ir.Subgroup() | ir.For():
+                found.add(statement.variable)
+            case ir.Atomic(variable=ir.Variable() as variable):
+                found.add(variable)
+            case _:
+                pass
+    return frozenset(found)

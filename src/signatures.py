@@ -1,0 +1,229 @@
+"""What the checkers know of calls: which class of array, scalar and dtype comes back for what goes in.
+
+Functions that give back the same share their overloads here; a decorator puts them on. To Python a bool is an int, and
+an int a float, so overloads for lists of them overlap, and are read in turn: that is what the ignores here are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from .arrays import HostArray, OnCard, Tensor
+from .targets.base import Target
+
+T = TypeVar("T")
+G = TypeVar("G", bound=np.generic)
+F = TypeVar("F", bound=np.floating | np.timedelta64)
+Other = TypeVar("Other", bound=OnCard | Tensor)
+
+Nested: TypeAlias = "Sequence[T | Nested[T]]"
+Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
+Axis: TypeAlias = Axes | None
+Whole: TypeAlias = Literal[False]  # keepdims, without which a reduction over all axes is a scalar
+Kept: TypeAlias = Literal[True]
+Signed: TypeAlias = npt.NDArray[np.bool_ | np.signedinteger]  # what is added up in int64
+Unsigned: TypeAlias = npt.NDArray[np.unsignedinteger]
+Where: TypeAlias = "str | Target"
+
+
+class Arithmetic(Protocol):
+    """sum, prod: floats and times of their own class, integers in 64 bits."""
+
+    @overload
+    def __call__(
+        self, x: npt.NDArray[F], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> F: ...
+    @overload
+    def __call__(
+        self, x: npt.NDArray[F], /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
+    ) -> npt.NDArray[F]: ...
+    @overload
+    def __call__(
+        self, x: npt.NDArray[F], /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
+    ) -> npt.NDArray[F]: ...
+    @overload
+    def __call__(
+        self, x: npt.NDArray[F], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> F | npt.NDArray[F]: ...
+    @overload
+    def __call__(
+        self, x: Signed, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.int64: ...
+    @overload
+    def __call__(
+        self, x: Signed, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
+    ) -> npt.NDArray[np.int64]: ...
+    @overload
+    def __call__(
+        self, x: Signed, /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
+    ) -> npt.NDArray[np.int64]: ...
+    @overload
+    def __call__(
+        self, x: Signed, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.int64 | npt.NDArray[np.int64]: ...
+    @overload
+    def __call__(
+        self, x: Unsigned, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.uint64: ...
+    @overload
+    def __call__(
+        self, x: Unsigned, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
+    ) -> npt.NDArray[np.uint64]: ...
+    @overload
+    def __call__(
+        self, x: Unsigned, /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
+    ) -> npt.NDArray[np.uint64]: ...
+    @overload
+    def __call__(
+        self, x: Unsigned, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.uint64 | npt.NDArray[np.uint64]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, x: Nested[int], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.int64: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: Nested[int], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.int64 | npt.NDArray[np.int64]: ...
+    @overload
+    def __call__(
+        self, x: Nested[float], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.float64: ...
+    @overload
+    def __call__(
+        self, x: Nested[float], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.float64 | npt.NDArray[np.float64]: ...
+    @overload
+    def __call__(self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> Other: ...
+    @overload
+    def __call__(
+        self, x: npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.generic | HostArray: ...
+
+
+class Extremum(Protocol):
+    """min, max: the class of the elements."""
+
+    @overload
+    def __call__(
+        self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> G: ...
+    @overload
+    def __call__(
+        self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
+    ) -> npt.NDArray[G]: ...
+    @overload
+    def __call__(
+        self, x: npt.NDArray[G], /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
+    ) -> npt.NDArray[G]: ...
+    @overload
+    def __call__(
+        self, x: npt.NDArray[G], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> G | npt.NDArray[G]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+        self, x: Nested[bool], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.bool_: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: Nested[bool], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.bool_ | npt.NDArray[np.bool_]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: Nested[int], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.int64: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, x: Nested[int], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.int64 | npt.NDArray[np.int64]: ...
+    @overload
+    def __call__(
+        self, x: Nested[float], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.float64: ...
+    @overload
+    def __call__(
+        self, x: Nested[float], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.float64 | npt.NDArray[np.float64]: ...
+    @overload
+    def __call__(self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> Other: ...
+    @overload
+    def __call__(
+        self, x: npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.generic | HostArray: ...
+
+
+class Place(Protocol):
+    """argmin, argmax: a place, along one axis or in the flattened array."""
+
+    @overload
+    def __call__(
+        self, x: Other, /, *, axis: SupportsIndex | None = None, keepdims: bool = False, target: Where = "auto"
+    ) -> Other: ...
+    @overload
+    def __call__(
+        self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.int64: ...
+    @overload
+    def __call__(
+        self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
+    ) -> npt.NDArray[np.int64]: ...
+    @overload
+    def __call__(
+        self, x: HostArray | npt.ArrayLike, /, *, axis: SupportsIndex, keepdims: bool = False, target: Where = "auto"
+    ) -> npt.NDArray[np.int64]: ...
+    @overload
+    def __call__(
+        self,
+        x: HostArray | npt.ArrayLike,
+        /,
+        *,
+        axis: SupportsIndex | None = None,
+        keepdims: bool = False,
+        target: Where = "auto",
+    ) -> np.int64 | npt.NDArray[np.int64]: ...
+
+
+class Truth(Protocol):
+    """any, all."""
+
+    @overload
+    def __call__(self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> Other: ...
+    @overload
+    def __call__(
+        self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+    ) -> np.bool_: ...
+    @overload
+    def __call__(
+        self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
+    ) -> npt.NDArray[np.bool_]: ...
+    @overload
+    def __call__(
+        self, x: HostArray | npt.ArrayLike, /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
+    ) -> npt.NDArray[np.bool_]: ...
+    @overload
+    def __call__(
+        self, x: HostArray | npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+    ) -> np.bool_ | npt.NDArray[np.bool_]: ...
+
+
+# -- decorators: what they are put on is handed back as it is ----------------------------------------------
+
+
+def is_arithmetic(function: Callable[..., object]) -> Arithmetic:
+    return cast(Arithmetic, function)
+
+
+def is_extremum(function: Callable[..., object]) -> Extremum:
+    return cast(Extremum, function)
+
+
+def is_place(function: Callable[..., object]) -> Place:
+    return cast(Place, function)
+
+
+def is_truth(function: Callable[..., object]) -> Truth:
+    return cast(Truth, function)

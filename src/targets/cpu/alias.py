@@ -1,0 +1,21 @@
+"""Read-only arrays as compiled loops take them: Numba would compile all loops once more for these."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base import HostArray
+
+
+class _Window:
+    """Memory as NumPy's array interface describes it; keeps its owner alive."""
+
+    def __init__(self, owner: HostArray) -> None:
+        self.owner = owner
+        address, _ = owner.__array_interface__["data"]
+        self.__array_interface__ = {**owner.__array_interface__, "data": (address, False)}
+
+
+def without_lock(array: HostArray) -> HostArray:
+    """The same memory without the read-only mark, for loops that only read it."""
+    return array if array.flags.writeable else np.asarray(_Window(array)).view(array.dtype)

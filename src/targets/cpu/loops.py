@@ -1,0 +1,45 @@
+"""Whether the compiled loops for a dtype are there: asked before every long array, answered at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from .background import background
+
+
+def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """Whether a long row of so many bytes should be sorted by compiled loops, now or at last."""
+    return background.has(("sort", dtype), partial(_sorting, dtype), nbytes)
+
+
+def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    return background.has(("argsort", dtype), partial(_argsorting, dtype), nbytes)
+
+
+def can_add(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """The same for the sum of integers."""
+    return background.has(("sum", dtype), partial(_adding, dtype), nbytes)
+
+
+# Numba is loaded by the first step.
+
+
+def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    from .rehearsal import sorting
+
+    yield from sorting(dtype)
+
+
+def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    from .rehearsal import argsorting
+
+    yield from argsorting(dtype)
+
+
+def _adding(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    from .rehearsal import adding
+
+    yield from adding(dtype)

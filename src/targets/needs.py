@@ -1,0 +1,40 @@
+"""What kernels rely on, compared with what a target has: asked by every target before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from ..types.errors import CapabilityError
+from ..types.needs import Needs
+from .base import Capability, Limits
+
+
+def require_needs(
+    kernel: str, needs: Iterable[Needs], limits: Limits, capabilities: Collection[Capability], target: str
+) -> None:
+    """Refuses a kernel that would go wrong. `kernel` and `target` are how a message names them."""
+    for need in needs:
+        lacks = _lacking(need, limits, capabilities)
+        if lacks is not None:
+            raise CapabilityError(f"{kernel} {lacks[0]}, {target} {lacks[1]}")
+
+
+def _lacking(need: Needs, limits: Limits, capabilities: Collection[Capability]) -> tuple[str, str] | None:
+    """What is asked for that is not there, and what there is."""
+    if need.forward_progress and Capability.FORWARD_PROGRESS not in capabilities:
+        progress = Capability.FORWARD_PROGRESS.value
+        return f"needs {progress}: its workgroups wait for each other", "does not promise it"
+    if not need.lanes:
+        return None
+    if Capability.SUBGROUPS not in capabilities:
+        return f"needs {Capability.SUBGROUPS.value}", "has none"
+    least, most = limits.subgroup_size, max(limits.subgroup_size, limits.most_subgroup_size)
+    if need.lanes > least:
+        return f"is made for subgroups of at least {need.lanes} lanes", f"has some of {least}"
+    if need.whole:
+        lanes = least
+        while lanes <= most:
+            if not need.parts_evenly(lanes):
+                return f"takes workgroups of {need.whole} for whole subgroups", f"has subgroups of {lanes} lanes"
+            lanes *= 2
+    return None

@@ -1,0 +1,181 @@
+"""Arguments of the wrong kind: each parameter of each public function names itself, and says what it takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.targets.base import Target
+from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.keys import UnsignedKey
+from gpusort.types.monoids import Sum
+from gpusort.types.scalars import F64, U32
+
+Function: TypeAlias = Callable[..., Any]  # called here in ways that the checkers would refuse
+
+X = np.arange(6.0).reshape(2, 3)
+ROW = np.arange(6.0)
+TOTAL = Sum(gpusort.number_for("f8"))
+SORTS = ("sort", "argsort", "sort_inplace")
+REDUCTIONS = ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all")
+WITH_MONOIDS = ("reduce", "scan")
+ALL = (*SORTS, *REDUCTIONS, *WITH_MONOIDS, "cumsum")
+
+ONE_AXIS = ("sort", "argsort", "argmin", "argmax", "cumsum")
+MANY_AXES = ("sum", "prod", "min", "max", "any", "all", "reduce")
+AN_AXIS = ("sort_inplace", "scan")
+
+Case: TypeAlias = tuple[tuple[str, ...], str, list[object], str]
+
+
+class Empty:
+    """Neither an array nor a target, a monoid, a policy, an algorithm."""
+
+    def __repr__(self) -> str:
+        return "Empty"
+
+
+# functions, a parameter, values of the wrong kind for it, and what is said of each
+CASES: list[Case] = [
+    (ONE_AXIS, "axis", [[0], "0", 0.5, (0, 1), {}, np.array([0]), Empty()], "axis: expected an int or None, found "),
+    (
+        MANY_AXES,
+        "axis",
+        [[0], "0", 0.5, {0}, ("a",), Empty()],
+        "axis: expected an int, a tuple of ints or None, found ",
+    ),
+    (AN_AXIS, "axis", [None, [0], "0", 0.5, (0,)], "axis: expected an int, found "),
+    (SORTS, "descending", ["no", None, 2, 0.0, [], X], "descending: expected True or False, found "),
+    (SORTS, "stable", ["yes", None, 2, 1.0, ()], "stable: expected True or False, found "),
+    ((*REDUCTIONS, "reduce"), "keepdims", ["no", None, 2, "", []], "keepdims: expected True or False, found "),
+    (("scan",), "exclusive", ["no", None, 2], "exclusive: expected True or False, found "),
+    (ALL, "target", [3, None, Empty(), Target], "target: expected 'auto', 'cpu'"),
+    (
+        ("sort", "sort_inplace"),
+        "algorithm",
+        ["radix", Empty(), 3],
+        "algorithm: expected a value such as Bitonic(), or None, found ",
+    ),
+    (("reduce",), "policy", [3, gpusort.ScanPolicy(), gpusort.ReducePolicy], "policy: expected a ReducePolicy or None"),
+    (("scan",), "policy", [3, gpusort.ReducePolicy(), {}], "policy: expected a ScanPolicy or None, found "),
+    (("sort",), "out", [3, [0.0], Empty()], "out: expected a"),
+]
+
+
+def arguments(name: str) -> list[object]:
+    return [X.copy(), TOTAL] if name in WITH_MONOIDS else [X.copy()]
+
+
+def kind(value: object) -> str:
+    return type(value).__name__
+
+
+def refused(name: str, given: list[object], options: Mapping[str, object]) -> str:
+    function: Function = getattr(gpusort, name)
+    with pytest.raises((UnsupportedTypeError, InvalidArgumentError)) as caught:
+        function(*given, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "values", "said"),
+    [(name, parameter, values, said) for names, parameter, values, said in CASES for name in names],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_a_value_of_the_wrong_kind_is_named(name: str, parameter: str, values: list[object], said: str) -> None:
+    for value in values:
+        message = refused(name, arguments(name), {parameter: value})
+        assert message.startswith(said), message
+
+
+@pytest.mark.parametrize("name", [*ALL, "sort_by_key"])
+def test_every_parameter_is_in_the_table(name: str) -> None:
+    options = {
+        parameter.name
+        for parameter in inspect.signature(getattr(gpusort, name)).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    assert options <= {parameter for names, parameter, _, _ in CASES if name in names or name == "sort_by_key"}
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("value", [None, {1, 2}, {1: 2}, (i for i in [1]), Empty()], ids=kind)
+def test_what_is_no_array_is_named(name: str, value: object) -> None:
+    message = refused(name, [value, *arguments(name)[1:]], {})
+    assert message.startswith("x: expected a NumPy or cupy array")
+
+
+def test_what_can_be_gone_through_once_needs_a_list() -> None:
+    for value in ((i for i in [1]), {1, 2}, {1: 2}.values()):
+        assert refused("sort", [value], {}).endswith("; make a list of it")
+    assert gpusort.sort(list({2, 1})).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["keys", "values"])
+def test_keys_and_values_are_named(name: str) -> None:
+    given: list[object] = [None, ROW] if name == "keys" else [ROW, None]
+    assert refused("sort_by_key", given, {}).startswith(f"{name}: expected a NumPy or cupy array")
+    assert refused("sort_by_key", [ROW, ROW], {"descending": "no"}).startswith("descending: expected True or False")
+
+
+@pytest.mark.parametrize("name", WITH_MONOIDS)
+@pytest.mark.parametrize(
+    ("monoid", "said"),
+    [
+        (np.add, "found <ufunc 'add'>, which has no element, state, lift, combine"),
+        (None, "found None, which has no element, state, identity, lift, combine"),
+        (Sum, "found the class Sum: make a value of it"),
+        (UnsignedKey(U32, U32, 32), "which has no state, identity, lift, combine"),
+        ("sum", "found 'sum', which has no element"),
+        (F64, "found the class F64"),
+    ],
+    ids=kind,
+)
+def test_what_is_no_monoid_is_named(name: str, monoid: object, said: str) -> None:
+    message = refused(name, [X, monoid], {})
+    assert message.startswith("monoid: expected a monoid, e.g. Sum(number_for(x.dtype)), ")
+    assert said in message
+
+
+@pytest.mark.parametrize("name", ["Radix", "Bitonic", "RadixRows", "BitonicRows"])
+def test_the_class_of_an_algorithm_is_no_algorithm(name: str) -> None:
+    for function in ("sort", "sort_inplace"):
+        message = refused(function, [ROW.copy()], {"algorithm": getattr(gpusort, name)})
+        assert message.endswith(f"found the class {name}: make a value of it")
+
+
+@pytest.mark.parametrize("name", [*ALL, "sort_by_key"])
+def test_a_misspelled_option_is_a_type_error(name: str) -> None:
+    function: Function = getattr(gpusort, name)
+    given = [ROW, ROW] if name == "sort_by_key" else arguments(name)
+    with pytest.raises(TypeError, match="axes_"):
+        function(*given, axes_=0)
+
+
+def test_one_and_zero_are_true_and_false_as_in_numpy() -> None:
+    flags: list[Any] = [1, np.True_, np.int64(1)]
+    for yes in flags:
+        assert gpusort.sort(ROW, descending=yes).tolist() == ROW[::-1].tolist()
+        assert gpusort.argsort(ROW, descending=yes).tolist() == [5, 4, 3, 2, 1, 0]
+        assert gpusort.sum(X, keepdims=yes).shape == (1, 1)
+        assert gpusort.sum(X, axis=0, keepdims=yes).shape == (1, 3)
+    assert gpusort.sum(X, axis=np.int64(0)).tolist() == gpusort.sum(X, axis=(np.int64(0),)).tolist() == [3, 5, 7]
+
+
+@pytest.mark.parametrize("value", [3, "nothing", Empty()], ids=kind)
+def test_what_is_no_dtype_is_named(value: object) -> None:
+    for name in ("key_for", "number_for"):
+        assert refused(name, [value], {}).startswith("dtype: ")
+
+
+def test_tuning_names_what_it_takes() -> None:
+    assert refused("tune", [3], {}).startswith("target: expected 'auto', 'cpu'")
+    assert refused("tune", ["cpu"], {"largest": "much"}).startswith("largest: expected an int")
+    assert refused("tune", ["cpu"], {"report": 3}).startswith("report: expected a function or None")
+    assert refused("forget_tuning", [3], {}).startswith("target: expected 'auto', 'cpu'")
+    assert refused("target", [3], {}).startswith("target: expected 'auto', 'cpu'")

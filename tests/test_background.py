@@ -1,0 +1,244 @@
+"""Compiled loops come into use while NumPy serves: nobody waits, no bit differs, a process ends when it wants to."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.compile_log import tell, told
+from gpusort.targets.cpu.background import Background, background
+from gpusort.targets.cpu.rehearsal import adding, argsorting, sorting
+from gpusort.targets.cpu.target import CpuTarget
+from tests.new_process import printed, run_new
+
+# -- a process from its first call on ----------------------------------------------------------------------
+
+_SORTS = """
+import sys
+import threading
+import numpy as np
+import gpusort
+from gpusort.forks import compiling
+from gpusort.targets.cpu.background import background
+x = np.random.default_rng(1).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
+def sort():
+    assert (gpusort.sort(x) == np.sort(x)).all()
+    return "numba" in sys.modules, threading.active_count()
+"""
+
+
+def test_neither_the_first_long_array_nor_the_second_waits_for_numba() -> None:
+    code = """
+sort()  # which may wake the pool
+before = threading.active_count()
+print(sort.__name__, "numba" in sys.modules, background.wait(0))
+with compiling():  # so that the loading thread cannot begin
+    gpusort.sort(x)
+    print("numba" in sys.modules, background.wait(0), threading.active_count() > before)
+print(background.wait(200), sort()[0], background.failures)
+"""
+    found = printed(_SORTS + code, GPUSORT_THREADS="2").splitlines()
+    assert found == ["sort False True", "False False True", "True True []"]
+
+
+def test_with_one_thread_the_caller_loads() -> None:
+    code = "print(sort()); gpusort.argsort(x); print(sort())"
+    assert printed(_SORTS + code, GPUSORT_THREADS="1").splitlines() == ["(False, 1)", "(True, 1)"]
+
+
+_EVERYTHING = """
+import itertools
+import numpy as np
+import gpusort
+from gpusort.forks import compiling
+from gpusort.targets.cpu.background import background
+rng = np.random.default_rng(3)
+floats = rng.standard_normal((300, 301)).astype(np.float32)
+floats[3, 5], floats[4], floats[5, ::2] = np.nan, 0.0, -0.0
+integers = rng.integers(-9, 9, (300, 301)).astype(np.int16)
+times = integers.astype("m8[s]")
+long = rng.integers(-9, 9, 1 << 22).astype(np.int32)
+odd = integers.byteswap().view(integers.dtype.newbyteorder())
+def everything():
+    for x, axis in itertools.product((floats, floats[6:]), (0, 1)):
+        yield gpusort.min(x, axis=axis)
+    for x, axis in itertools.product((integers, odd), (0, 1)):
+        yield from (gpusort.argmax(x, axis=axis), gpusort.sum(x, axis=axis, keepdims=True))
+    yield from (gpusort.any(floats, axis=1), gpusort.max(times, axis=1), gpusort.sum(long), gpusort.cumsum(long))
+    yield from (gpusort.sort(long), gpusort.argsort(long), gpusort.sort(long, descending=True))
+def seen():
+    return [(np.asarray(found).dtype.str, np.shape(found), np.asarray(found).tobytes()) for found in everything()]
+with compiling():  # so that nothing is loaded but by this thread, which may
+    first, second = seen(), seen()
+    still = not background.wait(0)
+assert still and background.wait(280) and not background.failures
+third = seen()
+print(first == second == third, len(first))
+"""
+
+
+def test_results_are_the_same_before_and_after() -> None:
+    assert printed(_EVERYTHING, GPUSORT_THREADS="2", timeout=400) == "True 19"
+
+
+@pytest.mark.parametrize("after", [0.0, 0.15, 0.4, 1.0])
+def test_a_process_may_end_while_something_is_loaded(after: float, tmp_path: Path) -> None:
+    code = f"import time; sort(); sort(); gpusort.argsort(x); time.sleep({after}); print(time.time())"
+    where = str(tmp_path)
+    done = run_new(_SORTS + code, GPUSORT_THREADS="2", NUMBA_CACHE_DIR=where, GPUSORT_CACHE_DIR=where, timeout=100)
+    took = time.time() - float(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert took < 30  # one pass of the compiler on a busy machine: not all that was asked for
+
+
+# -- the loading thread -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> Background:
+    monkeypatch.setenv("GPUSORT_THREADS", "2")
+    return Background()
+
+
+def test_a_job_is_loaded_once(loads: Background) -> None:
+    import_module("numba")  # so that the first call is one of many
+    steps: list[int] = []
+
+    def load() -> Iterator[object]:
+        for step in range(3):
+            steps.append(step)
+            yield step
+
+    asked = [loads.has("job", load, 8) for _ in range(5)]
+    assert not asked[0]
+    assert loads.wait(60)
+    assert loads.has("job", load, 8)
+    assert steps == [0, 1, 2]
+
+
+def test_a_failure_is_told_and_numpy_goes_on(loads: Background, caplog: pytest.LogCaptureFixture) -> None:
+    def load() -> Iterator[object]:
+        yield 0
+        raise OSError("no compiler today")
+
+    for _ in range(3):
+        assert not loads.has("job", load, 8)
+        assert loads.wait(60)
+    assert [str(failure) for failure in loads.failures] == ["no compiler today"]
+    (record,) = caplog.records
+    assert record.name == "gpusort"
+    assert record.levelno == logging.WARNING
+
+
+def test_an_array_so_large_that_loading_is_worth_it_waits(loads: Background) -> None:
+    assert loads.has("job", lambda: iter(()), 1 << 28)
+
+
+def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
+    steps: list[int] = []
+    stopped = threading.Event()
+
+    def load() -> Iterator[object]:
+        steps.append(0)
+        yield 0
+        stopped.wait(60)
+        loads.go_on()
+        steps.append(1)
+
+    import_module("numba")
+    assert not loads.has("job", load, 8)
+    stopping = threading.Thread(target=loads.stop)
+    stopping.start()
+    while not loads.is_stopping:
+        time.sleep(0.001)
+    stopped.set()
+    stopping.join()
+    assert steps in ([], [0])
+    assert not loads.has("other", load, 8)
+
+
+# -- which loops a dtype needs ------------------------------------------------------------------------------
+
+_MODULES = ("sum_kernels", "part_kernels", "split_kernels", "count_kernels", "rank_kernels")
+
+
+def _compiled() -> set[tuple[str, str]]:
+    """All loops there are, with the types of their arguments."""
+    modules = [vars(import_module(f"gpusort.targets.cpu.{name}")) for name in _MODULES]
+    functions = {name: found for module in modules for name, found in module.items()}
+    return {(name, str(s)) for name, found in functions.items() for s in getattr(found, "signatures", ())}
+
+
+@pytest.mark.parametrize("code", ["f4", "i2"])
+def test_after_a_rehearsal_nothing_is_left_to_compile(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_THREADS", "2")
+    dtype = np.dtype(code)
+    for steps in (sorting(dtype), argsorting(dtype), adding(dtype) if dtype.kind == "i" else iter(())):
+        for _ in steps:
+            pass
+    rehearsed = _compiled()
+    rng = np.random.default_rng(4)
+    x = rng.integers(-30000, 30000, 1 << 21).astype(dtype)
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    ordered = np.sort(x)
+    rows = [x, read_only, ordered, ordered[::-1].copy(), x[rng.integers(0, 9, x.size)], x[rng.integers(0, 99, x.size)]]
+    if dtype.kind == "f":
+        rows.append(np.where(rng.random(x.size) < 0.5, np.nan, x).astype(dtype))
+        rows.append(np.where(rng.random(x.size) < 0.9, 0, x).astype(dtype))
+    for row in rows:
+        assert gpusort.sort(row).tobytes() == np.sort(row).tobytes()
+        assert (gpusort.argsort(row) == np.argsort(row, kind="stable")).all()
+        if dtype.kind == "i":
+            assert gpusort.sum(row) == np.sum(row)
+    assert _compiled() == rehearsed
+    assert background.in_caller
+
+
+# -- the log ------------------------------------------------------------------------------------------------
+
+
+def test_a_long_compilation_is_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "gpusort"):
+        tell("wgsl", "radix_scatter", 0.99)
+        tell("wgsl", "radix_scatter", 1.26)
+        with told("cpu", "nothing"):
+            pass
+    assert [record.getMessage() for record in caplog.records] == [
+        "target 'wgsl': compiling radix_scatter took 1.3 s"
+    ]  # fmt: skip
+
+
+# -- NumPy's way ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", ["?", "i1", ">u2", "i4", "u8", "f2", "f4", ">f8", "M8[s]", "m8[s]"])
+def test_what_numpy_serves_meanwhile_is_numpys(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CpuTarget, "has_loaded", lambda *_: False)
+    dtype = np.dtype(code)
+    x = (np.random.default_rng(2).integers(0, 250, (5, 6, 7)) + 1).astype(dtype.newbyteorder("=")).astype(dtype)
+    kinds = {"sum": "biu", "prod": "biu", "any": "biuf", "all": "biuf"}
+    for name in ("sum", "prod", "any", "all", "min", "max", "argmin", "argmax"):
+        if dtype.kind not in kinds.get(name, "biufmM"):
+            continue
+        ours, numpys = getattr(gpusort, name), getattr(np, name)
+        for axis in (0, -1, None) if name.startswith("arg") else (0, -1, None, (2, 0), ()):
+            for keepdims in (False, True):
+                for values in (x, x[::2, ::-1].swapaxes(0, 2)):
+                    found = ours(values, axis=axis, keepdims=keepdims)
+                    wanted = numpys(values, axis=axis, keepdims=keepdims)
+                    assert type(found) is type(wanted)
+                    assert found.dtype == wanted.dtype
+                    assert found.dtype.isnative
+                    np.testing.assert_array_equal(found, wanted)
+    if dtype.kind in "biu":
+        long = np.resize(x.ravel(), (3, 1 << 21))
+        np.testing.assert_array_equal(gpusort.cumsum(long, axis=1), np.cumsum(long, axis=1))

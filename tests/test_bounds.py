@@ -1,0 +1,219 @@
+"""What lies outside an array is not touched, on any target, and the process lives."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.radix_sorts import radix_sort
+from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.scan import scan_rows
+from gpusort.kernel import ir
+from gpusort.kernel.kernel import Kernel, kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule, Step
+from gpusort.kernel.passes.bounds import Numbers, find
+from gpusort.kernel.passes.safe import Safety
+from gpusort.kernel.span import KernelError
+from gpusort.kernel.specialise import specialise
+from gpusort.targets.cpu.lanes import subgroup_size
+from gpusort.targets.cuda.compile import compile_ptx
+from gpusort.targets.cuda.text import kernel_text
+from gpusort.targets.wgsl.kernel import written
+from gpusort.types.dtypes import key_for, number_for
+from gpusort.types.indices import ScanKind, SortOrder
+from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Registers, Storage, Workgroup
+from gpusort.types.monoids import Sum
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from gpusort.types.scalars import U8, U32
+from tests import bounds_cases
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_kernels_that_stray(target: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bounds_cases", target], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert bounds_cases.ALL_RIGHT in done.stdout
+
+
+# -- what is proven -------------------------------------------------------------------------------------------
+
+
+def searched(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    """A binary search: as far as `count`, which the launch says is the length."""
+    low, high, wanted = U32(0), count, cx.global_id
+    while low < high:
+        middle = (low + high) // 2
+        if data[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    found[cx.global_id] = low
+
+
+def strided(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    total = U32(0)
+    for i in dynamic_range(cx.global_id, data.length, cx.num_groups * cx.group_size):
+        total = total + data[i]
+    found[cx.global_id] = total
+
+
+def masked(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    where = data[cx.global_id % count]
+    found[where & 31] = data[where % data.length]
+
+
+def kept(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    mine: Registers[U32] = Registers(U32, 8)
+    for i in dynamic_range(U32(0), U32(8)):
+        mine[7 - i] = data[i * 4 + cx.lane // 2]
+    found[cx.subgroup_id * cx.subgroup_size + cx.lane] = mine[cx.local_id >> 2]
+
+
+def reversed_to(cx: Invocation, data: Storage[U32], found: Storage[U32], count: U32) -> None:
+    if cx.global_id < count:
+        found[cx.global_id] = data[count - 1 - cx.global_id]
+
+
+def needed(step: Step) -> int:
+    """How many accesses are to be tested."""
+    program = step.program
+    given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
+    given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
+    return len(find(program, Numbers(step.groups, subgroup_size(program.group_size), given)).outside)
+
+
+@pytest.mark.parametrize("function", [searched, strided, masked, kept, reversed_to])
+def test_what_a_launch_rules_out_is_not_tested(
+    function: Callable[[Invocation, Storage[U32], Storage[U32], U32], None],
+) -> None:
+    data: Buffer[U32] = Buffer("data", U32, 64, Role.INPUT)
+    found: Buffer[U32] = Buffer("found", U32, 32, Role.OUTPUT)
+    launch = kernel(function).launch(Grid(1, 32), data, found, U32(64))
+    assert needed(specialise(launch)) == 0
+    shorter: Buffer[U32] = Buffer("found", U32, 31, Role.OUTPUT)
+    assert needed(specialise(kernel(function).launch(Grid(1, 32), data, shorter, U32(64)))) == 1
+
+
+LENGTHS = (1, 2, 100, 2048, 5000, 70_001)
+_UP, _U4 = SortOrder.ASCENDING, key_for("u4")
+SCHEDULES: dict[str, Callable[[int], Schedule]] = {
+    "bitonic": lambda n: bitonic_sort(_U4, 1, n, _UP, BitonicPolicy()),
+    "radix": lambda n: radix_sort(_U4, n, _UP, RadixPolicy(strand=8), 32),
+    "reduce": lambda n: reduce_rows(Sum(number_for("f4")), 1, n, ReducePolicy()),
+    "scan": lambda n: scan_rows(Sum(number_for("f4")), 1, n, ScanKind.INCLUSIVE, ScanPolicy()),
+}
+# Where the lesser element of a pair lies, and where sorted elements go, is more than intervals can tell.
+TESTED = {"bitonic_step": 2, "radix_scatter": 2}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_own_schedules_are_proven(name: str) -> None:
+    for length in LENGTHS:
+        for launch in SCHEDULES[name](length).launches:
+            step = specialise(launch)
+            assert needed(step) <= TESTED.get(step.program.name, 0), f"{step.program.name} of {length}"
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_on_cuda_own_kernels_are_as_they_stand(name: str) -> None:
+    safety = Safety(lambda size: 32, trusts_own=True)
+    for launch in SCHEDULES[name](5000).launches:
+        step = specialise(launch)
+        assert safety.safe(step) is step
+
+
+def test_forms_of_a_program_are_few() -> None:
+    """However many lengths come, few kernels are compiled."""
+    safety, forms = Safety(subgroup_size), set[ir.Program]()
+    for by in range(200):
+        data: Buffer[U32] = Buffer("data", U32, 100 + by % 7, Role.INPUT)
+        found: Buffer[U32] = Buffer("found", U32, 32 + by % 3, Role.OUTPUT)
+        step = specialise(bounds_cases.shifted.launch(Grid(4, 8), data, found, U32(by)))
+        forms.add(safety.safe(step).program)
+        assert safety.safe(step).program is safety.safe(step).program
+    assert len(forms) == 2
+
+
+# -- the text ---------------------------------------------------------------------------------------------------
+
+
+def stray_step() -> Step:
+    data, found = Buffer("data", U32, 4, Role.INOUT), Buffer("found", U32, 4, Role.INOUT)
+    small, pairs = Buffer("small", U8, 4, Role.INOUT), Buffer("pairs", bounds_cases.Pair, 4, Role.INOUT)
+    orders = Buffer("orders", U32, 4, Role.INOUT)
+    return specialise(bounds_cases.stray.launch(Grid(1, 32), data, small, pairs, Workgroup(U32, 6), orders, found))
+
+
+def test_cuda_tests_what_users_write_and_takes_their_lengths() -> None:
+    step = Safety(lambda size: 32, trusts_own=True).safe(stray_step())
+    assert {memory.name for memory in kernel_text(step.program).lengths} == {"data", "small", "pairs"}
+    assert ".entry gpusort_stray(" in compile_ptx(step.program)
+
+
+# -- literal indices ----------------------------------------------------------------------------------------------
+
+
+@kernel
+def beyond_registers(cx: Invocation, shared: Workgroup[U32], data: Storage[U32]) -> None:
+    mine: Registers[U32] = Registers(U32, 4)
+    mine[4] = U32(1)
+
+
+@kernel
+def beyond_workgroup(cx: Invocation, shared: Workgroup[U32], data: Storage[U32]) -> None:
+    data[0] = shared[9]
+
+
+@kernel
+def beyond_atomic(cx: Invocation, shared: Workgroup[U32], data: Storage[U32]) -> None:
+    shared.atomic_add(9, U32(1))
+
+
+@kernel
+def beyond_unrolled(cx: Invocation, shared: Workgroup[U32], data: Storage[U32]) -> None:
+    for i in range(10):
+        shared[i] = U32(i)
+
+
+@pytest.mark.parametrize("beyond", [beyond_registers, beyond_workgroup, beyond_atomic, beyond_unrolled])
+def test_a_literal_index_outside_is_refused(beyond: Kernel[[Workgroup[U32], Storage[U32]]]) -> None:
+    data: Buffer[U32] = Buffer("data", U32, 4, Role.INOUT)
+    with pytest.raises(KernelError, match=r"expected an index below \d, the array's length, found \d, e.g. `\d`"):
+        specialise(beyond.launch(Grid(1, 1), Workgroup(U32, 9), data))
+
+
+def loop_beyond(cx: Invocation, data: Storage[U32]) -> None:
+    mine: Registers[U32] = Registers(U32, 4)
+    for i in dynamic_range(U32(0), U32(8)):
+        if i < 4:
+            mine[i] = data[i]
+    for i in dynamic_range(U32(0), U32(4)):
+        data[i + 4] = mine[i]
+
+
+def test_wgsl_names_no_element_that_registers_lack() -> None:
+    """It is refused where the index is known, even if it is never used."""
+    data: Buffer[U32] = Buffer("data", U32, 8, Role.INOUT)
+    program = specialise(kernel(loop_beyond).launch(Grid(1, 1), data)).program
+    text = written(program, in_registers=True)[1].text
+    assert set(re.findall(r"registers_\d\[(\w+)\]", text)) == {"0u", "1u", "2u", "3u"}
+
+
+def test_a_loop_beyond_registers(target: str) -> None:
+    data: Buffer[U32] = Buffer("data", U32, 8, Role.INOUT)
+    array = np.arange(8, dtype=np.uint32)
+    gpusort.target(target).run(Schedule((data,), (kernel(loop_beyond).launch(Grid(1, 1), data),)), {"data": array})
+    assert array.tolist() == [0, 1, 2, 3, 0, 1, 2, 3]

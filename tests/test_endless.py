@@ -1,0 +1,162 @@
+"""A kernel that never ends can be stopped, and one that would take minutes to compile is refused."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gpusort.kernel.builder import MOST_STATEMENTS
+from gpusort.kernel.kernel import Kernel, kernel
+from gpusort.kernel.launch import Buffer, Grid, Role
+from gpusort.kernel.span import KernelError
+from gpusort.kernel.specialise import specialise
+from gpusort.targets.cpu.stopping import run_stoppable
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
+from gpusort.types.scalars import U32
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
+
+ROOT = Path(__file__).parents[1]
+PATIENCE = 60  # seconds: many times what it takes, on a machine that does other things too
+
+
+@pytest.mark.parametrize("name", ["spinning", "counting", "meeting"])
+@pytest.mark.parametrize("target", ["cpu", "python", "simulator"])
+def test_an_endless_kernel_is_interrupted(target: str, name: str) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.endless_cases", target, name], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "begins\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        told, _ = child.communicate(timeout=PATIENCE)
+    finally:
+        child.kill()
+    assert told == "interrupted\n"
+
+
+# -- the caller's side of a run that can be stopped -------------------------------------------------------------
+
+
+def test_work_is_called_with_an_address_and_its_failure_is_raised() -> None:
+    seen: list[int] = []
+    run_stoppable(seen.append)
+    assert seen[0] > 0
+
+    def fails(address: int) -> None:
+        raise LookupError("as told")
+
+    with pytest.raises(LookupError, match="as told"):
+        run_stoppable(fails)
+
+
+@pytest.mark.parametrize("line", range(1, 30))
+def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
+    """Raised at one line after another of the caller's part, wherever the other thread is then."""
+    import ctypes
+
+    running: list[bool] = []
+
+    def works(address: int) -> None:
+        running.append(True)
+        word, end = ctypes.c_int64.from_address(address), time.monotonic() + 0.05
+        while not word.value and time.monotonic() < end:
+            time.sleep(0.001)
+        running.pop()
+
+    seen = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> TraceFunction | None:
+        nonlocal seen
+        if not frame.f_code.co_filename.endswith("stopping.py"):
+            return None
+        if event == "line":
+            seen += 1
+            if seen == line:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        run_stoppable(works)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    assert not running
+
+
+# -- what is refused before it is compiled ------------------------------------------------------------------------
+
+COUNT = itertools.count()
+
+
+def twice(x: U32, depth: int) -> U32:
+    return twice(x, depth - 1) + twice(x, depth - 1) if depth > 0 else x
+
+
+@kernel
+def many_rounds(cx: Invocation, data: Storage[U32]) -> None:
+    x = U32(1)
+    for i in range(100_000_000):
+        x = x * 3 + i
+    data[0] = x
+
+
+@kernel
+def rounds_in_rounds(cx: Invocation, data: Storage[U32]) -> None:
+    x = U32(1)
+    for i in range(2):
+        for _ in range(200):
+            for _ in range(100):
+                x = x * 3 + i
+    data[0] = x
+
+
+@kernel
+def rounds_of_nothing(cx: Invocation, data: Storage[U32]) -> None:
+    x = U32(1)
+    for i in range(1000):
+        for j in range(999):
+            if i == 7 and j == 9:
+                x = x * 3
+    data[0] = x
+
+
+@kernel
+def rounds_without_end(cx: Invocation, data: Storage[U32]) -> None:
+    for _ in COUNT:
+        data[0] = U32(1)
+
+
+@kernel
+def calls_of_calls(cx: Invocation, data: Storage[U32]) -> None:
+    data[0] = twice(data[0], 40)
+
+
+@pytest.mark.parametrize(
+    ("large", "line", "message"),
+    [
+        (many_rounds, "for i in range(100_000_000):", "this one has 100000000 rounds"),
+        (rounds_in_rounds, "for _ in range(200):", "this one has 200 rounds"),
+        (rounds_of_nothing, "for i in range(1000):", "this one has 1000 rounds"),
+        (rounds_without_end, "for _ in COUNT:", "rounds, e.g. `for i in dynamic_range"),
+        (calls_of_calls, "return twice", f"expected a kernel of at most {MOST_STATEMENTS} statements"),
+    ],
+)
+def test_a_kernel_too_large_to_compile_is_refused(large: Kernel[[Storage[U32]]], line: str, message: str) -> None:
+    with pytest.raises(KernelError, match=message) as refused:
+        specialise(large.launch(Grid(1, 1), Buffer("data", U32, 4, Role.INOUT)))
+    assert line in refused.value.span.text

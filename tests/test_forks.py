@@ -1,0 +1,290 @@
+"""A forked child works as its parent does, or says why it cannot: it never hangs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gpusort import forks
+from gpusort.kernel.launch import Schedule
+from gpusort.quick_card import is_plain_on_card
+from gpusort.targets import registry
+from gpusort.targets.cuda.plan import Plan
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.types.errors import TargetUnavailableError
+from tests.new_process import printed
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork here")
+
+_START = """
+import os
+import sys
+import threading
+import time
+import numpy as np
+import gpusort
+from gpusort import forks
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.types.errors import TargetUnavailableError
+x = np.random.default_rng(1).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
+
+def child(work, seconds=200):
+    '''How a forked child ends that does some work.'''
+    number = os.fork()
+    if number == 0:
+        try:
+            os._exit(work() or 0)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(99)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(number, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(number, 9)
+    os.waitpid(number, 0)
+    return "hangs"
+
+def works():
+    from gpusort.targets.cpu.background import background
+    assert (gpusort.sort(x) == np.sort(x)).all()
+    background.in_caller = True
+    assert (gpusort.argsort(x) == np.argsort(x, kind="stable")).all()
+    assert (gpusort.any(x.reshape(1024, -1), axis=1)).all()
+
+def refused(call):
+    try:
+        call()
+    except TargetUnavailableError as error:
+        assert "before this process was forked" in str(error) and "spawn" in str(error), error
+        return
+    raise AssertionError("not refused")
+"""
+
+# -- the CPU target -----------------------------------------------------------------------------------------
+
+_WHILE_COMPILING = """
+import numba.core.event as event
+compiling = threading.Event()
+class Listener(event.Listener):
+    def on_start(self, event):
+        compiling.set()
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Listener())
+thread = threading.Thread(target=lambda: gpusort.sum(np.ones((9, 999), np.float32), axis=1))
+thread.start()
+assert compiling.wait(100)
+print(child(works))
+thread.join()
+works()
+"""
+
+_WHILE_IMPORTING = """
+importing = threading.Event()
+class Slowly:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("numba.core.types", "gpusort.sorting"):
+            importing.set()
+            time.sleep(0.3)
+sys.meta_path.insert(0, Slowly())
+def load():
+    gpusort.sort(x)
+    import numba
+thread = threading.Thread(target=load)
+thread.start()
+for _ in range(2):
+    assert importing.wait(100)
+    importing.clear()
+    print(child(works))
+thread.join()
+works()
+"""
+
+
+@pytest.mark.parametrize("code", [_WHILE_COMPILING, _WHILE_IMPORTING], ids=["compiling", "importing"])
+def test_a_child_works_that_was_forked_while_another_thread_was(code: str, tmp_path: Path) -> None:
+    found = printed(_START + code, GPUSORT_CACHE_DIR=str(tmp_path), GPUSORT_THREADS="2")
+    assert set(found.split()) == {"0"}
+
+
+def test_a_child_works_that_was_forked_while_loops_were_loaded() -> None:
+    code = """
+gpusort.sort(x), gpusort.sort(x)
+from gpusort.targets.cpu.background import background
+def goes_on():
+    assert (gpusort.sort(x) == np.sort(x)).all()  # and loads anew what the parent's thread was loading
+    assert background.wait(180) and not background.failures
+    works()
+print(child(goes_on), background.wait(200), background.failures)
+"""
+    assert printed(_START + code, GPUSORT_THREADS="2") == "0 True []"
+
+
+def test_a_child_says_so_where_waiting_was_in_vain(tmp_path: Path) -> None:
+    code = """
+forks.PATIENCE = 0.2
+held, over = threading.Event(), threading.Event()
+def compile_for_ever():
+    with forks.compiling():
+        held.set()
+        over.wait()
+thread = threading.Thread(target=compile_for_ever)
+thread.start()
+held.wait()
+def refuses():
+    assert (gpusort.sort(x) == np.sort(x)).all()  # which NumPy can
+    try:
+        gpusort.sum(np.ones((9, 999), np.float32), axis=1)
+    except TargetUnavailableError as error:
+        assert "forked while another thread was compiling" in str(error)
+        return 7
+print(child(refuses))
+over.set()
+thread.join()
+works()
+"""
+    assert printed(_START + code, GPUSORT_CACHE_DIR=str(tmp_path)) == "7"
+
+
+def test_pools_of_forked_processes_work_on_every_target_of_the_host() -> None:
+    code = """
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+def sorted_by(target):
+    few = x[:300] if target != "cpu" else x
+    return bool((gpusort.sort(few, target=target) == np.sort(few)).all())
+targets = ["cpu", "python", "simulator"]
+few = [sorted_by(target) for target in targets]
+context = multiprocessing.get_context("fork")
+with context.Pool(2) as pool:
+    print(pool.map(sorted_by, targets))
+with ProcessPoolExecutor(2, mp_context=context) as pool:
+    print(list(pool.map(sorted_by, targets)))
+"""
+    assert printed(_START + code, GPUSORT_THREADS="2").splitlines() == ["[True, True, True]"] * 2
+
+
+def test_several_threads_may_fork_at_once() -> None:
+    code = """
+ends = []
+threads = [threading.Thread(target=lambda: ends.append(child(works))) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(ends)
+works()
+"""
+    assert printed(_START + code, GPUSORT_THREADS="2") == "[0, 0, 0, 0]"
+
+
+# -- devices ------------------------------------------------------------------------------------------------
+
+_DEVICE = """
+import gc
+target = gpusort.target({name!r})
+gpusort.sort(x[:999], target=target)
+from gpusort.algos.sorts import Bitonic, Placement
+from gpusort.types.dtypes import key_for
+from gpusort.types.indices import SortOrder
+schedule = Bitonic().schedule(key_for(x.dtype), 1, 256, SortOrder.ASCENDING, Placement.IN_PLACE)
+arrays = {{"data": x[:256].copy()}}
+target.run(schedule, arrays)
+def refuses():
+    refused(lambda: target.info)
+    refused(lambda: gpusort.sort(x[:999], target=target))
+    refused(lambda: gpusort.sum(x, target={name!r}))
+    refused(lambda: target.run(schedule, arrays))
+    refused(lambda: target.device_seconds(schedule, arrays))
+    assert [state.reason for state in gpusort.targets() if state.name == {name!r}]
+    works()
+    return 5
+print(child(refuses))
+def collects():
+    global target
+    from gpusort.targets import registry
+    target = None
+    registry._opened.clear()
+    gc.collect()
+    print("written", end="", flush=False)
+    sys.exit(6)
+number = os.fork()
+if number == 0:
+    collects()  # and ends as a process does
+end = time.monotonic() + 100
+while time.monotonic() < end:
+    done, status = os.waitpid(number, os.WNOHANG)
+    if done:
+        print("", os.waitstatus_to_exitcode(status))
+        break
+    time.sleep(0.01)
+else:
+    print("hangs")
+    os.kill(number, 9)
+gpusort.sort(x[:999], target=target)
+"""
+
+
+@pytest.mark.parametrize("name", ["wgsl", "cuda"])
+def test_a_device_that_the_parent_opened_is_refused_and_left_alone(name: str) -> None:
+    try:
+        registry.target(name)
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    assert printed(_START + _DEVICE.format(name=name)).splitlines() == ["5", "written 6"]
+
+
+@pytest.mark.parametrize("name", ["wgsl", "cuda"])
+def test_a_device_that_the_parent_did_not_open_is_free_for_the_child(name: str) -> None:
+    try:
+        registry.target(name)
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    code = f"print(child(lambda: 0 if (gpusort.sort(x[:999], target={name!r}) == np.sort(x[:999])).all() else 1))"
+    assert printed(_START + code) == "0"
+
+
+class _Plain:
+    """What is asked of cupy's arrays, here without cupy."""
+
+
+_Plain.__module__ = "cupy"
+
+
+def _card() -> CudaTarget:
+    """One that was never opened."""
+    return CudaTarget.__new__(CudaTarget)
+
+
+_NOTHING = Schedule((), ())
+_NO_STREAM: Any = None
+_CUDA_WAYS: dict[str, Callable[[], object]] = {
+    "info": lambda: _card().info,
+    "run": lambda: _card().run(_NOTHING, {}),
+    "run_steps": lambda: _card().run_steps((), {}),
+    "prepared": lambda: _card().prepared(_NOTHING, 0),
+    "device_seconds": lambda: _card().device_seconds(_NOTHING, {}),
+    "a plan's run": lambda: Plan((), ()).run(()),
+    "a plan's launch": lambda: Plan((), ()).launch((), _NO_STREAM),
+    "quick ways": lambda: is_plain_on_card(_Plain()),
+    "opening": CudaTarget,
+}
+
+
+@pytest.mark.parametrize("way", _CUDA_WAYS)
+def test_every_way_to_a_card_is_closed_in_a_child(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(forks)["_openers"], "cuda", os.getppid())
+    monkeypatch.setitem(sys.modules, "cupy", cast(ModuleType, SimpleNamespace(ndarray=_Plain)))
+    with pytest.raises(TargetUnavailableError, match=r"target 'cuda' was opened before this process was forked.*spawn"):
+        _CUDA_WAYS[way]()

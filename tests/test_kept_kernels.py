@@ -1,0 +1,376 @@
+"""Compiled loops in the cache: what others planted is never run, and what does not fit is compiled again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numba
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.targets.cpu import keeping
+from gpusort.targets.cpu.module import load_kernel
+from gpusort.targets.cuda import compile as cuda_compile
+
+ROOT = Path(__file__).parent.parent
+SOURCES = Path(gpusort.__file__).parent
+
+TEXT = """
+import numpy as np
+from numba import i8, njit
+
+SIGNATURE = "void(i8[::1])"
+
+
+@njit(nogil=True)
+def kernel(data):
+    data[0] = {number}
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    here = tmp_path / "kept"
+    monkeypatch.setenv("GPUSORT_CACHE_DIR", str(here))
+    keeping.stamp.cache_clear()
+    yield here
+    keeping.stamp.cache_clear()
+
+
+@attrs.frozen
+class Bomb:
+    """A pickle that, once it is read, leaves a mark."""
+
+    mark: Path
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return open, (str(self.mark), "w")
+
+
+def bomb(mark: Path) -> bytes:
+    """The pickle, tried out: it goes off where it is read."""
+    content = pickle.dumps(numba.__version__) + pickle.dumps(Bomb(mark))
+    pickle.loads(pickle.dumps(Bomb(mark))).close()
+    assert mark.exists()
+    mark.unlink()
+    return content
+
+
+def run(number: int, *, again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads a kernel as a new process would and runs it. `again`: whether it is found compiled."""
+    monkeypatch.setattr("gpusort.targets.cpu.module._loaded.kernels", {})
+    kernel: Any = load_kernel("test", TEXT.format(number=number))
+    data = np.zeros(1, np.int64)
+    kernel(data)
+    assert data[0] == number
+    assert sum(kernel.stats.cache_hits.values()) == again
+
+
+def test_a_kernel_is_found_compiled_and_only_under_its_seal(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(1, again=False, monkeypatch=monkeypatch)
+    run(1, again=True, monkeypatch=monkeypatch)
+    assert sorted(path.name for path in place.iterdir()) == ["cpu", "key"], "no text lies there to be swapped"
+    (kept,) = (place / "cpu").iterdir()
+    good = kept.read_bytes()
+    mark = place / "mark"
+    for content in (bomb(mark), good[:-1], good[: len(good) // 2], b"", good[:49] + bomb(mark)):
+        kept.write_bytes(content)
+        run(1, again=False, monkeypatch=monkeypatch)
+        assert not mark.exists()
+        assert kept.read_bytes()[:17] == good[:17]
+        run(1, again=True, monkeypatch=monkeypatch)
+
+
+def test_swapped_kernels_are_compiled_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(1, again=False, monkeypatch=monkeypatch)
+    run(2, again=False, monkeypatch=monkeypatch)
+    one, two = (place / "cpu").iterdir()
+    contents = one.read_bytes(), two.read_bytes()
+    two.write_bytes(contents[0])
+    one.write_bytes(contents[1])
+    for number in (1, 2):
+        run(number, again=False, monkeypatch=monkeypatch)
+        run(number, again=True, monkeypatch=monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [("numba", "__version__"), ("llvmlite", "__version__"), ("numpy", "__version__"), ("sys", "version"),
+     ("numba.core.config", "BOUNDSCHECK"), ("numba.core.config", "OPT")],
+)  # fmt: skip
+def test_kernels_of_another_version_or_setting_are_not_found(
+    owner: str, name: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(1, again=False, monkeypatch=monkeypatch)
+    with monkeypatch.context() as other:
+        other.setattr(f"{owner}.{name}", "another")
+        keeping.stamp.cache_clear()
+        assert keeping.Keeper(run, "").cache_path is None
+        loop: Any = load_kernel("test", TEXT.format(number=1))
+        names = {keeping.Keeper(loop.py_func, "").name("sig", Codegen())}
+    keeping.stamp.cache_clear()
+    names.add(keeping.Keeper(loop.py_func, "").name("sig", Codegen()))
+    assert len(names) == 2
+    run(1, again=True, monkeypatch=monkeypatch)
+
+
+class Codegen:
+    """Says for which processor it compiles."""
+
+    def __init__(self, processor: str = "this") -> None:
+        self.processor = processor
+
+    def magic_tuple(self) -> tuple[str, str, str]:
+        return ("triple", self.processor, "features")
+
+
+def test_a_files_name_tells_all_that_its_code_depends_on() -> None:
+    def one() -> int:
+        return 1
+
+    def two() -> int:
+        return [2][0]
+
+    name = keeping.Keeper(one, "source").name("sig", Codegen())
+    others = [
+        keeping.Keeper(two, "source").name("sig", Codegen()),
+        keeping.Keeper(one, "source 2").name("sig", Codegen()),
+        keeping.Keeper(one, "source").name("sig 2", Codegen()),
+        keeping.Keeper(one, "source").name("sig", Codegen("another")),
+    ]
+    assert len({name, *others}) == 5
+    assert name == keeping.Keeper(one, "source").name("sig", Codegen())
+
+
+def test_every_file_that_loops_are_compiled_from_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = SOURCES / "targets" / "cpu"
+    uses = re.compile(r"^(@njit|@intrinsic|\w+ = intrinsic)", re.MULTILINE)
+    compiled = [path.name for path in sorted(here.glob("*.py")) if uses.search(path.read_text())]
+    assert {"runtime.py", "part_kernels.py", "rank_kernels.py"} <= set(compiled)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in here.glob("*.py"):
+        (copy / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(keeping, "_HERE", copy)
+    (copy / "policy.py").write_text("SIZE = 3\n")
+    (tmp_path / "above.py").write_text("SIZE = 3\n")
+    with (copy / "sum_kernels.py").open("a") as file:
+        file.write("from .policy import SIZE\nfrom ..above import SIZE\n")
+    stamps = {keeping.stamp()}
+    (copy / "pool.py").write_text("# no part of any loop\n")
+    keeping.stamp.cache_clear()
+    assert {keeping.stamp()} == stamps
+    compiled += ["policy.py", "../above.py"]
+    for name in compiled:
+        with (copy / name).open("a") as file:
+            file.write("# changed\n")
+        keeping.stamp.cache_clear()
+        stamps.add(keeping.stamp())
+    assert len(stamps) == 1 + len(compiled)
+
+
+def test_nothing_is_left_to_numbas_own_cache() -> None:
+    assert [path for path in SOURCES.rglob("*.py") if "cache=True" in path.read_text()] == []
+
+
+def test_text_of_a_generated_module_is_there_for_tracebacks() -> None:
+    import linecache
+
+    kernel = load_kernel("test", TEXT.format(number=7))
+    place = kernel.__code__.co_filename
+    linecache.checkcache()
+    assert "data[0] = 7" in "".join(linecache.getlines(place))
+    assert not os.path.exists(place)
+
+
+# -- planted files, and processes of their own ------------------------------------------------------------
+
+_SUMS = """
+import numpy as np
+from gpusort.targets.cpu.sum_kernels import BLOCK, sum_signed
+sums = np.zeros(1, np.int64)
+sum_signed(np.arange(BLOCK), sums, 0, 1)
+assert sums[0] == BLOCK * (BLOCK - 1) // 2
+print(sum(sum_signed.stats.cache_hits.values()))
+"""
+_PLANTS = """
+import pathlib, sys
+from numba.core.caching import FunctionCache
+from gpusort.targets.cpu import sum_kernels
+content = pathlib.Path(sys.argv[1]).read_bytes()
+for loop in vars(sum_kernels).values():
+    if hasattr(loop, "py_func"):
+        file = pathlib.Path(FunctionCache(loop.py_func)._cache_file._index_path)
+        file.write_bytes(content)
+        file.with_name(file.name.replace(".nbi", ".1.nbc")).write_bytes(content)
+        planted = file
+print(planted)
+"""
+
+
+def in_a_process(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "typings"), "GPUSORT_THREADS": "2", **environment},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_planted_pickles_never_run(place: Path, tmp_path: Path) -> None:
+    """Everywhere Numba would look for its index, and under every name of our own files."""
+    mark, content = tmp_path / "mark", tmp_path / "content"
+    content.write_bytes(bomb(mark))
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    (tmp_path / "numba").mkdir()
+    planted = in_a_process(_PLANTS + _SUMS, str(content), **environment).stdout.split()
+    assert planted[0].startswith(environment["NUMBA_CACHE_DIR"])
+    assert not mark.exists()
+    kept = sorted((place / "cpu").iterdir())
+    assert len(kept) == 2
+    for path in kept:
+        path.write_bytes(content.read_bytes())
+    assert in_a_process(_SUMS, **environment).stdout.split() == ["0"]
+    assert not mark.exists()
+    assert sorted((place / "cpu").iterdir()) == kept
+    assert all(path.read_bytes() != content.read_bytes() for path in kept)
+
+
+_FORKS = """
+import os
+if hasattr(os, "fork"):
+    if not os.fork():
+        raise SystemExit
+    os.wait()
+"""
+
+
+def test_a_directory_that_others_may_write_is_neither_read_nor_written(place: Path, tmp_path: Path) -> None:
+    """Even where all in it bears a good seal; and nothing is put in its place that would stay behind."""
+    in_a_process(_SUMS)
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    place.chmod(0o777)
+    done = in_a_process(_SUMS + _FORKS, TMPDIR=str(temporary))
+    if hasattr(os, "geteuid"):
+        assert done.stdout.split()[0] == "0"
+        assert done.stderr.count("the cache directory") == 1
+        assert f"{place} can be written by everybody" in done.stderr
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    assert not any(temporary.iterdir())
+
+
+_COLD = """
+import sys
+from gpusort.targets.cpu.module import load_kernel
+import numpy as np
+text = sys.argv[1]
+sys.stdin.readline()
+for number in range(2):
+    data = np.zeros(1, np.int64)
+    kernel = load_kernel("test", text.replace("NUMBER", str(number)))
+    kernel(data)
+    assert data[0] == number
+"""
+
+
+def test_processes_that_start_cold_at_once_are_right(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-c", _COLD, TEXT.format(number="NUMBER")]
+    started = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+        for _ in range(6)
+    ]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in started:
+        _, said = process.communicate(timeout=120)
+        assert (process.returncode, said) == (0, "")
+    assert len(list((place / "cpu").iterdir())) == 2
+    for number in range(2):
+        run(number, again=True, monkeypatch=monkeypatch)
+
+
+def test_a_cache_that_goes_while_it_is_used_is_done_without(
+    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(1, again=False, monkeypatch=monkeypatch)
+    for path in sorted(place.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    place.rmdir()
+    place.write_text("a file where the directory was")
+    run(1, again=False, monkeypatch=monkeypatch)
+    place.unlink()
+    run(1, again=False, monkeypatch=monkeypatch)
+    run(1, again=True, monkeypatch=monkeypatch)
+    with caplog.at_level(logging.WARNING):
+        place.chmod(0o777)
+        run(1, again=not hasattr(os, "geteuid"), monkeypatch=monkeypatch)
+    assert len(caplog.records) == hasattr(os, "geteuid")
+
+
+# -- CUDA's files -----------------------------------------------------------------------------------------
+
+
+def test_cudas_files_are_believed_under_their_seal_alone(place: Path) -> None:
+    made: list[str] = []
+
+    def get(name: str) -> bytes:
+        def make() -> bytes:
+            made.append(name)
+            return name.encode() * 100
+
+        return cuda_compile.kept(name, make)
+
+    for _ in range(2):
+        assert [get(name) for name in ("a.ptx", "b.cubin")] == [b"a.ptx" * 100, b"b.cubin" * 100]
+    assert made == ["a.ptx", "b.cubin"]
+    one, two = place / "cuda" / "a.ptx", place / "cuda" / "b.cubin"
+    contents = one.read_bytes(), two.read_bytes()
+    one.write_bytes(contents[1])
+    two.write_bytes(contents[1][:-7])
+    assert [get("a.ptx"), get("b.cubin")] == [b"a.ptx" * 100, b"b.cubin" * 100]
+    assert made == ["a.ptx", "b.cubin"] * 2
+    assert (one.read_bytes(), two.read_bytes()) == contents
+
+
+def test_cudas_stamp_is_of_all_files_that_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = SOURCES / "targets" / "cuda"
+    for path in here.glob("*.py"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(cuda_compile, "__file__", str(tmp_path / "compile.py"))
+    stamps: set[str] = set()
+    for name in (
+        None,
+        "lower.py",
+        "ops.py",
+        "table.py",
+        "atomics.py",
+        "lanes.py",
+        "idioms.py",
+        "workgroup.py",
+        "text.py",
+    ):
+        if name is not None:
+            with (tmp_path / name).open("a") as file:
+                file.write("# changed\n")
+        cuda_compile.own_stamp.cache_clear()
+        stamps.add(cuda_compile.own_stamp())
+    (tmp_path / "transfers.py").write_text("# no part of any kernel\n")
+    cuda_compile.own_stamp.cache_clear()
+    assert cuda_compile.own_stamp() in stamps
+    cuda_compile.own_stamp.cache_clear()
+    assert len(stamps) == 9

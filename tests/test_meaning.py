@@ -1,0 +1,332 @@
+"""What a kernel means, alike on every target: loops near 2**32, numbers beside scalars, the world outside."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gpusort.kernel.kernel import Kernel, kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.span import KernelError
+from gpusort.kernel.specialise import specialise
+from gpusort.targets import registry
+from gpusort.targets.cuda.compile import compile_ptx
+from gpusort.types.errors import GpusortError, IterationLimitError
+from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Registers, Storage
+from gpusort.types.scalars import F32, I32, I64, U32, U64, Bool
+
+OUT = Buffer("out", U32, 8, Role.OUTPUT)
+
+
+def run(target: str, kernel: Kernel[...], *arguments: object) -> npt.NDArray[np.uint32]:
+    """What a kernel of one invocation, with `out` as its last argument, has written."""
+    out = np.zeros(8, np.uint32)
+    registry.target(target).run(Schedule((OUT,), (kernel.launch(Grid(1, 1), *arguments, OUT),)), {"out": out})
+    return out
+
+
+# -- loops ------------------------------------------------------------------------------------------------
+
+
+@kernel
+def rounds(cx: Invocation, start: U32, stop: U32, step: U32, out: Storage[U32]) -> None:
+    count, met = U32(0), U32(0)
+    for i in dynamic_range(start, stop, step):
+        count = count + 1
+        met = met ^ i
+    known = U32(0)
+    for i in dynamic_range(U32(0xFFFFFFF0), U32(0xFFFFFFFF), U32(7)):
+        known = known * 31 + i
+    sevens = U32(0)
+    for _ in dynamic_range(start, stop, U32(0x7FFFFFFF)):
+        sevens = sevens + 1
+    for k in range(8):
+        out[k] = U32(0)
+    out[0] = count
+    out[1] = met
+    out[2] = known
+    out[3] = sevens
+
+
+LAST = 0xFFFF_FFFF
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step"),
+    [
+        (LAST - 15, LAST, 7),
+        (0, LAST, 1 << 31),
+        (0, LAST, LAST),
+        (LAST - 1, LAST, 1),
+        (LAST, LAST, 3),
+        (9, 3, 1),
+        (0, 10, 3),
+    ],
+)
+def test_a_loop_ends_before_its_counter_wraps(target: str, start: int, stop: int, step: int) -> None:
+    met = 0
+    for i in range(start, stop, step):
+        met ^= i
+    known = 0
+    for i in range(0xFFFFFFF0, 0xFFFFFFFF, 7):
+        known = (known * 31 + i) & LAST
+    expected = [len(range(start, stop, step)), met, known, len(range(start, stop, 0x7FFFFFFF)), 0, 0, 0, 0]
+    assert run(target, rounds, U32(start), U32(stop), U32(step)).tolist() == expected
+
+
+def test_a_step_of_zero_counts_as_one_where_it_is_not_an_error(target: str) -> None:
+    if target in ("python", "simulator"):
+        with pytest.raises((ValueError, IterationLimitError), match=r"must not be zero|a step of 0 never ends"):
+            run(target, rounds, U32(3), U32(20), U32(0))
+    else:
+        assert run(target, rounds, U32(3), U32(20), U32(0))[0] == 17
+
+
+@kernel
+def known_size(cx: Invocation, out: Storage[U32]) -> None:
+    for k in range(8):
+        out[k] = U32(0)
+    out[0] = cx.group_size - 2
+    out[1] = cx.group_size << 31
+    out[2] = cx.group_size * 0xFFFFFFFF
+    out[3] = (cx.group_size + 0xFFFFFFFF) // 3
+
+
+def test_the_size_of_a_group_is_a_number_like_others(target: str) -> None:
+    """WGSL refuses constant expressions that overflow: they are computed before it sees them."""
+    assert run(target, known_size).tolist() == [LAST, 1 << 31, LAST, 0, 0, 0, 0, 0]
+
+
+# -- numbers beside scalars -------------------------------------------------------------------------------
+
+
+@kernel
+def literals(cx: Invocation, f: F32, u: U32, i: I64, b: Bool, out: Storage[U32]) -> None:
+    out[0] = U32(1.0 / f == 0.25) + U32(1.0 - f == -3.0) * 2 + U32(0.0 / (f - f) != 0.0) * 4
+    out[1] = 100 // u
+    out[2] = 100 % u
+    out[3] = 2 - u
+    out[4] = U32(5 - i == 12) + U32(-1 * i == 7) * 2 + U32(+i == -7) * 4
+    out[5] = U32(True & b) + U32(True ^ b) * 2 + U32(False | b) * 4
+    out[6] = 1 & u | 8
+    out[7] = U32(f / F32(0) > 3.4e38) + U32(f / -0.0 < -3.4e38) * 2 + U32(f * 1e39 == f * 1e39) * 4
+
+
+def test_a_literal_may_stand_left(target: str) -> None:
+    found = run(target, literals, F32(4), U32(7), I64(-7), Bool(True))
+    assert found.tolist() == [7, 14, 2, LAST - 4, 7, 5, 9, 7]
+
+
+# -- what is refused ----------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Pair:
+    low: U32
+    high: F32
+
+
+# Each is wrong to the checkers as well.
+@kernel
+def stores_float(cx: Any, out: Any) -> None:
+    out[0] = F32(1.5)
+
+
+@kernel
+def stores_number(cx: Any, out: Any) -> None:
+    out[0] = 1
+
+
+@kernel
+def stores_in_register(cx: Any, out: Any) -> None:
+    mine: Any = Registers(F32, 2)
+    mine[0] = U32(1)
+
+
+@kernel
+def stores_misfit_of_field(cx: Any, out: Any) -> None:
+    mine: Any = Registers(Pair, 2)
+    low: Any = F32(1)
+    mine[0] = Pair(low, F32(2))
+
+
+@kernel
+def swaps_float(cx: Any, out: Any) -> None:
+    out.atomic_store(0, F32(1))
+
+
+@kernel
+def indexes_by_signed(cx: Any, out: Any) -> None:
+    out[I32(0)] = U32(0)
+
+
+@kernel
+def adds_bool(cx: Any, out: Any) -> None:
+    out[0] = U32(1) + True
+
+
+@kernel
+def adds_bool_to_float(cx: Any, out: Any) -> None:
+    out[0] = U32(F32(1) + True == 2.0)
+
+
+@kernel
+def shifts_by_wide(cx: Any, out: Any) -> None:
+    amount: Any = U64(1)
+    out[0] = U32(1) << amount
+
+
+@kernel
+def adds_negative(cx: Any, out: Any) -> None:
+    out[0] = U32(1) + -1
+
+
+REFUSED = [stores_float, stores_number, stores_in_register, stores_misfit_of_field, swaps_float, indexes_by_signed,
+           adds_bool, adds_bool_to_float, shifts_by_wide, adds_negative]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", REFUSED, ids=lambda k: k.name)
+def test_what_one_target_refuses_all_refuse(target: str, wrong: Kernel[...]) -> None:
+    with pytest.raises(KernelError) as caught:
+        run(target, wrong)
+    first = wrong.function.__code__.co_firstlineno
+    assert caught.value.span.file == __file__
+    assert first < caught.value.span.line <= first + 5
+
+
+# -- the world outside ------------------------------------------------------------------------------------
+
+
+class Settings:
+    width = 3
+
+    def __init__(self) -> None:
+        self.depth = 4
+
+
+SIZE: Any = 1
+LIST: Any = [1, 2]
+SCALAR: Any = U32(5)
+SIGN: Any = 0.0
+SETTINGS: Any = Settings()
+
+
+def helper(x: U32) -> U32:
+    return x + 1
+
+
+def other_helper(x: U32) -> U32:
+    return x + 2
+
+
+def _with_cell() -> tuple[Kernel[...], Any]:
+    cell = 10
+
+    @kernel
+    def outside(cx: Invocation, out: Storage[U32]) -> None:
+        out[0] = U32(SIZE)
+        out[1] = U32(LIST[0])
+        out[2] = SCALAR
+        out[3] = helper(U32(0))
+        out[4] = U32(Settings.width)
+        out[5] = U32(SETTINGS.depth)
+        out[6] = U32(cell)
+        out[7] = U32(len(LIST)) + U32(1.0 / F32(SIGN) > 0.0) * 16
+
+    def change(value: int) -> None:
+        nonlocal cell
+        cell = value
+
+    return outside, change
+
+
+def _changes(patch: pytest.MonkeyPatch, change_cell: Any) -> Iterator[tuple[int, int]]:
+    """Changes one thing after another: which result each shows in, and as what."""
+    patch.setattr(f"{__name__}.SIZE", 2)
+    yield 0, 2
+    patch.setattr(f"{__name__}.LIST", [7, 8])
+    yield 1, 7
+    patch.setattr(f"{__name__}.SCALAR", U32(6))
+    yield 2, 6
+    patch.setattr(f"{__name__}.helper", other_helper)
+    yield 3, 2
+    LIST.append(9)
+    yield 7, 19
+    patch.setattr(Settings, "width", 30)
+    yield 4, 30
+    patch.setattr(SETTINGS, "depth", 40)
+    yield 5, 40
+    change_cell(100)
+    yield 6, 100
+    patch.setattr(f"{__name__}.SIGN", -0.0)
+    yield 7, 3
+
+
+def test_what_changes_outside_changes_the_kernel(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in Python, which looks names up each time it comes to them. Targets may keep what they made of a schedule."""
+    outside, change = _with_cell()
+    expected = [1, 1, 5, 1, 3, 4, 10, 18]
+    schedule = Schedule((OUT,), (outside.launch(Grid(1, 1), OUT),))
+    changes = _changes(monkeypatch, change)
+    for some in (0, 4, 5):
+        for place, value in itertools.islice(changes, some):
+            expected[place] = value
+        out = np.zeros(8, np.uint32)
+        registry.target(target).run(schedule, {"out": out})
+        assert out.tolist() == expected
+
+
+def test_each_change_is_seen_and_what_holds_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    outside, change = _with_cell()
+    launch = outside.launch(Grid(1, 1), OUT)
+    before = specialise(launch).program
+    with monkeypatch.context() as patch:
+        for place, _ in _changes(patch, change):
+            now = specialise(launch).program
+            assert now is not before, place
+            assert specialise(launch).program is now
+            before = now
+
+
+def test_a_former_reading_is_used_once_it_holds_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = _with_cell()[0].launch(Grid(1, 1), OUT)
+    first = specialise(launch).program
+    monkeypatch.setattr(f"{__name__}.SIZE", 77)
+    assert specialise(launch).program is not first
+    monkeypatch.setattr(f"{__name__}.SIZE", 1)
+    assert specialise(launch).program is first
+
+
+# -- what compilers are told, and tell --------------------------------------------------------------------
+
+
+@kernel
+def wraps(cx: Invocation, a: I64, out: Storage[U32]) -> None:
+    out[0] = U32(a + 1 > a)
+
+
+def test_nvvm_is_not_told_that_signed_sums_fit() -> None:
+    """`a + 1 > a` would hold always, and its value be a constant of the PTX."""
+    pytest.importorskip("numba_cuda")
+    ptx = compile_ptx(specialise(wraps.launch(Grid(1, 1), I64(0), OUT)).program)
+    assert "setp" in ptx
+
+
+def test_what_wgpu_only_logs_is_raised() -> None:
+    wgpu = pytest.importorskip("wgpu")
+    from gpusort.targets.wgsl.device import translated
+
+    assert wgpu is not None
+    with pytest.raises(GpusortError, match="running 'x': wgpu refuses: something is wrong"), translated("running 'x'"):
+        logging.getLogger("wgpu").error("something is wrong")
+    with translated("running 'x'"):
+        logging.getLogger("wgpu").warning("something is odd")

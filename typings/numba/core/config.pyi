@@ -1,0 +1,1 @@
+# Read by name: which settings there are differs between versions.

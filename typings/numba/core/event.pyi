@@ -1,0 +1,16 @@
+from collections.abc import Mapping
+from typing import Literal
+
+class Event:
+    @property
+    def data(self) -> Mapping[str, object]: ...
+    @property
+    def is_start(self) -> bool: ...
+
+class Listener:
+    def on_start(self, event: Event) -> None: ...
+    def on_end(self, event: Event) -> None: ...
+
+def register(
+    kind: Literal["numba:compile", "numba:compiler_lock", "numba:llvm_lock", "numba:run_pass"], listener: Listener
+) -> None: ...
