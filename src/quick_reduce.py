@@ -16,6 +16,7 @@ import numpy as np
 
 from .arrays import HostArray
 from .quick_card import is_plain_on_card
+from .targets.apart import import_apart
 
 if TYPE_CHECKING:
     import cupy
@@ -67,6 +68,7 @@ def _is_added_in_blocks(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 def sum_in_blocks(flat: HostArray) -> object:
     """The sum, block by block: integers in 64 bits, as NumPy has it."""
+    import_apart("numba")
     from .targets.cpu.alias import without_lock
     from .targets.cpu.sum_kernels import BLOCK, sum_floats, sum_signed, sum_unsigned
 

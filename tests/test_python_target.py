@@ -26,6 +26,7 @@ from gpusort.types.errors import (
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage, Workgroup
 from gpusort.types.scalars import F32, U32, U64
+from tests.striking import soon, threads
 
 Words = npt.NDArray[np.uint32]
 N, GROUP = 24, 8
@@ -169,9 +170,9 @@ def test_a_workgroup_of_one_waits_for_nobody() -> None:
     buffer, array = words()
     order_seen.clear()
     schedule = plan(meet_myself.launch(Grid(N, 1), buffer))
-    before = threading.active_count()
+    before = threads()
     PlainPython().run(schedule, {"data": array})
-    assert threading.active_count() == before
+    assert soon(lambda: threads() == before)
     np.testing.assert_array_equal(array, np.arange(N) * 3 + 1)
 
 
@@ -194,14 +195,14 @@ def test_subgroup_operations() -> None:
 
 
 def test_a_barrier_that_some_never_reach() -> None:
-    before = threading.active_count()
+    before = threads()
     expected = (
         rf":{line_of(barrier_for_some, 'cx.barrier')}: the barrier is reached by some .* of group 0 only: "
         r"local 0-2 arrive, local 3-7 do not\n +cx.barrier\(\)"
     )
     with pytest.raises(BarrierDivergenceError, match=expected):
         PlainPython().run(plan(barrier_for_some.launch(GRID, Workgroup(U32, GROUP))), {})
-    assert threading.active_count() == before
+    assert soon(lambda: threads() == before)
 
 
 def test_two_barriers_are_not_one() -> None:
@@ -211,14 +212,14 @@ def test_two_barriers_are_not_one() -> None:
 
 
 def test_an_error_reaches_the_caller_with_its_traceback_and_all_threads_end() -> None:
-    before = threading.active_count()
+    before = threads()
     buffer, array = words()
     with pytest.raises(OutOfBoundsError, match="index 24 is outside an array of 24") as caught:
         run(fail_in_the_middle.launch(GRID, buffer), buffer, array)
     lines = [frame.lineno for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert line_of(fail_in_the_middle, "+ 20") in lines
     assert caught.value.__notes__ == ["in invocation (group 0, local 4) of kernel 'fail_in_the_middle'"]
-    assert threading.active_count() == before
+    assert soon(lambda: threads() == before)
 
 
 def test_an_output_starts_unwritten() -> None:

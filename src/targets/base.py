@@ -96,9 +96,10 @@ class SortsRows(Protocol):
     """A target with ways of its own to sort host arrays, faster than a schedule of kernels."""
 
     def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
-        """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself.
+        """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
 
-        NaN and NaT come last in both orders, -0.0 before 0.0 as they ascend, and every bit comes back.
+        In place, an exception leaves the elements of each row there, in some order. NaN and NaT come last in both
+        orders, -0.0 before 0.0 as they ascend, and every bit comes back.
         """
         ...
 

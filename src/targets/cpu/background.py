@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from ...forks import compiling
+from ..apart import import_apart
 from .pool import thread_count
 
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
@@ -56,11 +57,13 @@ class Background:
         if done is not None:
             return done
         if self.in_caller or nbytes >= _WORTH_WAITING:
+            import_apart("numba")
             return True
         if not self._asked and "numba" not in sys.modules:
             self._asked = True
             return False
         if thread_count() < 2:
+            import_apart("numba")
             return True
         self._ask(job, steps)
         return False

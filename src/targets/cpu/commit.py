@@ -16,7 +16,7 @@ from .plan import slices
 from .pool import Pool
 from .ranks import Elements
 
-_WORTH_SHARING = 1 << 22  # bytes: below, threads take longer to wake than one call takes
+WORTH_SHARING = 1 << 22  # bytes: below, threads take longer to wake than one call takes
 
 
 def put_in_place(ordered: Elements, results: Elements, pool: Pool) -> None:
@@ -30,7 +30,7 @@ def put_in_place(ordered: Elements, results: Elements, pool: Pool) -> None:
 
 def write_whole(write: Callable[[int, int], None], results: Elements, pool: Pool) -> None:
     """Has write(start, stop), which is one call into C, write all of the results."""
-    if results.nbytes < _WORTH_SHARING:
+    if results.nbytes < WORTH_SHARING:
         write(0, results.size)
     else:
         pool.finish(write, results.size)

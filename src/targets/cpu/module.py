@@ -15,6 +15,7 @@ import attrs
 from ...compile_log import told
 from ...forks import compiling
 from ...types.errors import TargetUnavailableError
+from ..apart import import_apart
 
 # A compiled kernel takes arrays and NumPy scalars by position; Numba checks them against its signature.
 Kernel: TypeAlias = Callable[..., None]
@@ -45,6 +46,7 @@ def _compiled(name: str, text: str) -> Kernel:
     """Runs the module, from memory: nobody can put other text in its place. Its kernel is compiled, or loaded."""
     if importlib.util.find_spec("numba") is None:
         raise TargetUnavailableError("the cpu target needs numba, which is not installed: pip install numba")
+    import_apart("numba")
     from .keeping import keep
 
     module = ModuleType(name)

@@ -22,6 +22,7 @@ import numpy as np
 
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
+from ..apart import import_apart
 from ..seal import read_sealed, write_sealed
 from .text import KernelText, kernel_text
 from .writer import WARP
@@ -159,6 +160,7 @@ def entry_name(program: ir.Program) -> str:
 
 def _compile(program: ir.Program, text: KernelText, capability: ComputeCapability) -> str:
     _prepare_for_numba_cuda()
+    import_apart("numba.cuda")
     from numba import cuda
 
     namespace: dict[str, object] = {"__name__": f"gpusort.generated.{program.name}"}

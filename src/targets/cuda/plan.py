@@ -10,7 +10,6 @@ import operator
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from itertools import starmap
-from threading import RLock
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
@@ -71,7 +70,6 @@ class Plan:
                 self._scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
             else:
                 self._scratch.append(None)
-        self._lock = RLock()  # one graph cannot be launched from two threads at once; a signal handler may call again
         self._graphs: OrderedDict[Addresses, Graph | None] = OrderedDict()
         never_released_in_children(self)
 
@@ -88,19 +86,21 @@ class Plan:
 
     def launch(self, addresses: Addresses, stream: Stream) -> None:
         """Everything, in order, on the current stream, which is `stream`."""
-        require_own_process("cuda")  # before the lock, which a thread of the parent may have held
-        with self._lock:
-            graph = self._graphs.get(addresses)
-            if graph is None and addresses in self._graphs and len(self.launches) > 1:
-                graph = self._graphs[addresses] = self._recorded(addresses)
-            elif graph is None:
-                self._graphs[addresses] = None
-                if len(self._graphs) > _MOST_GRAPHS:
-                    self._graphs.popitem(last=False)
-            if graph is not None:
-                graph.launch(stream)
-                return
-        launch_all(self.launches, addresses)
+        require_own_process("cuda")
+        # Who launches a graph has it alone: one cannot be launched from two threads at once. Whoever comes meanwhile
+        # launches one by one. An interrupt loses no more than the graph, where a lock might stay taken.
+        is_known = addresses in self._graphs
+        graph = self._graphs.pop(addresses, None)
+        if graph is None and is_known and len(self.launches) > 1:
+            graph = self._recorded(addresses)
+        if graph is None:
+            launch_all(self.launches, addresses)
+            self._graphs.setdefault(addresses, None)
+        else:
+            graph.launch(stream)
+            self._graphs[addresses] = graph
+        while len(self._graphs) > _MOST_GRAPHS:
+            self._graphs.popitem(last=False)
 
     def _recorded(self, addresses: Addresses) -> Graph:
         import cupy

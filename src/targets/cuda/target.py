@@ -17,6 +17,7 @@ from ...kernel.launch import Role, Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
+from ..apart import import_apart
 from ..base import Capability, Limits, TargetInfo
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
@@ -204,6 +205,7 @@ def _require_card() -> None:
     """One clear sentence where something is missing."""
     require_own_process(NAME)
     try:
+        import_apart("cupy")
         import cupy
     except ImportError as error:
         raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error

@@ -7,8 +7,8 @@ and while they write a new result the system finds its pages for all of them at 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
@@ -26,6 +26,7 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 PIECE_BYTES = 32 << 20
 _PIECES = 2  # on their way at a time
 LEAST_BYTES = 16 << 20  # less goes as fast by the driver
+_KEPT = 2  # rings, for as many threads at once
 _PART_BYTES = 4 << 20  # what is worth a thread
 
 
@@ -55,12 +56,32 @@ class _Slot:
         self.asked = None
 
 
+class _Ring:
+    """Pieces of pinned memory that one transfer uses in turn. None is let go while it is copied."""
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot] = []
+
+    def pieces(self, array: Bytes) -> Iterator[tuple[_Slot, int, Bytes]]:
+        """The array's pieces: which slot each takes, where it starts, and where it lies."""
+        for number, start in enumerate(range(0, array.size, PIECE_BYTES)):
+            if number == len(self._slots) < _PIECES:
+                self._slots.append(_new_slot())
+            yield self._slots[number % _PIECES], start, array[start : start + PIECE_BYTES]
+
+    def __del__(self) -> None:
+        for slot in getattr(self, "_slots", ()):  # an interrupt may come before there are any
+            slot.wait()
+
+
 @attrs.define
 class Transfers:
-    """Ways to a card and back. The pinned memory is kept for the next array; threads take turns with it."""
+    """Ways to a card and back. The pinned memory is kept for the next array.
 
-    _slots: list[_Slot] = attrs.field(factory=list[_Slot])
-    _lock: Lock = attrs.field(factory=Lock)
+    A transfer has its ring to itself: threads need no lock, which an interrupt might leave taken.
+    """
+
+    _rings: deque[_Ring] = attrs.field(factory=lambda: deque[_Ring](maxlen=_KEPT))
 
     def upload(self, pointer: int, source: npt.NDArray[np.generic], stream: Stream) -> None:
         """Starts copying an array to an address on the card; it may be changed as soon as this returns, unless it is
@@ -71,11 +92,12 @@ class Transfers:
         if _goes_directly(source):
             runtime.memcpyAsync(pointer, source.ctypes.data, source.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             return
-        with self._lock:
-            for slot, start, piece in self._pieces(_bytes_of(source)):
-                slot.wait()
-                _copy(slot.memory[: piece.size], piece)
-                slot.copy(pointer + start, slot.pointer.ptr, piece.size, runtime.memcpyHostToDevice, stream)
+        ring = self._ring()
+        for slot, start, piece in ring.pieces(_bytes_of(source)):
+            slot.wait()
+            _copy(slot.memory[: piece.size], piece)
+            slot.copy(pointer + start, slot.pointer.ptr, piece.size, runtime.memcpyHostToDevice, stream)
+        self._rings.append(ring)
 
     def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
         """Copies from an address on the card into an array. The caller waits for the stream before it is read."""
@@ -85,24 +107,25 @@ class Transfers:
         if _goes_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
-        with self._lock:
-            pieces = list(self._pieces(_bytes_of(target)))
-            for number in range(len(pieces) + _PIECES):
-                if number >= _PIECES:
-                    slot, _, piece = pieces[number - _PIECES]
-                    slot.wait()
-                    _copy(piece, slot.memory[: piece.size])
-                if number < len(pieces):
-                    slot, start, piece = pieces[number]
-                    slot.wait()
-                    slot.copy(slot.pointer.ptr, pointer + start, piece.size, runtime.memcpyDeviceToHost, stream)
+        ring = self._ring()
+        pieces = list(ring.pieces(_bytes_of(target)))
+        for number in range(len(pieces) + _PIECES):
+            if number >= _PIECES:
+                slot, _, piece = pieces[number - _PIECES]
+                slot.wait()
+                _copy(piece, slot.memory[: piece.size])
+            if number < len(pieces):
+                slot, start, piece = pieces[number]
+                slot.wait()
+                slot.copy(slot.pointer.ptr, pointer + start, piece.size, runtime.memcpyDeviceToHost, stream)
+        self._rings.append(ring)
 
-    def _pieces(self, array: Bytes) -> Iterator[tuple[_Slot, int, Bytes]]:
-        """The array's pieces: which slot each takes, where it starts, and where it lies."""
-        for number, start in enumerate(range(0, array.size, PIECE_BYTES)):
-            if number == len(self._slots) < _PIECES:
-                self._slots.append(_new_slot())
-            yield self._slots[number % _PIECES], start, array[start : start + PIECE_BYTES]
+    def _ring(self) -> _Ring:
+        """One that is kept, or a new one."""
+        try:
+            return self._rings.pop()
+        except IndexError:
+            return _Ring()
 
 
 def _new_slot() -> _Slot:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,6 +10,7 @@ import numpy as np
 from ...forks import require_own_process
 from ...kernel.launch import Schedule, Step
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
+from ..apart import import_apart
 from ..base import TargetInfo
 from ..binding import Work, host_arrays, work_of
 from .clock import FEATURE, Clock
@@ -28,7 +28,7 @@ class WgslTarget:
 
     def __init__(self) -> None:
         try:
-            importlib.import_module("wgpu")
+            import_apart("wgpu")
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
         self._lock = threading.RLock()  # a signal handler may call again: it gets a session of its own

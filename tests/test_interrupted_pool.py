@@ -1,0 +1,168 @@
+"""The threads of the CPU target under exceptions that strike the caller anywhere: none hangs, none goes on."""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import attrs
+import pytest
+
+from gpusort.targets.cpu.pool import Pool
+from tests.striking import events, places, soon, strike, threads
+
+THREADS = 4
+POOL = "targets/cpu"
+
+
+@attrs.define
+class Pieces:
+    """Work whose beginnings and ends are seen."""
+
+    seconds: float = 0.0
+    begun: list[int] = attrs.field(factory=list[int])
+    ended: list[int] = attrs.field(factory=list[int])
+
+    def work(self, piece: int) -> None:
+        self.begun.append(piece)
+        time.sleep(self.seconds)
+        self.ended.append(piece)
+
+    def write(self, start: int, stop: int) -> None:
+        self.work(start)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Pool:
+    return Pool(THREADS)
+
+
+def works(pool: Pool) -> bool:
+    """Whether it does a job. Helpers are given the time to come: each is needed."""
+    helpers: set[int] = set()
+
+    def meet(_: int) -> None:
+        helpers.add(_thread.get_ident())
+        assert soon(lambda: len(helpers) == THREADS)
+
+    pool.run(meet, THREADS)
+    return len(helpers) == THREADS
+
+
+def test_struck_anywhere_a_job_ends_before_its_call_does(pool: Pool) -> None:
+    count = 3 * THREADS
+    struck = 0
+    for place in places(events(lambda: pool.run(Pieces().work, count), POOL), 200):
+        pieces = Pieces(seconds=0.0005)
+        came = strike(partial(pool.run, pieces.work, count), place, POOL)
+        struck += came
+        begun, ended = len(pieces.begun), len(pieces.ended)
+        assert begun - ended in (0, int(came)), (
+            f"a helper is at work, struck at {place}"
+        )  # the caller's own is not done
+        assert came or sorted(pieces.ended) == list(range(count))
+        time.sleep(0.001)
+        assert (len(pieces.begun), len(pieces.ended)) == (begun, ended), f"a helper went on, struck at {place}"
+    assert struck
+    assert works(pool)
+
+
+def test_struck_anywhere_what_is_to_be_finished_is_or_is_not_begun(pool: Pool) -> None:
+    done: set[bool] = set()
+    for place in places(events(lambda: pool.finish(Pieces().write, 1000), POOL), 200):
+        pieces = Pieces(seconds=0.0005)
+        strike(partial(pool.finish, pieces.write, 1000), place, POOL)
+        assert len(pieces.ended) in (0, 4 * THREADS), f"some of it was done, struck at {place}"
+        assert pieces.begun == pieces.begun[: len(pieces.ended)], f"a thread is at work, struck at {place}"
+        done.add(bool(pieces.ended))
+    assert done == {True, False}
+    assert works(pool)
+
+
+def test_struck_anywhere_a_question_is_answered_the_next_time(pool: Pool) -> None:
+    for place in places(events(lambda: pool.all(bool, 20), POOL), 100):
+        strike(lambda: pool.all(bool, 20), place, POOL)
+    assert pool.all(lambda number: number < 20, 20)
+    assert not pool.all(lambda number: number != 7, 20)
+
+
+def test_struck_while_threads_start_a_pool_has_enough_and_hardly_more() -> None:
+    before = threads()
+    pool = Pool(THREADS)
+    for place in places(events(lambda: Pool(THREADS).run(Pieces().work, 8), POOL), 60):
+        strike(lambda: pool.run(Pieces().work, 8), place, POOL)
+    assert works(pool)
+    assert threads() - before <= 3 * THREADS
+
+
+def test_a_piece_may_hand_in_a_job_of_its_own(pool: Pool) -> None:
+    done: list[tuple[int, int]] = []
+    pool.run(lambda outer: pool.run(lambda inner: done.append((outer, inner)), 5), 8)
+    assert sorted(done) == [(outer, inner) for outer in range(8) for inner in range(5)]
+
+
+def test_a_failure_in_what_is_to_be_finished_is_raised(pool: Pool) -> None:
+    def fail(start: int, stop: int) -> None:
+        raise ArithmeticError(start)
+
+    with pytest.raises(ArithmeticError):
+        pool.finish(fail, 100)
+    assert works(pool)
+
+
+def test_without_threads_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    pool, pieces, calls = Pool(THREADS), Pieces(), list[tuple[int, int]]()
+    pool.run(pieces.work, 10)
+    assert pieces.ended == list(range(10))
+    pool.finish(lambda start, stop: calls.append((start, stop)), 1000)
+    assert calls == [(0, 1000)]
+
+
+# -- signals, in processes of their own -------------------------------------------------------------------
+
+_ROOT = Path(__file__).parent.parent
+
+
+def in_a_new_process(script: str, *arguments: str) -> str:
+    """What a script of the tests prints. It hangs no longer than this waits."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.{script}", *arguments],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
+@pytest.mark.parametrize("pause", ["0", "0.0001"], ids=["one each", "many each"])
+def test_signals_lose_no_element_and_hang_nothing(pause: str) -> None:
+    told = dict(line.split(": ") for line in in_a_new_process("signal_storm", "300", pause).splitlines())
+    assert int(told["signals"]) >= 300
+    assert told["lost"] == told["late"] == "0"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
+def test_an_interrupt_while_numba_is_imported_does_not_break_it() -> None:
+    assert in_a_new_process("interrupted_import").splitlines() == ["interrupted", "sorted"]
+
+
+def test_a_strike_is_what_it_says() -> None:
+    """The tests above would pass if nothing struck."""
+    pool = Pool(1)
+    count = events(lambda: pool.run(Pieces().work, 3), POOL)
+    assert count > 20
+    assert all(strike(lambda: pool.run(Pieces().work, 3), place, POOL) for place in range(1, count + 1))
+    assert not strike(lambda: pool.run(Pieces().work, 3), count + 1, POOL)

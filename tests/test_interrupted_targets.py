@@ -1,0 +1,236 @@
+"""Targets under exceptions that strike the caller anywhere: what they share with devices and threads stays right."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import gpusort
+from gpusort.algos.bitonic import bitonic_sort
+from gpusort.kernel import ir
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.targets import registry
+from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import target as cuda
+from gpusort.targets.cuda import transfers
+from gpusort.targets.cuda.plan import Plan, Ready
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.targets.cuda.transfers import Transfers
+from gpusort.targets.python.target import PlainPython
+from gpusort.types.dtypes import key_for
+from gpusort.types.errors import TargetUnavailableError
+from gpusort.types.indices import SortOrder
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
+from gpusort.types.params import BitonicPolicy
+from gpusort.types.scalars import U32
+from tests import fake_cupy
+from tests.cuda_cases import SMALL
+from tests.striking import events, places, soon, strike, threads
+
+CUDA = "targets/cuda"
+PLAN = "targets/cuda/plan.py"
+LENGTH = 33
+
+# -- a card, on stand-ins ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaTarget]:
+    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
+        text = cuda_compile.text_of(program)
+        return cuda_compile.Compiled(program.name, text, text.source.encode())
+
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
+    fake_cupy.log.clear()
+    yield CudaTarget()
+    assert not fake_cupy.recording, "no stream goes on recording"
+
+
+def falling(policy: BitonicPolicy = SMALL) -> Schedule:
+    """A sort in place of several launches, between which floats are other words."""
+    return bitonic_sort(key_for(np.dtype(np.float32)), 1, LENGTH, SortOrder.DESCENDING, policy)
+
+
+def some_floats() -> npt.NDArray[np.float32]:
+    return np.random.default_rng(3).standard_normal(LENGTH).astype(np.float32)
+
+
+class _Inverts:
+    """A kernel after which an array holds other words, until it runs again."""
+
+    def __init__(self, x: npt.NDArray[np.uint32]) -> None:
+        self.x = x
+
+    def __call__(self, *_: object) -> None:
+        if fake_cupy.recording:
+            fake_cupy.recording[-1].append(self)
+        else:
+            np.invert(self.x, out=self.x)
+
+
+@pytest.mark.usefixtures("card")
+def test_an_array_on_a_card_keeps_its_elements() -> None:
+    """Launched one by one, recorded, and as a graph."""
+    given = np.arange(4, dtype=np.uint32)
+    buffer: Buffer[object] = Buffer("data", U32, given.size, Role.INOUT)
+
+    def plan_for(x: npt.NDArray[np.uint32]) -> Plan:
+        return Plan((buffer,), (Ready(cast(Any, _Inverts(x)), 1, 1, (0,), (), 0),) * 4)
+
+    def run(x: npt.NDArray[np.uint32], plan: Plan) -> None:
+        for _ in range(3):
+            plan.run([x.ctypes.data])
+
+    count = events(lambda: run(given, plan_for(given)), PLAN)
+    for place in places(count, count):
+        x = given.copy()
+        plan = plan_for(x)
+        strike(partial(run, x, plan), place, PLAN)
+        assert x.tobytes() == given.tobytes(), f"struck at {place}"
+        assert not fake_cupy.recording
+        fake_cupy.log.clear()
+        run(x, plan)
+        assert x.tobytes() == given.tobytes()
+        assert sum(line.startswith("graph") for line in fake_cupy.log) >= 2
+
+
+def test_no_copy_is_under_way_once_a_call_is_over(card: CudaTarget) -> None:
+    schedule, given = falling(), some_floats()
+    card.run(schedule, {"data": given.copy()})
+    begun = 0
+    for place in places(events(lambda: card.run(schedule, {"data": given.copy()}), CUDA), 40):
+        fake_cupy.log.clear()
+        strike(partial(card.run, schedule, {"data": given.copy()}), place, CUDA)
+        told = [line.split()[0] for line in fake_cupy.log if line.startswith(("copy", "synchronize"))]
+        assert not told or told[-1] == "synchronize", f"struck at {place}"
+        begun += bool(told)
+    assert begun
+
+
+class _Copies:
+    """A card that copies late: only when it is waited for."""
+
+    def __init__(self) -> None:
+        self.ptr = 0
+        self.under_way: list[int] = []  # the host's ends
+        self.asked: list[int] = []
+
+    def ask(self, target: int, source: int, size: int, kind: int, stream: int) -> None:
+        pinned = source if kind == 1 else target
+        assert pinned not in self.under_way, "this memory is being copied"
+        self.under_way.append(pinned)
+
+    def record(self) -> _Copies:
+        return self
+
+    def synchronize(self) -> None:
+        self.under_way.clear()
+
+    def fill(self, target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
+        """In place of what copies between an array and pinned memory."""
+        assert not {target.ctypes.data, source.ctypes.data} & set(self.under_way), "this memory is being copied"
+
+
+@pytest.mark.parametrize("way", ["upload", "download"])
+def test_pinned_memory_is_not_used_anew_while_it_is_copied(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    cupy, copies = fake_cupy.module(), _Copies()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(cast(Any, cupy).cuda.runtime, "memcpyAsync", copies.ask)
+    for name, value in (("PIECE_BYTES", 1000), ("LEAST_BYTES", 100), ("_copy", copies.fill)):
+        monkeypatch.setattr(transfers, name, value)
+    array, stream = np.zeros(5500, np.uint8), cast(Any, copies)
+
+    def move(ways: Transfers) -> None:
+        (ways.upload if way == "upload" else ways.download)(1 << 40, array, stream)
+
+    struck = 0
+    for place in places(events(lambda: move(Transfers()), CUDA), 80):
+        ways = Transfers()
+        struck += strike(partial(move, ways), place, CUDA)
+        move(ways)  # by the same pinned memory
+    assert struck
+
+
+# -- the plain Python of kernels --------------------------------------------------------------------------
+
+
+@kernel
+def meet(cx: Invocation, data: Storage[U32]) -> None:
+    data[cx.local_id] = data[cx.local_id] + 1
+    cx.barrier()
+    data[cx.local_id] = data[cx.local_id] + 1
+
+
+@kernel
+def never_end(cx: Invocation, data: Storage[U32]) -> None:
+    cx.barrier()
+    while data[U32(0)] < 2:
+        data[U32(1)] = data[U32(1)] + 1
+
+
+def one_group(launched: Any) -> tuple[Schedule, npt.NDArray[np.uint32]]:
+    buffer = Buffer("data", U32, 8, Role.INOUT)
+    return Schedule((buffer,), (launched.launch(Grid(1, 8), buffer),)), np.zeros(8, np.uint32)
+
+
+def test_invocations_in_threads_end_with_their_call() -> None:
+    before, python = threads(), PlainPython()
+    schedule, array = one_group(meet)
+    for place in places(events(lambda: python.run(schedule, {"data": array}), "targets/python"), 150):
+        strike(partial(python.run, schedule, {"data": array}), place, "targets/python")
+        then = array.tobytes()
+        assert soon(lambda: threads() == before), f"a thread stays, struck at {place}"
+        assert array.tobytes() == then, f"an invocation went on, struck at {place}"
+    array[:] = 0
+    python.run(schedule, {"data": array})
+    assert array.tolist() == [2] * 8
+
+
+class Rung(BaseException):
+    """What the handler raises."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
+def test_an_invocation_without_end_is_ended_by_a_signal() -> None:
+    assert threading.current_thread() is threading.main_thread(), "where handlers run"
+    schedule, array = one_group(never_end)
+    before = threads()
+
+    def ring(*_: object) -> None:
+        raise Rung
+
+    earlier = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(Rung):
+            PlainPython().run(schedule, {"data": array})
+    finally:
+        signal.signal(signal.SIGALRM, earlier)
+    assert array[1] > 0
+    assert soon(lambda: threads() == before)
+
+
+# -- a device of WebGPU's ---------------------------------------------------------------------------------
+
+
+def test_a_device_that_was_interrupted_is_opened_anew() -> None:
+    try:
+        registry.target("wgsl")
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    x = some_floats()
+    count = events(lambda: gpusort.sort(x, target="wgsl"), "targets/wgsl")
+    for place in [*places(count, 2), count - 20]:
+        strike(lambda: gpusort.sort(x, target="wgsl"), place, "targets/wgsl")
+        assert gpusort.sort(x, target="wgsl").tobytes() == np.sort(x).tobytes(), f"struck at {place}"

@@ -1,0 +1,188 @@
+"""Whatever strikes a sort in place, wherever: the array holds the elements it was given, and nobody is still at it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import attrs
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort import Bitonic
+from gpusort.targets.cpu import commit
+from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.pool import shared_pool
+from gpusort.targets.cpu.target import CpuTarget
+from gpusort.types.indices import SortOrder
+from tests.striking import Array, elements_of, events, places, strike
+
+# Every way of sorting is taken, on arrays small enough to strike them at many places.
+TARGET = CpuTarget(
+    attrs.evolve(
+        SortPolicy(), serial_below=1 << 10, part_bytes_from=1 << 12, few_bytes_from=1 << 13, count_bytes_from=1 << 11,
+        count_pairs_from=1 << 11, count_in_pairs_from=1 << 12, chunk=1 << 9, block=1 << 8, sample=256,
+    )
+)  # fmt: skip
+RNG = np.random.default_rng(10)
+N = 6000
+
+
+def integers(dtype: str, count: int = N) -> Array:
+    limits = np.iinfo(dtype)
+    return RNG.integers(limits.min, limits.max, count, dtype=dtype, endpoint=True)
+
+
+def floats(dtype: str, count: int = N) -> Array:
+    x = RNG.standard_normal(count)
+    x[::17] = 0
+    return x.astype(dtype)
+
+
+def specials(dtype: str, count: int = N) -> Array:
+    x = floats(dtype, count)
+    x[5::31], x[::9], x[3::50] = -0.0, np.nan, -np.nan
+    return x
+
+
+def times(count: int = N) -> Array:
+    x = RNG.integers(-1 << 40, 1 << 40, count).view("M8[s]")
+    x[::40] = "NaT"
+    return x
+
+
+CASES: dict[str, Array] = {
+    "u4": integers("u4"),
+    "i8": integers("i8"),
+    "f4": floats("f4"),
+    "f8 with specials": specials("f8"),
+    "rows of i8": integers("i8").reshape(60, -1),
+    "rows of f4": specials("f4").reshape(60, -1),
+    "rows of u1": integers("u1").reshape(60, -1),
+    "two long rows": integers("u4", 2 * N).reshape(2, -1),
+    "short f4": specials("f4", 300),
+    "short i8": integers("i8", 300),
+    "short f2": specials("f2", 300),
+    "short bool": integers("u1", 300) > 100,
+    "few u4": RNG.integers(0, 9, N).astype("u4"),
+    "few f4": RNG.choice(np.array([0, -0.0, np.nan, 3], "f4"), N),
+    "200 i8": RNG.integers(0, 200, N),
+    "nearly constant": np.where(np.arange(N) % 50 == 0, integers("i8"), 7),
+    "mostly nan": np.where(np.arange(N) % 5 > 0, np.nan, specials("f8")),
+    "times": times(),
+    "times in order": np.sort(times()),
+    "times by rows": times().reshape(60, -1),
+    "bool": integers("u1") > 100,
+    "u1": integers("u1"),
+    "i2": integers("i2"),
+    "f2": specials("f2"),
+    "ascending u4": np.arange(N, dtype="u4"),
+    "descending f4": -np.sort(-floats("f4")),
+    "columns": specials("f4", 60_000).reshape(200, -1),
+}
+
+
+@pytest.fixture(params=["2 threads", "4 threads", "one call"])
+def ending(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Who ends a sort in place: threads, after an odd or an even number of passes, or one call."""
+    ending = str(request.param)
+    monkeypatch.setenv("GPUSORT_THREADS", ending[0] if ending[0] in "24" else "3")
+    monkeypatch.setattr(commit, "WORTH_SHARING", 1 << 40 if ending == "one call" else 0)
+    return ending
+
+
+def check_strikes(make: Callable[[], Array], sort: Callable[[Array], object], most: int, below: str = "") -> None:
+    """Strikes a sort at many places: no element is lost, and nobody writes any more."""
+    expected, whole = make(), make()
+    sort(whole)
+    kept = elements_of(expected)
+    for place in places(events(partial(sort, make()), below), most):
+        x = make()
+        strike(partial(sort, x), place, below)
+        then = x.copy()
+        np.testing.assert_array_equal(elements_of(then), kept, f"lost, struck at {place}")
+        if place % 8 == 0:
+            time.sleep(0.001)
+            assert x.tobytes() == then.tobytes(), f"still being written, struck at {place}"
+    x = make()
+    sort(x)
+    assert x.tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("order", list(SortOrder), ids=lambda order: order.name.lower())
+@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.usefixtures("ending")
+def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> None:
+    given = CASES[name]
+
+    def sort(x: Array) -> None:
+        if name == "columns":
+            assert TARGET.sort_spread_rows(x.T, x.T, order)
+        else:
+            rows = x if x.ndim == 2 else x.reshape(1, -1)
+            TARGET.sort_rows(rows, rows, order)
+
+    check_strikes(given.copy, sort, 20)
+    done: list[int] = []
+    shared_pool().run(done.append, 100)
+    assert sorted(done) == list(range(100))
+
+
+def test_no_thread_is_needed_to_sort_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system gives no more threads: the caller works alone, and what ends the sort is one call."""
+
+    def refuse(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setenv("GPUSORT_THREADS", "5")  # a pool that no test has used
+    monkeypatch.setattr(commit, "WORTH_SHARING", 0)
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    for name in ("u4", "f8 with specials", "few u4"):
+        given = CASES[name].reshape(1, -1)
+
+        def sort(x: Array) -> None:
+            TARGET.sort_rows(x, x, SortOrder.DESCENDING)
+
+        check_strikes(given.copy, sort, 10)
+
+
+# -- by the API -------------------------------------------------------------------------------------------
+
+
+def rows_of_floats() -> Array:
+    return np.array([[1, -0.0, np.nan, 0.0, 5, -0.0, 2, 7], [3, 2, 1, 0, -1, -2, -3, -np.nan]], "f4")
+
+
+WAYS: dict[str, Callable[[Array, str], object]] = {
+    "in place": lambda x, target: gpusort.sort_inplace(x, target=target),
+    "descending": lambda x, target: gpusort.sort_inplace(x, descending=True, target=target),
+    "stable": lambda x, target: gpusort.sort_inplace(x, stable=True, target=target),
+    "other axis": lambda x, target: gpusort.sort_inplace(x, axis=0, target=target),
+    "backwards": lambda x, target: gpusort.sort_inplace(x[:, ::-1], target=target),
+    "out": lambda x, target: gpusort.sort(x, out=x, target=target),
+    "bitonic": lambda x, target: gpusort.sort_inplace(x, algorithm=Bitonic(), target=target),
+}
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_on_every_target_no_element_is_lost(target: str, way: str) -> None:
+    if target == "cuda":
+        pytest.skip("an array of the host is sorted in a copy; test_interrupted_targets.py has those on a card")
+    check_strikes(rows_of_floats, lambda x: WAYS[way](x, target), 12 if target == "cpu" else 2)
+
+
+def test_what_overlaps_its_result_is_written_at_once() -> None:
+    """A part of the array is overwritten, by all of the result or by nothing."""
+    given = specials("f4", 301)
+
+    def sort(memory: Array) -> None:
+        gpusort.sort(memory[1:], out=memory[:-1])
+
+    whole = given.copy()
+    sort(whole)
+    for place in places(events(lambda: sort(given.copy())), 60):
+        memory = given.copy()
+        strike(partial(sort, memory), place)
+        assert memory.tobytes() in (given.tobytes(), whole.tobytes()), f"struck at {place}"
