@@ -24,6 +24,8 @@ from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
 P = TypeVar("P", bound=Policy)
 
 _WORD = 4  # bytes of what workgroup memory is made of: smaller elements take as many
+_FEW_LANES = 4  # subgroups as small as this save nothing
+_MANY_STRANDS = 128  # a kernel has code for every one
 _MASK_LANES, _WIDE_MASK_LANES = 32, 64  # as the kernels hold them in workgroup memory, and in registers
 
 
@@ -38,10 +40,11 @@ def power_below(most: int) -> int:
 
 
 def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
-    """Whether a workgroup is made of whole subgroups, of any size that a kernel may meet."""
+    """Whether a workgroup is made of whole subgroups, of any size that a kernel may meet, and those are of use."""
     limits = info.limits
     most = max(limits.subgroup_size, limits.most_subgroup_size)
-    return Capability.SUBGROUPS in info.capabilities and most <= _WIDE_MASK_LANES and group_size % most == 0
+    are_worth_it = limits.subgroup_size > _FEW_LANES and most <= _WIDE_MASK_LANES
+    return Capability.SUBGROUPS in info.capabilities and are_worth_it and group_size % most == 0
 
 
 # -- the network ------------------------------------------------------------------------------------------
@@ -79,6 +82,8 @@ def fitted_radix(
                 count_group=min(policy.count_group, info.limits.group_size),
                 count_groups=min(policy.count_groups, info.limits.groups), sweeps=sweeps and bits > 1 and copies > 0,
             )  # fmt: skip
+            if rest.strands > _MANY_STRANDS:
+                continue
             items = _items(rest, word, value, info.limits.workgroup_bytes)
             if items:
                 found = attrs.evolve(rest, items=items)
