@@ -91,20 +91,22 @@ class _Compiler:
 
 
 class _Gate:
-    """Closed while a fork waits: of those who want a lock, it comes first. Else others might pass it on for minutes."""
+    """Closed while a fork waits: of those who want a lock, it comes first. Else others might pass it on for minutes.
+
+    A flag that is looked at, and no Event: whoever closes it may be interrupted, and an Event's own lock leak.
+    """
 
     def __init__(self) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        self._open = threading.Event()
-        self._open.set()
+        self._is_closed = False
 
     def close(self) -> None:
-        self._open.clear()
+        self._is_closed = True
 
     def open(self) -> None:
-        self._open.set()
+        self._is_closed = False
+
+    def is_open(self) -> bool:
+        return not self._is_closed
 
     def notify(self, event: _Event) -> None:
         """Numba tells its listeners before it waits for its lock, and after it is done."""
@@ -113,10 +115,12 @@ class _Gate:
 
     def pass_through(self) -> None:
         """Waits where it is closed; but not a thread that the fork waits for."""
-        if self._open.is_set() or any(_is_owned(_lock_of(holder)) for holder in _holders()):
+        if self.is_open() or any(_is_owned(_lock_of(holder)) for holder in _holders()):
             return
         if threading.get_ident() not in _imported().values():
-            self._open.wait(PATIENCE)
+            until = time.monotonic() + PATIENCE
+            while not self.is_open() and time.monotonic() < until:
+                time.sleep(_PAUSE)
 
 
 _compiler = _Compiler()
@@ -219,7 +223,7 @@ def _after_in_child() -> None:
             is_lost = True
     _let_go()
     _taken.clear()
-    _gate.renew()
+    _gate.open()
     for lock in list(_own_locks):
         lock.renew()
     _keep_for_ever()

@@ -7,13 +7,16 @@ which gives the same bits. With one thread alone (GPUSORT_THREADS=1) everything 
 
 from __future__ import annotations
 
+import _thread
 import atexit
+import math
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 from ...forks import compiling
@@ -24,6 +27,7 @@ from .pool import thread_count
 Steps: TypeAlias = Callable[[], Iterator[object]]
 
 _WORTH_WAITING = 1 << 28  # bytes: here compiled loops save about as much time as loading them takes
+_PAUSE = 0.001  # seconds between two looks whether all is loaded
 _AT_EXIT = 20.0  # seconds that the end of a process waits for one pass of the compiler
 
 
@@ -44,11 +48,10 @@ class Background:
     def forget(self) -> None:
         """In a forked child there is no thread that loads, and none that holds the lock."""
         self._lock = threading.Lock()
-        self._idle = threading.Event()
-        self._idle.set()
         self._jobs: deque[tuple[Hashable, Steps]] = deque()
         self._pending: set[Hashable] = set()
-        self._thread: threading.Thread | None = None
+        self._is_loading = False  # whether a thread is there
+        self._loader = 0  # which
         self.is_stopping = False
 
     def has(self, job: Hashable, steps: Steps, nbytes: int) -> bool:
@@ -70,7 +73,10 @@ class Background:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Until all that was asked for is loaded. Whether it is."""
-        return self._idle.wait(timeout)
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while self._pending and time.monotonic() < until:
+            time.sleep(_PAUSE)
+        return not self._pending
 
     @contextmanager
     def off(self) -> Generator[None]:
@@ -83,31 +89,37 @@ class Background:
 
     def go_on(self) -> None:
         """Called by whoever compiles, now and then: ends the loading thread when the process ends."""
-        if self.is_stopping and threading.current_thread() is self._thread:
+        if self.is_stopping and threading.get_ident() == self._loader:
             raise _Stopped
 
     def stop(self) -> None:
         """At the end of the process: LLVM must not be at work while its library is taken down."""
-        thread, self.is_stopping = self._thread, True
-        if thread is not None:
-            thread.join(_AT_EXIT)
+        self.is_stopping = True
+        until = time.monotonic() + _AT_EXIT
+        while self._is_loading and time.monotonic() < until:
+            time.sleep(_PAUSE)
 
     def _ask(self, job: Hashable, steps: Steps) -> None:
+        """Wherever an interrupt strikes here, the next who asks begins anew; of two threads the second goes."""
         with self._lock:
-            if job in self._pending or self.is_stopping:
+            if self.is_stopping:
                 return
-            self._pending.add(job)
-            self._jobs.append((job, steps))
-            self._idle.clear()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="gpusort-loads", daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError:  # the interpreter is shutting down, or there are too many threads
-                    self.forget()
+            if job not in self._pending:
+                self._jobs.append((job, steps))
+                self._pending.add(job)
+            if not self._is_loading:
+                # Not by `threading`, whose threads start by a lock that an interrupt would leak. A RuntimeError: the
+                # interpreter is shutting down, or there are too many threads.
+                with suppress(RuntimeError):
+                    _thread.start_new_thread(self._serve, ())
 
     def _serve(self) -> None:
         """Loads until nothing is left to load."""
+        with self._lock:
+            if self._is_loading:
+                return
+            self._is_loading = True
+        self._loader = threading.get_ident()
         while (found := self._next()) is not None:
             job, steps = found
             worked = self._worked(steps)
@@ -119,8 +131,7 @@ class Background:
         with self._lock:
             if self._jobs and not self.is_stopping:
                 return self._jobs.popleft()
-            self._thread = None
-            self._idle.set()
+            self._is_loading = False
             return None
 
     def _worked(self, steps: Steps) -> bool:
