@@ -220,9 +220,13 @@ def test_a_long_compilation_is_a_line_in_the_log(caplog: pytest.LogCaptureFixtur
 # -- NumPy's way ---------------------------------------------------------------------------------------------
 
 
+def _never(*_: object) -> bool:
+    return False
+
+
 @pytest.mark.parametrize("code", ["?", "i1", ">u2", "i4", "u8", "f2", "f4", ">f8", "M8[s]", "m8[s]"])
 def test_what_numpy_serves_meanwhile_is_numpys(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CpuTarget, "has_loaded", lambda *_: False)
+    monkeypatch.setattr(CpuTarget, "has_loaded", _never)
     dtype = np.dtype(code)
     x = (np.random.default_rng(2).integers(0, 250, (5, 6, 7)) + 1).astype(dtype.newbyteorder("=")).astype(dtype)
     kinds = {"sum": "biu", "prod": "biu", "any": "biuf", "all": "biuf"}
