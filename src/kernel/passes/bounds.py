@@ -18,7 +18,8 @@ from ..span import Span
 from .conditions import Chosen, Condition, assume, negated
 from .evaluate import Evaluator, Value
 from .facts import Facts, Sum, number
-from .walk import expressions_of, leaves_loop, statements_in
+from .matter import variables_that_matter
+from .walk import leaves_loop, statements_in
 
 Access: TypeAlias = ir.Load | ir.Store | ir.Atomic
 FOR_EVER = 1 << 200  # rounds of a loop that may never end
@@ -59,7 +60,7 @@ class _Walk:
         self._given = numbers.given
         self._facts = Facts()
         self._values = Evaluator(self._facts, numbers.given, _identities(self._facts, program, numbers))
-        self._matters = _that_matter(program)
+        self._matters = variables_that_matter(program)
         self._loops = 0  # around the present statement
 
     def block(self, block: ir.Block) -> bool:
@@ -290,46 +291,6 @@ def _identities(facts: Facts, program: ir.Program, numbers: Numbers) -> dict[ir.
         ir.Builtin.SUBGROUP_ID: subgroup,
         ir.Builtin.SUBGROUP_SIZE: number(lanes),
     }
-
-
-def _that_matter(program: ir.Program) -> frozenset[ir.Variable]:
-    """The variables that indices, conditions and the bounds of loops are made of."""
-    return frozenset(expression.variable for expression in _reads(program) if isinstance(expression, ir.Read))
-
-
-def parameters_that_matter(program: ir.Program) -> tuple[int, ...]:
-    """Which of a launch's values what is found depends on."""
-    found = {expression.parameter for expression in _reads(program) if isinstance(expression, ir.Argument)}
-    return tuple(i for i, p in enumerate(program.parameters) if p in found and not p.type.is_float)
-
-
-def _reads(program: ir.Program) -> list[ir.Read | ir.Argument]:
-    """What indices, conditions and the bounds of loops read, and what that is made of: each once."""
-    made_of: dict[ir.Variable, list[ir.Expression]] = {}
-    waiting: list[ir.Expression] = []
-    for statement in statements_in(program.body):
-        match statement:
-            case ir.Assign():
-                made_of.setdefault(statement.variable, []).append(statement.value)
-            case ir.Load() | ir.Store() | ir.Atomic():
-                waiting.append(statement.index)
-            case ir.If() | ir.For() | ir.While():
-                waiting += expressions_of(statement)
-            case _:
-                pass
-    found: dict[ir.Variable | ir.Parameter, ir.Read | ir.Argument] = {}
-    while waiting:
-        match expression := waiting.pop():
-            case ir.Read() if expression.variable not in found:
-                found[expression.variable] = expression
-                waiting += made_of.get(expression.variable, ())
-            case ir.Argument():
-                found[expression.parameter] = expression
-            case ir.Apply():
-                waiting += expression.operands
-            case _:
-                pass
-    return list(found.values())
 
 
 def _changed(block: ir.Block) -> frozenset[ir.Variable]:

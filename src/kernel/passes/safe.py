@@ -17,8 +17,9 @@ import attrs
 from .. import ir
 from ..launch import Step
 from ..verify import verify
-from .bounds import Numbers, find, parameters_that_matter
+from .bounds import Numbers, find
 from .guards import guarded, long_loops
+from .matter import parameters_that_matter
 from .walk import statements_in
 
 _Need: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to test, loops that ask
