@@ -63,7 +63,7 @@ def argsort(
     source, order = operand("x", x), order_of(descending)
     key = key_for(source.dtype, "x")
     chosen = choose(target, source.memory)
-    if axis is None:
+    if axis is None or source.shape == ():  # of no dimensions: NumPy takes it for a row of one
         source = source.flattened()
     along = checked_axis(-1 if axis is None else axis, len(source.shape))
     return _places(source, along, key, order, chosen).owner

@@ -9,7 +9,7 @@ import pytest
 
 import gpusort
 from gpusort.targets.base import SortsRows
-from tests.reference import DTYPES, Array, sample
+from tests.reference import DTYPES, Array, assert_same_bits, sample
 
 LENGTHS = [0, 1, 2, 3, 255, 1000]
 
@@ -109,3 +109,11 @@ def test_runs_are_merged_as_numpy_does(dtype: str, length: int) -> None:
         for descending in (False, True):
             found = gpusort.argsort(x, descending=descending)
             np.testing.assert_array_equal(found, stable_order(x, descending))
+
+
+def test_an_array_of_no_dimensions_is_a_row_of_one(target: str) -> None:
+    for axis in (-1, 0, None):
+        found = gpusort.argsort(np.array(5, "u4"), axis=axis, target=target)
+        assert_same_bits(found, np.argsort(np.array(5, "u4"), axis=axis))
+    with pytest.raises(np.exceptions.AxisError):
+        gpusort.argsort(np.array(5, "u4"), axis=1, target=target)

@@ -106,3 +106,9 @@ def test_monoids_see_one_for_true(target: str) -> None:
     assert place["index"] == np.argmax(x)
     maxima = gpusort.scan(x, Maximum(key), target=target)
     np.testing.assert_array_equal(cast(Array, maxima), np.logical_or.accumulate(x, axis=-1))
+
+
+def test_sums_of_ones_as_numpys_own_test_has_them(target: str) -> None:
+    for x in (np.ones(101, bool), np.frombuffer(b"\xff\xff" * 100, bool)):
+        for part in (x, x[::2], x[::-2]):
+            assert gpusort.sum(part, target=target) == part.size
