@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from ...forks import compiling
-from ..apart import import_apart
+from ..apart import apart, import_apart
 from .pool import thread_count
 
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
@@ -93,6 +93,12 @@ class Background:
             thread.join(_AT_EXIT)
 
     def _ask(self, job: Hashable, steps: Steps) -> None:
+        """By a thread that no signal handler runs in: events, and the start of threads, leave a lock taken where one
+        raises."""
+        if job not in self._pending:
+            apart(lambda: self._begin(job, steps))
+
+    def _begin(self, job: Hashable, steps: Steps) -> None:
         with self._lock:
             if job in self._pending or self.is_stopping:
                 return
