@@ -124,7 +124,7 @@ def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> N
             rows = x if x.ndim == 2 else x.reshape(1, -1)
             TARGET.sort_rows(rows, rows, order)
 
-    check_strikes(given.copy, sort, 20)
+    check_strikes(given.copy, sort, 14)
     done: list[int] = []
     shared_pool().run(done.append, 100)
     assert sorted(done) == list(range(100))
