@@ -98,7 +98,7 @@ def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "
     if flat and len(array.shape) != 1:
         array = array.flattened()
     along = checked_axis(-1 if axis is None or flat else axis, len(array.shape))
-    if chosen.info.name == "cpu" and isinstance(array, HostOperand) and not _is_for_threads(array, along, wanted):
+    if isinstance(array, HostOperand) and _is_for_numpy(array, along, wanted, chosen):
         return array.wrap(_by_numpy(array.values, along, wanted))
     scanning = _Scanning(array, along, RunningSum(number), ScanKind.INCLUSIVE, chosen, None)
     if wanted.kind in "iu" and isinstance(array, HostOperand) and not scanning.is_loaded():
@@ -119,6 +119,22 @@ _SHORT_ROW = 1 << 9  # the same for one row of several
 def _is_left_to_numpy(x: HostArray, axis: object) -> bool:
     """Whether an array is so short, and all else so plain, that to look closer takes longer than to add up."""
     return x.size < _SHORT and x.dtype.char in "bBhHiIlLqQfd" and (axis is None or type(axis) is int)
+
+
+def _is_for_numpy(array: HostOperand, axis: int, wanted: np.dtype[np.generic], target: Target) -> bool:
+    """Whether NumPy's own loop is to add: where threads take longer, and where sums of times might leave 64 bits, which
+    some of its versions refuse, and others not."""
+    if target.info.name == "cpu" and not _is_for_threads(array, axis, wanted):
+        return True
+    return wanted.kind == "m" and _may_leave_64_bits(array.values, array.shape[axis])
+
+
+def _may_leave_64_bits(times: HostArray, length: int) -> bool:
+    if not times.size:
+        return False
+    numbers = times[~np.isnat(times)].astype("m8").view(np.int64)
+    most = np.iinfo(np.int64).max // length
+    return bool(numbers.size) and not -most <= numbers.min() <= numbers.max() <= most
 
 
 def _is_for_threads(array: HostOperand, axis: int, wanted: np.dtype[np.generic]) -> bool:

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 from ...forks import compiling
-from ..apart import apart, import_apart
+from ..apart import import_apart
 from .pool import thread_count
 
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
