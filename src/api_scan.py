@@ -25,7 +25,7 @@ from .signatures import F, Nested, Other, Signed, Unsigned, Where
 from .signatures_monoids import is_scan
 from .targets.base import Target, loads_aside
 from .targets.registry import choose
-from .types.dtypes import number_for
+from .types.dtypes import native, number_for
 from .types.elements import dtype_of
 from .types.indices import ScanKind
 from .types.monoids import Monoid, RunningSum
@@ -132,7 +132,7 @@ def _is_for_numpy(array: HostOperand, axis: int, wanted: np.dtype[np.generic], t
 def _may_leave_64_bits(times: HostArray, length: int) -> bool:
     if not times.size:
         return False
-    numbers = times[~np.isnat(times)].astype("m8").view(np.int64)
+    numbers = times[~np.isnat(times)].astype(native(times.dtype)).view(np.int64)
     most = np.iinfo(np.int64).max // length
     return bool(numbers.size) and not -most <= numbers.min() <= numbers.max() <= most
 

@@ -36,6 +36,8 @@ from gpusort.kernel.kernel import kernel
 from gpusort.types.intrinsics import (
     bitcast, count_ones, leading_zeros, maximum, minimum, select, sqrt, trailing_zeros,
 )
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
 from gpusort.types.scalars import F32, F64, I32, I64, U8, U16, U32, U64, Bool
 
 @attrs.frozen
@@ -55,6 +57,7 @@ def bits_f64(x):
     return bitcast(U64, x) if x == x else U64(0x7FF8000000000000)
 
 """
+_SIGNATURE = "def expressions(cx: Invocation, words: Storage[U64], params: Params, out: Storage[U64]) -> None:"
 _LOADED = {
     Type.BOOL: "(words[{0}] & 1) != 0", Type.U32: "U32(words[{0}])", Type.U64: "words[{0}] + 0",
     Type.I32: "bitcast(I32, U32(words[{0}]))", Type.I64: "bitcast(I64, words[{0}])",
@@ -212,7 +215,7 @@ class Trees:
 def kernel_text(expressions: Sequence[Written], types: Sequence[Type]) -> str:
     """A module with one kernel, `expressions`, that computes them all: result k of invocation i is stored at
     `i * len(expressions) + k`."""
-    lines = [_HEAD, "@kernel", "def expressions(cx, words, params, out):", "    i = cx.global_id"]
+    lines = [_HEAD, "@kernel", _SIGNATURE, "    i = cx.global_id"]
     for number, type in enumerate(types):
         for name, offset in (("x", 0), ("y", 1)):
             place = f"i * {2 * len(types)} + {2 * number + offset}"

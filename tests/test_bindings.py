@@ -305,7 +305,7 @@ def outcome(name: str, seed: int) -> str:
         target_of(name).run(schedule, arrays)
     except InvalidArgumentError as error:
         assert memory_of(arrays) == before
-        return str(error)
+        return str(error).replace(", of NumPy, cupy or with __cuda_array_interface__", ", a NumPy array")
     except UninitializedReadError:
         pass  # what is read before it is written may be anything; two of the targets say so
     return "done"

@@ -190,5 +190,5 @@ def test_mistakes_are_named() -> None:
 def test_a_target_without_float64_says_so(target: str) -> None:
     if target != "wgsl":
         pytest.skip("has float64")
-    with pytest.raises(gpusort.CapabilityError, match=r"^x: Sum of float64 needs"):
+    with pytest.raises(gpusort.CapabilityError, match=r"^x: RunningSum of float64 needs"):
         gpusort.cumsum(np.zeros(3), target=target)
