@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import shutil
 import stat
 import tempfile
@@ -48,6 +50,26 @@ def as_plain_user(check: Callable[[Path], bool]) -> bool:
         shutil.rmtree(place)
 
 
+def let_groups_be(monkeypatch: pytest.MonkeyPatch, name: str, members: list[str], primary: int | None = None) -> None:
+    """Every group has this name and these members; everybody is `me`, of the process's group or another."""
+    gid = os.getegid()
+    user = pwd.struct_passwd(("me", "x", os.geteuid(), gid if primary is None else primary, "", "/", "/bin/sh"))
+
+    def user_of(number: int) -> pwd.struct_passwd:
+        return user
+
+    def group_of(number: int) -> grp.struct_group:
+        return grp.struct_group((name, "x", number, members))
+
+    monkeypatch.setattr(pwd, "getpwuid", user_of)
+    monkeypatch.setattr(grp, "getgrgid", group_of)
+
+
+@pytest.fixture(autouse=True)
+def groups_have_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_groups_be(monkeypatch, "me", ["me", "somebody"])
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     here = tmp_path / "above" / "cache"
@@ -74,6 +96,34 @@ def test_others_may_write_into_it(place: Path, mode: int) -> None:
     place.chmod(mode)
     assert f"{place} can be written by " in refused(place)
     assert not any(place.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "primary", "is_private"),
+    [("me", [], None, True), ("me", ["me"], None, True), ("me", ["me", "you"], None, False),
+     ("staff", [], None, False), ("me", [], 54321, False)],
+)  # fmt: skip
+def test_a_group_of_ones_own_is_nobody_else(
+    place: Path, name: str, members: list[str], primary: int | None, is_private: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_groups_be(monkeypatch, name, members, primary)
+    place.parent.chmod(0o775)
+    place.chmod(0o770)
+    if is_private:
+        assert trusted_directory(str(place), "cpu", make=True) == str(place / "cpu")
+        place.chmod(0o777)
+        assert "can be written by everybody" in refused(place)
+    else:
+        assert "can be written by its group" in refused(place)
+
+
+def test_a_group_that_nobody_knows_is_others(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(group: int) -> grp.struct_group:
+        raise KeyError(group)
+
+    monkeypatch.setattr(grp, "getgrgid", unknown)
+    place.chmod(0o770)
+    assert "can be written by its group" in refused(place)
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o777, 0o702])

@@ -1,10 +1,10 @@
 """Whether nobody but the user can change what lies in a directory. The rules are those of ssh for its own files.
 
 A path is walked from the root on. Each directory must belong to the user or to root, and neither its group nor all may
-write there; above the one that is meant, a sticky directory will do, as /tmp is. A symbolic link must belong to the
-user or root, and is followed by the same rules. So none but these two can put anything else in the place of what was
-just looked at, and there is no race to win. Where users have no numbers (Windows), their profiles are theirs by the
-system's own means, and only kinds are looked at.
+write there, but for a group in which its owner is alone; above the directory that is meant, a sticky one will do, as
+/tmp is. A symbolic link must belong to the user or root, and is followed by the same rules. So none but these two can
+put anything else in the place of what was just looked at, and there is no race to win. Where users have no numbers
+(Windows), their profiles are theirs by the system's own means, and only kinds are looked at.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from typing import Final
 
-_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS = 40
 _HAS_OWNERS = hasattr(os, "geteuid")
 
@@ -39,7 +37,7 @@ def trusted_directory(path: str, *below: str, make: bool) -> str:
 
 def is_trusted_file(found: os.stat_result) -> bool:
     """Whether an open file is an ordinary one that none but the user or root can write."""
-    ours = not _HAS_OWNERS or (found.st_uid in _trusted_users() and not found.st_mode & _OTHERS_WRITE)
+    ours = not _HAS_OWNERS or (found.st_uid in _trusted_users() and not _who_else_writes(found))
     return stat.S_ISREG(found.st_mode) and ours
 
 
@@ -104,9 +102,30 @@ def _require(path: str, found: os.stat_result, *, is_meant: bool = False) -> Non
     if not stat.S_ISDIR(found.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
     _require_owner(path, found)
-    if found.st_mode & _OTHERS_WRITE and (is_meant or not found.st_mode & stat.S_ISVTX):
-        who = "everybody" if found.st_mode & stat.S_IWOTH else "its group"
+    who = _who_else_writes(found)
+    if who and (is_meant or not found.st_mode & stat.S_ISVTX):
         raise Untrusted(f"{path} can be written by {who} (mode {stat.S_IMODE(found.st_mode):o})")
+
+
+def _who_else_writes(found: os.stat_result) -> str:
+    """Nobody, mostly. A group in which the owner is alone does not count: many systems give each user one."""
+    if found.st_mode & stat.S_IWOTH:
+        return "everybody"
+    if found.st_mode & stat.S_IWGRP and not _is_private(found.st_gid, found.st_uid):
+        return "its group"
+    return ""
+
+
+def _is_private(group: int, owner: int) -> bool:
+    """Whether a group is its owner's own: of the owner's name and number, and with no other member."""
+    import grp
+    import pwd
+
+    try:
+        user, found = pwd.getpwuid(owner), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return user.pw_gid == group and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
 
 
 def _require_owner(path: str, found: os.stat_result) -> None:
