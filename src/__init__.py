@@ -6,7 +6,8 @@ from importlib import import_module
 from os.path import realpath
 from typing import TYPE_CHECKING
 
-from . import forks as _forks  # noqa: F401  # before anything that a forked child could find half done
+# Before anything that a forked child could find half done.
+from . import forks as _forks  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it registers itself
 
 if TYPE_CHECKING:
     from .algos.sorts import Bitonic as Bitonic

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, Self, TypeAlias, cast
 
@@ -330,6 +330,6 @@ def _converted(name: str, x: object) -> HostArray:
     except TypeError as error:
         raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {kind_of(x)} ({error})") from error
     if found.shape == () and found.dtype.kind == "O":  # NumPy has not looked into it: a generator, a set, a dict, None
-        hint = "; make a list of it" if isinstance(x, Iterable) else ""
+        hint = "; make a list of it" if hasattr(type(x), "__iter__") else ""
         raise UnsupportedTypeError(f"{name}: expected {KINDS}, found {kind_of(x)}{hint}")
     return found

@@ -61,16 +61,18 @@ def test_numbers_that_make_no_sense_are_named(made: Any) -> None:
         wrong[0] = InvalidArgumentError
     for name in fields_of(made, "int"):
         for value, error in wrong.items():
+            options: Any = {name: value}
             with pytest.raises(error, match=f"{made.__name__}: {name}: expected .* int.*found|power of two.*found"):
-                made(**{name: value})
+                made(**options)
 
 
 @pytest.mark.parametrize("made", [RadixPolicy, ReducePolicy, ScanPolicy, RadixRows])
 def test_only_true_and_false_are_truths(made: Any) -> None:
     for name in fields_of(made, "bool"):
         for value in (0, 1, None, "no", np.True_):
+            options: Any = {name: value}
             with pytest.raises(UnsupportedTypeError, match=f"{made.__name__}: {name}: expected True or False"):
-                made(**{name: value})
+                made(**options)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from llvmlite import ir as llvm
 from numba import types
 from numba.extending import intrinsic
 
-from . import jit as _jit  # noqa: F401  # it listens to what is compiled
+from . import jit as _jit  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it listens to what is compiled
 
 if TYPE_CHECKING:
     from numba.core.typing import Signature
