@@ -106,7 +106,7 @@ def test_an_array_on_a_card_keeps_its_elements() -> None:
 
 
 def test_no_copy_is_under_way_once_a_call_is_over(card: CudaTarget) -> None:
-    schedule, given = falling(), some_floats()
+    schedule, given = falling(), some_floats().view(np.uint32)
     card.run(schedule, {"data": given.copy()})
     begun = 0
     for place in places(events(lambda: card.run(schedule, {"data": given.copy()}), CUDA), 40):

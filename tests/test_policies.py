@@ -113,9 +113,9 @@ def test_what_is_no_policy_is_refused() -> None:
     wrong: Any = 256
     with pytest.raises(UnsupportedTypeError, match="Radix: policy: expected a RadixPolicy, found 256"):
         Radix(wrong)
-    with pytest.raises(UnsupportedTypeError, match="policy: expected a ReducePolicy, or None, found 256"):
+    with pytest.raises(UnsupportedTypeError, match="policy: expected a ReducePolicy or None, found 256"):
         gpusort.reduce(x, Sum(number_for("u4")), policy=wrong)
-    with pytest.raises(UnsupportedTypeError, match="policy: expected a ScanPolicy, or None, found 256"):
+    with pytest.raises(UnsupportedTypeError, match="policy: expected a ScanPolicy or None, found 256"):
         gpusort.scan(x, Sum(number_for("u4")), policy=wrong)
 
 

@@ -173,7 +173,7 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
 def _checked(found: object, kind: type[P]) -> P:
     """What a caller hands over need not be what the signature says."""
     if not isinstance(found, kind):
-        raise UnsupportedTypeError(f"policy: expected a {kind.__name__}, or None, found {found!r}")
+        raise UnsupportedTypeError(f"policy: expected a {kind.__name__} or None, found {found!r}")
     return found
 
 
