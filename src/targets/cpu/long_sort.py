@@ -30,7 +30,7 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` is `source` itself, or lies apart."""
     key = key_for(source.dtype)
     if source.nbytes < policy.few_bytes_from and seems_constant(source):
-        sort_row(source, results, order)  # by NumPy, on this thread
+        _sort_by_numpy(source, results, order)
         return
     numbers = numbers_of(source)
     sample = Sample.of(numbers, policy)
@@ -39,7 +39,7 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
             return
         are_equal = sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from
         if are_equal or source.nbytes < policy.few_bytes_from:
-            sort_row(source, results, order)
+            _sort_by_numpy(source, results, order)
             return
     match source.dtype.kind:
         case "f":
@@ -51,6 +51,19 @@ def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: S
                 _nat_last(sorted_, pool)
         case _:
             _sort_integers(source, results, sample, order, policy, pool)
+
+
+def _sort_by_numpy(source: HostArray, results: HostArray, order: SortOrder) -> None:
+    """On this thread. Integers that are to descend where they lie need no other memory: they are sorted, then turned
+    round, each in one call into C, which leaves all of them there."""
+    if results is source and order is SortOrder.DESCENDING and source.dtype.kind in "iu":
+        from .split_kernels import reverse
+
+        reverse(results, 0, 0)  # compiles it
+        results.sort()
+        reverse(results, 0, results.size // 2)
+    else:
+        sort_row(source, results, order)
 
 
 def _sort_integers(
