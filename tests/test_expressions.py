@@ -142,12 +142,26 @@ def _launch(
 
 def _require_same(target: str, expressions: Sequence[Written], launch: Launch, words: Words) -> None:
     expected, found = run("python", launch, words), run(target, launch, words)
-    for number in map(int, np.flatnonzero((expected != found).any(axis=0))):
-        row = int(np.flatnonzero(expected[:, number] != found[:, number])[0])
-        raise AssertionError(
-            f"{expressions[number].text} is {found[row, number]:#x}, CPython has {expected[row, number]:#x}, "
-            f"of words {words.reshape(len(expected), -1)[row].tolist()}"
-        )
+    given = words.reshape(len(expected), -1)
+    is_open = target == "wgsl" and not registry.target(target).info.is_software
+    for row, number in np.argwhere(expected != found).tolist():
+        expression, wanted, got = expressions[number], int(expected[row, number]), int(found[row, number])
+        if is_open and _is_left_open(expression, wanted, got, given[row].tolist()):
+            continue
+        raise AssertionError(f"{expression.text} is {got:#x}, CPython has {wanted:#x}, of words {given[row].tolist()}")
+
+
+def _is_left_open(expression: Written, wanted: int, got: int, words: Sequence[int]) -> bool:
+    """What docs/kernel-language.md leaves to a driver for a real card: whether subnormal floats become zero, and the
+    last bits of quotients and roots."""
+    if any(_is_subnormal(bits) for bits in (wanted, *words)):
+        return True
+    is_inexact = "/" in expression.text or "sqrt" in expression.text
+    return is_inexact and expression.type is Type.F32 and abs(wanted - got) <= 3
+
+
+def _is_subnormal(bits: int) -> bool:
+    return 0 < bits & 0x7FFF_FFFF < 0x0080_0000
 
 
 @pytest.mark.parametrize("of", [*INTEGERS, *FLOATS], ids=str)

@@ -14,6 +14,7 @@ import attrs
 import pytest
 
 from gpusort.targets.cpu.pool import Pool
+from tests.new_process import printed
 from tests.striking import events, places, soon, strike, threads
 
 THREADS = 4
@@ -166,3 +167,16 @@ def test_a_strike_is_what_it_says() -> None:
     assert count > 20
     assert all(strike(lambda: pool.run(Pieces().work, 3), place, POOL) for place in range(1, count + 1))
     assert not strike(lambda: pool.run(Pieces().work, 3), count + 1, POOL)
+
+
+def test_a_lock_that_an_interrupted_import_has_left_is_let_go() -> None:
+    """By whoever has another thread import for it: that one would wait for ever."""
+    code = """
+import _imp
+from gpusort.targets.apart import import_apart
+_imp.acquire_lock()
+_imp.acquire_lock()
+import_apart("colorsys")
+print(_imp.lock_held())
+"""
+    assert printed(code, timeout=60) == "False"

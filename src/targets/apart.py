@@ -6,6 +6,7 @@ stays, half done.
 
 from __future__ import annotations
 
+import _imp
 import _thread
 import importlib
 import sys
@@ -28,6 +29,7 @@ def apart(call: Callable[[], object]) -> None:
     if threading.current_thread() is not threading.main_thread() or sys.is_finalizing():
         call()
         return
+    let_go_of_imports()
     ended: list[BaseException | None] = []
     news: SimpleQueue[None] = SimpleQueue()
 
@@ -50,3 +52,16 @@ def apart(call: Callable[[], object]) -> None:
         news.get()
     if ended[0] is not None:
         raise ended[0]
+
+
+def let_go_of_imports() -> None:
+    """Releases the lock of all imports, if an interrupt has left it taken by this thread.
+
+    CPython takes it for a moment when a module is looked for, by a call of its own before the `try` that would release
+    it. A signal that strikes between the two leaves it taken for ever, and no other thread could import anything.
+    """
+    while _imp.lock_held():
+        try:
+            _imp.release_lock()
+        except RuntimeError:  # it is another thread's, who is at it
+            return

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 from ...forks import compiling
-from ..apart import import_apart
+from ..apart import import_apart, let_go_of_imports
 from .pool import thread_count
 
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
@@ -108,6 +108,7 @@ class Background:
                 self._jobs.append((job, steps))
                 self._pending.add(job)
             if not self._is_loading:
+                let_go_of_imports()
                 # Not by `threading`, whose threads start by a lock that an interrupt would leak. A RuntimeError: the
                 # interpreter is shutting down, or there are too many threads.
                 with suppress(RuntimeError):
