@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from ...kernel.launch import Role, Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
-from ..apart import import_apart
+from ..apart import apart, import_apart
 from ..base import Capability, Limits, TargetInfo
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
@@ -201,11 +202,18 @@ def _scalar(type: Type, value: int | float | bool) -> np.generic:
     return cast("np.generic", np.asarray(value, type.dtype)[()])
 
 
+def _make_temporary_files_ready() -> None:
+    """What cupy compiles goes through one. At the first, Python takes a lock that an interrupt would leak."""
+    with tempfile.TemporaryDirectory():
+        pass
+
+
 def _require_card() -> None:
     """One clear sentence where something is missing."""
     require_own_process(NAME)
     try:
         import_apart("cupy")
+        apart(_make_temporary_files_ready)
         import cupy
     except ImportError as error:
         raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
