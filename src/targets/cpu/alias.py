@@ -1,4 +1,5 @@
-"""Read-only arrays as compiled loops take them: Numba would compile all loops once more for these."""
+"""Read-only arrays as compiled code takes them: Numba would compile all of it once more for these. What is handed in
+so is only read: no kernel that writes to an INPUT is run."""
 
 from __future__ import annotations
 
@@ -17,5 +18,5 @@ class _Window:
 
 
 def without_lock(array: HostArray) -> HostArray:
-    """The same memory without the read-only mark, for loops that only read it."""
+    """The same memory without the read-only mark, for code that only reads it."""
     return array if array.flags.writeable else np.asarray(_Window(array)).view(array.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...kernel.launch import Role, Step
 from ..binding import HostArray, Work
+from .alias import without_lock
 from .writer import memory_type
 
 Array: TypeAlias = HostArray
@@ -35,9 +36,7 @@ class Binding:
                 if buffer.role is not Role.INPUT:
                     copies.append((array, copy))
                 array = copy
-            elif not array.flags.writeable:
-                array = _writeable(array)
-            arrays[buffer.name] = array
+            arrays[buffer.name] = without_lock(array)
         return cls(arrays, tuple(copies))
 
     def views(self, step: Step) -> tuple[Array, ...]:
@@ -48,17 +47,3 @@ class Binding:
     def hand_back(self) -> None:
         for array, copy in self.copies:
             array[...] = copy
-
-
-class _Window:
-    """Memory as NumPy's array interface describes it; keeps its owner alive."""
-
-    def __init__(self, owner: Array) -> None:
-        self.owner = owner
-        address, _ = owner.__array_interface__["data"]
-        self.__array_interface__ = {**owner.__array_interface__, "data": (address, False)}
-
-
-def _writeable(array: Array) -> Array:
-    """The same memory without the read-only mark: kernels take one kind, and none that writes an INPUT is run."""
-    return np.asarray(_Window(array)).view(array.dtype)
