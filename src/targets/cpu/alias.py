@@ -3,9 +3,13 @@ so is only read: no kernel that writes to an INPUT is run."""
 
 from __future__ import annotations
 
+from typing import TypeVar, cast
+
 import numpy as np
 
 from ..base import HostArray
+
+A = TypeVar("A", bound=HostArray)
 
 
 class _Window:
@@ -17,6 +21,6 @@ class _Window:
         self.__array_interface__ = {**owner.__array_interface__, "data": (address, False)}
 
 
-def without_lock(array: HostArray) -> HostArray:
+def without_lock(array: A) -> A:
     """The same memory without the read-only mark, for code that only reads it."""
-    return array if array.flags.writeable else np.asarray(_Window(array)).view(array.dtype)
+    return array if array.flags.writeable else cast(A, np.asarray(_Window(array)).view(array.dtype))
