@@ -195,7 +195,8 @@ class _Scanning:
         length, rows = shape[self.axis], math.prod(shape) // shape[self.axis]
         policy = fitting_scan(self.monoid.state, length, info)
         nbytes = rows * length * self.array.dtype.itemsize
-        return target.has_loaded(_schedule(_Plan(self.monoid, rows, length, self.kind, policy)), nbytes)
+        reading = as_read(self.array, self.monoid)
+        return target.has_loaded(_schedule(_Plan(reading, rows, length, self.kind, policy)), nbytes)
 
     def structs(self) -> HostArray:
         """The states of several fields, in host memory."""

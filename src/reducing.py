@@ -107,7 +107,7 @@ class Reduction:
         if array.dtype.kind not in kinds or not isinstance(array, HostOperand) or not loads_aside(target):
             return None
         policy = fitting_reduction(monoid.state, self.length, info)
-        schedule = _schedule(_Plan(monoid, self.rows, self.length, policy))
+        schedule = _schedule(_Plan(as_read(array, monoid), self.rows, self.length, policy))
         if target.has_loaded(schedule, array.values.nbytes):
             return None
         with np.errstate(all="ignore"):

@@ -249,3 +249,24 @@ def test_what_numpy_serves_meanwhile_is_numpys(code: str, monkeypatch: pytest.Mo
     if dtype.kind in "biu":
         long = np.resize(x.ravel(), (3, 1 << 21))
         np.testing.assert_array_equal(gpusort.cumsum(long, axis=1), np.cumsum(long, axis=1))
+
+
+@pytest.mark.parametrize("call", ["any(x, axis=1)", "sum(x, axis=1)", "argmax(x, axis=1)"])
+@pytest.mark.parametrize("dtype", ["?", "i2"])
+def test_what_is_loaded_aside_is_what_runs(call: str, dtype: str) -> None:
+    """Nothing is left to be compiled by the caller once it is loaded."""
+    code = f"""
+import numpy as np
+import gpusort
+from gpusort.targets.cpu import target
+from gpusort.targets.cpu.background import background
+x = np.random.default_rng(1).integers(0, 2, (300, 301)).astype("{dtype}")
+for _ in range(3):
+    gpusort.{call}
+assert background.wait(280) and not background.failures
+loaded = []
+load, target.load_kernel = target.load_kernel, lambda name, text: loaded.append(name) or load(name, text)
+gpusort.{call}
+print(loaded)
+"""
+    assert printed(code, GPUSORT_THREADS="2") == "[]"

@@ -92,7 +92,7 @@ class CpuTarget:
         """Whether a schedule on so many bytes should be run, now or at last. If not, it is being compiled."""
         if self._loaded.get(id(schedule)) is schedule:
             return True
-        programs = [specialise(launch).program for launch in schedule.launches]
+        programs = [self._safety.safe(specialise(launch)).program for launch in schedule.launches]
         if all(program in self._kernels for program in programs):
             self._loaded[id(schedule)] = schedule
             return True
