@@ -6,10 +6,12 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from .algos.fit import checked_policy
 from .types.errors import UnsupportedTypeError
 from .types.indices import SortOrder
+from .types.needs import Policy
 
-P = TypeVar("P")
+P = TypeVar("P", bound=Policy)
 
 _OF_MONOIDS = ("element", "state", "identity", "lift", "combine")
 _OF_ALGORITHMS = ("placements", "most_rows", "schedule")
@@ -59,5 +61,5 @@ def check_algorithm(algorithm: object) -> None:
 
 def check_policy(policy: object, kind: type[P]) -> None:
     """Refuses what is neither None nor a policy of this kind."""
-    if policy is not None and not isinstance(policy, kind):
-        raise UnsupportedTypeError(f"policy: expected a {kind.__name__} or None, found {policy!r}")
+    if policy is not None:
+        checked_policy(policy, kind)

@@ -18,6 +18,7 @@ import pytest
 
 from gpusort.targets import cache
 from gpusort.targets.seal import read_sealed, write_sealed
+from tests.new_process import end_well_side_by_side
 
 CONTENT = bytes(range(256)) * 9
 
@@ -334,16 +335,6 @@ for number in range(30):
 
 def test_processes_that_start_at_once_share_one_key(place: Path) -> None:
     command = [sys.executable, "-c", _TOGETHER]
-    started = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
-        for _ in range(6)
-    ]
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in started:
-        _, said = process.communicate(timeout=60)
-        assert (process.returncode, said) == (0, "")
+    end_well_side_by_side(command, 6, timeout=60)
     assert all(read_sealed("cpu", f"all-{number}") == b"x" * number for number in range(30))
     assert sorted(path.name for path in place.iterdir()) == ["cpu", "key"]

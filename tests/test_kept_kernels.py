@@ -21,6 +21,7 @@ import gpusort
 from gpusort.targets.cpu import keeping
 from gpusort.targets.cpu.module import load_kernel
 from gpusort.targets.cuda import compile as cuda_compile
+from tests.new_process import end_well_side_by_side
 
 ROOT = Path(__file__).parent.parent
 SOURCES = Path(gpusort.__file__).parent
@@ -288,17 +289,7 @@ for number in range(2):
 
 def test_processes_that_start_cold_at_once_are_right(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = [sys.executable, "-c", _COLD, TEXT.format(number="NUMBER")]
-    started = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
-        for _ in range(6)
-    ]
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in started:
-        _, said = process.communicate(timeout=120)
-        assert (process.returncode, said) == (0, "")
+    end_well_side_by_side(command, 6, timeout=120)
     assert len(list((place / "cpu").iterdir())) == 2
     for number in range(2):
         run(number, again=True, monkeypatch=monkeypatch)

@@ -146,7 +146,7 @@ def no_radix(info: TargetInfo) -> CapabilityError:
 
 def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> ReducePolicy:
     """A reduction to such states."""
-    limits, policy = info.limits, _checked(policy, ReducePolicy)
+    limits, policy = info.limits, checked_policy(policy, ReducePolicy)
     most = min(limits.group_size, _states(state, limits))
     size = policy.group_size if policy.group_size <= most else power_below(most)
     subgroups = policy.subgroups and has_whole_subgroups(size, info)
@@ -156,7 +156,7 @@ def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> Redu
 
 def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> ScanPolicy:
     """A scan to such states."""
-    limits, policy = info.limits, _checked(policy, ScanPolicy)
+    limits, policy = info.limits, checked_policy(policy, ScanPolicy)
     held = _states(state, limits, least=2)
     most = min(limits.group_size, held // 2)  # a state for each invocation, and one that they share
     size = policy.group_size if policy.group_size <= most else power_below(most)
@@ -170,7 +170,7 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
     return policy if found == policy else found
 
 
-def _checked(found: object, kind: type[P]) -> P:
+def checked_policy(found: object, kind: type[P]) -> P:
     """What a caller hands over need not be what the signature says."""
     if not isinstance(found, kind):
         raise UnsupportedTypeError(f"policy: expected a {kind.__name__} or None, found {found!r}")
