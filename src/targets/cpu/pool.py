@@ -73,15 +73,12 @@ class Pool:
         those that are under way are waited for.
         """
         job = Job(work, count)
-        try:
-            try:
-                self._helpers.call(job, self._helpers.grow(min(self.threads, count) - 1))
-                job.take_pieces()
-            finally:
-                job.end()
-        finally:
-            job.end()  # once more, for what strikes before the first has begun
-        job.raise_failure()
+
+        def work_too() -> None:
+            self._helpers.call(job, self._helpers.grow(min(self.threads, count) - 1))
+            job.take_pieces()
+
+        _see_through(job, work_too)
 
     def finish(self, write: Callable[[int, int], None], length: int) -> None:
         """Calls write(start, stop) for parts that together are 0 to length: for all of them or for none, whatever
@@ -103,15 +100,12 @@ class Pool:
         the end. They must not fail, nor hand work to the pool.
         """
         job = WholeJob(work, count)
-        try:
-            try:
-                self._finishers.call(job, self._finishers.grow(self._most_finishers))
-                job.wait()
-            finally:
-                job.end()
-        finally:
-            job.end()
-        job.raise_failure()
+
+        def wait() -> None:
+            self._finishers.call(job, self._finishers.grow(self._most_finishers))
+            job.wait()
+
+        _see_through(job, wait)
 
     def all(self, holds: Callable[[int], bool], count: int) -> bool:
         """Whether holds(0) … holds(count - 1) are all true. Once one is not, no other is asked."""
@@ -123,6 +117,28 @@ class Pool:
 
         self.run(ask, count)
         return not failed
+
+
+def _see_through(job: Job, take_part: Callable[[], None]) -> None:
+    """Takes part in a job, and leaves it only when nobody is at it any more.
+
+    What strikes as `end` is called, before its own `try`, would skip it: so it is called once more, and twice more for
+    what strikes again meanwhile, as where signals come faster than their handler returns.
+    """
+    try:
+        try:
+            try:
+                try:
+                    take_part()
+                finally:
+                    job.end()
+            finally:
+                job.end()
+        finally:
+            job.end()
+    finally:
+        job.end()
+    job.raise_failure()
 
 
 def thread_count() -> int:
