@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from gpusort import tuning
+from gpusort.machine import TargetInfo
 from gpusort.targets import registry
-from gpusort.targets.base import TargetInfo
 from gpusort.targets.wgsl import device
 from gpusort.types.errors import TargetUnavailableError
 

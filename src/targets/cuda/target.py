@@ -16,10 +16,10 @@ from ...forks import never_released_in_children, opened_before_fork, opens, requ
 from ...kernel import ir
 from ...kernel.launch import Role, Schedule, Step
 from ...kernel.passes.safe import Safety
+from ...machine import Capability, Limits, TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
 from ..apart import apart, import_apart
-from ..base import Capability, Limits, TargetInfo
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
 from .arrays import Binding, arrays_given, common_device
