@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
-from gpusort.algos.select import ArgsortAndTake, Selection, top_k
+from gpusort.algos.select import ArgsortAndTake, SelectByParts, Selection, top_k
+from gpusort.algos.select_rows import PartPolicy
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import dtype_of
@@ -62,3 +63,39 @@ def test_edges_of_k() -> None:
     for k in (-1, 6):
         with pytest.raises(gpusort.InvalidArgumentError, match=r"k: expected 0 to the 5 elements of a row"):
             top_k(key, 3, 5, k, SortOrder.ASCENDING, ArgsortAndTake())
+
+
+SMALL = SelectByParts(PartPolicy(group_size=16, items=2, sets=8, kept=12))
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parts(target: str, dtype: str, largest: bool) -> None:
+    if target == "cpu" and (dtype not in ("u1", "f4", "f8") or largest):
+        pytest.skip("each kernel compiles for seconds there")
+    selection = SelectByParts(PartPolicy(4, 2, 4, 5)) if target == "python" else SMALL
+    for rows, length, k in ((3, 9, 3), (2, 8, 1)) if target == "python" else ((1, 1, 1), (3, 300, 8), (2, 32, 3)):
+        check(target, selection, sample(dtype, (rows, length), seed=k), k, largest)
+
+
+def adverse(dtype: str, length: int) -> dict[str, Array]:
+    """What a guess at a threshold may be wrong about."""
+    ramp = np.sort(sample(dtype, length, seed=5))
+    columns = np.zeros(length, dtype)
+    columns[5::8] = np.arange(len(columns[5::8])) % 120 + 1
+    special = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0], "f8") if ramp.dtype.kind == "f" else ramp[:3]
+    return {
+        "constant": np.full(length, 7, dtype), "ascending": ramp, "descending": ramp[::-1].copy(),
+        "ten values": (np.arange(length) * 7919 % 10).astype(dtype), "columns": columns,
+        "special": np.resize(special, length).astype(dtype),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
+def test_parts_of_adverse_rows(target: str, dtype: str) -> None:
+    if target == "python" or (target == "cpu" and dtype != "f4"):
+        pytest.skip("takes too long there")
+    rows = np.stack([*adverse(dtype, 100).values()])
+    for k in (1, 7, 8):
+        for largest in (False, True):
+            check(target, SMALL, rows, k, largest)

@@ -25,6 +25,7 @@ from ..types.scalars import U32, U64
 from .argsort import bitonic_argsort, placed_class
 from .fit import bytes_held, fitted_network
 from .radix_sorts import radix_argsort
+from .select_rows import PartPolicy, parts_of, select_by_parts
 from .sizes import LARGEST_U32, require_countable
 from .sorts import bits_of
 
@@ -134,6 +135,34 @@ class ArgsortAndTake:
             grid, data, places, values, indices, TakeParams(U32(rows), U32(length), U32(k))
         )  # fmt: skip
         return Schedule((*inner.buffers, values, indices), (*inner.launches, take))
+
+
+# -- the other forms ----------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class SelectByParts:
+    """Workgroups select from what they hold in registers, in one launch or a few: for small k."""
+
+    policy: PartPolicy = attrs.field(factory=PartPolicy, validator=holds(PartPolicy))
+    groups: int = (1 << 31) - 1  # of a launch, at most
+
+    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+        if k > self.most_k:
+            return 0
+        held = 16 * parts_of(length, self.policy) * k
+        return min(limits.storage_bytes // held, LARGEST_U32 // (held // 16), LARGEST_U32 // max(1, length))
+
+    @property
+    def most_k(self) -> int:
+        """The largest k it can do."""
+        return min(self.policy.sets, self.policy.kept, self.policy.tile // 2)
+
+    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        if k > self.most_k:
+            raise InvalidArgumentError(f"k: expected at most {self.most_k}, as {self} selects, found {k}")
+        buffers = known_buffers(key, rows, length, k)
+        return select_by_parts(key, rows, length, k, order, buffers, self.groups, self.policy)
 
 
 def _renamed(schedule: Schedule, others: dict[str, Buffer[Any]]) -> Schedule:
