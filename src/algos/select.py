@@ -25,7 +25,8 @@ from ..types.scalars import U32, U64
 from .argsort import bitonic_argsort, placed_class
 from .fit import bytes_held, fitted_network
 from .radix_sorts import radix_argsort
-from .select_rows import PartPolicy, parts_of, select_by_parts
+from .select_rows import PartPolicy, first_of, parts_of, select_by_parts
+from .select_sampled import Plan, SampledPolicy, select_sampled
 from .sizes import LARGEST_U32, require_countable
 from .sorts import bits_of
 
@@ -163,6 +164,29 @@ class SelectByParts:
             raise InvalidArgumentError(f"k: expected at most {self.most_k}, as {self} selects, found {k}")
         buffers = known_buffers(key, rows, length, k)
         return select_by_parts(key, rows, length, k, order, buffers, self.groups, self.policy)
+
+
+@attrs.frozen
+class SelectBySamples:
+    """A sampled threshold, one reading of all that keeps little, and the little put in order: for long rows."""
+
+    policy: SampledPolicy = attrs.field(factory=SampledPolicy, validator=holds(SampledPolicy))
+
+    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+        plan = Plan.of(length, k, self.policy)
+        if plan is None:
+            return 0
+        state = bytes_held(first_of(key, SortOrder.ASCENDING).state)
+        groups = max(-(-plan.capacity // self.policy.ranked), self.policy.samples // self.policy.ranked)
+        return min(
+            limits.storage_bytes // (state * plan.capacity), LARGEST_U32 // length, limits.groups // groups,
+        )  # fmt: skip
+
+    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        plan = Plan.of(length, k, self.policy)
+        if plan is None:
+            raise InvalidArgumentError(f"k: {k} of {length} elements are too many for {self} to find by samples")
+        return select_sampled(key, rows, length, k, order, known_buffers(key, rows, length, k), plan, self.policy)
 
 
 def _renamed(schedule: Schedule, others: dict[str, Buffer[Any]]) -> Schedule:

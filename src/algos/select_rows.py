@@ -358,8 +358,8 @@ def parts_of(length: int, policy: PartPolicy) -> int:
 
 
 def select_by_parts(
-    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]],
-    groups: int, policy: PartPolicy,
+    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder,
+    buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]], groups: int, policy: PartPolicy,
 ) -> Schedule:  # fmt: skip
     """Launches of at most so many workgroups. k is at most a half of a tile, so that each leaves less."""
     data, values, indices = buffers
