@@ -7,14 +7,6 @@ from enum import Enum
 import attrs
 
 
-class Memory(Enum):
-    """Where an array lies."""
-
-    HOST = "host memory"
-    CUDA = "a CUDA device"
-    WEBGPU = "a WebGPU device"
-
-
 class Capability(Enum):
     """What a kernel may need beyond the portable core."""
 

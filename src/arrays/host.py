@@ -6,10 +6,12 @@ from collections.abc import Hashable, Sequence
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ..types.dtypes import native
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from .kinds import ArrayKind, DType, HostArray, Space, Spec
+from ..types.specs import Spec
+from .kinds import ArrayKind, DType, HostArray, Space
 from .recycled import new_array
 
 KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with __cuda_array_interface__ or __dlpack__"
@@ -43,11 +45,20 @@ class HostSpace(Space[HostArray]):
     def reshaped(self, array: HostArray, shape: tuple[int, ...]) -> HostArray:
         return array.reshape(shape)
 
-    def take(self, array: HostArray, indices: HostArray) -> HostArray:
-        return cast(HostArray, array[indices.astype(np.intp, copy=False)])
+    def take(self, array: HostArray, indices: HostArray, axes: Sequence[int]) -> HostArray:
+        if len(axes) != 1:
+            return cast(HostArray, array.reshape(-1)[indices])
+        return np.take_along_axis(array, cast("npt.NDArray[np.int64]", indices), axes[0])
 
     def extent(self, array: HostArray) -> tuple[int, tuple[int, ...]]:
         return array.ctypes.data, array.strides
+
+    def span(self, array: HostArray) -> HostArray:
+        reach = sum(stride * (length - 1) for stride, length in zip(array.strides, array.shape, strict=True))
+        return np.lib.stride_tricks.as_strided(array, (reach // array.itemsize + 1,), (array.itemsize,))
+
+    def from_host(self, array: HostArray) -> HostArray:
+        return array.copy()
 
     def to_host(self, array: HostArray) -> HostArray:
         return array
@@ -66,7 +77,7 @@ class NumPyKind(ArrayKind[HostArray, HostArray]):
         return array.dtype, array.ndim, array.flags.num
 
     def spec(self, name: str, array: HostArray) -> Spec:
-        return Spec(array.shape, array.dtype)
+        return Spec(array.shape, array.dtype, strides=None if HOST.is_packed(array) else array.strides)
 
     def empty(self, shape: tuple[int, ...], dtype: DType, like: HostArray) -> HostArray:
         return new_array(shape, native(dtype))
@@ -89,8 +100,8 @@ class NumPyKind(ArrayKind[HostArray, HostArray]):
     def given_back(self, values: HostArray, like: HostArray) -> object:
         return values
 
-    def scalar(self, values: HostArray, like: HostArray) -> object:
-        return values[()]
+    def scalar(self, array: HostArray) -> object:
+        return array[()]
 
 
 class SubclassKind(NumPyKind):
@@ -111,8 +122,8 @@ class SubclassKind(NumPyKind):
     def given_back(self, values: HostArray, like: HostArray) -> object:
         return like.__array_wrap__(values)
 
-    def scalar(self, values: HostArray, like: HostArray) -> object:
-        return values[()] if values.ndim == 0 else self.given_back(values, like)
+    def scalar(self, array: HostArray) -> object:
+        return np.asarray(array)[()] if array.ndim == 0 else array
 
 
 NUMPY, SUBCLASS = NumPyKind(), SubclassKind()

@@ -16,24 +16,14 @@ from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeAlias, TypeVar
 
-import attrs
 import numpy as np
 
-from ..machine import Memory
+from ..types.specs import Spec
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 DType: TypeAlias = np.dtype[np.generic]
 A = TypeVar("A")  # a library's arrays
 V = TypeVar("V")  # the arrays of a space
-
-
-@attrs.frozen
-class Spec:
-    """An array as operations see it."""
-
-    shape: tuple[int, ...]
-    dtype: DType
-    memory: Memory = Memory.HOST
 
 
 class Space(ABC, Generic[V]):
@@ -68,12 +58,20 @@ class Space(ABC, Generic[V]):
         """A view of a packed array in another shape."""
 
     @abstractmethod
-    def take(self, array: V, indices: V) -> V:
-        """A new array of the elements of one dimension at these indices."""
+    def take(self, array: V, indices: V, axes: Sequence[int]) -> V:
+        """A new array of the elements at these indices along an axis, or of the flattened array along all."""
 
     @abstractmethod
     def extent(self, array: V) -> tuple[int, tuple[int, ...]]:
         """The address of the first element, and the strides in bytes."""
+
+    @abstractmethod
+    def span(self, array: V) -> V:
+        """The memory from the first element of an array to its last, in one dimension: a view."""
+
+    @abstractmethod
+    def from_host(self, array: HostArray) -> V:
+        """A copy of a NumPy array."""
 
     @abstractmethod
     def to_host(self, array: V) -> HostArray:
@@ -97,7 +95,9 @@ class ArrayKind(ABC, Generic[A, V]):
 
     @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: DType, like: A) -> A:
-        """A new array of this library, packed, which holds anything: on the device and stream of another."""
+        """A new array of this library, packed, which holds anything: on the device and stream of another, within whose
+        scope it is made. Where a library's arrays cannot be written it is one of the space, until it is `finished`.
+        """
 
     @abstractmethod
     def empty_like(self, like: A) -> A:
@@ -121,9 +121,13 @@ class ArrayKind(ABC, Generic[A, V]):
     def given_back(self, values: V, like: A) -> object:
         """An array of the space as one of this library, beside another: the same memory."""
 
-    def scalar(self, values: V, like: A) -> object:
-        """What a reduction to one value gives back: NumPy has scalars for it."""
-        return self.given_back(values, like)
+    def finished(self, made: A, like: A) -> object:
+        """What `empty` or `empty_like` made as the caller gets it: results are in it, or under way on the stream."""
+        return made
+
+    def scalar(self, array: A) -> object:
+        """What a reduction to one value gives back for an array of no dimensions: NumPy has scalars for it."""
+        return array
 
     def scope(self, array: A) -> AbstractContextManager[object] | None:
         """Within it, work goes to the device and the stream of this array. None where that is so already."""

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .types.environment import whole_number
+from ..types.environment import whole_number
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 
