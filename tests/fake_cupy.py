@@ -1,11 +1,15 @@
-"""As much of cupy as the CUDA target uses, on the host's memory: for machines that have no card.
+"""As much of cupy as gpusort uses, on the host's memory: for machines that have no card.
 
-A kernel's machine code is its source, run by the stand-in. Streams and events only note what they are asked.
+A kernel's machine code is its source, run by the stand-in. Streams and events only note what they are asked. Arrays
+are as strict as cupy's: NumPy is not handed one unasked, none has a struct's dtype, and work on one needs its device to
+be the current one.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
+import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self
@@ -28,10 +32,52 @@ class CUDADriverError(CUDARuntimeError):
     pass
 
 
-class MemoryPointer:
+# -- memory -----------------------------------------------------------------------------------------------
+
+
+class Memory:
+    """Memory of a device's own."""
+
     def __init__(self, size: int) -> None:
-        self._storage = ctypes.create_string_buffer(b"\xcd" * max(size, 1))
-        self.ptr = ctypes.addressof(self._storage)
+        self._storage = ctypes.create_string_buffer(b"\xcd" * (max(size, 1) + 256))
+        self.ptr = -(-ctypes.addressof(self._storage) // 256) * 256
+        self.size, self.device_id = size, current_device[0]
+        placed.append((range(self.ptr, self.ptr + max(size, 1)), self.device_id))
+        del placed[:-10_000]
+
+
+class UnownedMemory:
+    def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None:
+        assert device_id >= 0 or ptr, "a null pointer needs its device told"
+        self.ptr, self.size, self._owner = ptr, size, owner
+        self.device_id = device_id if device_id >= 0 else _pointer_attributes(ptr).device
+
+
+class MemoryPointer:
+    def __init__(self, mem: Memory | UnownedMemory, offset: int) -> None:
+        self.mem, self.ptr, self.device_id = mem, mem.ptr + offset, mem.device_id
+
+
+placed: list[tuple[range, int]] = []  # addresses that were given out, and on which device: the last of equal ones holds
+
+
+class PinnedMemory(np.ndarray[Any, Any]):
+    """Memory of the host that a card reaches."""
+
+    def __new__(cls, size: int) -> PinnedMemory:
+        made = np.zeros(size, np.uint8).view(cls)
+        pinned.append(range(made.ptr, made.ptr + size))
+        return made
+
+    @property
+    def ptr(self) -> int:
+        return self.ctypes.data
+
+
+pinned: list[range] = []  # the addresses of such memory
+
+
+# -- streams ----------------------------------------------------------------------------------------------
 
 
 class Graph:
@@ -52,31 +98,22 @@ class Event:
         pass  # copies are done when they are asked for
 
 
-class PinnedMemory(np.ndarray[Any, Any]):
-    """Memory of the host that a card reaches."""
-
-    def __new__(cls, size: int) -> PinnedMemory:
-        made = np.zeros(size, np.uint8).view(cls)
-        pinned.append(range(made.ptr, made.ptr + size))
-        return made
-
-    @property
-    def ptr(self) -> int:
-        return self.ctypes.data
-
-
-pinned: list[range] = []  # the addresses of such memory
-
-
 class Stream:
     def __init__(self, ptr: int = 0, non_blocking: bool = False) -> None:
         self.ptr = ptr
 
+    @classmethod
+    def from_external(cls, other: Any) -> Stream:
+        version, pointer = other.__cuda_stream__()
+        assert version == 0
+        return cls(pointer)
+
     def __enter__(self) -> Self:
+        entered.append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        entered.pop()
 
     def begin_capture(self) -> None:
         recording.append([])
@@ -98,7 +135,12 @@ class Stream:
 
 
 current_stream = Stream()
+entered: list[Stream] = []  # streams that `with` has made current, the last of them now
 recording: list[list[Callable[[], None]]] = []  # of the graph that is being recorded, if one is
+
+
+def _current() -> Stream:
+    return entered[-1] if entered else current_stream
 
 
 class Device:
@@ -120,15 +162,161 @@ class Device:
         current_device[0] = self._before
 
 
-class ndarray:
-    """An array "on the card"."""
+# -- arrays -----------------------------------------------------------------------------------------------
 
-    def __init__(self, host: np.ndarray[Any, np.dtype[Any]], device: int = 0) -> None:
-        self.host = host.copy()
-        self.data = SimpleNamespace(ptr=self.host.ctypes.data)
-        self.device = Device(device)
-        self.nbytes, self.shape, self.dtype = host.nbytes, host.shape, host.dtype
-        self.flags = SimpleNamespace(c_contiguous=True)
+
+class ndarray:
+    """An array "on the card": NumPy's of the same memory does what is asked."""
+
+    __module__ = "cupy"
+    __array_priority__ = 100
+
+    def __init__(
+        self, shape: Any, dtype: Any = float, memptr: MemoryPointer | None = None, strides: Any = None, order: str = "C"
+    ) -> None:
+        dtype = np.dtype(dtype)
+        if dtype.kind not in "biufc" or not dtype.isnative:
+            raise ValueError(f"Unsupported dtype {dtype}")
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.data = _alloc_quietly(math.prod(shape) * dtype.itemsize) if memptr is None else memptr
+        interface: dict[str, Any] = {"data": (self.data.ptr, False), "typestr": dtype.str, "shape": shape, "version": 3}
+        if order == "F" and strides is None:
+            strides = np.empty(shape, dtype, order="F").strides
+        interface["strides"] = strides
+        self.host = np.asarray(SimpleNamespace(__array_interface__=interface, keeps=self.data))
+
+    def _of(self, view: np.ndarray[Any, Any]) -> ndarray:
+        """Part of this array's memory."""
+        offset = view.ctypes.data - self.data.mem.ptr if view.size else 0
+        return ndarray(view.shape, view.dtype, MemoryPointer(self.data.mem, offset), view.strides)
+
+    def _used(self) -> np.ndarray[Any, Any]:
+        """As work on the device sees it."""
+        assert self.data.device_id == current_device[0], "work on an array needs its device current"
+        return self.host
+
+    shape = property(lambda self: self.host.shape)
+    dtype = property(lambda self: self.host.dtype)
+    strides = property(lambda self: self.host.strides)
+    ndim = property(lambda self: self.host.ndim)
+    size = property(lambda self: self.host.size)
+    itemsize = property(lambda self: self.host.itemsize)
+    nbytes = property(lambda self: self.host.nbytes)
+    device = property(lambda self: Device(self.data.device_id))
+    T = property(lambda self: self.transpose())
+
+    @property
+    def flags(self) -> SimpleNamespace:
+        flags = self.host.flags
+        return SimpleNamespace(c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "data": (self.data.ptr, False), "typestr": self.dtype.str, "shape": self.shape, "version": 3,
+            "strides": None if self.flags.c_contiguous else self.strides, "stream": _current().ptr or 1,
+        }  # fmt: skip
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
+
+    def get(self, stream: object = None, order: str = "C", out: Any = None, blocking: bool = True) -> Any:
+        log.append(f"copy down {self.nbytes}")
+        return self.host.copy()
+
+    def set(self, array: np.ndarray[Any, Any]) -> None:
+        self._used()[...] = array
+
+    def reshape(self, *shape: Any, order: str = "C") -> ndarray:
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        made = self.host.reshape(wanted)
+        return self._of(made) if np.shares_memory(made, self.host) or not made.size else asarray(made)
+
+    def view(self, dtype: Any) -> ndarray:
+        return self._of(self.host.view(dtype))
+
+    def transpose(self, *axes: int) -> ndarray:
+        return self._of(self.host.transpose(*axes))
+
+    def astype(self, dtype: Any, order: str = "K", *, copy: bool = True) -> ndarray:
+        return asarray(self._used().astype(dtype))
+
+    def copy(self, order: str = "C") -> ndarray:
+        return asarray(self._used())
+
+    def ravel(self, order: str = "C") -> ndarray:
+        return self.reshape(-1)
+
+    def fill(self, value: Any) -> None:
+        self._used().fill(value)
+
+    def __len__(self) -> int:
+        return len(self.host)
+
+    def __getitem__(self, index: Any) -> ndarray:
+        plain = _plain(index)
+        found = self.host[plain]
+        is_view = not isinstance(plain, np.ndarray) and isinstance(found, np.ndarray)
+        if is_view:
+            return self._of(found)
+        self._used()
+        return asarray(np.asarray(found))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._used()[_plain(index)] = _plain(value)
+
+    def __eq__(self, other: object) -> Any:
+        return asarray(self._used() == _plain(other))
+
+    def __and__(self, other: Any) -> ndarray:
+        return asarray(self._used() & _plain(other))
+
+    __hash__ = None  # type: ignore[assignment]  # as cupy's
+
+    def __gt__(self, other: Any) -> ndarray:
+        return asarray(self._used() > _plain(other))
+
+    def __bool__(self) -> bool:
+        return bool(self.host)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return value._used() if isinstance(value, ndarray) else value
+
+
+def asarray(array: Any, dtype: Any = None, **_: object) -> ndarray:
+    """A copy of a NumPy array on the current device; another array on a card as it lies."""
+    if isinstance(array, ndarray):
+        return array if dtype is None else array.astype(dtype)
+    host = np.asarray(array, dtype)
+    made = ndarray(host.shape, host.dtype)
+    made.host[...] = host
+    return made
+
+
+def on_card(host: np.ndarray[Any, Any], device: int = 0) -> Any:
+    """A copy of a NumPy array on a device."""
+    with Device(device):
+        return asarray(host)
+
+
+def asnumpy(array: Any, **_: object) -> Any:
+    return array.get() if isinstance(array, ndarray) else np.asarray(array)
+
+
+def empty_like(prototype: ndarray, dtype: Any = None, **_: object) -> ndarray:
+    made = np.empty_like(prototype.host, dtype)
+    return ndarray(made.shape, made.dtype, None, made.strides)
+
+
+def copyto(target: ndarray, source: Any, casting: Any = "same_kind", where: Any = None) -> None:
+    with np.errstate(over="ignore"):
+        np.copyto(target._used(), _plain(source), casting=casting)
+
+
+# -- kernels ----------------------------------------------------------------------------------------------
 
 
 class Function:
@@ -141,9 +329,12 @@ class Function:
             log.append("launch")
             run_kernel(self._source, grid[0], block[0], args, shared_mem)
 
+        stream = _current().ptr
         if recording:
             recording[-1].append(launch)
         else:
+            if stream:
+                log.append(f"stream {stream}")
             launch()
 
 
@@ -162,7 +353,11 @@ def _copy(target: int, source: int, size: int, kind: int, stream: int) -> None:
 
 def _alloc(size: int) -> MemoryPointer:
     log.append(f"alloc {size}")
-    return MemoryPointer(size)
+    return _alloc_quietly(size)
+
+
+def _alloc_quietly(size: int) -> MemoryPointer:
+    return MemoryPointer(Memory(size), 0)
 
 
 def _properties(device: int) -> dict[str, bytes]:
@@ -170,7 +365,8 @@ def _properties(device: int) -> dict[str, bytes]:
 
 
 def _pointer_attributes(pointer: int) -> SimpleNamespace:
-    return SimpleNamespace(device=0, type=int(any(pointer in place for place in pinned)))
+    device = next((device for place, device in reversed(placed) if pointer in place), 0)
+    return SimpleNamespace(device=device, type=int(any(pointer in place for place in pinned)))
 
 
 def _set_attribute(function: int, attribute: int, value: int) -> None:
@@ -199,8 +395,33 @@ def module() -> ModuleType:
     )
     cuda = SimpleNamespace(
         runtime=runtime, driver=driver, alloc=_alloc, alloc_pinned_memory=PinnedMemory, Device=Device,
-        ExternalStream=Stream, Stream=Stream, get_current_stream=lambda: current_stream,
-        function=SimpleNamespace(Module=Module),
+        ExternalStream=Stream, Stream=Stream, get_current_stream=lambda *device: _current(),
+        UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer, function=SimpleNamespace(Module=Module),
     )  # fmt: skip
-    vars(cupy).update(cuda=cuda, ndarray=ndarray, __version__="14.0")
+    vars(cupy).update(
+        cuda=cuda, ndarray=ndarray, __version__="14.0", asarray=asarray, array=asarray, asnumpy=asnumpy,
+        empty=ndarray, empty_like=empty_like, copyto=copyto, from_dlpack=from_dlpack,
+        zeros=lambda shape, dtype=float: asarray(np.zeros(shape, dtype)),
+        arange=lambda *given, **more: asarray(np.arange(*given, **more)),
+        ascontiguousarray=lambda a: a if a.flags.c_contiguous else a.copy(),
+        moveaxis=lambda a, source, goal: a._of(np.moveaxis(a.host, source, goal)),
+        flatnonzero=lambda a: asarray(np.flatnonzero(a._used())),
+        take_along_axis=lambda a, places, axis: asarray(np.take_along_axis(a._used(), places._used(), axis)),
+        shares_memory=lambda a, b, max_work=None: np.shares_memory(a.host, b.host),
+    )  # fmt: skip
     return cupy
+
+
+def from_dlpack(array: Any) -> ndarray:
+    """Of the fakes beside this one, which have a cupy array inside."""
+    log.append(f"dlpack on {_current().ptr}")
+    inside: ndarray = array.__dlpack__(stream=_current().ptr or 1)
+    return inside
+
+
+def forget() -> None:
+    """For a test to begin with."""
+    log.clear()
+    entered.clear()
+    placed.clear()
+    assert "cupy" not in sys.modules or current_device == [0]

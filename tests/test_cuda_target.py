@@ -85,14 +85,14 @@ def test_numpy_arrays_go_to_the_card_and_back(card: CudaTarget) -> None:
 
 
 def test_arrays_on_the_card_are_used_in_place_and_not_waited_for(card: CudaTarget) -> None:
-    data = fake_cupy.ndarray(keys(70))
+    data = fake_cupy.on_card(keys(70))
     card.run(sorting(70), {"data": data})
     np.testing.assert_array_equal(data.host, np.sort(keys(70)))
     assert set(fake_cupy.log) == {"launch"}
 
 
 def test_addresses_that_come_again_are_launched_as_a_graph(card: CudaTarget) -> None:
-    data, schedule = fake_cupy.ndarray(keys(200)), sorting(200)
+    data, schedule = fake_cupy.on_card(keys(200)), sorting(200)
     launches = len(schedule.launches)
     assert launches > 1
     for expected in (["launch"] * launches, *[["graph on 0", *["launch"] * launches]] * 2):
@@ -101,7 +101,7 @@ def test_addresses_that_come_again_are_launched_as_a_graph(card: CudaTarget) -> 
         card.run(schedule, {"data": data})
         assert fake_cupy.log == expected
         np.testing.assert_array_equal(data.host, np.sort(keys(200)))
-    other = fake_cupy.ndarray(keys(200))
+    other = fake_cupy.on_card(keys(200))
     fake_cupy.log.clear()
     card.run(schedule, {"data": other})
     assert fake_cupy.log == ["launch"] * launches
@@ -217,10 +217,10 @@ def test_arrays_on_two_cards_are_refused_and_one_on_the_second_runs_there(card: 
     data, out = Buffer("data", U32, 32, Role.INPUT), Buffer("counts", U32, 10, Role.INOUT)
     launch = count_values.launch(Grid(1, 32), data, out, Workgroup(U32, 1))
     values = np.zeros(32, np.uint32)
-    arrays = {"data": fake_cupy.ndarray(values, 1), "counts": fake_cupy.ndarray(np.zeros(10, np.uint32), 0)}
+    arrays = {"data": fake_cupy.on_card(values, 1), "counts": fake_cupy.on_card(np.zeros(10, np.uint32), 0)}
     with pytest.raises(InvalidArgumentError, match="one device, found 'counts' on device 0, 'data' on device 1"):
         card.run(schedule_of(launch), arrays)
-    arrays["counts"] = fake_cupy.ndarray(np.zeros(10, np.uint32), 1)
+    arrays["counts"] = fake_cupy.on_card(np.zeros(10, np.uint32), 1)
     card.run(schedule_of(launch), arrays)
     assert arrays["counts"].host[0] == 32
 

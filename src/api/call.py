@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ..arrays.host import NUMPY, SUBCLASS
 from ..arrays.kinds import Kind
-from ..arrays.registry import KNOWN, recognised
+from ..arrays.registry import KNOWN, known_kind, recognised
 from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
@@ -27,7 +27,7 @@ _plans: dict[Hashable, Plan] = {}
 
 def call(make: Maker, settings: Settings, target: str | Target, x: object, name: str = "x") -> object:
     """The result of an operation with these settings on an array. Settings that are equal must be of one class."""
-    kind = KNOWN.get(type(x))
+    kind = KNOWN.get(type(x)) or known_kind(x)
     if kind is not None:
         try:
             plan = _plans.get((make, settings, target, kind, kind.signature(x)))

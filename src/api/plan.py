@@ -273,13 +273,12 @@ class KernelPlan(Plan):
         for _, runs in self.runs:
             for run in runs:
                 run.prepared.run([memories[number] for number in run.arrays])
-        return self._handed_over(outs)
+        return self._handed_over(outs, like)
 
-    def _handed_over(self, outs: list[Any]) -> object:
-        made = [
-            self.kind.scalar(out) if output.is_scalar and output.shape == () else out
-            for out, output in zip(outs, self.outputs, strict=True)
-        ]
+    def _handed_over(self, outs: list[Any], like: Any) -> object:
+        kind = self.kind
+        made = [kind.finished(out, like) for out in outs]
+        made = [kind.scalar(out) if output.is_scalar and output.shape == () else out for out, output in zip(made, self.outputs, strict=True)]
         return _given(made)
 
     # -- all others ---------------------------------------------------------------------------------------
@@ -293,7 +292,7 @@ class KernelPlan(Plan):
             for output in self.outputs
         ]
         self._run_on(self._rows(arrays), [kind.view(out) for out in outs], self.runs)
-        return self._handed_over(outs)
+        return self._handed_over(outs, like)
 
     def _structs(self, arrays: Arrays) -> object:
         """States of several fields: devices' libraries have no dtype for them, so they come as NumPy's."""

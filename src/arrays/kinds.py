@@ -95,7 +95,9 @@ class ArrayKind(ABC, Generic[A, V]):
 
     @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: DType, like: A) -> A:
-        """A new array of this library, packed, which holds anything: on the device and stream of another."""
+        """A new array of this library, packed, which holds anything: on the device and stream of another, within whose
+        scope it is made. Where a library's arrays cannot be written it is one of the space, until it is `finished`.
+        """
 
     @abstractmethod
     def empty_like(self, like: A) -> A:
@@ -118,6 +120,10 @@ class ArrayKind(ABC, Generic[A, V]):
     @abstractmethod
     def given_back(self, values: V, like: A) -> object:
         """An array of the space as one of this library, beside another: the same memory."""
+
+    def finished(self, made: A, like: A) -> object:
+        """What `empty` or `empty_like` made as the caller gets it: results are in it, or under way on the stream."""
+        return made
 
     def scalar(self, array: A) -> object:
         """What a reduction to one value gives back for an array of no dimensions: NumPy has scalars for it."""

@@ -1,25 +1,28 @@
-"""Which kind of array something is."""
+"""Which kind of array something is.
+
+A library is looked for only among what the caller has imported: nothing is imported here for its sake but cupy, and
+that only for an array on a CUDA device.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from ..types.errors import UnsupportedTypeError
 from .host import KINDS, NUMPY, SUBCLASS, converted
-from .kinds import Kind
+from .kinds import ArrayKind, Kind
 
-# By class, once seen. What is neither here nor found below is handed to NumPy.
+# Tells the kind of one array, where those of one class can lie in several kinds of memory.
+Chooser: TypeAlias = Callable[[str, Any], Kind]
+
+# By class, once seen. What is in neither and not found below is handed to NumPy.
 KNOWN: dict[type, Kind] = {np.ndarray: NUMPY}
-
-
-def known_kind(x: object) -> Kind | None:
-    """The kind of an array whose class was met before."""
-    return KNOWN.get(type(x))
+CHOSEN: dict[type, Chooser] = {}
 
 
 def recognised(name: str, x: object) -> tuple[Kind, Any]:
@@ -27,36 +30,89 @@ def recognised(name: str, x: object) -> tuple[Kind, Any]:
     kind = KNOWN.get(type(x))
     if kind is not None:
         return kind, x
+    choose = CHOSEN.get(type(x))
+    if choose is not None:
+        return choose(name, x), x
+    for find in _FINDERS:
+        found = find(name, x)
+        if found is not None:
+            if isinstance(found, ArrayKind):
+                KNOWN[type(x)] = found
+            else:
+                CHOSEN[type(x)] = found
+            return recognised(name, x)
+    made = converted(name, x)
+    return recognised(name, made) if type(made) is not np.ndarray else (NUMPY, made)
+
+
+def known_kind(x: object) -> Kind | None:
+    """The kind of an array whose class was met before."""
+    choose = CHOSEN.get(type(x))
+    return KNOWN.get(type(x)) if choose is None else choose("x", x)
+
+
+def forget_classes() -> None:
+    """Looks for the kind of every class anew: for tests, in which libraries come and go."""
+    KNOWN.clear()
+    KNOWN[np.ndarray] = NUMPY
+    CHOSEN.clear()
+
+
+# -- finding ----------------------------------------------------------------------------------------------
+
+
+def _imported(package: str, name: str) -> type | tuple[()]:
+    """A class of a package that the caller has imported, for isinstance; nothing where it is not."""
+    found = getattr(sys.modules.get(package), name, ())
+    return found if isinstance(found, type) else ()
+
+
+def _from(module: str, name: str) -> Any:
+    """What a module beside this one has by that name: it is imported for the first array that needs it."""
+    return getattr(import_module(f".{module}", __package__), name)
+
+
+def _numpy(name: str, x: object) -> Kind | None:
     if isinstance(x, np.ma.MaskedArray):
         raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
-    if isinstance(x, np.ndarray):
-        kind = SUBCLASS
-    else:
-        kind = next((found for find in _FINDERS if (found := find(x)) is not None), None)
-    if kind is None:
-        made = converted(name, x)
-        return recognised(name, made) if type(made) is not np.ndarray else (NUMPY, made)
-    KNOWN[type(x)] = kind
-    return kind, x
+    return SUBCLASS if isinstance(x, np.ndarray) else None
 
 
-def _in(module: str, name: str) -> Kind:
-    return cast(Kind, getattr(import_module(f".{module}", __package__), name))
-
-
-def _torch(x: object) -> Kind | None:
-    """Found only once the caller has imported torch."""
-    torch = sys.modules.get("torch")
-    return _in("torch", "TORCH") if torch is not None and isinstance(x, getattr(torch, "Tensor", ())) else None
-
-
-def _cuda(x: object) -> Kind | None:
-    if not hasattr(x, "__cuda_array_interface__"):
+def _torch(name: str, x: object) -> Chooser | None:
+    if not isinstance(x, _imported("torch", "Tensor")):
         return None
-    is_cupy = type(x).__module__.startswith("cupy")
-    return _in("cuda", "CUPY" if is_cupy else "ON_DEVICE")
+    return cast(Chooser, _from("torch", "chooser")(sys.modules["torch"]))
 
 
-_FINDERS: tuple[Callable[[object], Kind | None], ...] = (_torch, _cuda)
+def _table(name: str, x: object) -> Kind | None:
+    for package, names in _COLUMNS.items():
+        if isinstance(x, tuple(filter(None, (_imported(package, name) for name in names)))):
+            return cast(Kind, _from("tables", "KINDS")[package])
+    return None
 
-__all__ = ["KINDS", "KNOWN", "known_kind", "recognised"]
+
+def _jax(name: str, x: object) -> Chooser | None:
+    return cast(Chooser, _from("dlpack", "choose_jax")) if isinstance(x, _imported("jax", "Array")) else None
+
+
+def _webgpu(name: str, x: object) -> Kind | None:
+    return cast(Kind, _from("webgpu", "WEBGPU")) if isinstance(x, _imported("gpusort.webgpu", "Array")) else None
+
+
+def _cuda(name: str, x: object) -> Kind | None:
+    return cast(Kind, _from("cuda", "kind_of")(x)) if hasattr(x, "__cuda_array_interface__") else None
+
+
+def _dlpack(name: str, x: object) -> Chooser | None:
+    """NumPy's own scalars have no __dlpack__, and what has an array interface besides NumPy takes faster."""
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        return None
+    return cast(Chooser, _from("dlpack", "choose"))
+
+
+_COLUMNS = {"pandas": ("Series", "Index"), "polars": ("Series",), "pyarrow": ("Array", "ChunkedArray")}
+_FINDERS: tuple[Callable[[str, object], Kind | Chooser | None], ...] = (
+    _numpy, _torch, _jax, _table, _webgpu, _cuda, _dlpack,
+)  # fmt: skip
+
+__all__ = ["KINDS", "KNOWN", "forget_classes", "known_kind", "recognised"]

@@ -6,7 +6,12 @@ from . import function as function
 from . import runtime as runtime
 from .graph import Graph
 
+# Memory that another library has, and that lives as long as its owner does.
+class UnownedMemory:
+    def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None: ...
+
 class MemoryPointer:
+    def __init__(self, mem: UnownedMemory, offset: int) -> None: ...
     @property
     def ptr(self) -> int: ...
     @property

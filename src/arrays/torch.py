@@ -1,0 +1,210 @@
+"""torch's tensors, on the CPU and on CUDA devices. Of the module only what is used here is known.
+
+A tensor is used where it lies, without its history: what comes back needs no gradient.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
+
+import numpy as np
+
+from ..forks import require_own_process
+from ..types.errors import UnsupportedTypeError
+from ..types.specs import Memory, Spec
+from .host import HOST
+from .kinds import ArrayKind, DType, HostArray, Kind
+from .recycled import new_array
+
+if TYPE_CHECKING:
+    import cupy
+
+V = TypeVar("V")
+
+_BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
+_DTYPES = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+           "float16", "float32", "float64", "complex64", "complex128")  # fmt: skip
+
+
+class Tensor(Protocol):
+    """What is asked of a torch tensor."""
+
+    @property
+    def is_cuda(self) -> bool: ...
+    @property
+    def requires_grad(self) -> bool: ...
+    @property
+    def device(self) -> object: ...
+    @property
+    def dtype(self) -> Hashable: ...
+    @property
+    def layout(self) -> Hashable: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def stride(self) -> tuple[int, ...]: ...
+    def is_contiguous(self) -> bool: ...
+    def is_neg(self) -> bool: ...
+    def data_ptr(self) -> int: ...
+    def get_device(self) -> int: ...
+    def detach(self) -> Self: ...
+    def numpy(self) -> HostArray: ...
+
+
+class Torch(Protocol):
+    """What is asked of the torch module."""
+
+    def from_numpy(self, array: HostArray, /) -> Tensor: ...
+    def as_tensor(self, values: object, /, *, device: object) -> Tensor: ...
+    def empty(self, shape: tuple[int, ...], /, *, dtype: Hashable, device: object) -> Tensor: ...
+    def empty_like(self, like: Tensor, /) -> Tensor: ...
+
+
+class TorchKind(ArrayKind[Tensor, V]):
+    """What all tensors have in common."""
+
+    memory_kind: Memory
+
+    def __init__(self, torch: Torch) -> None:
+        self._torch = torch
+        named = {name: getattr(torch, name, None) for name in _DTYPES}  # early versions have fewer
+        self._dtypes: dict[Hashable, DType] = {found: np.dtype(name) for name, found in named.items() if found}
+        self._dtypes[getattr(torch, "bool")] = np.dtype(np.bool_)  # noqa: B009  # the protocol would shadow the class
+        self._of_numpy = {dtype: found for found, dtype in self._dtypes.items()}
+
+    def signature(self, array: Tensor) -> Hashable:
+        try:
+            strides = None if array.is_contiguous() else array.stride()
+            aligned = array.data_ptr() & _BEYOND_ALIGNED
+            return array.dtype, array.shape, strides, array.get_device(), aligned, array.is_neg()
+        except RuntimeError:  # one that is not dense, or not there: `spec` refuses it
+            return array.dtype, array.layout, type(array)
+
+    def spec(self, name: str, array: Tensor) -> Spec:
+        dtype = self._dtypes.get(array.dtype)
+        if dtype is None:
+            raise self._refused(name, array)
+        try:
+            if array.is_neg():
+                raise RuntimeError("its sign is to be turned yet: call resolve_neg()")
+            array.is_contiguous()
+            array.data_ptr()
+            self._look(array)
+        except (TypeError, RuntimeError) as error:
+            raise self._refused(name, array, f" ({error})") from error
+        strides = None if self.is_packed(array) else tuple(step * dtype.itemsize for step in array.stride())
+        return Spec(tuple(array.shape), dtype, self.memory_kind, strides)
+
+    def _look(self, array: Tensor) -> None:
+        """Raises what torch has to say against using it."""
+
+    @staticmethod
+    def _refused(name: str, array: Tensor, why: str = "") -> UnsupportedTypeError:
+        return UnsupportedTypeError(
+            f"{name}: expected a dense torch tensor of a dtype that NumPy has, on the CPU or a CUDA device; found "
+            f"{array.dtype} on {array.device}{why}"
+        )
+
+    def empty_like(self, like: Tensor) -> Tensor:
+        return self._torch.empty_like(like)  # which keeps the order of axes
+
+    def is_packed(self, array: Tensor) -> bool:
+        return array.is_contiguous() and not array.data_ptr() % self._dtypes[array.dtype].itemsize
+
+    def is_read_only(self, array: Tensor) -> bool:
+        return False
+
+
+class HostTensors(TorchKind[HostArray]):
+    """Tensors in the host's memory."""
+
+    space = HOST
+    is_host = True
+    memory_kind = Memory.HOST
+
+    def _look(self, array: Tensor) -> None:
+        self.view(array)
+
+    def empty(self, shape: tuple[int, ...], dtype: DType, like: Tensor) -> Tensor:
+        return self._torch.from_numpy(new_array(shape, dtype))
+
+    def memory(self, array: Tensor) -> object:
+        return self.view(array)
+
+    def view(self, array: Tensor) -> HostArray:
+        return array.detach().numpy() if array.requires_grad else array.numpy()
+
+    def given_back(self, values: HostArray, like: Tensor) -> object:
+        return self._torch.from_numpy(np.asarray(values))
+
+
+class CudaTensors(TorchKind["cupy.ndarray"]):
+    """Tensors on CUDA devices. Work on one goes to torch's current stream for its device."""
+
+    memory_kind = Memory.CUDA
+
+    def __init__(self, torch: Torch) -> None:
+        from .cuda import CUDA
+
+        super().__init__(torch)
+        self.space = CUDA
+        # torch's own compiler and Triton ask in this way: the public one builds an object, and takes ten times as long.
+        handle = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+        self._stream = cast("Callable[[int], int]", handle if handle is not None else self._stream_by_object)
+
+    def _stream_by_object(self, device: int) -> int:
+        current: Callable[[int], object] = sys.modules["torch"].cuda.current_stream
+        return cast(int, getattr(current(device), "cuda_stream"))  # noqa: B009  # no stub of torch to name it by
+
+    def signature(self, array: Tensor) -> Hashable:
+        require_own_process("cuda")
+        return super().signature(array)
+
+    def empty(self, shape: tuple[int, ...], dtype: DType, like: Tensor) -> Tensor:
+        return self._torch.empty(shape, dtype=self._of_numpy[dtype], device=like.device)
+
+    def memory(self, array: Tensor) -> object:
+        return array.data_ptr()
+
+    def view(self, array: Tensor) -> cupy.ndarray:
+        from .cuda import seen_by_cupy
+
+        dtype, shape = self._dtypes[array.dtype], tuple(array.shape)
+        strides = None if array.is_contiguous() else tuple(step * dtype.itemsize for step in array.stride())
+        return seen_by_cupy(array, array.data_ptr(), shape, dtype, strides, array.get_device())
+
+    def given_back(self, values: cupy.ndarray, like: Tensor) -> object:
+        return self._torch.as_tensor(values, device=like.device)
+
+    def scope(self, array: Tensor) -> AbstractContextManager[object] | None:
+        import cupy
+
+        device = array.get_device()
+        stream = self._stream(device)
+        if cupy.cuda.runtime.getDevice() == device and cupy.cuda.get_current_stream().ptr == stream:
+            return None
+        from .cuda import on_stream
+
+        return on_stream(device, stream)
+
+
+@lru_cache(maxsize=4)
+def chooser(torch: Torch) -> Callable[[str, Tensor], Kind]:
+    """Tells tensors in the host's memory from those on a CUDA device; others are refused as host tensors."""
+    host = HostTensors(torch)
+    on_device: list[Kind] = []
+
+    def choose(name: str, tensor: Tensor) -> Kind:
+        if not tensor.is_cuda:
+            return host
+        if not on_device:
+            from .cuda import ensure_cupy
+
+            ensure_cupy()
+            on_device.append(CudaTensors(torch))
+        return on_device[0]
+
+    return choose

@@ -1,0 +1,119 @@
+"""As much of torch as gpusort uses, with CUDA devices that are the host's memory: for machines that have none."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+
+from tests import fake_cupy
+
+_NAMES = {np.dtype(name): f"torch.{name}" for name in ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",
+          "uint64", "float16", "float32", "float64", "complex64", "complex128", "bool")}  # fmt: skip
+BFLOAT16 = "torch.bfloat16"
+streams = [0]  # the current one is the last
+
+
+class Tensor:
+    """NumPy's array on the CPU; on a CUDA device the fake cupy's."""
+
+    def __init__(
+        self, inside: Any, *, requires_grad: bool = False, dtype: str | None = None, neg: bool = False
+    ) -> None:
+        self.inside, self.requires_grad = inside, requires_grad
+        self.dtype = dtype or _NAMES[inside.dtype]
+        self._neg = neg
+        self.layout = "torch.strided"
+
+    @property
+    def is_cuda(self) -> bool:
+        return isinstance(self.inside, fake_cupy.ndarray)
+
+    @property
+    def device(self) -> str:
+        return f"cuda:{self.inside.data.device_id}" if self.is_cuda else "cpu"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.inside.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(step // self.inside.itemsize for step in self.inside.strides)
+
+    def is_contiguous(self) -> bool:
+        return bool(self.inside.flags.c_contiguous)
+
+    def is_neg(self) -> bool:
+        return self._neg
+
+    def data_ptr(self) -> int:
+        return int(self.inside.data.ptr if self.is_cuda else self.inside.ctypes.data)
+
+    def get_device(self) -> int:
+        return int(self.inside.data.device_id) if self.is_cuda else -1
+
+    def detach(self) -> Self:
+        return type(self)(self.inside)
+
+    def numpy(self) -> Any:
+        if self.is_cuda:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return self.inside
+
+    def __getitem__(self, index: Any) -> Self:
+        return type(self)(self.inside[index])
+
+    def host(self) -> Any:
+        return self.inside.host if self.is_cuda else self.inside
+
+
+def _device(wanted: Any) -> int:
+    return int(str(wanted).partition(":")[2] or 0)
+
+
+def _empty(shape: tuple[int, ...], *, dtype: str, device: Any) -> Tensor:
+    found = next(known for known, name in _NAMES.items() if name == dtype)
+    if str(device) == "cpu":
+        return Tensor(np.empty(shape, found))
+    with fake_cupy.Device(_device(device)):
+        return Tensor(fake_cupy.ndarray(shape, found))
+
+
+def _empty_like(like: Tensor) -> Tensor:
+    if not like.is_cuda:
+        return Tensor(np.empty_like(like.inside))
+    with fake_cupy.Device(like.get_device()):
+        return Tensor(fake_cupy.empty_like(like.inside))
+
+
+def _as_tensor(values: Any, *, device: Any) -> Tensor:
+    assert values.data.device_id == _device(device)
+    return Tensor(values)
+
+
+@contextmanager
+def stream(pointer: int) -> Any:
+    streams.append(pointer)
+    try:
+        yield
+    finally:
+        streams.pop()
+
+
+def module() -> ModuleType:
+    """The fake, to be put into sys.modules."""
+    torch = ModuleType("torch")
+    vars(torch).update({name.partition(".")[2]: name for name in _NAMES.values()})
+    vars(torch).update(
+        Tensor=Tensor, bfloat16=BFLOAT16, from_numpy=Tensor, as_tensor=_as_tensor, empty=_empty, empty_like=_empty_like,
+        _C=SimpleNamespace(_cuda_getCurrentRawStream=lambda device: streams[-1]),
+    )  # fmt: skip
+    return torch

@@ -1,0 +1,296 @@
+"""What the front asks of arrays on a CUDA device, on stand-ins for cupy and torch: no card is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusort.arrays import cuda, registry
+from gpusort.arrays.kinds import Kind
+from gpusort.arrays.registry import recognised
+from gpusort.types.errors import TargetUnavailableError, UnsupportedTypeError
+from gpusort.types.specs import Memory
+from tests import fake_cupy, fake_torch
+
+HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.fixture(name="cp")
+def cupy_without_a_card(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    made = fake_cupy.module()
+    monkeypatch.setitem(sys.modules, "cupy", made)
+    yield from _with_nothing_known(made)
+
+
+@pytest.fixture(name="torch")
+def torch_without_a_card(monkeypatch: pytest.MonkeyPatch, cp: Any) -> ModuleType:
+    made = fake_torch.module()
+    monkeypatch.setitem(sys.modules, "torch", made)
+    return made
+
+
+def _with_nothing_known(made: ModuleType) -> Iterator[Any]:
+    fake_cupy.forget()
+    registry.forget_classes()
+    cuda.device_count.cache_clear()
+    yield made
+    registry.forget_classes()
+    cuda.device_count.cache_clear()
+    assert fake_cupy.current_device == [0]
+    assert not fake_cupy.entered
+
+
+class Foreign:
+    """An array of a library that nobody knows."""
+
+    def __init__(self, inside: fake_cupy.ndarray, *, read_only: bool = False, **more: object) -> None:
+        self.inside = inside
+        self.__cuda_array_interface__ = {
+            **inside.__cuda_array_interface__,
+            "data": (inside.data.ptr, read_only),
+            "stream": None,
+            **more,
+        }
+
+
+class Numbas(Foreign):
+    """Numba's."""
+
+
+Numbas.__module__ = "numba.cuda.cudadrv.devicearray"
+
+
+def made_by(library: str, host: np.ndarray[Any, Any], device: int = 0) -> Any:
+    inside = fake_cupy.on_card(host, device)
+    match library:
+        case "cupy":
+            return inside
+        case "torch":
+            return fake_torch.Tensor(inside)
+        case "numba":
+            return Numbas(inside)
+        case _:
+            return Foreign(inside)
+
+
+def part_of(array: Any, index: Any) -> Any:
+    """A view of one."""
+    if isinstance(array, Foreign):
+        return type(array)(array.inside[index])
+    return array[index]
+
+
+@pytest.fixture(name="library", params=["cupy", "torch", "numba", "nobody's"])
+def any_library(request: pytest.FixtureRequest, torch: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
+    numba_cuda = ModuleType("numba.cuda")
+    vars(numba_cuda)["as_cuda_array"] = lambda values, sync: Numbas(values)
+    monkeypatch.setitem(sys.modules, "numba.cuda", numba_cuda)
+    return str(request.param)
+
+
+LAYOUTS: dict[str, Any] = {
+    "packed": ...,
+    "strided": np.s_[:, ::2, 1:],
+    "one row": np.s_[1, 2],
+    "shifted": np.s_[0, 0, 1:],
+    "none": np.s_[:0],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_are_seen_where_they_lie(library: str, layout: str) -> None:
+    host = HOST[LAYOUTS[layout]]
+    x = part_of(made_by(library, HOST), LAYOUTS[layout])
+    kind, array = recognised("x", x)
+    assert array is x
+    view, spec = kind.view(x), kind.spec("x", x)
+    assert isinstance(view, fake_cupy.ndarray)
+    assert (spec.shape, spec.dtype, spec.memory) == (host.shape, host.dtype, Memory.CUDA)
+    assert (spec.strides is None) == kind.is_packed(x) == host.flags.c_contiguous
+    assert spec.strides in (None, view.strides)
+    np.testing.assert_array_equal(view.host, host)
+    if host.size:
+        assert kind.memory(x) == view.data.ptr == kind.space.extent(view)[0]
+        view.fill(7)
+        inside = x if isinstance(x, fake_cupy.ndarray) else x.inside
+        assert (inside.host == 7).all(), "it is the same memory"
+
+
+def test_signatures_tell_apart_what_plans_depend_on(library: str) -> None:
+    x = made_by(library, HOST)
+    kind, _ = recognised("x", x)
+    others = [
+        made_by(library, HOST.astype(np.float64)),
+        made_by(library, HOST.reshape(3, 2, 4)),
+        made_by(library, HOST, device=1),
+        part_of(made_by(library, np.repeat(HOST, 2, axis=2)), np.s_[:, :, ::2]),
+        part_of(made_by(library, np.repeat(HOST, 3, axis=2)), np.s_[:, :, ::3]),
+        part_of(made_by(library, np.arange(25, dtype=np.float32)), np.s_[1:]),
+    ]
+    signatures = [kind.signature(x), *map(kind.signature, others)]
+    assert len(set(signatures)) == len(signatures)
+    assert kind.signature(made_by(library, HOST + 1)) == signatures[0]
+
+
+@pytest.mark.parametrize("device", [0, 1])
+def test_results_are_of_the_callers_kind_on_its_device(library: str, device: int) -> None:
+    x = made_by(library, HOST, device)
+    kind, _ = recognised("x", x)
+    expected = fake_cupy.ndarray if library == "nobody's" else type(x)
+    scope = kind.scope(x)
+    assert (scope is None) == (device == 0)
+    with scope or nullcontext():
+        empty, like = kind.empty((2, 5), np.dtype(np.int64), x), kind.empty_like(x)
+        given = kind.given_back(kind.space.from_host(HOST), x)
+        finished = kind.finished(empty, x)
+    for found, shape, dtype in ((finished, (2, 5), np.int64), (like, HOST.shape, "f4"), (given, HOST.shape, "f4")):
+        assert type(found) is expected
+        its_kind, _ = recognised("x", found)
+        assert its_kind.spec("x", found).shape == shape
+        assert its_kind.spec("x", found).dtype == dtype
+        assert its_kind.view(found).data.device_id == device
+        assert its_kind.is_packed(found)
+    assert kind.memory(empty) == kind.view(empty).data.ptr
+
+
+def test_nothing_goes_through_the_host_or_waits(library: str) -> None:
+    x = made_by(library, HOST)
+    kind, _ = recognised("x", x)
+    fake_cupy.log.clear()
+    kind.signature(x)
+    kind.spec("x", x)
+    kind.given_back(kind.view(x), x)
+    kind.memory(kind.empty((3,), np.dtype(np.int32), x))
+    assert kind.scope(x) is None
+    assert fake_cupy.log == []
+
+
+# -- streams ----------------------------------------------------------------------------------------------
+
+
+def launch_within(kind: Kind, x: object) -> list[str]:
+    """What happens around a launch on an array."""
+    fake_cupy.log.clear()
+    with kind.scope(x) or nullcontext():
+        fake_cupy.log.append(f"launch on {fake_cupy.module().cuda.get_current_stream().ptr}")
+    return fake_cupy.log
+
+
+def fail_within(kind: Kind, x: object) -> None:
+    fake_cupy.log.clear()
+    with kind.scope(x) or nullcontext():
+        raise ZeroDivisionError
+
+
+def test_torchs_current_stream_is_worked_on(torch: ModuleType) -> None:
+    x = made_by("torch", HOST)
+    kind, _ = recognised("x", x)
+    assert launch_within(kind, x) == ["launch on 0"]
+    with fake_torch.stream(77):
+        assert launch_within(kind, x) == ["launch on 77"]
+        with fake_cupy.Stream(77):
+            assert kind.scope(x) is None
+    with fake_cupy.Stream(5):
+        assert launch_within(kind, x) == ["launch on 0"]
+
+
+def test_an_early_torch_is_asked_in_public(torch: Any) -> None:
+    del torch._C
+    torch.cuda = type("cuda", (), {"current_stream": lambda device: type("Stream", (), {"cuda_stream": 70 + device})})
+    x = made_by("torch", HOST, device=1)
+    kind, _ = recognised("x", x)
+    assert launch_within(kind, x) == ["launch on 71"]
+
+
+def test_streams_of_others_are_kept_in_order(cp: Any) -> None:
+    inside = fake_cupy.on_card(HOST)
+    for stream, expected in (
+        (99, ["stream 0 waits for stream 99", "launch on 0", "stream 99 waits for stream 0"]),
+        (1, ["launch on 0"]),  # the default stream, as the interface writes it
+        (None, ["launch on 0"]),
+    ):
+        x = Foreign(inside, stream=stream)
+        kind, _ = recognised("x", x)
+        assert launch_within(kind, x) == expected
+    x = Foreign(inside, stream=99)
+    kind, _ = recognised("x", x)
+    with pytest.raises(ZeroDivisionError):
+        fail_within(kind, x)
+    assert fake_cupy.log == ["stream 0 waits for stream 99", "stream 99 waits for stream 0"]
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+
+def test_what_may_only_be_read_says_so(cp: Any) -> None:
+    for read_only in (False, True):
+        x = Foreign(fake_cupy.on_card(HOST), read_only=read_only)
+        kind, _ = recognised("x", x)
+        assert kind.is_read_only(x) == read_only
+
+
+def test_foreign_arrays_that_fit_no_kernel_are_refused(cp: Any) -> None:
+    inside = fake_cupy.on_card(HOST)
+    for more, expected in (
+        ({"typestr": ">f4"}, "native byte order"),
+        ({"typestr": "|V4"}, "expected numbers"),
+        ({"mask": inside}, "masked arrays"),
+    ):
+        x = Foreign(inside, **more)
+        kind, _ = recognised("x", x)
+        with pytest.raises(UnsupportedTypeError, match=f"^x: .*{expected}"):
+            kind.spec("x", x)
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_tensors_that_fit_no_kernel_are_refused(torch: Any, where: str) -> None:
+    inside = fake_cupy.on_card(HOST) if where == "cuda" else HOST.copy()
+    for x, expected in (
+        (fake_torch.Tensor(inside, dtype=fake_torch.BFLOAT16), "bfloat16"),
+        (fake_torch.Tensor(inside, neg=True), "resolve_neg"),
+    ):
+        kind, _ = recognised("x", x)
+        kind.signature(x)
+        with pytest.raises(UnsupportedTypeError, match=f"^x: expected a dense torch tensor .* on {where}.*") as error:
+            kind.spec("x", x)
+        assert expected in str(error.value)
+
+
+def test_without_cupy_an_array_on_a_device_is_told_what_to_install(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, foreign = made_by("torch", HOST), Foreign(fake_cupy.on_card(HOST))
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    for array in (x, foreign):
+        with pytest.raises(TargetUnavailableError, match="cupy is not installed"):
+            recognised("x", array)
+
+
+# -- the space --------------------------------------------------------------------------------------------
+
+
+def test_the_space_moves_packs_and_copies(cp: Any) -> None:
+    space: Any = cuda.CUDA
+    x = fake_cupy.on_card(HOST)
+    for axes in ((0,), (1,), (2, 0), (0, 1, 2)):
+        moved = space.last(x, axes)
+        expected = np.moveaxis(HOST, axes, range(-len(axes), 0))
+        np.testing.assert_array_equal(moved.host, expected)
+        assert space.is_packed(moved) == expected.flags.c_contiguous
+        np.testing.assert_array_equal(space.packed(moved).host, expected)
+        assert space.is_packed(space.packed(moved))
+    half = space.empty((2, 3, 4), np.dtype(np.float16))
+    space.assign(half, x)
+    np.testing.assert_array_equal(half.host, HOST.astype(np.float16))
+    np.testing.assert_array_equal(space.part(x, 5, 3).host, [5, 6, 7])
+    np.testing.assert_array_equal(space.reshaped(x, (4, 6)).host, HOST.reshape(4, 6))
+    every_other = x[:, ::2, ::2]
+    np.testing.assert_array_equal(space.span(every_other).host, np.arange(23))
+    places = fake_cupy.on_card(np.array([[[2, 0, 1, 3]]]))
+    np.testing.assert_array_equal(space.take(x[:1, :1], places, (2,)).host, [[[2, 0, 1, 3]]])
+    np.testing.assert_array_equal(space.take(x, fake_cupy.on_card(np.array([23, 0])), (0, 1, 2)).host, [23, 0])
+    np.testing.assert_array_equal(space.to_host(x), HOST)
