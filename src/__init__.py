@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .algos.sorts import Radix as Radix
     from .algos.sorts import RadixRows as RadixRows
     from .algos.sorts import SortAlgorithm as SortAlgorithm
+    from .api.prepared import PreparedCall as PreparedCall
+    from .api.prepared import plan as plan
     from .api.reducing import all as all
     from .api.reducing import any as any
     from .api.reducing import argmax as argmax
@@ -68,6 +70,7 @@ __all__ = [
     "GpusortError",
     "InvalidArgumentError",
     "Limits",
+    "PreparedCall",
     "Radix",
     "RadixPolicy",
     "RadixRows",
@@ -91,6 +94,7 @@ __all__ = [
     "max",
     "min",
     "number_for",
+    "plan",
     "prod",
     "reduce",
     "scan",
@@ -107,6 +111,7 @@ __all__ = [
 _HOMES: dict[str, tuple[str, ...]] = {
     "algos.sorts": ("Bitonic", "BitonicRows", "Radix", "RadixRows", "SortAlgorithm"),
     "api.sorting": ("argsort", "sort", "sort_by_key", "sort_inplace"),
+    "api.prepared": ("PreparedCall", "plan"),
     "api.reducing": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
     "api.scanning": ("cumsum", "scan"),
     "machine": ("Capability", "Limits", "TargetInfo"),

@@ -10,7 +10,7 @@ import pytest
 from gpusort.algos.choice import fitting_scan
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.launch import Schedule
-from gpusort.targets.base import Capability
+from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import FloatBits, key_for
 from gpusort.types.indices import SortOrder

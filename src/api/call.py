@@ -17,6 +17,7 @@ from ..targets.base import Target
 from ..targets.registry import choose
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from .plan import Plan, plan_for
+from .prepared import Planning
 
 Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
@@ -25,7 +26,7 @@ _MOST_PLANS = 1 << 12
 _plans: dict[Hashable, Plan] = {}
 
 
-def call(make: Maker, settings: Settings, target: str | Target, x: object, name: str = "x") -> object:
+def call(make: Maker, settings: Settings, target: str | Target | Planning, x: object, name: str = "x") -> object:
     """The result of an operation with these settings on an array. Settings that are equal must be of one class."""
     kind = KNOWN.get(type(x)) or known_kind(x)
     if kind is not None:
@@ -36,29 +37,30 @@ def call(make: Maker, settings: Settings, target: str | Target, x: object, name:
         if plan is not None:
             return plan(x)
     kind, array = recognised(name, x)
-    return planned(make, settings, target, (kind,), (array,))(array)
+    plan = planned(make, settings, target, (kind,), (array,))
+    return plan(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)
 
 
 def call_with(
     make: Maker,
     settings: Settings,
-    target: str | Target,
+    target: str | Target | Planning,
     named: dict[str, object],
     outs: dict[str, object] | None = None,
 ) -> object:  # fmt: skip
     """The same of several arrays, or into arrays that the caller brought."""
     kinds, arrays = _alike(named)
     plan = planned(make, settings, target, kinds, arrays)
-    if outs is None:
-        return plan(*arrays)
-    for name, out in outs.items():
-        if KNOWN.get(type(out)) is not kinds[0]:
-            kind, found = recognised(name, out)
-            if found is not out or not _are_alike(kind, kinds[0]):
-                raise UnsupportedTypeError(
-                    f"{name}: expected an array of x's kind, {type(arrays[0]).__name__}, found {type(out).__name__}"
-                )
-    return plan.into(arrays, tuple(outs.values()))
+    for name, out in (outs or {}).items():
+        kind, found = recognised(name, out)
+        if found is not out or not _are_alike(kind, kinds[0]):
+            raise UnsupportedTypeError(
+                f"{name}: expected an array of x's kind, {type(arrays[0]).__name__}, found {type(out).__name__}"
+            )
+    given = None if outs is None else tuple(outs.values())
+    if type(target) is Planning:
+        return target.prepared(plan, kinds[0], arrays, given)
+    return plan(*arrays) if given is None else plan.into(arrays, given)
 
 
 def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object) -> None:
@@ -89,9 +91,11 @@ def _are_alike(kind: Kind, other: Kind) -> bool:
 
 
 def planned(
-    make: Maker, settings: Settings, target: str | Target, kinds: tuple[Kind, ...], arrays: tuple[Any, ...]
+    make: Maker, settings: Settings, target: str | Target | Planning, kinds: tuple[Kind, ...], arrays: tuple[Any, ...]
 ) -> Plan:
     """The plan of a call, kept if it can be told by its parts."""
+    if type(target) is Planning:
+        target = target.target
     signatures = tuple(kind.signature(array) for kind, array in zip(kinds, arrays, strict=True))
     key = (make, settings, target, kinds[0], signatures[0] if len(signatures) == 1 else signatures)
     try:

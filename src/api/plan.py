@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arrays.host import NUMPY
 from ..arrays.kinds import Kind
-from ..kernel.launch import Role
+from ..kernel.launch import Role, Schedule, is_buffer
 from ..operations.base import HostArray, Operation, Output, Work, rows_of
 from ..targets.base import ChecksMonoids, HasNative, Native, Prepared, Target, prepared_by
 from ..types.dtypes import native
@@ -29,6 +29,15 @@ from .overlap import Overlap, overlap
 
 Arrays: TypeAlias = Sequence[Any]
 _BYTE = np.dtype(np.uint8)
+
+
+@attrs.frozen
+class Cost:
+    """What a call asks of the device. None where the host's own way decides as it goes."""
+
+    launches: int
+    temporary_bytes: int | None
+    bytes_moved: int | None  # by launches, if each reads or writes all that it is handed
 
 
 class Plan(ABC):
@@ -44,6 +53,13 @@ class Plan(ABC):
     @abstractmethod
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         """The same into arrays that are there; those may be inputs, or share memory with them."""
+
+    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
+        """The same for arrays of these specs alone, with scratch of its own; not for several threads at once."""
+        return self
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return Cost(0, None, None)
 
 
 def plan_for(operation: Operation, kind: Kind, arrays: Arrays, specs: tuple[Spec, ...], target: Target) -> Plan:
@@ -162,6 +178,9 @@ class ShapedPlan(Plan):
             plan = self._plans[specs] = _kernel_plan(self.kind, self.operation, specs, self._target)
         return plan
 
+    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
+        return _kernel_plan(self.kind, self.operation, specs, self._target).reserved(specs)
+
     def __call__(self, *arrays: Any) -> object:
         return self._plan(arrays)(*arrays)
 
@@ -199,6 +218,7 @@ class IndexedPlan(Plan):
 class Run:
     """One run of a schedule: its arrays, and which elements of each, all of them if there is but one run."""
 
+    schedule: Schedule
     prepared: Prepared
     arrays: tuple[int, ...]
     slices: tuple[tuple[int, int] | None, ...]  # first and count
@@ -209,6 +229,7 @@ class KernelPlan(Plan):
 
     def __init__(self, kind: Kind, operation: Operation, specs: tuple[Spec, ...], target: Target) -> None:
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
+        self.keeps_scratch = False
         self.outputs = operation.outputs(*specs)
         self.is_answered = operation.answer(*specs) is not None
         self.works = () if self.is_answered else operation.works(specs, target.info, in_place=False) or ()
@@ -244,6 +265,20 @@ class KernelPlan(Plan):
                 self._run_into(arrays, outs)
         return _given(list(outs))
 
+    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
+        plan = KernelPlan(self.kind, self.operation, specs, self.target)
+        plan.keeps_scratch = True
+        return plan
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        runs = [run for _, runs in self.runs for run in runs]
+        launches = [launch for run in runs for launch in run.schedule.launches]
+        return Cost(
+            len(launches),
+            max((sum(b.nbytes for b in run.schedule.buffers if b.role is Role.SCRATCH) for run in runs), default=0),
+            sum(argument.nbytes for launch in launches for argument in launch.arguments if is_buffer(argument)),
+        )
+
     # -- packed arrays ------------------------------------------------------------------------------------
 
     def _is_direct(self) -> bool:
@@ -278,7 +313,10 @@ class KernelPlan(Plan):
     def _handed_over(self, outs: list[Any], like: Any) -> object:
         kind = self.kind
         made = [kind.finished(out, like) for out in outs]
-        made = [kind.scalar(out) if output.is_scalar and output.shape == () else out for out, output in zip(made, self.outputs, strict=True)]
+        made = [
+            kind.scalar(out) if output.is_scalar and output.shape == () else out
+            for out, output in zip(made, self.outputs, strict=True)
+        ]
         return _given(made)
 
     # -- all others ---------------------------------------------------------------------------------------
@@ -371,18 +409,18 @@ class KernelPlan(Plan):
                 run.prepared.run(memories)
 
     def _runs(self, work: Work) -> tuple[Run, ...]:
-        made: dict[int, tuple[Prepared, tuple[str, ...]]] = {}
+        made: dict[int, tuple[Schedule, Prepared, tuple[str, ...]]] = {}
         runs: list[Run] = []
         for first in range(0, work.rows, max(1, work.together)):
             count = min(work.together, work.rows - first)
             if count not in made:
                 schedule = work.schedule(count)
                 names = tuple(buffer.name for buffer in schedule.buffers if buffer.role is not Role.SCRATCH)
-                made[count] = prepared_by(self.target, schedule), names
-            prepared, names = made[count]
+                made[count] = schedule, prepared_by(self.target, schedule, self.keeps_scratch), names
+            schedule, prepared, names = made[count]
             parts = [work.parts[name] for name in names]
             slices = [None if count == work.rows else (first * part.each, count * part.each) for part in parts]
-            runs.append(Run(prepared, tuple(part.array for part in parts), tuple(slices)))
+            runs.append(Run(schedule, prepared, tuple(part.array for part in parts), tuple(slices)))
         return tuple(runs)
 
     def _check(self, arrays: Arrays) -> None:

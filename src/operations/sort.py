@@ -7,16 +7,18 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..algos.choice import fitting_sort
+from ..algos.choice import fitting_scan, fitting_sort
+from ..algos.scan import shares
 from ..algos.sorts import Placement, SortAlgorithm, fitted
+from ..algos.ties import restore_ties
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError
 from ..types.indices import SortOrder
-from ..types.keys import SortableKey
+from ..types.keys import FloatKey, SortableKey
+from ..types.scalars import U32
 from ..types.specs import Spec
-from .argsort import Argsort
-from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of
+from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of, rows_together
 
 
 @attrs.frozen
@@ -42,10 +44,9 @@ class Sort(Operation):
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         return None if given[0].size else (np.empty(self.outputs(*given)[0].shape, given[0].dtype),)
 
-    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
-        if self.stable and given[0].dtype.kind == "f":
-            return Argsort(self.axis, self.order, self.key)
-        return None
+    def _has_ties(self, given: Spec) -> bool:
+        """Whether equal elements can be told apart, and are to keep their order."""
+        return self.stable and self.key is None and given.dtype.kind == "f"
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         (x,) = given
@@ -57,7 +58,7 @@ class Sort(Operation):
         else:
             chosen = fitting_sort(info, key, rows, length)
         placements = chosen.placements(key)
-        if in_place and Placement.IN_PLACE not in placements:
+        if in_place and (Placement.IN_PLACE not in placements or self._has_ties(x)):
             return None
         placement = Placement.ELSEWHERE if Placement.ELSEWHERE in placements and not in_place else Placement.IN_PLACE
         together = sorted_together(chosen, length, x.dtype.itemsize, info)
@@ -69,7 +70,19 @@ class Sort(Operation):
         def schedule(count: int) -> Schedule:
             return chosen.schedule(key, count, length, self.order, placement)
 
-        return (Work(rows, together, schedule, parts, copies),)
+        sort = Work(rows, together, schedule, parts, copies)
+        return (sort, self._ties(x, key, rows, length, info)) if self._has_ties(x) else (sort,)
+
+    def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
+        """Floats that are equal are put back into their order, in rows where there are any."""
+        assert isinstance(key, FloatKey), "of floats"
+        policy = fitting_scan(U32, length, info)
+        together = rows_together(length, length * x.dtype.itemsize, shares(rows, length, policy)[1], info)
+
+        def restore(count: int) -> Schedule:
+            return restore_ties(key, count, length, self.order, policy)
+
+        return Work(rows, together, restore, {"data": Part(0, length), "results": Part(1, length)})
 
 
 def sorted_together(chosen: SortAlgorithm, length: int, itemsize: int, info: TargetInfo) -> int:

@@ -52,7 +52,7 @@ class Prepared(Protocol):
 class Prepares(Protocol):
     """A target that keeps what it makes of a schedule. Others are asked to run it each time."""
 
-    def prepare(self, schedule: Schedule, /) -> Prepared: ...
+    def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> Prepared: ...
 
 
 @attrs.frozen(eq=False)
@@ -83,9 +83,10 @@ def given_buffers(schedule: Schedule) -> tuple[Buffer[Any], ...]:
     return tuple(buffer for buffer in schedule.buffers if buffer.role is not Role.SCRATCH)
 
 
-def prepared_by(target: Target, schedule: Schedule) -> Prepared:
+def prepared_by(target: Target, schedule: Schedule, keeps_scratch: bool = False) -> Prepared:
+    """What the target makes of a schedule: for one caller alone, it may keep scratch, so that a run allocates nothing."""
     if isinstance(target, Prepares):
-        return target.prepare(schedule)
+        return target.prepare(schedule, keeps_scratch=keeps_scratch)
     return _RunEachTime(target, schedule, given_buffers(schedule))
 
 

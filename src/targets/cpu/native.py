@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays.recycled import new_array
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
+from ...operations.reduce import Reduce
 from ...operations.sort import Sort
 from ...types.dtypes import key_for, native
 from ...types.indices import SortOrder
@@ -18,6 +19,7 @@ from ...types.specs import Spec
 from ..base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs
 from .ranks import bits_of, ordered_words
+from .reductions import HostCall, host_reduction
 from .sorting import sort_rows, sort_spread_rows
 
 if TYPE_CHECKING:
@@ -38,8 +40,24 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
             return HostArgsort(target, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
         case SortPairs(order, None):
             return HostSortPairs(HostArgsort(target, 0, order, by_bits=True))
+        case Reduce(axis, keepdims, reducer, None):
+            found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
+            return None if found is None else HostReduce(found)
         case _:
             return None
+
+
+@attrs.frozen(eq=False)
+class HostReduce:
+    """NumPy's loops, shared out among threads."""
+
+    reduce: HostCall
+
+    def __call__(self, *arrays: HostArray) -> object:
+        return self.reduce(arrays[0])
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        outs[0][...] = cast(HostArray, self.reduce(arrays[0]))
 
 
 def _is_plain(given: Spec, order: SortOrder) -> bool:

@@ -84,7 +84,11 @@ def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
 
 
 def _plain(
-    ufunc: np.ufunc, dtype: np.dtype[np.generic], made: np.dtype[np.generic] | None, axes: tuple[int, ...], keepdims: bool
+    ufunc: np.ufunc,
+    dtype: np.dtype[np.generic],
+    made: np.dtype[np.generic] | None,
+    axes: tuple[int, ...],
+    keepdims: bool,
 ) -> HostCall:
     """NumPy's loop. That of floats warns of what is no mistake."""
     reduce = ufunc.reduce
