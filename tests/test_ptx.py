@@ -10,8 +10,10 @@ import pytest
 
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.finish import extremes, places
+from gpusort.algos.layout import Layout
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.sorts import Placement, RadixRows
 from gpusort.algos.ties import restore_ties
@@ -21,6 +23,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.errors import UnsupportedTypeError
+from gpusort.types.finishes import finish_of
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.keys import FloatKey, RankKey
 from gpusort.types.monoids import (
@@ -97,15 +100,26 @@ def test_reductions_compile(dtype: str) -> None:
     check(programs(reductions(dtype)))
 
 
+def along_axes(dtype: str) -> Iterator[Schedule]:
+    """One of each finish; every arrangement and both launches once."""
+    policy = ReducePolicy(group_size=64, items=2, groups=1, subgroups=True, short=100, strand=32)
+    key = key_for(dtype)
+    down, strands, rows = Layout(1, 5000, 3, 0, 3, 1), Layout.rows(30, 9), Layout.rows(1, 5000)
+    yield reduce_axis(Minimum(key), down, policy, finish_of(Minimum(key)))
+    yield reduce_axis(ArgMax(key), strands, policy, finish_of(ArgMax(key)))
+    yield extremes(Maximum(key), 1, 5000, policy)
+    if dtype == "i4":
+        yield places(ArgMin(key), 1, 5000, policy)
+        yield reduce_axis(AllTrue(key), down, attrs.evolve(policy, groups=64), finish_of(AllTrue(key)))
+    if dtype in ("f2", "i4"):
+        for layout in (down, strands, rows):
+            yield reduce_axis(Sum(number_for(dtype)), layout, policy, finish_of(Sum(number_for(dtype))))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_ends_a_reduction_compiles(dtype: str) -> None:
-    policy, key = ReducePolicy(group_size=64, items=2), key_for(dtype)
-    schedules = (
-        extremes(Minimum(key), 1, 500, policy), extremes(Maximum(key), 1, 500, policy),
-        places(ArgMin(key), 1, 500, policy),
-    )  # fmt: skip
-    found = programs(Schedule(schedule.buffers, schedule.launches[-1:]) for schedule in schedules)
-    assert {program.name for program in found} == {"finish_least", "finish_greatest", "finish_place"}
+def test_reductions_along_axes_compile(dtype: str) -> None:
+    found = programs(along_axes(dtype))
+    assert {program.name for program in found} == {"reduce_columns", "reduce_row"}
     check(found)
 
 

@@ -11,8 +11,9 @@ from ..types.errors import CapabilityError
 from ..types.keys import SortableKey, Word
 from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, power_above
 from .fit import bytes_held, fitted_network, fitted_radix, fitted_reduce, fitted_scan_policy, power_below
+from .layout import Layout
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, fitted
-from .table import PAIRS, REDUCTIONS, SCANS, SORTS
+from .table import AXIS_REDUCTIONS, PAIRS, REDUCTIONS, SCANS, SORTS
 from .tuned import tuned_lines
 
 E = TypeVar("E")
@@ -82,6 +83,14 @@ def fitting_reduction(state: object, length: int, info: TargetInfo) -> ReducePol
             return fitted_reduce(line.policy, state, info)
     wished = ReducePolicy() if length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
     return fitted_reduce(wished, state, info)
+
+
+def fitting_axis_reduction(state: object, layout: Layout, info: TargetInfo) -> ReducePolicy:
+    """The reduction along an axis that lies so, to states of a type, on a target."""
+    for line in AXIS_REDUCTIONS:
+        if line.suits(info, layout):
+            return fitted_reduce(line.policy, state, info)
+    return fitting_reduction(state, layout.length, info)
 
 
 _LEAST_TO_SCAN = 32  # invocations: a smaller workgroup would leave lanes of a subgroup idle

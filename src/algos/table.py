@@ -8,6 +8,7 @@ import attrs
 
 from ..machine import Capability, TargetInfo
 from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy
+from .layout import Layout
 from .sorts import BitonicRows, Radix, RadixRows, SortAlgorithm
 
 P = TypeVar("P")
@@ -48,6 +49,27 @@ class PolicyLine(Generic[P]):
 
     def suits(self, info: TargetInfo, length: int) -> bool:
         return info.name == self.target and self.needs <= info.capabilities and length in self.lengths
+
+
+@attrs.frozen
+class AxisLine(Generic[P]):
+    """The same for work along an axis, which may lie in rows of neighbouring elements, or in columns."""
+
+    target: str
+    needs: frozenset[Capability]
+    in_rows: bool
+    lengths: range
+    results: range
+    policy: P
+
+    def suits(self, info: TargetInfo, layout: Layout) -> bool:
+        return (
+            info.name == self.target
+            and self.needs <= info.capabilities
+            and (layout.row_stride is not None) is self.in_rows
+            and layout.length in self.lengths
+            and layout.results in self.results
+        )
 
 
 _SWEEPS = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
@@ -121,6 +143,22 @@ PAIRS: tuple[SortLine, ...] = (
 
 REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
     PolicyLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), ReducePolicy(768, 16, 264, subgroups=True)),
+)
+
+# Loads in flight hide the latency of memory: 2 workgroups of 512 with 16 each, or 8 of 256 with 8, are 64 KiB a
+# multiprocessor, twice what Little's law asks of an H200. Some 264 workgroups are all that it runs at a time.
+AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
+    AxisLine("cuda", _SUBGROUPS, True, range(1 << 18, 1 << 63), range(33), ReducePolicy(768, 16, 264, subgroups=True)),
+    AxisLine("cuda", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32)),
+    AxisLine("cuda", _SUBGROUPS, False, _ANY, _ANY, ReducePolicy(512, 16, 264, subgroups=True, strand=32)),
+    AxisLine("wgsl", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)),
+    AxisLine("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
+    AxisLine("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
+    # A vector of a CPU takes neighbouring columns, and the first cache holds their totals.
+    AxisLine("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 1, 64, side_by_side=True)),
+    # Where an invocation is a thread, or a step of an interpreter, few do.
+    AxisLine("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
+    AxisLine("simulator", frozenset(), False, _ANY, _ANY, ReducePolicy(64, 2, 16, subgroups=True, line=64, strand=8)),
 )
 
 SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
