@@ -1,4 +1,4 @@
-"""NumPy's functions without its warnings, for a tenth of what `np.errstate` costs: in a context where all is ignored."""
+"""NumPy's functions without its warnings, for a tenth of what `np.errstate` costs."""
 
 from __future__ import annotations
 
