@@ -19,6 +19,7 @@ from .keeping import keep
 Elements = npt.NDArray[Any]
 Plan = npt.NDArray[np.int64]
 Kernel = Callable[[Elements, Elements, Plan, int, int], None]
+PlaceKernel = Callable[[Elements, Elements, Plan, Plan, int, int], None]
 Step = Callable[[Any, Any, Any], Any]  # of what is found so far, an element, and the plan's constant
 Lift = Callable[[Any, Any], Any]  # of an element, and the constant
 
@@ -195,3 +196,67 @@ def _both(found: Any, element: Any, constant: Any) -> Any:
 
 ANY = _columns("any", _truth, _either)
 ALL = _columns("all", _truth, _both)
+
+
+# -- where extremes are ---------------------------------------------------------------------------------------
+
+
+def _places(label: str, lift: Lift, is_better: Callable[[Any, Any], Any]) -> PlaceKernel:
+    """As `_columns`, along one way alone: what is found so far, and where it was."""
+
+    @njit(nogil=True)
+    def places(flat: Elements, best: Elements, where: Plan, plan: Plan, first: int, last: int) -> None:
+        start, n0, s0, n1, s1, m0, t0, _, _, parts, block, constant = plan
+        blocks = (n1 + block - 1) // block
+        for task in range(first, last):
+            part, rest = task // (n0 * blocks), task % (n0 * blocks)
+            outer, begin = rest // blocks, (rest % blocks) * block
+            count = min(block, n1 - begin)
+            place = (part * n0 + outer) * n1 + begin
+            found, found_at = best[place : place + count], where[place : place + count]
+            origin = start + outer * s0 + begin * s1
+            low, high = m0 * part // parts, m0 * (part + 1) // parts
+            for j in range(count):
+                found[j] = lift(flat[np.uint64(origin + low * t0 + j * s1)], constant)
+                found_at[j] = low
+            for r in range(low + 1, high):
+                base = origin + r * t0
+                if s1 == 1:
+                    row = flat[base : base + count]
+                    for j in range(count):
+                        element = lift(row[j], constant)
+                        better = is_better(element, found[j])
+                        found[j] = element if better else found[j]
+                        found_at[j] = r if better else found_at[j]
+                else:
+                    for j in range(count):
+                        element = lift(flat[np.uint64(base + j * s1)], constant)
+                        better = is_better(element, found[j])
+                        found[j] = element if better else found[j]
+                        found_at[j] = r if better else found_at[j]
+
+    return keep(places, label)
+
+
+@njit
+def _less(element: Any, found: Any) -> Any:
+    return (element < found) | ((element != element) & (found == found))
+
+
+@njit
+def _more(element: Any, found: Any) -> Any:
+    return (element > found) | ((element != element) & (found == found))
+
+
+@njit
+def _half(bits: Any, constant: Any) -> Any:
+    """float16 as an integer in its order: both zeros alike, and all NaNs, which are the constant."""
+    magnitude = np.int16(bits & np.int16(0x7FFF))
+    signed = np.int16(-magnitude) if bits < 0 else magnitude
+    return np.int16(constant) if magnitude > np.int16(0x7C00) else signed
+
+
+PLACE_OF_LEAST = _places("place of least", _itself, _less)
+PLACE_OF_GREATEST = _places("place of greatest", _itself, _more)
+PLACE_OF_LEAST_HALF = _places("place of least f2", _half, _less)
+PLACE_OF_GREATEST_HALF = _places("place of greatest f2", _half, _more)

@@ -8,8 +8,8 @@ does, of equal zeros and of NaNs, which one is the extreme: here the least or gr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, cast
 
 import attrs
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from ...types.dtypes import Extreme, Words, extremes_of, key_for
 from ..apart import import_apart
 from ..base import HostArray
-from .folds import ARITHMETIC, EXTREMES, PLACES, TRUTHS, UFUNCS, Fold, result_of
+from .folds import ARITHMETIC, EXTREMES, PLACES, TRUTHS, UFUNCS, Fold, reducing, result_of
 from .loops import can_fold
 from .pool import shared_pool
 from .silence import silently
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 LONG = 1 << 15  # elements: below, NumPy is done before anything else has begun
 _ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
-_SHARED = 1 << 18  # elements: below, waking a thread costs more than it saves
-_MEMORY = 1 << 22  # bytes: longer arrays are read from memory, where NumPy's loops have no lead
-_ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
-_BLOCK = 1 << 10  # results that are kept at hand
+SHARED = 1 << 18  # elements: below, waking a thread costs more than it saves
+MEMORY = 1 << 22  # bytes: longer arrays are read from memory, where NumPy's loops have no lead
+ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
+BLOCK = 1 << 10  # results that are kept at hand
 _CHAIN = 1 << 12  # elements at most that are added up one after the other
-_PARTS = 16  # at most, where it is for threads
+PARTS = 16  # at most, where it is for threads
 _HEAD = 1 << 12  # elements that may settle what any and all ask
 
 
@@ -89,13 +89,13 @@ class Folding:
         if self.dtype == np.float16 or self.fold is Fold.PROD or (self.fold is Fold.SUM and self.dtype.itemsize < 8):
             return False
         near = walk.nearest
-        return nbytes < _MEMORY and near.stride == 1 and near.length * self.dtype.itemsize >= _ROW
+        return nbytes < MEMORY and near.stride == 1 and near.length * self.dtype.itemsize >= ROW
 
     def _by_numpy(self, x: HostArray) -> object | None:
         """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""
         if self.fold not in EXTREMES or self.dtype.kind != "f":
             return None
-        found = np.asarray(silently(UFUNCS[self.fold].reduce, x, self.axes, None, None, self.keepdims))
+        found = np.asarray(silently(reducing(self.fold), x, self.axes, None, None, self.keepdims))
         if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
             return cast(object, found[()])
         import_apart("numba")
@@ -110,11 +110,7 @@ class Folding:
         return bool(silently(head.any)) if self.fold is Fold.ANY else not silently(head.all)
 
     def _wrapped(self, found: HostArray, shape: tuple[int, ...], x: HostArray, order: tuple[int, ...] = ()) -> object:
-        results = found.reshape(shape).transpose(order)
-        if self.keepdims:
-            sizes = [1 if axis in self.axes else size for axis, size in enumerate(x.shape)]
-            return results.reshape(sizes)
-        return cast(object, results[()])
+        return in_shape(found.reshape(shape).transpose(order), x, self.axes, self.keepdims)
 
     # -- by compiled loops ------------------------------------------------------------------------------------
 
@@ -123,7 +119,7 @@ class Folding:
         kernels = _kernels(self.fold, self.dtype)
         rows_kernel, in_rows = (
             kernels.rows,
-            walk.nearest_goes and walk.nearest.length * self.dtype.itemsize >= _ROW // 4,
+            walk.nearest_goes and walk.nearest.length * self.dtype.itemsize >= ROW // 4,
         )
         if in_rows and rows_kernel is not None:
             return self._run(walk, rows_kernel, kernels, walk.gone, walk.kept, is_rows=True)
@@ -165,7 +161,7 @@ class Folding:
             return None
         if beside >= 128 or len(walk.kept) > 1 + (beside > 1):
             return None
-        count = min(_BLOCK // beside, last.length // 8)
+        count = min(BLOCK // beside, last.length // 8)
         return count if count >= 4 else None
 
     def _run(
@@ -177,19 +173,19 @@ class Folding:
         if not is_rows and go[0].length < go[1].length:
             go = go[::-1]
         rows = stay[0].length * stay[1].length
-        block = rows if is_rows else min(_BLOCK, stay[1].length)
+        block = rows if is_rows else min(BLOCK, stay[1].length)
         tasks = rows if is_rows else stay[0].length * -(-stay[1].length // block)
         size = rows * go[0].length * go[1].length
         divided = go[1].length if is_rows else go[0].length
         parts = 1
-        if tasks < 8 and size >= _SHARED:
-            parts = min(_PARTS, divided // 16 or 1)
+        if tasks < 8 and size >= SHARED:
+            parts = min(PARTS, divided // 16 or 1)
         if self.fold is Fold.SUM and self.dtype.kind == "f":
             chain = _CHAIN * (16 if is_rows else 1)
             parts = max(parts, min(divided, -(-go[0].length * go[1].length // chain)))
         out: HostArray = np.empty(parts * rows, kernels.state)
-        plan = np.array([walk.start, *_flat(stay), *_flat(go), parts, block, kernels.constant], np.int64)
-        _in_threads(kernel, walk.flat, out, plan, parts * tasks, size)
+        plan = np.array([walk.start, *flat_of(stay), *flat_of(go), parts, block, kernels.constant], np.int64)
+        shared(lambda first, last: kernel(walk.flat, out, plan, first, last), parts * tasks, size)
         if parts == 1:
             return out
         return cast(HostArray, silently(kernels.ufunc.reduce, out.reshape(parts, rows), 0))
@@ -202,7 +198,7 @@ class Folding:
             end = Extreme.LEAST if self.fold is Fold.MIN else Extreme.GREATEST
             return extremes_of(key_for(self.dtype), cast(Words, words), end).view(self.dtype)
         if self.fold is Fold.SUM and self.dtype.kind == "f":
-            return cast(HostArray, states + self.dtype.type(0))  # -0.0 becomes 0.0, as in NumPy
+            return cast(HostArray, np.add(states, self.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
         return states.astype(result_of(self.fold, self.dtype), copy=False)
 
 
@@ -257,7 +253,14 @@ def rehearse(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:
             yield None
 
 
-def _flat(ways: list[Way]) -> list[int]:
+def in_shape(results: HostArray, x: HostArray, axes: tuple[int, ...], keepdims: bool) -> object:
+    """Results in the order of the axes that stay, as NumPy gives them: a scalar where there is but one."""
+    if keepdims:
+        return results.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)])
+    return cast(object, results[()])
+
+
+def flat_of(ways: list[Way]) -> list[int]:
     return [number for way in ways for number in (way.length, way.stride)]
 
 
@@ -267,10 +270,11 @@ def _merged(side: Way, last: tuple[Way, ...]) -> tuple[Way, ...]:
     return (side, *last)
 
 
-def _in_threads(kernel: Any, flat: HostArray, out: HostArray, plan: HostArray, tasks: int, size: int) -> None:
+def shared(work: Callable[[int, int], None], tasks: int, size: int) -> None:
+    """Calls work(first, last) for parts of 0 to `tasks`, on threads if so many elements are worth it."""
     pool = shared_pool()
-    if size < _SHARED or tasks < 2 or pool.threads < 2:
-        kernel(flat, out, plan, 0, tasks)
+    if size < SHARED or tasks < 2 or pool.threads < 2:
+        work(0, tasks)
         return
     shares = min(tasks, 4 * pool.threads)
-    pool.run(lambda n: kernel(flat, out, plan, tasks * n // shares, tasks * (n + 1) // shares), shares)
+    pool.run(lambda n: work(tasks * n // shares, tasks * (n + 1) // shares), shares)

@@ -36,6 +36,11 @@ TRUTHS = (Fold.ANY, Fold.ALL)
 PLACES = (Fold.ARGMIN, Fold.ARGMAX)
 
 
+def reducing(fold: Fold) -> Callable[..., object]:
+    """NumPy's reduction, whose arguments are array, axes, dtype, out and keepdims."""
+    return UFUNCS[fold].reduce
+
+
 def takes(fold: Fold, dtype: np.dtype[np.generic]) -> bool:
     """Whether there is such a function of elements of a dtype."""
     kinds = {Fold.SUM: "biufm", Fold.PROD: "biuf"}.get(fold, "biufmM")

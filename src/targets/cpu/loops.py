@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from .background import background
-from .folds import Fold
+from .folds import PLACES, Fold
 
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
@@ -52,6 +52,6 @@ def _adding(dtype: np.dtype[np.generic]) -> Iterator[object]:
 
 
 def _folding(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:
-    from .folding import rehearse
+    from . import extreme_places, folding
 
-    yield from rehearse(fold, dtype)
+    yield from (extreme_places if fold in PLACES else folding).rehearse(fold, dtype)

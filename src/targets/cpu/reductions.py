@@ -14,8 +14,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...types.errors import InvalidArgumentError
 from ..base import HostArray
+from .extreme_places import PlaceFolding
 from .folding import LONG, Folding
-from .folds import PLACES, TRUTHS, UFUNCS, Fold, HostCall, takes
+from .folds import PLACES, TRUTHS, Fold, HostCall, reducing, takes
 from .silence import silently
 
 Axes: TypeAlias = int | tuple[int, ...] | None
@@ -35,12 +36,13 @@ def host_reduction(
     if not takes(fold, dtype) or axes is None or (fold in PLACES and isinstance(axis, tuple)):
         return None
     if fold in PLACES:
-        return _guarded(_place(fold, axis if axis is None or ndim == 0 else axes[0], keepdims))
+        along = None if axis is None or ndim == 0 else axes[0]
+        return _guarded(_place(fold, along, keepdims), PlaceFolding.of(fold, dtype, along, ndim, keepdims))
     long = Folding.of(fold, dtype, axes, ndim, keepdims)
-    ufunc = UFUNCS[fold]
+    reduce = reducing(fold)
     if dtype.kind == "f" and dtype.itemsize == 2 and fold in (Fold.SUM, Fold.PROD):
-        return _guarded(_halves(ufunc, axes, keepdims))
-    call = _plain(ufunc, dtype, np.dtype(np.bool_) if fold in TRUTHS else None, axes, keepdims)
+        return _guarded(_halves(reduce, axes, keepdims))
+    call = _plain(reduce, dtype, np.dtype(np.bool_) if fold in TRUTHS else None, axes, keepdims)
     return _guarded(call, long)
 
 
@@ -60,23 +62,22 @@ def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
 
 
 def _plain(
-    ufunc: np.ufunc,
+    reduce: Callable[..., object],
     dtype: np.dtype[np.generic],
     made: np.dtype[np.generic] | None,
     axes: tuple[int, ...],
     keepdims: bool,
 ) -> HostCall:
     """NumPy's loop. That of floats warns of what is no mistake."""
-    reduce = ufunc.reduce
     axis = axes[0] if len(axes) == 1 else axes
     if dtype.kind == "f":
-        return lambda x: cast(object, silently(reduce, x, axis, made, None, keepdims))
-    return lambda x: cast(object, reduce(x, axis, made, None, keepdims))
+        return lambda x: silently(reduce, x, axis, made, None, keepdims)
+    return lambda x: reduce(x, axis, made, None, keepdims)
 
 
-def _halves(ufunc: np.ufunc, axes: tuple[int, ...], keepdims: bool) -> HostCall:
+def _halves(reduce: Callable[..., object], axes: tuple[int, ...], keepdims: bool) -> HostCall:
     """In 32 bits, rounded once."""
-    reduce, single, half = ufunc.reduce, np.dtype(np.float32), np.dtype(np.float16)
+    single, half = np.dtype(np.float32), np.dtype(np.float16)
     return lambda x: silently(lambda: cast(HostArray, reduce(x, axes, single, None, keepdims)).astype(half))
 
 
@@ -86,7 +87,7 @@ def _place(fold: Fold, axis: int | None, keepdims: bool) -> HostCall:
     return lambda x: cast(object, x.argmax(axis, None, keepdims=keepdims))
 
 
-def _guarded(call: HostCall, long: Folding | None = None) -> HostCall:
+def _guarded(call: HostCall, long: Folding | PlaceFolding | None = None) -> HostCall:
     """With another way for long arrays, and errors of our own kind for arrays of nothing."""
 
     def guarded(x: HostArray) -> object:

@@ -31,8 +31,13 @@ class Walk:
     order: tuple[int, ...]  # the axes of the result, in terms of that shape
 
     @classmethod
-    def of(cls, x: HostArray, axes: tuple[int, ...], seen_as: np.dtype[np.generic]) -> Walk | None:
-        """None where the elements do not lie at multiples of their size, as the processor has them."""
+    def of(
+        cls, x: HostArray, axes: tuple[int, ...], seen_as: np.dtype[np.generic], forwards: bool = False
+    ) -> Walk | None:
+        """None where the elements do not lie at multiples of their size, as the processor has them.
+
+        Axes that go are gone along in either direction, as they lie, unless they are to be gone along forwards.
+        """
         size = x.itemsize
         if not (x.flags.aligned and x.dtype.isnative) or any(stride % size for stride in x.strides):
             return None
@@ -45,7 +50,7 @@ class Walk:
         gone: list[Way] = []
         for axis in sorted(axes, key=lambda axis: -abs(strides[axis])):
             way = Way(x.shape[axis], strides[axis])
-            if way.stride < 0:  # the order in which elements go is free
+            if way.stride < 0 and not forwards:
                 start += (way.length - 1) * way.stride
                 way = Way(way.length, -way.stride)
             gone.append(way)
@@ -74,14 +79,6 @@ class Walk:
     @property
     def nearest(self) -> Way:
         return self.gone[-1] if self.nearest_goes else self.kept[-1]
-
-    def wrapped(self, results: HostArray, axes: tuple[int, ...], ndim: int, keepdims: bool) -> HostArray:
-        """One value a row in the result's shape."""
-        found = results.reshape(self.shape).transpose(self.order)
-        if keepdims:
-            sizes = iter(found.shape)
-            return found.reshape([1 if axis in axes else next(sizes) for axis in range(ndim)])
-        return found
 
 
 def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
