@@ -41,7 +41,7 @@ def places_schedule(plan: PlacesPlan) -> Schedule:
     """From "data" to "places"."""
     ranks: Any = plan.key if plan.by_bits else RankKey(plan.key)
     if plan.radix is not None:
-        return radix_argsort(ranks, plan.length, plan.order, plan.radix.policy, bits_of(plan.key))
+        return radix_argsort(ranks, plan.rows, plan.length, plan.order, plan.radix.policy, bits_of(plan.key))
     bitonic = fitting_bitonic(placed_class(plan.key.word), plan.limits)
     return bitonic_argsort(ranks, plan.rows, plan.length, plan.order, bitonic.policy)
 
@@ -73,4 +73,4 @@ class PairsPlan:
 def pairs_schedule(plan: PairsPlan) -> Schedule:
     """From "data" and "values" to "results" and "moved"."""
     policy, bits = plan.radix.policy, bits_of(plan.key)
-    return radix_sort_pairs(plan.key, plan.value, plan.length, plan.order, policy, bits)
+    return radix_sort_pairs(plan.key, plan.value, 1, plan.length, plan.order, policy, bits)
