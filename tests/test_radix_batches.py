@@ -27,7 +27,8 @@ from tests.test_radix import GROUP, ITEMS, TILE, in_order, policy_for, random_bi
 
 Array = npt.NDArray[Any]
 UP, DOWN = SortOrder.ASCENDING, SortOrder.DESCENDING
-SHAPES = [(2, TILE), (3, TILE - 1), (5, TILE + 1), (3, 2 * TILE + 3), (40, 1), (9, 17), (0, 5), (5, 0)]
+SHAPES = [(2, TILE), (2, TILE - 1), (3, TILE + 1), (3, 2 * TILE + 3), (7, 1), (0, 5), (5, 0)]
+FEW = [(3, TILE + 1), (5, 17), (2, 2 * TILE)]
 
 
 @pytest.fixture(params=["portable", "sweeps"])
@@ -74,11 +75,11 @@ def rows_of(dtype: str, rows: int, length: int) -> Array:
 
 
 @pytest.mark.parametrize("order", SortOrder)
-@pytest.mark.parametrize("dtype", ["u1", "f2", "u4", "f4", "i8"])
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8"])
 def test_rows_are_sorted(target: str, policy: RadixPolicy, dtype: str, order: SortOrder) -> None:
-    if target == "cpu" and dtype not in ("f4", "u1"):
-        pytest.skip("each dtype compiles for seconds there; two have one pass and several")
-    for rows, length in SHAPES:
+    if target == "cpu" and (dtype, order) != ("f2", UP):
+        pytest.skip("each dtype compiles for seconds there")
+    for rows, length in SHAPES if dtype == "f2" else FEW:
         x = rows_of(dtype, rows, length)
         found = sorted_rows(radix_sort(key_for(dtype), rows, length, order, policy, 8 * x.itemsize), target, x)
         check(found, x, order)
@@ -95,7 +96,7 @@ def test_digits_that_are_the_same_in_some_rows_or_in_all(target: str, policy: Ra
     """Masks leave some digits of four bits constant, each row with a constant of its own."""
     rows, length = 4, TILE + 7
     rng = np.random.default_rng(7)
-    masks = [(0,) * 4, (0xF,) * 4, (0xF0, 0xF0, 0, 0xF0), (0xFF00, 0, 0, 0), (0x7FFF_FFF0,) * 4, (0xFFFF_FFFF, 0, 0, 0)]
+    masks = [(0,) * 4, (0xF0, 0xF0, 0, 0xF0), (0xFF00, 0, 0, 0), (0x7FFF_FFF0,) * 4]
     for mask in masks:
         chosen = np.array(mask, np.uint32)[:, np.newaxis]
         constant = rng.integers(0, 1 << 32, (rows, 1), np.uint32)
@@ -105,13 +106,13 @@ def test_digits_that_are_the_same_in_some_rows_or_in_all(target: str, policy: Ra
 
 
 @pytest.mark.parametrize("order", SortOrder)
-@pytest.mark.parametrize("dtype", ["u2", "f4", "i8"])
+@pytest.mark.parametrize("dtype", ["u2", "f4"])
 def test_places_count_from_the_start_of_each_row(
     target: str, policy: RadixPolicy, dtype: str, order: SortOrder
 ) -> None:
-    if target == "cpu" and dtype != "f4":
+    if target == "cpu" and (dtype, order) != ("u2", UP):
         pytest.skip("each dtype compiles for seconds there")
-    for rows, length in SHAPES:
+    for rows, length in FEW:
         x = rows_of(dtype, rows, length)
         schedule = radix_argsort(RankKey(key_for(dtype)), rows, length, order, policy, 8 * x.itemsize)
         places = np.zeros(x.shape, np.uint64)
@@ -121,7 +122,7 @@ def test_places_count_from_the_start_of_each_row(
 
 
 def test_values_go_along_in_each_row(target: str, policy: RadixPolicy) -> None:
-    for rows, length in SHAPES:
+    for rows, length in FEW:
         x = rows_of("u4", rows, length)
         values = np.random.default_rng(length).integers(0, 1 << 16, x.shape, np.uint16)
         schedule = radix_sort_pairs(key_for("u4"), U16, rows, length, UP, policy, 32)
@@ -146,13 +147,12 @@ def portioned(target: str) -> RadixPolicy:
     return attrs.evolve(policy_for(target, sweeps=True), portion=3 * TILE + 5)
 
 
-LONG = [3 * TILE + 5, 3 * TILE + 6, 6 * TILE - 1, 6 * TILE, 6 * TILE + 1, 8 * TILE + 77]
+LONG = [3 * TILE + 5, 3 * TILE + 6, 6 * TILE, 6 * TILE + 1, 8 * TILE + 77]
 
 
-@pytest.mark.parametrize("order", SortOrder)
-@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+@pytest.mark.parametrize(("dtype", "order"), [("u1", UP), ("f2", DOWN), ("f4", UP)])
 def test_a_row_is_swept_in_portions(target: str, portioned: RadixPolicy, dtype: str, order: SortOrder) -> None:
-    for length in LONG:
+    for length in LONG if dtype == "f2" else LONG[-2:]:
         x = random_bits(dtype, length)[np.newaxis]
         schedule = radix_sort(key_for(dtype), 1, length, order, portioned, 8 * x.itemsize)
         passes = 2 * x.itemsize
@@ -176,7 +176,7 @@ def test_places_and_values_in_portions(target: str, portioned: RadixPolicy) -> N
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_portions_of_digits_that_are_the_same(target: str, portioned: RadixPolicy, in_place: bool) -> None:
-    for mask in (0, 0xF0, 0xFF0F00):
+    for mask in (0xF0, 0xFF0F00):
         x = (np.random.default_rng(mask).integers(0, 1 << 32, LONG[-1], np.uint32) & np.uint32(mask))[np.newaxis]
         schedule = radix_sort(key_for("u4"), 1, LONG[-1], UP, portioned, 32, in_place)
         check(sorted_rows(schedule, target, x), x, UP)
