@@ -51,9 +51,9 @@ def sorts(dtype: str) -> Iterator[Schedule]:
     key, bits = key_for(dtype), 8  # two passes of four bits: a first and a last
     yield bitonic_sort(key, 1, 5000, ASCENDING, BitonicPolicy(tile=256, group_size=64, fused_passes=2))
     for policy in (RADIX, attrs.evolve(RADIX, sweeps=True)):
-        yield radix_sort(key, 5000, ASCENDING, policy, bits)
-        yield radix_argsort(RankKey(key), 5000, ASCENDING, policy, bits)
-        yield radix_sort_pairs(key, U64, 5000, ASCENDING, policy, bits)
+        yield radix_sort(key, 1, 5000, ASCENDING, policy, bits)
+        yield radix_argsort(RankKey(key), 1, 5000, ASCENDING, policy, bits)
+        yield radix_sort_pairs(key, U64, 1, 5000, ASCENDING, policy, bits)
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 

@@ -16,6 +16,7 @@ from .scalars import U32
 MOST_INVOCATIONS = 1 << 12  # in a workgroup
 MOST_ITEMS = 1 << 8  # held by an invocation
 MOST_GROUPS = (1 << 32) - 1
+MOST_COUNTED = (1 << 30) - 1  # elements: a status word of a sweep has two bits beside its count
 _MOST_TILE = 1 << 20
 _MOST_PASSES = 6  # in registers: twice as many elements for each
 _MASK, _WIDE_MASK = 32, 64  # lanes that a mask in workgroup memory has bits for, and one in a register
@@ -199,9 +200,9 @@ class ScanPolicy(Policy):
 
 @attrs.frozen
 class RadixParams:
-    """One pass of a radix sort."""
+    """What a launch of a radix sort does to all elements alike."""
 
-    num_elements: U32
+    num_elements: U32  # of all rows
 
 
 @attrs.frozen
@@ -230,6 +231,8 @@ class RadixPolicy(Policy):
     count_groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
     # one launch a digit, whose workgroups wait for each other
     sweeps: bool = attrs.field(default=False, validator=truth)
+    # elements that such a launch moves of one row, at most: a longer row takes more launches
+    portion: int = attrs.field(default=MOST_COUNTED, converter=whole, validator=within(1, MOST_COUNTED))
 
     def __attrs_post_init__(self) -> None:
         digits = f"at least {self.radix}, an invocation for each of the 2**{self.digit_bits} digits"
