@@ -82,7 +82,7 @@ def _reduce(function: str, count: int) -> Result:
     assert isinstance(target, CudaTarget)
     policy = fitting_reduction(monoid.state, count, target.info)
     schedule = reduce_rows(monoid, 1, count, policy)
-    plan, results = target.prepared(schedule, 0), cupy.empty(64, cupy.uint8)
+    plan, results = target.plan_for(schedule, 0), cupy.empty(64, cupy.uint8)
     addresses = {"data": x.data.ptr, "results": results.data.ptr}
     given = [addresses[buffer.name] for buffer in schedule.buffers if buffer.name in addresses]
     half = x[: count // 2]

@@ -15,25 +15,27 @@ if TYPE_CHECKING:
     from .algos.sorts import Radix as Radix
     from .algos.sorts import RadixRows as RadixRows
     from .algos.sorts import SortAlgorithm as SortAlgorithm
-    from .api import sort as sort
-    from .api import sort_inplace as sort_inplace
-    from .api_argsort import argsort as argsort
-    from .api_argsort import sort_by_key as sort_by_key
-    from .api_reduce import all as all
-    from .api_reduce import any as any
-    from .api_reduce import argmax as argmax
-    from .api_reduce import argmin as argmin
-    from .api_reduce import max as max
-    from .api_reduce import min as min
-    from .api_reduce import prod as prod
-    from .api_reduce import reduce as reduce
-    from .api_reduce import sum as sum
-    from .api_scan import cumsum as cumsum
-    from .api_scan import scan as scan
-    from .targets.base import Capability as Capability
-    from .targets.base import Limits as Limits
+    from .api.prepared import PreparedCall as PreparedCall
+    from .api.prepared import plan as plan
+    from .api.reducing import all as all
+    from .api.reducing import any as any
+    from .api.reducing import argmax as argmax
+    from .api.reducing import argmin as argmin
+    from .api.reducing import max as max
+    from .api.reducing import min as min
+    from .api.reducing import prod as prod
+    from .api.reducing import reduce as reduce
+    from .api.reducing import sum as sum
+    from .api.scanning import cumsum as cumsum
+    from .api.scanning import scan as scan
+    from .api.sorting import argsort as argsort
+    from .api.sorting import sort as sort
+    from .api.sorting import sort_by_key as sort_by_key
+    from .api.sorting import sort_inplace as sort_inplace
+    from .machine import Capability as Capability
+    from .machine import Limits as Limits
+    from .machine import TargetInfo as TargetInfo
     from .targets.base import Target as Target
-    from .targets.base import TargetInfo as TargetInfo
     from .targets.registry import Unavailable as Unavailable
     from .targets.registry import target as target
     from .targets.registry import targets as targets
@@ -68,6 +70,7 @@ __all__ = [
     "GpusortError",
     "InvalidArgumentError",
     "Limits",
+    "PreparedCall",
     "Radix",
     "RadixPolicy",
     "RadixRows",
@@ -91,6 +94,7 @@ __all__ = [
     "max",
     "min",
     "number_for",
+    "plan",
     "prod",
     "reduce",
     "scan",
@@ -106,11 +110,12 @@ __all__ = [
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
 _HOMES: dict[str, tuple[str, ...]] = {
     "algos.sorts": ("Bitonic", "BitonicRows", "Radix", "RadixRows", "SortAlgorithm"),
-    "api_argsort": ("argsort", "sort_by_key"),
-    "api": ("sort", "sort_inplace"),
-    "api_reduce": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
-    "api_scan": ("cumsum", "scan"),
-    "targets.base": ("Capability", "Limits", "Target", "TargetInfo"),
+    "api.sorting": ("argsort", "sort", "sort_by_key", "sort_inplace"),
+    "api.prepared": ("PreparedCall", "plan"),
+    "api.reducing": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
+    "api.scanning": ("cumsum", "scan"),
+    "machine": ("Capability", "Limits", "TargetInfo"),
+    "targets.base": ("Target",),
     "targets.registry": ("Unavailable", "target"),
     "tuning": ("forget_tuning", "tune"),
     "types.dtypes": ("key_for", "number_for"),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from . import __version__
-from .targets.base import TargetInfo
+from .machine import TargetInfo
 from .targets.registry import FORMS, Unavailable, targets
 from .terminal import Terminal, Tone
 from .types.errors import GpusortError

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import __version__
-from .api import sort
-from .arrays import HostArray
-from .targets.base import TargetInfo
+from .api.sorting import sort
+from .arrays.kinds import HostArray
+from .machine import TargetInfo
 from .targets.registry import NAMES, target
 from .terminal import Terminal, Tone
 from .types.errors import TargetUnavailableError

@@ -20,18 +20,20 @@ from .algos import tuned
 from .algos.choice import fitting_bitonic, fitting_sort
 from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
 from .algos.table import SortLine
-from .quick_card import forget_plans
-from .targets.base import Capability, Target, TargetInfo, TellsTime
+from .api.call import forget_plans
+from .machine import Capability, TargetInfo
+from .targets.base import Target, TellsTime
 from .targets.cpu.background import background
 from .targets.cpu.policy import MEASURED, SortPolicy
 from .targets.cpu.target import CpuTarget, kept_policy
-from .targets.registry import Memory, choose
+from .targets.registry import choose
 from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
 from .types.dtypes import key_for
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from .types.indices import SortOrder
 from .types.params import RadixPolicy
+from .types.specs import Memory
 
 Report: TypeAlias = Callable[[str], object]
 

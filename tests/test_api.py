@@ -12,7 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.kernel.launch import Schedule, Step
-from gpusort.targets.base import Limits, TargetInfo
+from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.simulator.target import Simulator
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 

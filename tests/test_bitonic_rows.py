@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.bitonic_rows import bitonic_rows_sort
-from gpusort.targets.base import Capability
+from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder

@@ -17,7 +17,7 @@ from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, is_buffer
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
-from gpusort.targets.base import Capability
+from gpusort.machine import Capability
 from gpusort.targets.cpu.lanes import subgroup_size
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.targets.simulator.target import Simulator

@@ -18,8 +18,8 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.specialise import specialise
+from gpusort.machine import Capability
 from gpusort.targets import binding
-from gpusort.targets.base import Capability
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget

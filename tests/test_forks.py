@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from gpusort import forks
+from gpusort.arrays.cuda import CUPY
 from gpusort.kernel.launch import Schedule
-from gpusort.quick_card import is_plain_on_card
 from gpusort.targets import registry
 from gpusort.targets.cuda.plan import Plan
 from gpusort.targets.cuda.target import CudaTarget
@@ -273,11 +273,11 @@ _CUDA_WAYS: dict[str, Callable[[], object]] = {
     "info": lambda: _card().info,
     "run": lambda: _card().run(_NOTHING, {}),
     "run_steps": lambda: _card().run_steps((), {}),
-    "prepared": lambda: _card().prepared(_NOTHING, 0),
+    "prepared": lambda: _card().plan_for(_NOTHING, 0),
     "device_seconds": lambda: _card().device_seconds(_NOTHING, {}),
     "a plan's run": lambda: Plan((), ()).run(()),
     "a plan's launch": lambda: Plan((), ()).launch((), _NO_STREAM),
-    "quick ways": lambda: is_plain_on_card(_Plain()),
+    "arrays": lambda: CUPY.signature(cast(Any, _Plain())),
     "opening": CudaTarget,
 }
 

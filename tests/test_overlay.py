@@ -87,6 +87,18 @@ def of_two_types(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workg
         data[cx.global_id] = mine
 
 
+@kernel
+def counted_and_loaded_for_all(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
+    if cx.local_id == 0:
+        a[0] = data[cx.global_id]
+    if cx.load_for_all(a, 0) < 1000:
+        b[cx.local_id] = U32(0)
+        cx.barrier()
+        b.atomic_add(data[cx.global_id] % GROUP, U32(1))
+        cx.barrier()
+        data[cx.global_id] = b[cx.local_id]
+
+
 def workgroup_memories(program: ir.Program) -> list[ir.Memory]:
     return [memory for memory in program.memories if memory.space is ir.Space.WORKGROUP]
 
@@ -117,11 +129,20 @@ def test_types_do_not_mix() -> None:
     assert len(workgroup_memories(overlaid(specialise(launch).program))) == 2
 
 
+def test_what_is_counted_in_is_not_what_is_loaded_for_all() -> None:
+    """WGSL's uniform load takes no atomics, so one memory cannot be both."""
+    program = specialise(launched(counted_and_loaded_for_all, DATA)).program
+    assert len(workgroup_memories(overlaid(program))) == 2
+
+
 @pytest.mark.parametrize(
     "subject",
-    [one_after_the_other, inside_a_branch, without_a_barrier_between, one_comes_back, around_a_loop],
+    [
+        one_after_the_other, inside_a_branch, without_a_barrier_between, one_comes_back, around_a_loop,
+        counted_and_loaded_for_all,
+    ],
     ids=lambda k: k.name,
-)
+)  # fmt: skip
 def test_the_result_is_the_same(subject: Two, target: str) -> None:
     schedule = Schedule((DATA,), (launched(subject, DATA),))
     start = np.arange(4 * GROUP, dtype=np.uint32) * 7

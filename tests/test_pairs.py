@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort_pairs
-from gpusort.targets.base import Capability
+from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder

@@ -22,7 +22,7 @@ from gpusort.algos.sorts import BitonicRows, Placement, Radix, RadixRows, fitted
 from gpusort.algos.table import PAIRS, SORTS
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
-from gpusort.targets.base import TargetInfo
+from gpusort.machine import TargetInfo
 from gpusort.targets.cpu.policy import SortPolicy
 from gpusort.targets.registry import target as target_of
 from gpusort.targets.simulator.target import Simulator

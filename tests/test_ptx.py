@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -14,6 +14,7 @@ from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pair
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.sorts import Placement, RadixRows
+from gpusort.algos.ties import restore_ties
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
 from gpusort.kernel.specialise import specialise
@@ -21,7 +22,7 @@ from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.indices import ScanKind, SortOrder
-from gpusort.types.keys import RankKey
+from gpusort.types.keys import FloatKey, RankKey
 from gpusort.types.monoids import (
     AllTrue,
     AnyTrue,
@@ -36,7 +37,7 @@ from gpusort.types.monoids import (
     Sum,
 )
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
-from gpusort.types.scalars import U64
+from gpusort.types.scalars import U32, U64
 
 DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
 RADIX = RadixPolicy(digit_bits=4, group_size=64, items=2)  # short code compiles fast, and has all statements
@@ -105,6 +106,14 @@ def test_what_ends_a_reduction_compiles(dtype: str) -> None:
     )  # fmt: skip
     found = programs(Schedule(schedule.buffers, schedule.launches[-1:]) for schedule in schedules)
     assert {program.name for program in found} == {"finish_least", "finish_greatest", "finish_place"}
+    check(found)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_what_makes_a_sort_stable_compiles(dtype: str) -> None:
+    policy, key = ScanPolicy(64, 3, subgroups=True), cast("FloatKey[U32, U32]", key_for(dtype))
+    found = programs(restore_ties(key, rows, 5000, SortOrder.DESCENDING, policy) for rows in (1, 5000))
+    assert {program.name for program in found} == {"count_ties", "restore_long", "restore_short"}
     check(found)
 
 

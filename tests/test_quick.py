@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import gpusort
-from gpusort import quick_reduce
 from gpusort.targets.cuda.compile import company
 from tests.reference import DTYPES, assert_same_bits, sample, sorted_by_numpy
-
-FUNCTIONS = ("sum", "min", "max", "argmin", "argmax", "any", "all")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -25,24 +20,6 @@ def test_short_and_long_ways_to_sort(dtype: str, descending: bool) -> None:
         assert_same_bits(short, long)
         assert short is not x
         np.testing.assert_array_equal(short, sorted_by_numpy(x, descending=descending))
-
-
-@pytest.mark.parametrize("dtype", ["u1", "i4", "u8", "f4", "f8", "?"])
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_shared_reductions(function: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pieces small enough that there are many, the last of them short."""
-    monkeypatch.setattr(quick_reduce, "_SHARED_BYTES", 0)
-    monkeypatch.setattr(quick_reduce, "_PIECE", 64)
-    numpys: Any = getattr(np, function)
-    for length in (1, 63, 64, 65, 1000):
-        x = np.random.default_rng(length).integers(0, 2 if dtype == "?" else 9, length).astype(dtype)
-        found = quick_reduce.quick_reduce(numpys, x, None, False, "cpu")
-        assert found is None or (found == numpys(x) and np.asarray(found).dtype == np.asarray(numpys(x)).dtype)
-        assert found is not None or function == "sum"
-        if dtype.startswith("f") and length > 1:
-            x[length // 2] = np.nan
-            x[-1] = np.nan
-            np.testing.assert_array_equal(quick_reduce.quick_reduce(numpys, x, None, False, "cpu"), numpys(x))
 
 
 def test_company_on_a_multiprocessor() -> None:

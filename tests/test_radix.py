@@ -12,7 +12,7 @@ import pytest
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.radix_sweep import MOST_ELEMENTS
 from gpusort.kernel.launch import Schedule
-from gpusort.targets.base import Capability
+from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import InvalidArgumentError

@@ -7,7 +7,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.sorts import Placement, RadixRows
-from gpusort.targets.base import Capability
+from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder

@@ -12,7 +12,7 @@ import pytest
 
 import gpusort
 from gpusort.kernel.launch import Schedule, Step
-from gpusort.targets.base import Limits, TargetInfo
+from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import Extreme, Words, elements_of, extremes_of, key_for

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort import reuse
+from gpusort.arrays import recycled as reuse
 from gpusort.types.errors import InvalidArgumentError
 from tests.reference import run_in_threads
 

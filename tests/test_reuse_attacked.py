@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort import reuse
+from gpusort.arrays import recycled as reuse
 
 # Setting an array's dtype or shape is on its way out of NumPy, and can be done for now.
 pytestmark = pytest.mark.filterwarnings("ignore:.*(dtype|shape).*:DeprecationWarning")
@@ -229,7 +229,7 @@ def test_where_references_are_not_counted_nothing_is_kept(monkeypatch: pytest.Mo
 
 def test_the_end_of_the_interpreter_is_quiet() -> None:
     code = (
-        "import numpy as np; from gpusort import reuse\n"
+        "import numpy as np; from gpusort.arrays import recycled as reuse\n"
         "class Last:\n"
         "    def __init__(self): self.r = reuse.new_array((1 << 22,), np.dtype('f8'))\n"
         "    def __del__(self): self.r[:3] = 1; del self.r; reuse.new_array((1 << 22,), np.dtype('f8'))[:3] = 2\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.scan import scan_rows
-from gpusort.targets.base import Capability
+from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.elements import dtype_of

@@ -17,7 +17,7 @@ from gpusort.algos.choice import fitting_sort
 from gpusort.algos.sorts import Bitonic, Radix
 from gpusort.algos.table import SORTS, SortLine
 from gpusort.kernel.launch import Schedule, Step
-from gpusort.targets.base import Capability, Limits, TargetInfo
+from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.cpu.policy import SortPolicy
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.tuning import forget_tuning, tune

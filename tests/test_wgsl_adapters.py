@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from gpusort import tuning
+from gpusort.machine import TargetInfo
 from gpusort.targets import registry
-from gpusort.targets.base import TargetInfo
 from gpusort.targets.wgsl import device
 from gpusort.types.errors import TargetUnavailableError
+from gpusort.types.specs import Memory
 
 wgpu = pytest.importorskip("wgpu")
 
@@ -101,7 +102,7 @@ def test_targets_say_what_is_software() -> None:
 
 
 def test_nothing_chooses_wgsl_by_itself() -> None:
-    assert registry.choose("auto", registry.Memory.HOST) is registry.target("cpu")
+    assert registry.choose("auto", Memory.HOST) is registry.target("cpu")
 
 
 @pytest.mark.parametrize("is_software", [True, False])

@@ -19,7 +19,7 @@ import pytest
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.specialise import specialise
-from gpusort.targets.base import Capability
+from gpusort.machine import Capability
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.wgsl import operations as wgsl_operations
 from gpusort.targets.wgsl.kernel import written

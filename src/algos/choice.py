@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 import attrs
 
-from ..targets.base import Limits, TargetInfo
+from ..machine import Limits, TargetInfo
 from ..types.errors import CapabilityError
 from ..types.keys import SortableKey, Word
 from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, power_above

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from ..targets.base import Capability, Limits, TargetInfo
+from ..machine import Capability, Limits, TargetInfo
 from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import SortableKey

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, cast
 import attrs
 
 from ..kernel.launch import Schedule
-from ..targets.base import Capability, TargetInfo
+from ..machine import Capability, TargetInfo
 from ..types.checks import holds, power_within, require, truth, whole, within
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, UnsupportedTypeError

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from ..targets.base import Capability, TargetInfo
+from ..machine import Capability, TargetInfo
 from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy
 from .sorts import BitonicRows, Radix, RadixRows, SortAlgorithm
 

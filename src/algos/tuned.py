@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import attrs
 
+from ..machine import Capability, TargetInfo
 from ..targets import cache
-from ..targets.base import Capability, TargetInfo
 from ..types.errors import GpusortError
 from ..types.params import BitonicPolicy, RadixPolicy
 from .sorts import Bitonic, Radix, SortAlgorithm

@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from enum import Enum
-from functools import cache
-from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-from ..kernel.launch import Schedule, Step
-from ..types.indices import SortOrder
+from ..kernel.launch import Buffer, Role, Schedule, Step
+from ..machine import TargetInfo
 from ..types.monoids import Monoid
+
+if TYPE_CHECKING:
+    from ..operations.base import Operation
+    from ..types.specs import Spec
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 Elements: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
-
-
-class Capability(Enum):
-    """What a kernel may need beyond the portable core."""
-
-    FLOAT64 = "64-bit float arithmetic"
-    SUBGROUPS = "subgroup operations"
-    FORWARD_PROGRESS = "forward progress between workgroups"
-
-
-@attrs.frozen
-class Limits:
-    """How far a target goes. A schedule is made within them; a kernel that asks for more is refused."""
-
-    group_size: int  # invocations in a workgroup
-    workgroup_bytes: int  # workgroup memory of one workgroup
-    groups: int  # workgroups in a launch
-    storage_bytes: int  # one storage buffer
-    storage_buffers: int  # storage buffers of one kernel
-    subgroup_size: int  # the smallest a kernel may meet; 1 where there are no subgroups
-    most_subgroup_size: int = 64  # the largest a kernel may meet
-
-
-@attrs.frozen
-class TargetInfo:
-    """Who runs the kernels: for `targets()`, and for the choice of a policy."""
-
-    name: str  # "cpu", "wgsl", "cuda", "simulator", "python"
-    adapter: str  # the hardware, by the name it gives itself
-    driver: str  # what stands between: driver, compiler, versions
-    limits: Limits
-    capabilities: frozenset[Capability]
-    is_software: bool = False  # an adapter that is no device, but a driver which computes on the host's processor
 
 
 class Target(Protocol):
@@ -71,6 +39,79 @@ class Target(Protocol):
         ...
 
 
+class Prepared(Protocol):
+    """A schedule made ready: kernels loaded, scratch known, all that does not depend on where arrays lie."""
+
+    def run(self, memories: Sequence[object], /) -> None:
+        """Run all launches, on one array for each buffer that is not SCRATCH, in the schedule's order: packed, with at
+        least the buffer's bytes, of any shape and dtype; NumPy's, or the target's own kind."""
+        ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A target that keeps what it makes of a schedule. Others are asked to run it each time."""
+
+    def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> Prepared: ...
+
+
+@attrs.frozen(eq=False)
+class _RunEachTime:
+    """What any target can do."""
+
+    target: Target
+    schedule: Schedule
+    buffers: tuple[Buffer[Any], ...]
+
+    def run(self, memories: Sequence[object], /) -> None:
+        self.target.run(self.schedule, arrays_by_name(self.buffers, memories))
+
+
+def arrays_by_name(buffers: Sequence[Buffer[Any]], memories: Sequence[object]) -> dict[str, object]:
+    """Arrays as `run` takes them, of such as `Prepared` takes: flat, with the elements of their buffers."""
+    named: dict[str, object] = {}
+    for buffer, memory in zip(buffers, memories, strict=True):
+        array = cast(HostArray, memory)  # or one that has the same methods
+        flat = array if len(array.shape) == 1 else array.reshape(-1)
+        seen = flat if flat.dtype == buffer.dtype else flat.view(buffer.dtype)
+        named[buffer.name] = seen if seen.shape[0] == buffer.count else seen[: buffer.count]
+    return named
+
+
+def given_buffers(schedule: Schedule) -> tuple[Buffer[Any], ...]:
+    """Those that the caller brings."""
+    return tuple(buffer for buffer in schedule.buffers if buffer.role is not Role.SCRATCH)
+
+
+def prepared_by(target: Target, schedule: Schedule, keeps_scratch: bool = False) -> Prepared:
+    """What the target makes of a schedule: for one caller alone, it may keep scratch, so that a run allocates nothing."""
+    if isinstance(target, Prepares):
+        return target.prepare(schedule, keeps_scratch=keeps_scratch)
+    return _RunEachTime(target, schedule, given_buffers(schedule))
+
+
+class Native(Protocol):
+    """A target's own way to do an operation on NumPy arrays of one signature, of any shape but without elements."""
+
+    def __call__(self, *arrays: HostArray) -> Any:
+        """New results: an array, a scalar where NumPy gives one, or a tuple of several."""
+        ...
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        """Into arrays that lie apart from the inputs, or where an input lies. In place, an exception leaves its
+        elements there, in some order."""
+        ...
+
+
+@runtime_checkable
+class HasNative(Protocol):
+    """A target with ways of its own on host arrays, faster than a schedule of kernels."""
+
+    def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
+        """Its way for arrays of these dtypes and numbers of dimensions; None where kernels are to run."""
+        ...
+
+
 @runtime_checkable
 class TellsTime(Protocol):
     """A target with a clock on its device."""
@@ -89,58 +130,3 @@ class ChecksMonoids(Protocol):
     ) -> None:
         """Raises MonoidError where a monoid is none on some elements, which stand at these places of their rows."""
         ...
-
-
-@runtime_checkable
-class SortsRows(Protocol):
-    """A target with ways of its own to sort host arrays, faster than a schedule of kernels."""
-
-    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
-        """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
-
-        In place, an exception leaves the elements of each row there, in some order. NaN and NaT come last in both
-        orders, -0.0 before 0.0 as they ascend, and every bit comes back.
-        """
-        ...
-
-    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> bool:
-        """The same of rows with any strides, in any byte order, if they are many. Whether it is done."""
-        ...
-
-    def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
-        """Where each row's elements come from, in order. Equal elements keep theirs, as in NumPy's stable argsort:
-        -0.0 and 0.0 are equal, so are all NaNs, and NaN and NaT come last in both orders.
-        """
-        ...
-
-    def argsort_runs(self, row: HostArray, order: SortOrder) -> npt.NDArray[np.intp] | None:
-        """The same of one row, in a new array, if it is made of a few long runs; else None, and nothing is done."""
-        ...
-
-
-@runtime_checkable
-class LoadsAside(Protocol):
-    """A target that compiles while somebody else does the work: whoever can do without it, asks first."""
-
-    def has_loaded(self, schedule: Schedule, nbytes: int) -> bool:
-        """Whether a schedule on so many bytes should be run, now or at last. If not, it is being compiled."""
-        ...
-
-
-def sorts_rows(target: object) -> TypeGuard[SortsRows]:
-    """Asked once of a class: a look at all methods of a protocol takes as long as sorting a thousand elements."""
-    return _does_sort_rows(cast(Hashable, type(target)))  # mypy takes a class's own __hash__ for its elements'
-
-
-def loads_aside(target: object) -> TypeGuard[LoadsAside]:
-    return _does_load_aside(cast(Hashable, type(target)))
-
-
-@cache
-def _does_load_aside(kind: type) -> bool:
-    return issubclass(kind, LoadsAside)
-
-
-@cache
-def _does_sort_rows(kind: type) -> bool:
-    return issubclass(kind, SortsRows)

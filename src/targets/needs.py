@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from ..machine import Capability, Limits
 from ..types.errors import CapabilityError
 from ..types.needs import Needs
-from .base import Capability, Limits
 
 
 def require_needs(

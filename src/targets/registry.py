@@ -6,22 +6,16 @@ A target is opened when it is first needed and kept. One that cannot be opened h
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import TypeAlias
 
 import attrs
 
 from ..forks import OwnLock
 from ..kernel.launch import Step
+from ..machine import TargetInfo
 from ..types.errors import InvalidArgumentError, TargetUnavailableError
-from .base import Target, TargetInfo
-
-
-class Memory(Enum):
-    """Where an array lies."""
-
-    HOST = "host memory"
-    CUDA = "a CUDA device"
+from ..types.specs import Memory
+from .base import Target
 
 
 @attrs.frozen

@@ -6,19 +6,19 @@ drivers have so little workgroup memory that this doubles how many workgroups li
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import attrs
 
 from .. import ir
-from .walk import memories_in, rewritten
+from .walk import memories_in, rewritten, statements_in
 
 
 def overlaid(program: ir.Program) -> ir.Program:
     """The program with fewer workgroup memories, those of one type that are never in use together being one."""
     spans = dict(_lifetimes(program.body, program.memories))
     homes: dict[ir.Memory, ir.Memory] = {}
-    for slot in _slots(sorted(spans.items(), key=lambda item: item[1].first)):
+    for slot in _slots(sorted(spans.items(), key=lambda item: item[1].first), _kinds(program.body)):
         name, length = "_or_".join(memory.name for memory in slot), _longest(slot)
         homes |= dict.fromkeys(slot, attrs.evolve(slot[0], name=name, length=length))
 
@@ -33,6 +33,17 @@ def overlaid(program: ir.Program) -> ir.Program:
 
     memories = tuple(dict.fromkeys(homes.get(memory, memory) for memory in program.memories))
     return attrs.evolve(program, memories=memories, body=rewritten(program.body, statement))
+
+
+def _kinds(block: ir.Block) -> dict[ir.Memory, bool]:
+    """Which memories have atomics, and which are loaded for all: WGSL has none of which both is true."""
+    found: dict[ir.Memory, bool] = {}
+    for statement in statements_in(block):
+        if isinstance(statement, ir.Atomic):
+            found[statement.memory] = True
+        elif isinstance(statement, ir.Load) and statement.for_all:
+            found.setdefault(statement.memory, False)
+    return found
 
 
 def packed_bytes(program: ir.Program) -> int:
@@ -103,16 +114,20 @@ def _workgroup_memories(block: ir.Block) -> dict[ir.Memory, None]:
     return dict.fromkeys(memory for memory in memories_in(block) if memory.space is ir.Space.WORKGROUP)
 
 
-def _slots(spans: Sequence[tuple[ir.Memory, _Lifetime]], any_type: bool = False) -> list[list[ir.Memory]]:
+def _slots(
+    spans: Sequence[tuple[ir.Memory, _Lifetime]], kinds: Mapping[ir.Memory, bool] | None = None, any_type: bool = False
+) -> list[list[ir.Memory]]:
     """Memories that follow one another, in the order in which they begin: each in the largest place that is free."""
+    known: Mapping[ir.Memory, bool] = kinds or {}
+
+    def fits(memory: ir.Memory, slot: Sequence[ir.Memory]) -> bool:
+        together = {known[one] for one in (memory, *slot) if one in known}
+        return any_type or (slot[0].type is memory.type and len(together) < 2)
+
     slots: list[list[ir.Memory]] = []
     ends: list[_Lifetime] = []
     for memory, span in spans:
-        free = [
-            number
-            for number, slot in enumerate(slots)
-            if (any_type or slot[0].type is memory.type) and ends[number].ends_before(span)
-        ]
+        free = [number for number, slot in enumerate(slots) if fits(memory, slot) and ends[number].ends_before(span)]
         if free:
             number = max(free, key=lambda number: _longest(slots[number]))
             slots[number].append(memory)

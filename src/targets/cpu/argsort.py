@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from ...reuse import new_array
+from ...arrays.recycled import new_array
 from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ...types.keys import FloatKey

@@ -18,10 +18,13 @@ from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...kernel.specialise import specialise
+from ...machine import Capability, Limits, TargetInfo
+from ...operations.base import Operation
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.indices import SortOrder
 from ...types.layout import Type
-from ..base import Capability, HostArray, Limits, TargetInfo
+from ...types.specs import Spec
+from ..base import HostArray, Native
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
 from .argsort import argsort_rows, argsort_runs
@@ -29,6 +32,7 @@ from .background import background
 from .binding import Binding
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
+from .native import native_way
 from .policy import MEASURED, SortPolicy
 from .pool import shared_pool, thread_count
 from .sorting import sort_rows, sort_spread_rows
@@ -97,6 +101,10 @@ class CpuTarget:
             self._loaded[id(schedule)] = schedule
             return True
         return background.has(("kernels", *programs), lambda: map(self._kernel, programs), nbytes)
+
+    def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
+        """NumPy's sort behind a parallel partition, and NumPy's loops shared out among threads."""
+        return native_way(self, operation, given)
 
     def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
         """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""

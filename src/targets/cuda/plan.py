@@ -19,7 +19,7 @@ from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 
 if TYPE_CHECKING:
-    from cupy.cuda import Stream
+    from cupy.cuda import MemoryPointer, Stream
     from cupy.cuda.function import Function
     from cupy.cuda.graph import Graph
 
@@ -70,8 +70,18 @@ class Plan:
                 self._scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
             else:
                 self._scratch.append(None)
+        self._kept: MemoryPointer | None = None
         self._graphs: OrderedDict[Addresses, Graph | None] = OrderedDict()
         never_released_in_children(self)
+
+    def with_scratch(self) -> Plan:
+        """The same with scratch of its own, for runs that come one after the other: they allocate nothing, so a graph
+        of the caller's can be recorded with them in it."""
+        import cupy
+
+        plan = Plan(self.buffers, self.launches)
+        plan._kept = cupy.cuda.alloc(plan._scratch_bytes)
+        return plan
 
     def run(self, given: Sequence[int]) -> None:
         """Everything, on the current device and stream, on arrays that lie there: their addresses in the schedule's
@@ -79,7 +89,7 @@ class Plan:
         require_own_process("cuda")
         import cupy
 
-        memory = cupy.cuda.alloc(self._scratch_bytes)
+        memory = self._kept or cupy.cuda.alloc(self._scratch_bytes)
         base, next_given = memory.ptr, iter(given)
         addresses = tuple([next(next_given) if offset is None else base + offset for offset in self._scratch])
         self.launch(addresses, cupy.cuda.get_current_stream())
@@ -89,6 +99,9 @@ class Plan:
         require_own_process("cuda")
         # Who launches a graph has it alone: one cannot be launched from two threads at once. Whoever comes meanwhile
         # launches one by one. An interrupt loses no more than the graph, where a lock might stay taken.
+        if self._kept is not None and stream.is_capturing():
+            launch_all(self.launches, addresses)
+            return
         is_known = addresses in self._graphs
         graph = self._graphs.pop(addresses, None)
         if graph is None and is_known and len(self.launches) > 1:

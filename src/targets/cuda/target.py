@@ -9,17 +9,19 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, cast
 
+import attrs
 import numpy as np
 
 from ...compile_log import told
 from ...forks import never_released_in_children, opened_before_fork, opens, require_own_process
 from ...kernel import ir
-from ...kernel.launch import Role, Schedule, Step
+from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
+from ...machine import Capability, Limits, TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
 from ...types.layout import Type
 from ..apart import apart, import_apart
-from ..base import Capability, Limits, TargetInfo
+from ..base import arrays_by_name, given_buffers
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
 from .arrays import Binding, arrays_given, common_device
@@ -38,6 +40,7 @@ from .writer import WARP
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    import cupy
     from cupy.cuda.function import Function
 
 NAME = "cuda"
@@ -100,8 +103,12 @@ class CudaTarget:
                     stream.synchronize()
                 raise
 
-    def prepared(self, schedule: Schedule, device: int) -> Plan:
-        """The schedule's plan for the current device, for a caller that brings addresses."""
+    def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CudaPrepared:
+        """The schedule's plans, one a device, for callers that bring addresses."""
+        return CudaPrepared(self, schedule, given_buffers(schedule), keeps_scratch)
+
+    def plan_for(self, schedule: Schedule, device: int) -> Plan:
+        """The schedule's plan for a device, which is the current one."""
         require_own_process(NAME)
         with device_errors():
             return self._plan(schedule, device)
@@ -195,6 +202,36 @@ class CudaTarget:
         if info is None:
             info = self._infos[device] = _describe(device)
         return info
+
+
+@attrs.frozen(eq=False)
+class CudaPrepared:
+    """A schedule that runs on arrays where they lie: on cupy's current stream, without waiting."""
+
+    target: CudaTarget
+    schedule: Schedule
+    buffers: tuple[Buffer[object], ...]
+    keeps_scratch: bool = False  # one piece of memory for all runs, which are then to come one after the other
+    plans: dict[int, tuple[Work, Plan]] = attrs.field(factory=dict[int, tuple[Work, Plan]])
+
+    def run(self, memories: Sequence[object], /) -> None:
+        """Addresses or cupy's arrays on the current device; or NumPy's arrays, all of them, which travel."""
+        import cupy
+
+        if memories and isinstance(memories[0], np.ndarray):
+            self.target.run(self.schedule, arrays_by_name(self.buffers, memories))
+            return
+        device = cupy.cuda.runtime.getDevice()
+        known, work = self.plans.get(device), work_of(self.schedule)
+        if known is None or known[0] is not work:
+            plan = self.target.plan_for(self.schedule, device)
+            known = self.plans[device] = work, plan.with_scratch() if self.keeps_scratch else plan
+        with device_errors():
+            known[1].run([memory if isinstance(memory, int) else _address_of(memory) for memory in memories])
+
+
+def _address_of(memory: object) -> int:
+    return cast("cupy.ndarray", memory).data.ptr
 
 
 def _scalar(type: Type, value: int | float | bool) -> np.generic:

@@ -18,12 +18,13 @@ import numpy as np
 
 from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
 from ...kernel.span import KernelError, Span
+from ...machine import Capability, Limits, TargetInfo
 from ...types.elements import dtype_of
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
 from ...types.monoids import Monoid
 from ...types.scalars import U32
-from ..base import Capability, Elements, Limits, TargetInfo
+from ..base import Elements
 from ..binding import work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..monoid_laws import check_laws

@@ -18,9 +18,10 @@ from ...kernel.launch import Buffer, Schedule, Step
 from ...kernel.listing import listing
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
+from ...machine import Capability, Limits, TargetInfo
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.monoids import Monoid
-from ..base import Capability, Elements, Limits, TargetInfo
+from ..base import Elements
 from ..binding import Work, work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..monoid_laws import check_laws

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ...forks import opens
+from ...machine import Capability, Limits
 from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
-from ..base import Capability, Limits
 from .clock import FEATURE
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from ...kernel.passes.legalize import Legalized, Origin, legalize
 from ...kernel.passes.overlay import overlaid
 from ...kernel.passes.unroll import unrolled
 from ...kernel.verify import verify
+from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
-from ..base import Capability
 from .device import MAX_LANES, Device, is_loss
 from .overrun import guarded, has_loops
 from .text import HEADER_WORDS, Shader, wgsl_of

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...forks import require_own_process
 from ...kernel.launch import Schedule, Step
+from ...machine import TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from ..apart import import_apart
-from ..base import TargetInfo
 from ..binding import Work, host_arrays, work_of
 from .clock import FEATURE, Clock
 from .device import open_device, translated

@@ -11,11 +11,11 @@ from typing import Protocol, SupportsIndex, TypeVar, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import HostArray
+from ..arrays.kinds import HostArray
+from ..types.monoids import Monoid
+from ..types.params import ReducePolicy, ScanPolicy
+from ..types.scalars import F32, F64, I32, I64, U32, U64
 from .signatures import Axes, Axis, Other, Where, Whole
-from .types.monoids import Monoid
-from .types.params import ReducePolicy, ScanPolicy
-from .types.scalars import F32, F64, I32, I64, U32, U64
 
 E = TypeVar("E")
 S = TypeVar("S")

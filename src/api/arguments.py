@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+import operator
+from typing import SupportsIndex, TypeVar, cast
 
 import numpy as np
 
-from .algos.fit import checked_policy
-from .types.errors import UnsupportedTypeError
-from .types.indices import SortOrder
-from .types.needs import Policy
+from ..algos.fit import checked_policy
+from ..types.errors import UnsupportedTypeError
+from ..types.indices import SortOrder
+from ..types.needs import Policy
 
 P = TypeVar("P", bound=Policy)
 
@@ -24,6 +25,26 @@ def checked_flag(name: str, value: object) -> bool:
     if isinstance(value, int | np.integer) and value in (0, 1):
         return value == 1
     raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
+
+
+def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:
+    """An axis as a plain int, so that what is equal to one is not taken for it."""
+    if axis is None:
+        return None
+    if isinstance(axis, np.ndarray) or not hasattr(axis, "__index__"):
+        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}")
+    return operator.index(cast(SupportsIndex, axis))
+
+
+def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
+    """The same of what may be several."""
+    expected = "an int, a tuple of ints or None"
+    if not isinstance(axis, tuple):
+        return axis_or_none(axis, expected)
+    try:
+        return tuple([operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)])
+    except TypeError as error:
+        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}") from error
 
 
 def checked_flags(descending: object, stable: object) -> tuple[bool, bool]:
@@ -63,3 +84,18 @@ def check_policy(policy: object, kind: type[P]) -> None:
     """Refuses what is neither None nor a policy of this kind."""
     if policy is not None:
         checked_policy(policy, kind)
+
+
+_OF_KEYS = ("element", "word", "to_word", "from_word")
+
+
+def check_key(key: object) -> None:
+    """Refuses what is neither None nor has all that a key needs."""
+    if key is None:
+        return
+    expected = "key: expected a SortableKey, e.g. key_for(x.dtype), or None,"
+    if isinstance(key, type):
+        raise UnsupportedTypeError(f"{expected} found the class {key.__name__}: make a value of it")
+    missing = [name for name in _OF_KEYS if not hasattr(key, name)]
+    if missing:
+        raise UnsupportedTypeError(f"{expected} found {key!r}, which has no {', '.join(missing)}")

@@ -12,8 +12,9 @@ from typing import Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, o
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import HostArray, OnCard, Tensor
-from .targets.base import Target
+from ..arrays.kinds import HostArray
+from ..arrays.protocols import OnCard, Tensor
+from ..targets.base import Target
 
 T = TypeVar("T")
 G = TypeVar("G", bound=np.generic)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import numpy as np
-
-from .checks import check_policy
-from .reducing import Reduction, arithmetic, check_elements, extreme, place, truth, try_laws
+from ..operations.reduce import Fold, Reduce, Reducer
+from ..targets.base import Target
+from ..types.monoids import Monoid
+from ..types.params import ReducePolicy
+from .arguments import axes_or_none, axis_or_none, check_key, check_monoid, check_policy, checked_flag
+from .call import call
 from .signatures import Axis, is_arithmetic, is_extremum, is_place, is_truth
 from .signatures_monoids import is_reduce
-from .targets.base import Target
-from .types.dtypes import Extreme
-from .types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Monoid, Product, Sum
-from .types.params import ReducePolicy
+from .sorting import Keyed
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -33,14 +32,27 @@ def reduce(
     The elements are read as `monoid.element`: the array has that dtype or, where that is an unsigned integer, any of
     its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory.
     """
-    asked = Reduction.of(x, axis, keepdims, target)
-    check_elements(asked.array, monoid)
+    check_monoid(monoid)
     check_policy(policy, ReducePolicy)
-    try_laws(asked.array, asked.axes, monoid, asked.target, commutes=True)
-    states = asked.states(monoid, policy)
-    if states.dtype.names is not None:
-        return states.reshape(asked.shape)[()]
-    return asked.result(states)
+    return call(_fold, (axes_or_none(axis), checked_flag("keepdims", keepdims), monoid, policy), target, x)
+
+
+def _fold(
+    axis: int | tuple[int, ...] | None, keepdims: bool, monoid: Monoid[E, S], policy: ReducePolicy | None
+) -> Fold:
+    return Fold(axis, keepdims, of=monoid, policy=policy)
+
+
+def _reduced(
+    reducer: Reducer, x: object, axis: object, keepdims: object, target: str | Target, key: Keyed = None
+) -> object:
+    if axis is not None and axis.__class__ is not int:
+        axis = axis_or_none(axis) if reducer.finds_index else axes_or_none(axis)
+    if keepdims is not False:
+        keepdims = checked_flag("keepdims", keepdims)
+    if key is not None:
+        check_key(key)
+    return call(Reduce, (axis, keepdims, reducer, key), target, x)
 
 
 @is_arithmetic
@@ -49,46 +61,50 @@ def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str 
 
     NaT makes NaT; so does a sum of times on its way from the first to the last, if it comes by int64's least number.
     """
-    return arithmetic(np.sum, Sum, x, axis, keepdims, target)
+    return _reduced(Reducer.SUM, x, axis, keepdims, target)
 
 
 @is_arithmetic
 def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """The product of the elements: integers in 64 bits, floats in pairwise order."""
-    return arithmetic(np.prod, Product, x, axis, keepdims, target)
+    return _reduced(Reducer.PROD, x, axis, keepdims, target)
 
 
 @is_extremum
-def min(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
-    """The least element; NaN or NaT where there is one."""
-    return extreme(np.min, Extreme.LEAST, x, axis, keepdims, target)
+def min(
+    x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto", key: Keyed = None,
+) -> object:  # fmt: skip
+    """The least element, in the order of `key` where there is one; NaN or NaT where there is one."""
+    return _reduced(Reducer.MIN, x, axis, keepdims, target, key)
 
 
 @is_extremum
-def max(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
-    """The greatest element; NaN or NaT where there is one."""
-    return extreme(np.max, Extreme.GREATEST, x, axis, keepdims, target)
+def max(
+    x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto", key: Keyed = None,
+) -> object:  # fmt: skip
+    """The greatest element, in the order of `key` where there is one; NaN or NaT where there is one."""
+    return _reduced(Reducer.MAX, x, axis, keepdims, target, key)
 
 
 @is_place
 def argmin(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """Where the least element stands: the first of equals; the first NaN or NaT where there is one."""
-    return place(np.argmin, ArgMin, x, axis, keepdims, target)
+    return _reduced(Reducer.ARGMIN, x, axis, keepdims, target)
 
 
 @is_place
 def argmax(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """Where the greatest element stands: the first of equals; the first NaN or NaT where there is one."""
-    return place(np.argmax, ArgMax, x, axis, keepdims, target)
+    return _reduced(Reducer.ARGMAX, x, axis, keepdims, target)
 
 
 @is_truth
 def any(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """Whether an element is true, that is, not zero; NaN and NaT are true."""
-    return truth(np.any, AnyTrue, x, axis, keepdims, target)
+    return _reduced(Reducer.ANY, x, axis, keepdims, target)
 
 
 @is_truth
 def all(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """Whether every element is true, that is, not zero; NaN and NaT are true."""
-    return truth(np.all, AllTrue, x, axis, keepdims, target)
+    return _reduced(Reducer.ALL, x, axis, keepdims, target)

@@ -1,0 +1,128 @@
+"""What a sweep goes over: functions, dtypes, shapes, layouts, axes. A new operation joins by a line in FUNCTIONS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from zlib import crc32
+
+import attrs
+import numpy as np
+
+from benchmarks.arrays import Array
+from benchmarks.sweep_libraries import Function, Library
+
+
+def _near_one(x: Array) -> Array:
+    """So that products neither vanish nor overflow."""
+    return (1 + x * 1e-4).astype(x.dtype) if x.dtype.kind == "f" else x
+
+
+def _sorted_in_torch(torch: Any, x: Any, axis: int | None) -> object:
+    return torch.sort(x.flatten() if axis is None else x, dim=-1 if axis is None else axis).values
+
+
+def _placed_in_torch(torch: Any, x: Any, axis: int | None) -> object:
+    return torch.argsort(x.flatten() if axis is None else x, dim=-1 if axis is None else axis, stable=True)
+
+
+def _added_in_torch(torch: Any, x: Any, axis: int | None) -> object:
+    return torch.cumsum(x.flatten() if axis is None else x, dim=0 if axis is None else axis)
+
+
+def _least_in_torch(torch: Any, x: Any, axis: int | None) -> object:
+    return torch.amin(x) if axis is None else torch.amin(x, dim=axis)
+
+
+def _most_in_torch(torch: Any, x: Any, axis: int | None) -> object:
+    return torch.amax(x) if axis is None else torch.amax(x, dim=axis)
+
+
+def _argsort(module: Any, x: Any, axis: int | None) -> object:
+    return module.argsort(x, axis=axis, kind="stable")
+
+
+FUNCTIONS = (
+    Function("sort", torch=_sorted_in_torch),
+    Function("argsort", numpy=_argsort, torch=_placed_in_torch),
+    Function("sum", exact=False),
+    Function("prod", exact=False, data=_near_one),
+    Function("min", torch=_least_in_torch),
+    Function("max", torch=_most_in_torch),
+    Function("argmin"),
+    Function("argmax"),
+    Function("any"),
+    Function("any", says="of zeros", data=np.zeros_like),
+    Function("all"),
+    Function("all", says="of ones", data=np.ones_like),
+    Function("cumsum", exact=False, torch=_added_in_torch),
+)
+DTYPES = ("f4", "f8", "i4", "i8", "u1")
+LAYOUTS = ("C", "Fortran", "strided")
+SHAPES: tuple[tuple[int, ...], ...] = (
+    (10,), (1000,), (100_000,), (1 << 20,), (1 << 22,),
+    (10, 10), (3, 300), (300, 3), (100, 100), (1000, 1000), (2000, 1500), (100_000, 8), (8, 100_000),
+    (4, 5, 6), (64, 64, 64), (100, 3, 1000), (200, 100, 150),
+)  # fmt: skip
+
+
+@attrs.frozen
+class Case:
+    """One call that is compared."""
+
+    library: Library
+    function: Function
+    dtype: str
+    shape: tuple[int, ...]
+    layout: str
+    axis: int | None
+
+    @property
+    def name(self) -> str:
+        shape = " x ".join(map(str, self.shape))
+        return f"{self.library.name} {self.function.label} {self.dtype} {shape} {self.layout} axis {self.axis}"
+
+    def is_drawn(self, one_of: int) -> bool:
+        """Whether it is one of the share that is looked at: always the same ones."""
+        return crc32(self.name.encode()) % one_of == 0
+
+    def host(self) -> Array:
+        """The array, packed."""
+        return self.function.data(_numbers(self.dtype, self.shape))
+
+    def array(self, host: Array) -> Any:
+        """The same of the library's, in the layout."""
+        library = self.library
+        match self.layout:
+            case "Fortran":
+                return library.turned(library.array(np.ascontiguousarray(host.T)))
+            case "strided":
+                return library.array(np.repeat(host, 2, axis=-1))[..., ::2]
+            case _:
+                return library.array(host)
+
+
+def _numbers(dtype: str, shape: tuple[int, ...]) -> Array:
+    rng = np.random.default_rng(shape)
+    if np.dtype(dtype).kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    size = np.dtype(dtype).itemsize
+    drawn = rng.integers(0, 256, int(np.prod(shape)) * size, np.uint8)
+    return drawn.view(dtype).reshape(shape)
+
+
+def cases(
+    library: Library, chosen: Callable[[Case], bool], largest: int, one_of: dict[str, int] | int = 1
+) -> Iterator[Case]:
+    """All of at most so many elements that are chosen; of each layout one of so many."""
+    for shape in SHAPES:
+        if np.prod(shape) > largest:
+            continue
+        for dtype in DTYPES:
+            for function in FUNCTIONS:
+                for layout in LAYOUTS if len(shape) > 1 else ("C", "strided"):
+                    for axis in (None, *range(len(shape))):
+                        case = Case(library, function, dtype, shape, layout, axis)
+                        share = one_of if isinstance(one_of, int) else one_of[layout]
+                        if np.dtype(dtype).kind in function.kinds and chosen(case) and case.is_drawn(share):
+                            yield case

@@ -1,0 +1,201 @@
+"""Top-k: the first k of every row in order, each with its index, as typed values that carry their tuning.
+
+Equal elements (0.0 and -0.0, all NaNs) keep their order, so the answer is the first k of a stable argsort, whichever
+form finds it. NaN comes last in both directions: it is selected only where nothing else is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Role, Schedule, is_buffer
+from ..targets.base import Limits, TargetInfo
+from ..types.checks import holds
+from ..types.errors import InvalidArgumentError
+from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range
+from ..types.invocation import Invocation
+from ..types.keys import RankKey, SortableKey
+from ..types.memory import Storage
+from ..types.params import BitonicPolicy, RadixPolicy
+from ..types.scalars import U32, U64
+from .argsort import bitonic_argsort, placed_class
+from .fit import bytes_held, fitted_network
+from .radix_sorts import radix_argsort
+from .select_rows import PartPolicy, first_of, parts_of, select_by_parts
+from .select_sampled import Plan, SampledPolicy, select_sampled
+from .sizes import LARGEST_U32, require_countable
+from .sorts import bits_of
+
+E = TypeVar("E")
+W = TypeVar("W", U32, U64)
+
+
+class Selection(Protocol):
+    """Anything that makes schedules which select. It is hashable: schedules are kept by it."""
+
+    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+        """How many rows of a length one schedule takes on a target with these limits; 0 for none."""
+        ...
+
+    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        """As `top_k` has it, of at least one row and one element."""
+        ...
+
+
+def top_k(
+    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, selection: Selection
+) -> Schedule:  # fmt: skip
+    """The first k elements of every row of the INPUT buffer "data" in an order: their bits into the OUTPUT buffer
+    "values", and where in the row each stands into the OUTPUT buffer "indices", which holds U64. Rows lie one behind
+    the other, in all three."""
+    require_countable(rows, length)
+    if not 0 <= k <= length:
+        raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {k}")
+    if rows * k == 0:
+        return Schedule(known_buffers(key, rows, length, k), ())
+    return selection.schedule(key, rows, length, k, order)
+
+
+def known_buffers(
+    key: SortableKey[E, W], rows: int, length: int, k: int
+) -> tuple[Buffer[E], Buffer[E], Buffer[U64]]:  # fmt: skip
+    """The buffers that a caller knows by name."""
+    return (
+        Buffer("data", key.element, rows * length, Role.INPUT),
+        Buffer("values", key.element, rows * k, Role.OUTPUT),
+        Buffer("indices", U64, rows * k, Role.OUTPUT),
+    )
+
+
+# -- everything in order, then the first k -----------------------------------------------------------------
+
+
+@attrs.frozen
+class TakeParams:
+    """How much is taken of every row."""
+
+    num_rows: U32
+    length: U32
+    k: U32
+
+
+@kernel
+def take_first(
+    cx: Invocation, data: Storage[E], places: Storage[U64], values: Storage[E], indices: Storage[U64],
+    params: TakeParams,
+) -> None:  # fmt: skip
+    """The first k of each row's places in order, and the elements that stand there."""
+    for i in dynamic_range(cx.global_id, params.num_rows * params.k, cx.num_groups * cx.group_size):
+        row = i // params.k
+        place = places[row * params.length + (i - row * params.k)]
+        indices[i] = place
+        values[i] = data[row * params.length + U32(place)]
+
+
+@attrs.frozen
+class ArgsortAndTake:
+    """All is put in order and most of it forgotten: for k near the length, and where nothing better fits.
+
+    A single row is sorted by radix where there is a policy for it, else all rows by the network.
+    """
+
+    radix: RadixPolicy | None = None
+    network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=holds(BitonicPolicy))
+    group_size: int = 256
+    groups: int = 1024
+
+    def fitted(self, key: SortableKey[E, W], info: TargetInfo, /) -> ArgsortAndTake:
+        """The same as a target can run it."""
+        limits = info.limits
+        return attrs.evolve(
+            self, network=fitted_network(self.network, placed_class(key.word), limits),
+            group_size=min(self.group_size, limits.group_size), groups=min(self.groups, limits.groups),
+        )  # fmt: skip
+
+    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+        if self.radix is not None:
+            return 1
+        held = bytes_held(placed_class(key.word))
+        return min(limits.storage_bytes // held, LARGEST_U32) // max(1, length)
+
+    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        ranks: Any = RankKey(key)
+        if self.radix is not None and rows == 1:
+            argsort = radix_argsort(ranks, length, order, self.radix, bits_of(key))
+        else:
+            argsort = bitonic_argsort(ranks, rows, length, order, self.network)
+        data, values, indices = known_buffers(key, rows, length, k)
+        places = Buffer("places", U64, rows * length, Role.SCRATCH)
+        inner = _renamed(argsort, {"data": data, "places": places})
+        grid = Grid(min(self.groups, -(-rows * k // self.group_size)), self.group_size)
+        take = take_first.launch(
+            grid, data, places, values, indices, TakeParams(U32(rows), U32(length), U32(k))
+        )  # fmt: skip
+        return Schedule((*inner.buffers, values, indices), (*inner.launches, take))
+
+
+# -- the other forms ----------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class SelectByParts:
+    """Workgroups select from what they hold in registers, in one launch or a few: for small k."""
+
+    policy: PartPolicy = attrs.field(factory=PartPolicy, validator=holds(PartPolicy))
+    groups: int = (1 << 31) - 1  # of a launch, at most
+
+    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+        if k > self.most_k:
+            return 0
+        held = 16 * parts_of(length, self.policy) * k
+        return min(limits.storage_bytes // held, LARGEST_U32 // (held // 16), LARGEST_U32 // max(1, length))
+
+    @property
+    def most_k(self) -> int:
+        """The largest k it can do."""
+        return min(self.policy.sets, self.policy.kept, self.policy.tile // 2)
+
+    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        if k > self.most_k:
+            raise InvalidArgumentError(f"k: expected at most {self.most_k}, as {self} selects, found {k}")
+        buffers = known_buffers(key, rows, length, k)
+        return select_by_parts(key, rows, length, k, order, buffers, self.groups, self.policy)
+
+
+@attrs.frozen
+class SelectBySamples:
+    """A sampled threshold, one reading of all that keeps little, and the little put in order: for long rows."""
+
+    policy: SampledPolicy = attrs.field(factory=SampledPolicy, validator=holds(SampledPolicy))
+
+    def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
+        plan = Plan.of(length, k, self.policy)
+        if plan is None:
+            return 0
+        state = bytes_held(first_of(key, SortOrder.ASCENDING).state)
+        groups = max(-(-plan.capacity // self.policy.ranked), self.policy.samples // self.policy.ranked)
+        return min(
+            limits.storage_bytes // (state * plan.capacity), LARGEST_U32 // length, limits.groups // groups,
+        )  # fmt: skip
+
+    def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        plan = Plan.of(length, k, self.policy)
+        if plan is None:
+            raise InvalidArgumentError(f"k: {k} of {length} elements are too many for {self} to find by samples")
+        return select_sampled(key, rows, length, k, order, known_buffers(key, rows, length, k), plan, self.policy)
+
+
+def _renamed(schedule: Schedule, others: dict[str, Buffer[Any]]) -> Schedule:
+    """A schedule with other buffers in the place of some, by their names: what it gave back may be scratch to us."""
+
+    def other(argument: object) -> object:
+        return others.get(argument.name, argument) if is_buffer(argument) else argument
+
+    return Schedule(
+        tuple(others.get(buffer.name, buffer) for buffer in schedule.buffers),
+        tuple(attrs.evolve(one, arguments=tuple(map(other, one.arguments))) for one in schedule.launches),
+    )

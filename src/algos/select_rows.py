@@ -1,0 +1,388 @@
+"""Selection from rows by workgroups: the first k of each part of a row, then of what the parts have left, until one
+part is all.
+
+A workgroup holds its part in registers. The least element of each of a few sets of invocations is found first: the k-th
+of those is a threshold that at least k elements do not lie behind, and rarely many more. These go to workgroup memory,
+where each counts how many come before it: its rank is its place, and nothing is sorted. Where too many are left, digit
+by digit the k-th element itself is found.
+
+An element and its place are one state, so no two are equal: ties go to the lower index, a constant row is like any
+other, and the order in which atomics happen shows nowhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..types.checks import require, whole, within
+from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range, minimum
+from ..types.invocation import Invocation
+from ..types.keys import RankKey, SortableKey
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.monoids import Monoid, Resumed
+from ..types.needs import Policy
+from ..types.params import MOST_INVOCATIONS, MOST_ITEMS
+from ..types.scalars import U32, U64, Bool
+from .bitonic import to_ordered
+
+E = TypeVar("E")
+A = TypeVar("A")
+W = TypeVar("W", U32, U64)
+C = TypeVar("C", bound="Candidate")
+
+_DIGIT_BITS = 4
+DIGITS = 1 << _DIGIT_BITS  # how many there are
+_PLACES = (1 << 32) - 1
+
+
+# -- states: a word and its place, in order -----------------------------------------------------------------
+
+
+class Candidate(Protocol):
+    """An element's word and its place in its row, which are ordered by word, then by place."""
+
+    @property
+    def place(self) -> U32: ...
+
+    def __lt__(self, other: Self, /) -> Bool: ...
+
+    def digit(self, number: U32, /) -> U32:
+        """A digit, counted from the highest."""
+        ...
+
+    def with_digit(self, number: U32, digit: U32, /) -> Self: ...
+
+    def begins_as(self, other: Self, number: U32, /) -> Bool:
+        """Whether so many of the highest digits are the same."""
+        ...
+
+
+@attrs.frozen
+class NarrowCandidate:
+    """Both in one word of 64 bits."""
+
+    bits: U64
+
+    @property
+    def place(self) -> U32:
+        return U32(self.bits)
+
+    def __lt__(self, other: NarrowCandidate, /) -> Bool:
+        return self.bits < other.bits
+
+    def digit(self, number: U32) -> U32:
+        return U32(self.bits >> (60 - number * _DIGIT_BITS)) & (DIGITS - 1)
+
+    def with_digit(self, number: U32, digit: U32) -> NarrowCandidate:
+        shift = 60 - number * _DIGIT_BITS
+        return NarrowCandidate((self.bits & ~(U64(DIGITS - 1) << shift)) | (U64(digit) << shift))
+
+    def begins_as(self, other: NarrowCandidate, number: U32) -> Bool:
+        return ((self.bits ^ other.bits) >> 1) >> (63 - number * _DIGIT_BITS) == 0
+
+
+@attrs.frozen
+class WideCandidate:
+    """Beside a word of 64 bits, the place has its own."""
+
+    word: U64
+    place: U32
+
+    def __lt__(self, other: WideCandidate, /) -> Bool:
+        return (self.word < other.word) | ((self.word == other.word) & (self.place < other.place))
+
+    def digit(self, number: U32) -> U32:
+        if number < 16:
+            return NarrowCandidate(self.word).digit(number)
+        return (self.place >> (92 - number * _DIGIT_BITS)) & (DIGITS - 1)
+
+    def with_digit(self, number: U32, digit: U32) -> WideCandidate:
+        if number < 16:
+            return WideCandidate(NarrowCandidate(self.word).with_digit(number, digit).bits, self.place)
+        shift = 92 - number * _DIGIT_BITS
+        return WideCandidate(self.word, (self.place & ~(U32(DIGITS - 1) << shift)) | (digit << shift))
+
+    def begins_as(self, other: WideCandidate, number: U32) -> Bool:
+        if number <= 16:
+            return NarrowCandidate(self.word).begins_as(NarrowCandidate(other.word), number)
+        return (self.word == other.word) & (((self.place ^ other.place) >> 1) >> (95 - number * _DIGIT_BITS) == 0)
+
+
+@attrs.frozen
+class NarrowFirst(Generic[E]):
+    """The monoid of the element that comes first in an order, for words of 32 bits."""
+
+    key: SortableKey[E, U32]
+    order: SortOrder
+    state: type[NarrowCandidate] = NarrowCandidate
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    def identity(self) -> NarrowCandidate:
+        return NarrowCandidate(U64((1 << 64) - 1))
+
+    def lift(self, element: E, index: U32) -> NarrowCandidate:
+        word = to_ordered(RankKey(self.key), element, self.order)
+        return NarrowCandidate((U64(word) << 32) | U64(index))
+
+    def combine(self, a: NarrowCandidate, b: NarrowCandidate) -> NarrowCandidate:
+        return a if a < b else b
+
+
+@attrs.frozen
+class WideFirst(Generic[E]):
+    """The same for words of 64 bits."""
+
+    key: SortableKey[E, U64]
+    order: SortOrder
+    state: type[WideCandidate] = WideCandidate
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    def identity(self) -> WideCandidate:
+        return WideCandidate(U64((1 << 64) - 1), U32(_PLACES))
+
+    def lift(self, element: E, index: U32) -> WideCandidate:
+        return WideCandidate(to_ordered(RankKey(self.key), element, self.order), index)
+
+    def combine(self, a: WideCandidate, b: WideCandidate) -> WideCandidate:
+        return a if a < b else b
+
+
+def first_of(key: SortableKey[E, W], order: SortOrder) -> Monoid[E, Any]:
+    """The monoid for a key, whose word is known at run time only."""
+    if key.word is U64:
+        return WideFirst(cast("SortableKey[E, U64]", key), order)
+    return NarrowFirst(cast("SortableKey[E, U32]", key), order)
+
+
+def digits_of(state: object) -> int:
+    """How many digits a candidate has."""
+    return 16 if state is NarrowCandidate else 24
+
+
+# -- kernels ------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class SelectParams:
+    """Rows of one length, each in parts of equal size but for the last."""
+
+    num_rows: U32
+    length: U32
+    k: U32
+    parts: U32  # of a row
+
+
+@attrs.frozen
+class PartPolicy(Policy):
+    """How a workgroup selects from a part of a row."""
+
+    group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    # elements an invocation holds
+    items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
+    # sets of invocations, whose least elements are ranked: at least k
+    sets: int = attrs.field(default=64, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    # candidates in workgroup memory: at least k
+    kept: int = attrs.field(default=512, converter=whole, validator=within(1, 1 << 20))
+
+    def __attrs_post_init__(self) -> None:
+        require(self.sets <= self.group_size, self, "sets", f"at most group_size={self.group_size}")
+
+    @property
+    def tile(self) -> int:
+        """Elements of a part, at most."""
+        return self.group_size * self.items
+
+
+def count_before(candidates: Workgroup[C], mine: C, count: U32) -> U32:
+    """How many of so many candidates come before one: its rank."""
+    before = U32(0)
+    for i in dynamic_range(U32(0), count):
+        before += U32(candidates[i] < mine)
+    return before
+
+
+def kth_of(
+    cx: Invocation, source: Monoid[E, C], data: Storage[E], first: U32, place: U32, count: U32, k: U32,
+    counters: Workgroup[U32], digits: int,
+) -> C:  # fmt: skip
+    """The k-th of so many elements from `first` on, the first of which has this place: by a reading a digit."""
+    found = source.identity()
+    wanted = k
+    for number in dynamic_range(U32(0), U32(digits)):
+        for d in dynamic_range(cx.local_id, U32(DIGITS), cx.group_size):
+            counters[d] = U32(0)
+        cx.barrier()
+        for i in dynamic_range(cx.local_id, count, cx.group_size):
+            state = source.lift(data[first + i], place + i)
+            if state.begins_as(found, number):
+                counters.atomic_add(state.digit(number), U32(1))
+        cx.barrier()
+        seen = U32(0)
+        before = U32(0)
+        digit = U32(0)
+        for d in dynamic_range(U32(0), U32(DIGITS)):
+            seen += counters[d]
+            if seen < wanted:
+                before = seen
+                digit = d + 1
+        wanted = wanted - before
+        found = found.with_digit(number, digit)
+        cx.barrier()
+    return found
+
+
+def gather_first(
+    cx: Invocation, source: Monoid[E, C], data: Storage[E], first: U32, place: U32, count: U32, k: U32,
+    least: Workgroup[C], kept: Workgroup[C], counters: Workgroup[U32],
+    total: Workgroup[U32], digits: int, policy: PartPolicy,
+) -> U32:  # fmt: skip
+    """Leaves at least the first k of a part in `kept`, in any order; how many. k is at most `count`."""
+    elements: Registers[E] = Registers(source.element, policy.items)
+    mine = source.identity()
+    if count == policy.tile:
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            elements[i] = data[first + i * cx.group_size + cx.local_id]
+    else:
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            index = i * cx.group_size + cx.local_id
+            elements[i] = data[first + minimum(index, count - 1)]
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        index = i * cx.group_size + cx.local_id
+        state = source.lift(elements[i], place + index)
+        if index < count and state < mine:
+            mine = state
+    least[cx.local_id] = mine
+    if cx.local_id == 0:
+        least[cx.group_size] = source.identity()
+        counters[DIGITS] = U32(0)
+    cx.barrier()
+    if cx.local_id < policy.sets:
+        for i in dynamic_range(cx.local_id + policy.sets, cx.group_size, U32(policy.sets)):
+            other = least[i]
+            if other < mine:
+                mine = other
+        least[cx.local_id] = mine
+    cx.barrier()
+    if cx.local_id < policy.sets:
+        if count_before(least, mine, U32(policy.sets)) == k - 1:
+            least[cx.group_size] = mine
+    cx.barrier()
+    threshold = least[cx.group_size]
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        index = i * cx.group_size + cx.local_id
+        state = source.lift(elements[i], place + index)
+        if index < count and not threshold < state:
+            slot = counters.atomic_add(DIGITS, U32(1))
+            if slot < policy.kept:
+                kept[slot] = state
+    cx.barrier()
+    if cx.local_id == 0:
+        total[0] = counters[DIGITS]
+    if cx.load_for_all(total, 0) > policy.kept:
+        threshold = kth_of(cx, source, data, first, place, count, k, counters, digits)
+        if cx.local_id == 0:
+            counters[DIGITS] = U32(0)
+        cx.barrier()
+        for i in dynamic_range(cx.local_id, count, cx.group_size):
+            state = source.lift(data[first + i], place + i)
+            if not threshold < state:
+                slot = counters.atomic_add(DIGITS, U32(1))
+                if slot < policy.kept:  # as it is: there are k
+                    kept[slot] = state
+        cx.barrier()
+    return counters[DIGITS]
+
+
+@kernel
+def select_from_parts(
+    cx: Invocation, source: Monoid[E, C], data: Storage[E], least: Workgroup[C], kept: Workgroup[C],
+    counters: Workgroup[U32], total: Workgroup[U32], candidates: Storage[C], params: SelectParams, digits: int,
+    policy: PartPolicy,
+) -> None:  # fmt: skip
+    """The first k of every part, in order. Where a part has fewer, the rest comes behind all that there is."""
+    for part in dynamic_range(cx.group_id, params.num_rows * params.parts, cx.num_groups):
+        row = part // params.parts
+        place = (part - row * params.parts) * policy.tile
+        count = minimum(U32(policy.tile), params.length - place)
+        found = gather_first(
+            cx, source, data, row * params.length + place, place, count, minimum(params.k, count), least, kept,
+            counters, total, digits, policy,
+        )  # fmt: skip
+        for i in dynamic_range(cx.local_id, found, cx.group_size):
+            rank = count_before(kept, kept[i], found)
+            if rank < params.k:
+                candidates[part * params.k + rank] = kept[i]
+        for i in dynamic_range(count + cx.local_id, params.k, cx.group_size):
+            candidates[part * params.k + i] = source.identity()
+        cx.barrier()
+
+
+@kernel
+def select_from_rows(
+    cx: Invocation, source: Monoid[E, C], from_: Storage[E], data: Storage[A], least: Workgroup[C],
+    kept: Workgroup[C], counters: Workgroup[U32], total: Workgroup[U32], values: Storage[A], indices: Storage[U64],
+    params: SelectParams, length: U32, digits: int, policy: PartPolicy,
+) -> None:  # fmt: skip
+    """The same where a part is all of a row: what is found is written. `length` is that of the rows of `data`."""
+    for row in dynamic_range(cx.group_id, params.num_rows, cx.num_groups):
+        found = gather_first(
+            cx, source, from_, row * params.length, U32(0), params.length, params.k, least, kept, counters, total,
+            digits, policy,
+        )  # fmt: skip
+        for i in dynamic_range(cx.local_id, found, cx.group_size):
+            rank = count_before(kept, kept[i], found)
+            if rank < params.k:
+                place = kept[i].place
+                indices[row * params.k + rank] = U64(place)
+                values[row * params.k + rank] = data[row * length + place]
+        cx.barrier()
+
+
+# -- schedule -----------------------------------------------------------------------------------------------
+
+
+def parts_of(length: int, policy: PartPolicy) -> int:
+    """How many workgroups share a row."""
+    return -(-length // policy.tile)
+
+
+def select_by_parts(
+    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder,
+    buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]], groups: int, policy: PartPolicy,
+) -> Schedule:  # fmt: skip
+    """Launches of at most so many workgroups. k is at most a half of a tile, so that each leaves less."""
+    data, values, indices = buffers
+    source = first_of(key, order)
+    digits, scratch, launches = digits_of(source.state), list[Buffer[Any]](), list[Launch]()
+    memories = (
+        Workgroup(source.state, policy.group_size + 1), Workgroup(source.state, policy.kept),
+        Workgroup(U32, DIGITS + 1), Workgroup(U32, 1),
+    )  # fmt: skip
+    from_: Buffer[Any] = data
+    left = length
+    while (parts := parts_of(left, policy)) > 1:
+        into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", source.state, rows * parts * k, Role.SCRATCH)
+        params = SelectParams(U32(rows), U32(left), U32(k), U32(parts))
+        grid = Grid(min(groups, rows * parts), policy.group_size)
+        launches.append(select_from_parts.launch(grid, source, from_, *memories, into, params, digits, policy))
+        scratch.append(into)
+        from_, left, source = into, parts * k, Resumed(first_of(key, order))
+    params = SelectParams(U32(rows), U32(left), U32(k), U32(1))
+    launches.append(
+        select_from_rows.launch(
+            Grid(min(groups, rows), policy.group_size), source, from_, data, *memories, values, indices, params,
+            U32(length), digits, policy,
+        )
+    )  # fmt: skip
+    return Schedule((*buffers, *scratch), tuple(launches))

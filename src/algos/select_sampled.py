@@ -1,0 +1,434 @@
+"""Selection from long rows: a sample gives a threshold, one reading keeps what does not lie behind it.
+
+Some elements from all over a row are ranked; the threshold is the one that at least k elements come up to, but for a
+chance of about 1e-10. What passes it is written down, as is for that a second threshold where many are expected.
+Candidates are put in order by counting how many come before each, which is its place; where k is large, by a network.
+
+A threshold that let too few pass, or too many, is seen by their number: one more launch, which leaves at once where all
+went well, then finds the k-th element itself, digit by digit. So whatever the data, the answer is right.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..types.checks import power_within, require, whole, within
+from ..types.indices import SortOrder
+from ..types.intrinsics import count_ones, dynamic_range, leading_zeros, minimum, trailing_zeros
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.monoids import Monoid, Resumed
+from ..types.needs import Policy
+from ..types.params import MOST_GROUPS, MOST_INVOCATIONS, BitonicPolicy
+from ..types.scalars import U32, U64
+from .bitonic import bitonic_launches
+from .select_rows import DIGITS, Candidate, digits_of, first_of, kth_of
+
+A = TypeVar("A")
+E = TypeVar("E")
+W = TypeVar("W", U32, U64)
+C = TypeVar("C", bound=Candidate)
+
+_MISSES = 1e-10  # how often a threshold may be wrong
+_ALL = (1 << 32) - 1  # the rank of a threshold that lets all pass
+
+
+@attrs.frozen
+class SampledPolicy(Policy):
+    """How long rows are selected from."""
+
+    # elements of a row that are ranked
+    samples: int = attrs.field(default=4096, converter=whole, validator=power_within(2, 1 << 16))
+    # invocations of a workgroup that ranks
+    group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+    # elements that it ranks: the invocations of each share the comparisons
+    ranked: int = attrs.field(default=32, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+    # invocations of a workgroup that filters, and elements that each holds at a time
+    filter_group: int = attrs.field(default=512, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    items: int = attrs.field(default=16, converter=whole, validator=within(1, 32))
+    # workgroups that filter, over all rows, at most
+    groups: int = attrs.field(default=264, converter=whole, validator=within(1, MOST_GROUPS))
+    # candidates that a workgroup keeps in its own memory
+    staged: int = attrs.field(default=2048, converter=whole, validator=within(1, 1 << 20))
+    # candidates up to which no second sample is taken
+    few: int = attrs.field(default=4096, converter=whole, validator=within(1, 1 << 20))
+    # k from which candidates are sorted by a network
+    sorted_from: int = attrs.field(default=4097, converter=whole, validator=within(1, MOST_GROUPS))
+    network: BitonicPolicy = attrs.field(factory=BitonicPolicy)
+
+    def __attrs_post_init__(self) -> None:
+        require(self.ranked <= min(self.group_size, self.samples), self, "ranked", "at most group_size and samples")
+        require(self.few >= self.samples, self, "few", f"at least samples={self.samples}")
+
+    @property
+    def sample_bits(self) -> int:
+        return self.samples.bit_length() - 1
+
+    @property
+    def filter_tile(self) -> int:
+        return self.filter_group * self.items
+
+
+@attrs.frozen
+class SampleParams:
+    """Rows of one length, and what is to become of them."""
+
+    length: U32
+    k: U32
+    rank: U32  # of the threshold among the samples, from 0
+    groups_per_row: U32
+    capacity: U32  # candidates of a row that find room
+
+
+def sampled_place(number: U32, count: U32, policy: SampledPolicy) -> U32:
+    """Where a sample is taken: in the numbered of as many equal stretches as there are samples, anywhere in it."""
+    low = U32((U64(count) * U64(number)) >> policy.sample_bits)
+    width = U32((U64(count) * U64(number + 1)) >> policy.sample_bits) - low
+    hashed = number * 0x9E3779B1
+    hashed = (hashed ^ (hashed >> 15)) * 0x85EBCA77
+    hashed = hashed ^ (hashed >> 13)
+    return low + U32((U64(hashed) * U64(width)) >> 32)
+
+
+def rank_among(k: U32, count: U32, policy: SampledPolicy) -> U32:
+    """The rank of the threshold for so many candidates: what is expected of the first k, and room for chance."""
+    if count <= policy.few:
+        return U32(_ALL)
+    expected = k * policy.samples // count + 1
+    root = U32(1) << ((33 - leading_zeros(expected)) // 2)
+    root = (root + expected // root) // 2 + 1
+    root = (root + expected // root) // 2 + 1
+    return expected + 6 * root + 12
+
+
+@kernel
+def select_threshold(
+    cx: Invocation, source: Monoid[E, C], data: Storage[E], samples: Workgroup[C], ranks: Workgroup[U32],
+    thresholds: Storage[C], counts: Storage[U32], params: SampleParams, again: bool, policy: SampledPolicy,
+) -> None:  # fmt: skip
+    """Ranks samples of every row; the one of a certain rank is the threshold. Every workgroup ranks a few among all.
+
+    `again` where the row is what a first threshold has let pass.
+    """
+    row = cx.group_id // params.groups_per_row
+    part = cx.group_id - row * params.groups_per_row
+    count = minimum(counts.atomic_load(2 * row), params.length) if again else params.length
+    wanted = rank_among(params.k, count, policy) if again else params.rank
+    if count >= policy.samples:
+        for i in dynamic_range(cx.local_id, U32(policy.samples), cx.group_size):
+            place = sampled_place(i, count, policy)
+            samples[i] = source.lift(data[row * params.length + place], place)
+    else:
+        for i in dynamic_range(cx.local_id, U32(policy.samples), cx.group_size):
+            samples[i] = source.identity()
+    if cx.local_id < policy.ranked:
+        ranks[cx.local_id] = U32(0)
+    cx.barrier()
+    mine = cx.local_id % policy.ranked
+    ranked = samples[part * policy.ranked + mine]
+    before = U32(0)
+    for i in dynamic_range(cx.local_id // policy.ranked, U32(policy.samples), cx.group_size // policy.ranked):
+        before += U32(samples[i] < ranked)
+    ranks.atomic_add(mine, before)
+    cx.barrier()
+    if cx.local_id < policy.ranked:
+        if ranks[cx.local_id] == wanted:
+            thresholds[row] = ranked
+    if part == 0 and cx.local_id == 0:
+        if again:
+            counts.atomic_store(2 * row + 1, U32(0))
+        else:
+            counts.atomic_store(2 * row, U32(0))
+        if wanted >= policy.samples:
+            thresholds[row] = source.identity()
+
+
+@kernel
+def select_below(
+    cx: Invocation, source: Monoid[E, C], data: Storage[E], thresholds: Storage[C], staged: Workgroup[C],
+    shared: Workgroup[U32], candidates: Storage[C], counts: Storage[U32], params: SampleParams, again: bool,
+    policy: SampledPolicy,
+) -> None:  # fmt: skip
+    """Writes down what does not lie behind its row's threshold, in any order, and how many that are.
+
+    A workgroup stages what it finds, and asks once for room for all of it.
+    """
+    row = cx.group_id // params.groups_per_row
+    part = cx.group_id - row * params.groups_per_row
+    first = row * params.length
+    count = minimum(counts.atomic_load(2 * row), params.length) if again else params.length
+    counter = 2 * row + 1 if again else 2 * row
+    threshold = thresholds[row]
+    if cx.local_id == 0:
+        shared.atomic_store(U32(0), U32(0))
+    cx.barrier()
+    elements: Registers[E] = Registers(source.element, policy.items)
+    tile = U32(policy.filter_tile)
+    for start in dynamic_range(part * tile, count, params.groups_per_row * tile):
+        hits = U32(0)
+        if count - start >= tile:
+            for i in dynamic_range(U32(0), U32(policy.items)):
+                elements[i] = data[first + start + i * cx.group_size + cx.local_id]
+            for i in dynamic_range(U32(0), U32(policy.items)):
+                place = start + i * cx.group_size + cx.local_id
+                hits |= U32(not threshold < source.lift(elements[i], place)) << i
+        else:
+            for i in dynamic_range(U32(0), U32(policy.items)):
+                place = start + i * cx.group_size + cx.local_id
+                if place < count:
+                    hits |= U32(not threshold < source.lift(data[first + place], place)) << i
+        if hits != 0:
+            found = count_ones(hits)
+            slot = shared.atomic_add(U32(0), found)
+            end = slot + found
+            behind = slot if slot > policy.staged else U32(policy.staged)  # from here on they find no room there
+            room = counts.atomic_add(counter, end - behind) if end > behind else U32(0)
+            while hits != 0:
+                i = trailing_zeros(hits)
+                hits = hits & (hits - 1)
+                place = start + i * cx.group_size + cx.local_id
+                state = source.lift(data[first + place], place)
+                if slot < policy.staged:
+                    staged[slot] = state
+                elif room + (slot - behind) < params.capacity:
+                    candidates[row * params.capacity + room + (slot - behind)] = state
+                slot += 1
+    cx.barrier()
+    mine = minimum(shared.atomic_load(U32(0)), U32(policy.staged))
+    if cx.local_id == 0:
+        shared.atomic_store(U32(1), counts.atomic_add(counter, mine))
+    cx.barrier()
+    room = shared.atomic_load(U32(1))
+    for i in dynamic_range(cx.local_id, mine, cx.group_size):
+        if room + i < params.capacity:
+            candidates[row * params.capacity + room + i] = staged[i]
+
+
+@kernel
+def select_anew(
+    cx: Invocation, source: Monoid[E, C], data: Storage[E], candidates: Storage[C], counts: Storage[U32],
+    counters: Workgroup[U32], shared: Workgroup[U32], params: SampleParams, first_capacity: U32, level: int,
+    digits: int,
+) -> None:  # fmt: skip
+    """A workgroup a row: where a threshold was wrong, finds the k-th element itself, and what comes up to it."""
+    row = cx.group_id
+    first = row * params.length
+    if cx.local_id == 0:
+        count, before = counts.atomic_load(2 * row + level), counts.atomic_load(2 * row)
+        shared[0] = U32(count < params.k or count > params.capacity or before > first_capacity)
+    if cx.load_for_all(shared, 0) != 0:
+        threshold = kth_of(cx, source, data, first, U32(0), params.length, params.k, counters, digits)
+        if cx.local_id == 0:
+            counters[0] = U32(0)
+        cx.barrier()
+        for place in dynamic_range(cx.local_id, params.length, cx.group_size):
+            state = source.lift(data[first + place], place)
+            if not threshold < state:
+                candidates[row * params.capacity + counters.atomic_add(U32(0), U32(1))] = state
+        if cx.local_id == 0:
+            counts.atomic_store(2 * row + level, params.k)
+
+
+@kernel
+def select_ranked(
+    cx: Invocation, candidates: Storage[C], counts: Storage[U32], data: Storage[A], ranks: Workgroup[U32],
+    values: Storage[A], indices: Storage[U64], params: SampleParams, level: int, policy: SampledPolicy,
+) -> None:  # fmt: skip
+    """Writes the first k of the candidates to where they belong: each counts how many come before it."""
+    row = cx.group_id // params.groups_per_row
+    part = cx.group_id - row * params.groups_per_row
+    count = counts.atomic_load(2 * row + level)
+    first = row * params.capacity
+    mine = part * policy.ranked + cx.local_id % policy.ranked
+    if cx.local_id < policy.ranked:
+        ranks[cx.local_id] = U32(0)
+    cx.barrier()
+    if mine < count:
+        ranked = candidates[first + mine]
+        before = U32(0)
+        for i in dynamic_range(cx.local_id // policy.ranked, count, cx.group_size // policy.ranked):
+            before += U32(candidates[first + i] < ranked)
+        ranks.atomic_add(cx.local_id % policy.ranked, before)
+    cx.barrier()
+    if cx.local_id < policy.ranked and mine < count:
+        rank = ranks[cx.local_id]
+        if rank < params.k:
+            place = candidates[first + mine].place
+            indices[row * params.k + rank] = U64(place)
+            values[row * params.k + rank] = data[row * params.length + place]
+
+
+@kernel
+def select_padded(
+    cx: Invocation, source: Monoid[E, C], candidates: Storage[C], counts: Storage[U32], params: SampleParams, level: int
+) -> None:
+    """Fills up with what comes behind all candidates, for a network to sort them."""
+    row = cx.group_id // params.groups_per_row
+    part = cx.group_id - row * params.groups_per_row
+    start = counts.atomic_load(2 * row + level) + part * cx.group_size + cx.local_id
+    for i in dynamic_range(start, params.capacity, params.groups_per_row * cx.group_size):
+        candidates[row * params.capacity + i] = source.identity()
+
+
+@kernel
+def select_sorted(
+    cx: Invocation, candidates: Storage[C], data: Storage[A], values: Storage[A], indices: Storage[U64],
+    params: SampleParams,
+) -> None:  # fmt: skip
+    """Writes the first k of sorted candidates."""
+    row = cx.group_id // params.groups_per_row
+    part = cx.group_id - row * params.groups_per_row
+    for i in dynamic_range(part * cx.group_size + cx.local_id, params.k, params.groups_per_row * cx.group_size):
+        place = candidates[row * params.capacity + i].place
+        indices[row * params.k + i] = U64(place)
+        values[row * params.k + i] = data[row * params.length + place]
+
+
+# -- schedule -----------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class SortedFirst(Generic[C]):
+    """The key that sorts candidates, which are ordered already."""
+
+    element: type[C]
+    word: type[C]
+    last: C
+
+    @property
+    def greatest(self) -> C:
+        return self.last
+
+    def to_word(self, element: C) -> C:
+        return element
+
+    def from_word(self, word: C) -> C:
+        return word
+
+    def to_rank(self, element: C) -> C:
+        return element
+
+    def mirrored(self, word: C) -> C:
+        return word
+
+
+@attrs.frozen
+class Plan:
+    """What is expected of the samples of rows: which is the threshold, and how many candidates it leaves at most."""
+
+    rank: int
+    capacity: int
+    again: int  # candidates after a second sample, at most; 0 where there is none
+
+    @classmethod
+    @cache
+    def of(cls, length: int, k: int, policy: SampledPolicy) -> Plan | None:
+        """None where samples would be of no use."""
+        expected = k * policy.samples / length
+        rank = _greatest_count(expected)
+        if 2 * rank >= policy.samples or k * policy.samples >= 1 << 32 or length < 4 * policy.samples:
+            return None
+        share = length / policy.samples
+        capacity = min(length, math.ceil(share * _greatest_mean(rank + 1)))
+        if share * (rank + 1) <= policy.few:
+            return cls(rank, capacity, 0)
+        left = 0.0
+        for count in (policy.few + 1, share * (rank + 1), capacity):
+            again = k * policy.samples / count + 1
+            wanted = again + 6 * (math.sqrt(again) + 2) + 13
+            left = max(left, count / policy.samples * _greatest_mean(math.ceil(wanted)))
+        return cls(rank, capacity, min(capacity, max(policy.few, math.ceil(left))))
+
+
+def _greatest_count(mean: float) -> int:
+    """What a Poisson variable of a mean exceeds hardly ever."""
+    if mean > 100:
+        return math.ceil(mean + 6.4 * math.sqrt(mean) + 12)
+    count, term = 0, math.exp(-mean)
+    beyond = 1 - term
+    while beyond > _MISSES:
+        count += 1
+        term *= mean / count
+        beyond -= term
+    return count
+
+
+def _greatest_mean(count: int) -> float:
+    """The mean of a Poisson variable that is hardly ever below a count: so many strides lie before the count-th."""
+    return count + 6.4 * math.sqrt(count) + 15
+
+
+def select_sampled(
+    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder,
+    buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]], plan: Plan, policy: SampledPolicy,
+) -> Schedule:  # fmt: skip
+    """All launches: sample and filter, once or twice; look after what went wrong; put in order."""
+    data, values, indices = buffers
+    source = first_of(key, order)
+    state, digits = source.state, digits_of(source.state)
+    thresholds: Buffer[Any] = Buffer("thresholds", state, rows, Role.SCRATCH)
+    counts = Buffer("counts", U32, 2 * rows, Role.SCRATCH)
+    rank, share = policy.group_size, max(1, policy.groups // rows)
+    scratch: list[Buffer[Any]] = [thresholds, counts]
+    launches: list[Launch] = []
+
+    def params(length: int, groups: int, capacity: int) -> SampleParams:
+        return SampleParams(U32(length), U32(k), U32(plan.rank), U32(groups), U32(capacity))
+
+    def narrowed(source: Monoid[Any, Any], from_: Buffer[Any], length: int, capacity: int, again: bool) -> Buffer[Any]:
+        """A row of what a row's threshold lets pass."""
+        into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", state, rows * capacity, Role.SCRATCH)
+        scratch.append(into)
+        ranking, filtering = policy.samples // policy.ranked, min(share, -(-length // policy.filter_tile))
+        launches.append(
+            select_threshold.launch(
+                Grid(rows * ranking, rank), source, from_, Workgroup(state, policy.samples),
+                Workgroup(U32, policy.ranked), thresholds, counts, params(length, ranking, capacity), again, policy,
+            )
+        )  # fmt: skip
+        launches.append(
+            select_below.launch(
+                Grid(rows * filtering, policy.filter_group), source, from_, thresholds,
+                Workgroup(state, policy.staged), Workgroup(U32, 2), into, counts,
+                params(length, filtering, capacity), again, policy,
+            )
+        )  # fmt: skip
+        return into
+
+    left, capacity = narrowed(source, data, length, plan.capacity, False), plan.capacity
+    if plan.again:
+        left, capacity = narrowed(Resumed(source), left, plan.capacity, plan.again, True), plan.again
+    level = 1 if plan.again else 0
+    launches.append(
+        select_anew.launch(
+            Grid(rows, policy.filter_group), source, data, left, counts, Workgroup(U32, DIGITS), Workgroup(U32, 1),
+            params(length, 1, capacity), U32(plan.capacity), level, digits,
+        )
+    )  # fmt: skip
+    if k < policy.sorted_from:
+        groups = -(-capacity // policy.ranked)
+        launches.append(
+            select_ranked.launch(
+                Grid(rows * groups, rank), left, counts, data, Workgroup(U32, policy.ranked), values, indices,
+                params(length, groups, capacity), level, policy,
+            )
+        )  # fmt: skip
+    else:
+        own: SortableKey[Any, Any] = SortedFirst(state, state, source.identity())
+        launches.append(
+            select_padded.launch(Grid(rows * share, rank), source, left, counts, params(length, share, capacity), level)
+        )
+        launches += bitonic_launches(own, left, rows, capacity, SortOrder.ASCENDING, policy.network)
+        launches.append(
+            select_sorted.launch(
+                Grid(rows * share, rank), left, data, values, indices, params(length, share, capacity)
+            )
+        )  # fmt: skip
+    return Schedule((*buffers, *scratch), tuple(launches))

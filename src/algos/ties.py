@@ -1,0 +1,282 @@
+"""Stable order for floats: zeros of both signs, and NaNs of differing bits, put back in the order they came in.
+
+Sorting orders floats by their words: -0.0 beside 0.0, and NaNs last by their bits. So in a sorted row the elements that
+tie lie together, and a binary search tells whether any do. Only then is the source read: its zeros, or its NaNs, are
+compacted stably over theirs in the sorted row. A workgroup whose rows have no ties leaves at once.
+
+A row of more than one share is counted by a launch of its own, share by share, before the shares are written. No
+workgroup waits for another.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range, minimum
+from ..types.invocation import Invocation
+from ..types.keys import FloatKey
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.monoids import Count
+from ..types.params import ScanParams, ScanPolicy
+from ..types.scalars import U8, U16, U32, U64
+from .bitonic import to_ordered
+from .reduce import reduce_workgroup
+from .scan import Share, shares
+from .scan_tile import load_tile, scan_workgroup
+from .sizes import LARGEST_U32, require_countable
+
+A = TypeVar("A", U8, U16, U32, U64)
+W = TypeVar("W", U32, U64)
+
+NOWHERE = LARGEST_U32  # no place in a row
+_NAN_BITS = 16  # where the count of NaNs stands beside that of zeros, in one word
+_ZEROS = (1 << _NAN_BITS) - 1
+_FEW_ROWS = 1 << 12  # rows that leave a device idle: then a round of the search may look at more places at once
+_WIDE, _NARROW = 16, 4
+
+
+@attrs.frozen
+class Ties:
+    """Where in a sorted row the elements begin that have to be written anew; NOWHERE where there are none."""
+
+    zeros: U32
+    nans: U32
+
+
+@attrs.frozen
+class TiesParams:
+    """Rows that are short, several to a workgroup."""
+
+    num_rows: U32
+    num_elements: U32  # in one row
+    rows_per_group: U32
+
+
+@attrs.frozen
+class TieCount(Generic[A, W]):
+    """How many zeros there are, and how many NaNs, fewer than 2**16 of each, in one word."""
+
+    key: FloatKey[A, W]
+    state: type[U32] = U32
+
+    @property
+    def element(self) -> type[A]:
+        return self.key.element
+
+    def identity(self) -> U32:
+        return U32(0)
+
+    def lift(self, element: A, index: U32) -> U32:
+        word = self.key.to_word(element)
+        is_zero = (word == self.key.zero) | (word == self.key.zero - 1)
+        return U32(is_zero) | (U32(word > self.key.last) << _NAN_BITS)
+
+    def combine(self, a: U32, b: U32) -> U32:
+        return a + b
+
+
+def first_not_below(
+    key: FloatKey[A, W], results: Storage[A], first: U32, low: U32, high: U32, bound: W, order: SortOrder, ways: int
+) -> U32:
+    """Binary search in a sorted row, from `low` to `high`, in `ways` parts at a time: their loads are independent."""
+    while low < high:
+        width = high - low
+        step = width // ways if width >= ways else U32(1)
+        below = U32(0)
+        for part in dynamic_range(U32(1), U32(ways + 1)):
+            place = low + minimum(part * step, width) - 1
+            below = below + U32(to_ordered(key, results[first + place], order) < bound)
+        if below < ways:
+            high = low + minimum((below + 1) * step - 1, width)
+        low = low + minimum(below * step, width)
+    return low
+
+
+def find_ties(
+    key: FloatKey[A, W], results: Storage[A], first: U32, length: U32, order: SortOrder, ways: int
+) -> Ties:  # fmt: skip
+    """Where a sorted row has zeros of both signs, and NaNs of differing bits: these lie in the order of their words."""
+    zeros = U32(NOWHERE)
+    nans = U32(NOWHERE)
+    numbers = length
+    last = to_ordered(key, results[first + length - 1], order)
+    if last > key.last:
+        numbers = first_not_below(key, results, first, U32(0), length, key.word(key.last + 1), order, ways)
+        if to_ordered(key, results[first + numbers], order) != last:
+            nans = numbers
+    lesser = lesser_zero(key, order)
+    start = first_not_below(key, results, first, U32(0), numbers, lesser, order, ways)
+    if start < numbers and to_ordered(key, results[first + start], order) == lesser:
+        middle = first_not_below(key, results, first, start, numbers, lesser + 1, order, ways)
+        if middle < numbers and to_ordered(key, results[first + middle], order) == lesser + 1:
+            zeros = start
+    return Ties(zeros, nans)
+
+
+def lesser_zero(key: FloatKey[A, W], order: SortOrder) -> W:
+    """The word of the zero that sorting puts first; that of the other one follows."""
+    match order:
+        case SortOrder.ASCENDING:
+            return key.zero - 1
+        case SortOrder.DESCENDING:
+            return key.mirrored(key.zero)
+
+
+def told_by(cx: Invocation, invocation: U32, value: U32, shared: Workgroup[U32]) -> U32:
+    """A value that one invocation knows, for all of the workgroup."""
+    cx.barrier()
+    if cx.local_id == invocation:
+        shared[0] = value
+    return cx.load_for_all(shared, 0)
+
+
+def sum_of_all(cx: Invocation, value: U32, shared: Workgroup[U32]) -> U32:
+    """Over the workgroup."""
+    cx.barrier()
+    shared[cx.local_id] = value
+    cx.barrier()
+    reduce_workgroup(cx, Count(), shared, cx.group_size)
+    return cx.load_for_all(shared, 0)
+
+
+def restore_share(
+    cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], row: U32, share: Share, ties: Ties,
+    tile: Workgroup[U32], shared: Workgroup[U32], policy: ScanPolicy,
+) -> None:  # fmt: skip
+    """Writes the zeros and the NaNs of a share in their order, as far as they tie: `ties` says where."""
+    monoid = TieCount(key)
+    mine: Registers[U32] = Registers(U32, policy.items)
+    zeros = ties.zeros
+    nans = ties.nans
+    for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
+        first = share.first + start
+        total = load_tile(cx, monoid, data, first, share.place + start, share.count - start, tile, mine, policy)
+        found = scan_workgroup(cx, monoid, shared, total, policy)
+        before = found.before
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            if mine[i] != 0:
+                is_zero = mine[i] == 1
+                start_of_kind = zeros if is_zero else nans
+                if start_of_kind != NOWHERE:
+                    earlier = before & _ZEROS if is_zero else before >> _NAN_BITS
+                    results[row + start_of_kind + earlier] = data[first + cx.local_id * policy.items + i]
+                before = before + mine[i]
+        if zeros != NOWHERE:
+            zeros = zeros + (found.total & _ZEROS)
+        if nans != NOWHERE:
+            nans = nans + (found.total >> _NAN_BITS)
+
+
+@kernel
+def restore_short(
+    cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
+    shared: Workgroup[U32], params: TiesParams, order: SortOrder, ways: int, policy: ScanPolicy,
+) -> None:  # fmt: skip
+    """Looks at some rows, an invocation a row, and mends those that have ties one after the other."""
+    rows = minimum(params.rows_per_group, params.num_rows - cx.group_id * params.rows_per_group)
+    block = cx.group_id * params.rows_per_group
+    mine = Ties(U32(NOWHERE), U32(NOWHERE))
+    if cx.local_id < rows:
+        row = (block + cx.local_id) * params.num_elements
+        mine = find_ties(key, results, row, params.num_elements, order, ways)
+    has_ties = (mine.zeros != NOWHERE) | (mine.nans != NOWHERE)
+    if sum_of_all(cx, U32(has_ties), shared) != 0:
+        for number in dynamic_range(U32(0), rows):
+            zeros = told_by(cx, number, mine.zeros, shared)
+            nans = told_by(cx, number, mine.nans, shared)
+            if zeros != NOWHERE or nans != NOWHERE:
+                row = (block + number) * params.num_elements
+                share = Share(U32(0), row, U32(0), params.num_elements)
+                restore_share(cx, key, data, results, row, share, Ties(zeros, nans), tile, shared, policy)
+
+
+@kernel
+def count_ties(
+    cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], shared: Workgroup[U32],
+    starts: Storage[U32], counts: Storage[U32], params: ScanParams, order: SortOrder, ways: int, policy: ScanPolicy,
+) -> None:  # fmt: skip
+    """Looks at a long row, and counts what has to be written of every share, if anything."""
+    share = Share.of(cx.group_id, params)
+    number = cx.group_id // params.groups_per_row
+    mine = Ties(U32(NOWHERE), U32(NOWHERE))
+    if cx.local_id == 0:
+        mine = find_ties(key, results, number * params.num_elements, params.num_elements, order, ways)
+        if share.number == 0:
+            starts[number * 2] = mine.zeros
+            starts[number * 2 + 1] = mine.nans
+    has_ties = (mine.zeros != NOWHERE) | (mine.nans != NOWHERE)
+    if told_by(cx, U32(0), U32(has_ties), shared) != 0:
+        monoid = TieCount(key)
+        zeros = U32(0)
+        nans = U32(0)
+        for i in dynamic_range(cx.local_id, share.count, cx.group_size):
+            found = monoid.lift(data[share.first + i], i)
+            zeros = zeros + (found & _ZEROS)
+            nans = nans + (found >> _NAN_BITS)
+        zeros = sum_of_all(cx, zeros, shared)
+        nans = sum_of_all(cx, nans, shared)
+        if cx.local_id == 0:
+            counts[cx.group_id * 2] = zeros
+            counts[cx.group_id * 2 + 1] = nans
+
+
+@kernel
+def restore_long(
+    cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
+    shared: Workgroup[U32], starts: Storage[U32], counts: Storage[U32], params: ScanParams, policy: ScanPolicy,
+) -> None:  # fmt: skip
+    """Writes what a share has of a row's ties, if the row has any, behind what the shares before it have."""
+    share = Share.of(cx.group_id, params)
+    row = cx.group_id // params.groups_per_row
+    zeros = told_by(cx, U32(0), starts[row * 2], shared)
+    nans = told_by(cx, U32(0), starts[row * 2 + 1], shared)
+    if zeros != NOWHERE or nans != NOWHERE:
+        zeros_before = U32(0)
+        nans_before = U32(0)
+        for i in dynamic_range(cx.group_id - share.number + cx.local_id, cx.group_id, cx.group_size):
+            zeros_before = zeros_before + counts[i * 2]
+            nans_before = nans_before + counts[i * 2 + 1]
+        zeros_before = sum_of_all(cx, zeros_before, shared)
+        nans_before = sum_of_all(cx, nans_before, shared)
+        ties = Ties(
+            zeros + zeros_before if zeros != NOWHERE else zeros, nans + nans_before if nans != NOWHERE else nans
+        )
+        first = row * params.num_elements
+        restore_share(cx, key, data, results, first, share, ties, tile, shared, policy)
+
+
+def restore_ties(key: FloatKey[A, W], rows: int, length: int, order: SortOrder, policy: ScanPolicy) -> Schedule:
+    """Makes a sort of every row of `data` stable that was not: `results` holds the rows in the order of their words."""
+    require_countable(rows, length)
+    data = Buffer("data", key.element, rows * length, Role.INPUT)
+    results = Buffer("results", key.element, rows * length, Role.INOUT)
+    if length < 2 or not rows:
+        return Schedule((data, results), ())
+    policy = _counted_in_words(policy)
+    ways = _WIDE if rows < _FEW_ROWS else _NARROW
+    tile, shared = Workgroup(U32, policy.tile), Workgroup(U32, policy.group_size)
+    each, groups = shares(rows, length, policy)
+    if groups == 1:
+        together = min(policy.group_size, -(-rows // policy.groups))
+        short = restore_short.launch(
+            Grid(-(-rows // together), policy.group_size), key, data, results, tile, shared,
+            TiesParams(U32(rows), U32(length), U32(together)), order, ways, policy,
+        )  # fmt: skip
+        return Schedule((data, results), (short,))
+    starts = Buffer("starts", U32, 2 * rows, Role.SCRATCH)
+    counts = Buffer("counts", U32, 2 * rows * groups, Role.SCRATCH)
+    grid = Grid(rows * groups, policy.group_size)
+    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)))
+    count = count_ties.launch(grid, key, data, results, shared, starts, counts, params, order, ways, policy)
+    write = restore_long.launch(grid, key, data, results, tile, shared, starts, counts, params, policy)
+    return Schedule((data, results, starts, counts), (count, write))
+
+
+def _counted_in_words(policy: ScanPolicy) -> ScanPolicy:
+    """With tiles whose zeros and NaNs can be counted in half a word each."""
+    return attrs.evolve(policy, items=min(policy.items, _ZEROS // policy.group_size))

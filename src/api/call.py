@@ -1,0 +1,120 @@
+"""Every call: an operation, whose plan is found by what the arrays are like, or made.
+
+A plan is kept by the operation's settings, the target, and each array's kind and signature. So a warm call looks into
+one dictionary, for every kind of array, and then runs what was made ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeAlias
+
+from ..arrays.host import NUMPY, SUBCLASS
+from ..arrays.kinds import Kind
+from ..arrays.registry import KNOWN, known_kind, recognised
+from ..operations.base import Operation
+from ..targets.base import Target
+from ..targets.registry import choose
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from .plan import Plan, plan_for
+from .prepared import Planning
+
+Maker: TypeAlias = Callable[..., Operation]
+Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
+
+_MOST_PLANS = 1 << 12
+_plans: dict[Hashable, Plan] = {}
+
+
+def call(make: Maker, settings: Settings, target: str | Target | Planning, x: object, name: str = "x") -> object:
+    """The result of an operation with these settings on an array. Settings that are equal must be of one class."""
+    kind = KNOWN.get(type(x)) or known_kind(x)
+    if kind is not None:
+        try:
+            plan = _plans.get((make, settings, target, kind, kind.signature(x)))
+        except TypeError:  # what cannot be hashed has its plan made anew
+            plan = None
+        if plan is not None:
+            return plan(x)
+    kind, array = recognised(name, x)
+    plan = planned(make, settings, target, (kind,), (array,))
+    return plan(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)
+
+
+def call_with(
+    make: Maker,
+    settings: Settings,
+    target: str | Target | Planning,
+    named: dict[str, object],
+    outs: dict[str, object] | None = None,
+) -> object:  # fmt: skip
+    """The same of several arrays, or into arrays that the caller brought."""
+    kinds, arrays = _alike(named)
+    plan = planned(make, settings, target, kinds, arrays)
+    for name, out in (outs or {}).items():
+        kind, found = recognised(name, out)
+        if found is not out or not _are_alike(kind, kinds[0]):
+            raise UnsupportedTypeError(
+                f"{name}: expected an array of x's kind, {type(arrays[0]).__name__}, found {type(out).__name__}"
+            )
+    given = None if outs is None else tuple(outs.values())
+    if type(target) is Planning:
+        return target.prepared(plan, kinds[0], arrays, given)
+    return plan(*arrays) if given is None else plan.into(arrays, given)
+
+
+def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object) -> None:
+    kind, array = recognised("x", x)
+    if array is not x:
+        raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
+    plan = planned(make, settings, target, (kind,), (array,))
+    if kind.is_read_only(array):
+        raise InvalidArgumentError("x: expected an array that can be written, found a read-only one")
+    plan.into((array,), (array,))
+
+
+def _alike(named: dict[str, object]) -> tuple[tuple[Kind, ...], tuple[Any, ...]]:
+    """The arrays, all of one kind."""
+    found = [recognised(name, x) for name, x in named.items()]
+    first, like = found[0]
+    for (kind, array), name in zip(found, named, strict=True):
+        if not _are_alike(kind, first):
+            raise UnsupportedTypeError(
+                f"{name}: expected an array of the {next(iter(named))}' kind, {type(like).__name__}, found "
+                f"{type(array).__name__}"
+            )
+    return tuple(kind for kind, _ in found), tuple(array for _, array in found)
+
+
+def _are_alike(kind: Kind, other: Kind) -> bool:
+    return kind is other or (kind in (NUMPY, SUBCLASS) and other in (NUMPY, SUBCLASS))
+
+
+def planned(
+    make: Maker, settings: Settings, target: str | Target | Planning, kinds: tuple[Kind, ...], arrays: tuple[Any, ...]
+) -> Plan:
+    """The plan of a call, kept if it can be told by its parts."""
+    if type(target) is Planning:
+        target = target.target
+    signatures = tuple(kind.signature(array) for kind, array in zip(kinds, arrays, strict=True))
+    key = (make, settings, target, kinds[0], signatures[0] if len(signatures) == 1 else signatures)
+    try:
+        plan = _plans.get(key)
+        can_be_kept = True
+    except TypeError:
+        plan, can_be_kept = None, False
+    if plan is None:
+        operation = make(*settings)
+        specs = tuple(k.spec(name, array) for k, name, array in zip(kinds, operation.names, arrays, strict=True))
+        operation.outputs(*specs)
+        plan = plan_for(operation, kinds[0], arrays, specs, choose(target, specs[0].memory))
+        if can_be_kept:
+            if len(_plans) >= _MOST_PLANS:
+                _plans.clear()
+            _plans[key] = plan
+    return plan
+
+
+def forget_plans() -> None:
+    """What was chosen may be chosen anew."""
+    _plans.clear()

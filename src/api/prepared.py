@@ -1,0 +1,81 @@
+"""Prepared calls: for those who make the same call a million times, or record it into a graph.
+
+call = gpusort.plan(gpusort.sort, x, axis=0)
+y = call(x)        # nothing is compiled, looked up or allocated; y is the same array every time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, cast
+
+import attrs
+
+from ..arrays.kinds import Kind
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.specs import Spec
+from .plan import Cost, Plan
+
+
+@attrs.frozen(eq=False)
+class PreparedCall:
+    """A call for arrays of one kind, shape, dtype and layout. Its results are its own, written anew by every call."""
+
+    plan: Plan
+    kind: Kind
+    specs: tuple[Spec, ...]
+    outs: tuple[Any, ...]
+
+    def __call__(self, *arrays: object) -> Any:
+        """The results: the same arrays in every call, those that were handed in as `out` where there were such."""
+        found = tuple([self.kind.spec(name, x) for name, x in zip(self.plan.operation.names, arrays, strict=True)])
+        if found != self.specs:
+            raise InvalidArgumentError(f"arrays: expected such as were planned for, {self.specs}, found {found}")
+        return self.plan.into(arrays, self.outs)
+
+    @property
+    def cost(self) -> Cost:
+        """Launches, temporary bytes and bytes moved."""
+        return self.plan.cost(self.specs)
+
+
+@attrs.frozen(eq=False)
+class Planning:
+    """Stands for a target in a call that is to be planned, and not made."""
+
+    target: Any
+    out: Any = None
+
+    def prepared(self, plan: Plan, kind: Kind, arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall:
+        specs = tuple(kind.spec(name, x) for name, x in zip(plan.operation.names, arrays, strict=True))
+        plan = plan.reserved(specs)
+        outputs = plan.operation.outputs(*specs)
+        if any(output.dtype.names is not None for output in outputs) and not kind.is_host:
+            raise UnsupportedTypeError(
+                "plan: results of several fields come in the host's memory, and cannot be planned"
+            )
+        if outs is None:
+            outs = [
+                kind.empty_like(arrays[0]) if output.is_like else kind.empty(output.shape, output.dtype, arrays[0])
+                for output in outputs
+            ]
+        return PreparedCall(plan, kind, specs, tuple(outs))
+
+
+class Function(Protocol):
+    """One of gpusort's functions of arrays."""
+
+    def __call__(self, *arrays: Any, target: Any, **settings: Any) -> Any: ...
+
+
+def plan(function: Callable[..., object], /, *arrays: object, target: Any = "auto", **settings: Any) -> PreparedCall:
+    """The call `function(*arrays, **settings)` made ready, but not made: kernels compiled, results and scratch
+    allocated. It takes arrays of the same kind, shape, dtype and layout, and gives back the same results' arrays each
+    time: those of `out`, or its own.
+    """
+    if not callable(function) or not getattr(function, "__module__", "").startswith(__package__ or ""):
+        raise UnsupportedTypeError(f"function: expected one of gpusort's, e.g. gpusort.sort, found {function!r}")
+    found = cast(Function, function)(*arrays, target=Planning(target), **settings)
+    if not isinstance(found, PreparedCall):
+        raise UnsupportedTypeError(f"function: {function!r} cannot be planned")
+    return found

@@ -1,0 +1,73 @@
+"""Scanning: what a monoid makes of every element and all before it, and NumPy's cumulative sum."""
+
+from __future__ import annotations
+
+from typing import SupportsIndex, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays.kinds import HostArray
+from ..operations.base import index_of
+from ..operations.scan import Cumsum, Scan
+from ..targets.base import Target
+from ..types.indices import ScanKind
+from ..types.monoids import Monoid
+from ..types.params import ScanPolicy
+from .arguments import axis_or_none, check_monoid, check_policy, checked_flag
+from .call import call
+from .signatures import F, Nested, Other, Signed, Unsigned, Where
+from .signatures_monoids import is_scan
+
+E = TypeVar("E")
+S = TypeVar("S")
+
+
+@is_scan
+def scan(
+    x: object, monoid: Monoid[E, S], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+    target: str | Target = "auto", policy: ScanPolicy | None = None,
+) -> object:  # fmt: skip
+    """The states that a monoid, built in or your own, makes of every element and all before it along an axis.
+
+    Exclusive: of those before it alone, so the first is the monoid's identity. The elements are read as `reduce` reads
+    them, and are combined in their order: `combine` must be associative, nothing more. States come in an array of x's
+    kind; those of several fields as a structured dtype, in host memory.
+    """
+    check_monoid(monoid)
+    check_policy(policy, ScanPolicy)
+    kind = ScanKind.EXCLUSIVE if checked_flag("exclusive", exclusive) else ScanKind.INCLUSIVE
+    return call(_scan, (index_of(axis, "an int"), kind, policy, monoid), target, x)
+
+
+def _scan(axis: int, kind: ScanKind, policy: ScanPolicy | None, monoid: Monoid[E, S]) -> Scan:
+    return Scan(axis, kind, policy, of=monoid)
+
+
+@overload
+def cumsum(x: npt.NDArray[F], /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[F]: ...
+@overload
+def cumsum(x: Signed, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[np.int64]: ...
+@overload
+def cumsum(x: Unsigned, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> npt.NDArray[np.uint64]: ...
+@overload  # the ignores: to Python an int is a float, so these two overlap, and are read in turn
+def cumsum(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+    x: Nested[int], /, *, axis: SupportsIndex | None = None, target: Where = "auto"
+) -> npt.NDArray[np.int64]: ...
+@overload
+def cumsum(
+    x: Nested[float], /, *, axis: SupportsIndex | None = None, target: Where = "auto"
+) -> npt.NDArray[np.float64]: ...
+@overload
+def cumsum(x: Other, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> Other: ...
+@overload
+def cumsum(x: npt.ArrayLike, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> HostArray: ...
+def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> object:
+    """The sums of every element and all before it along an axis, in the dtype of NumPy's `cumsum`.
+
+    `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within
+    blocks, and the same way every time; float16 in 32 bits, rounded once, where NumPy rounds after each element.
+    """
+    if axis is not None and axis.__class__ is not int:
+        axis = axis_or_none(axis)
+    return call(Cumsum, (axis,), target, x)

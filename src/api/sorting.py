@@ -1,0 +1,195 @@
+"""Sorting: array in, target and algorithm chosen, array of the same kind out."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex, TypeAlias, TypeVar, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..algos.sorts import SortAlgorithm
+from ..arrays.kinds import HostArray
+from ..operations.argsort import Argsort, SortPairs
+from ..operations.base import index_of
+from ..operations.sort import Sort
+from ..targets.base import Target
+from ..types.indices import SortOrder
+from ..types.keys import SortableKey
+from .arguments import axis_or_none, check_algorithm, check_key, checked_flag
+from .call import call, call_in_place, call_with
+from .signatures import Nested, Other
+
+Keyed: TypeAlias = SortableKey[Any, Any] | None
+_ASCENDING, _DESCENDING = SortOrder.ASCENDING, SortOrder.DESCENDING
+D = TypeVar("D", bound=np.dtype[np.generic])
+V = TypeVar("V", bound=np.dtype[np.generic])
+Shape = TypeVar("Shape", bound=tuple[int, ...])
+
+
+@overload
+def sort(
+    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False,
+    out: np.ndarray[Shape, D] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+    key: Keyed = None,
+) -> np.ndarray[Shape, D]: ...  # fmt: skip
+@overload
+def sort(
+    x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = False,
+    out: np.ndarray[tuple[int], D] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+    key: Keyed = None,
+) -> np.ndarray[tuple[int], D]: ...  # fmt: skip
+@overload  # the ignores: to Python a bool is an int, and an int a float, so these overlap, and are read in turn
+def sort(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+    x: Nested[bool], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: npt.NDArray[np.bool_] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+    key: Keyed = None,
+) -> npt.NDArray[np.bool_]: ...  # fmt: skip
+@overload
+def sort(  # type: ignore[overload-overlap]
+    x: Nested[int], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: npt.NDArray[np.int64] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+    key: Keyed = None,
+) -> npt.NDArray[np.int64]: ...  # fmt: skip
+@overload
+def sort(
+    x: Nested[float], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: npt.NDArray[np.float64] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+    key: Keyed = None,
+) -> npt.NDArray[np.float64]: ...  # fmt: skip
+@overload
+def sort(
+    x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: Other | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+    key: Keyed = None,
+) -> Other: ...  # fmt: skip
+@overload
+def sort(
+    x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
+    key: Keyed = None,
+) -> HostArray: ...  # fmt: skip
+def sort(
+    x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    out: object = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None, key: Keyed = None,
+) -> object:  # fmt: skip
+    """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
+
+    `axis=None` sorts the flattened array. `stable` keeps 0.0 and -0.0, and NaNs of different bits, in the order they
+    came in; nothing else can tell. `out` takes the result and must have its shape and dtype; it may be `x`, or lie
+    partly where `x` does, which costs a copy. `target` is a name of `targets()` or a target; "auto" works where the
+    array lies. `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order.
+    """
+    if axis.__class__ is not int:
+        axis = axis_or_none(axis)
+    if stable is not False:
+        stable = checked_flag("stable", stable)
+    if descending is not False:
+        descending = checked_flag("descending", descending)
+    if algorithm is not None:
+        check_algorithm(algorithm)
+    if key is not None:
+        check_key(key)
+    settings = (axis, _DESCENDING if descending else _ASCENDING, stable, key, algorithm)
+    if out is None:
+        return call(Sort, settings, target, x)
+    return call_with(Sort, settings, target, {"x": x}, {"out": out})
+
+
+def sort_inplace(
+    x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False,
+    target: str | Target = "auto", algorithm: SortAlgorithm | None = None, key: Keyed = None,
+) -> None:  # fmt: skip
+    """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
+    if axis.__class__ is not int:
+        axis = index_of(axis, "an int")
+    order = _DESCENDING if checked_flag("descending", descending) else _ASCENDING
+    check_algorithm(algorithm)
+    check_key(key)
+    call_in_place(Sort, (axis, order, checked_flag("stable", stable), key, algorithm), target, x)
+
+
+# -- where elements come from ------------------------------------------------------------------------------
+
+
+@overload
+def argsort(
+    x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto", key: Keyed = None,
+) -> np.ndarray[Shape, np.dtype[np.int64]]: ...  # fmt: skip
+@overload
+def argsort(
+    x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto", key: Keyed = None,
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]: ...  # fmt: skip
+@overload
+def argsort(
+    x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto", key: Keyed = None,
+) -> Other: ...  # fmt: skip
+@overload
+def argsort(
+    x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto", key: Keyed = None,
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...  # fmt: skip
+def argsort(
+    x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    target: str | Target = "auto", key: Keyed = None,
+) -> object:  # fmt: skip
+    """Where the elements of the sorted array come from: int64 indices along an axis, as `np.argsort` gives them.
+
+    Equal elements keep their order in both directions, and so do NaNs, which come last: that is what `stable` asks
+    for, and what costs nothing to leave on. `axis=None` takes the flattened array.
+    """
+    if axis.__class__ is not int:
+        axis = axis_or_none(axis)
+    if stable is not True:
+        checked_flag("stable", stable)
+    if descending is not False:
+        descending = checked_flag("descending", descending)
+    if key is not None:
+        check_key(key)
+    return call(Argsort, (axis, _DESCENDING if descending else _ASCENDING, key), target, x)
+
+
+# -- values by their keys ----------------------------------------------------------------------------------
+
+
+@overload
+def sort_by_key(
+    keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], /, *, descending: bool = False,
+    target: str | Target = "auto", key: Keyed = None,
+) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...  # fmt: skip
+@overload
+def sort_by_key(
+    keys: Other,
+    values: Other,
+    /,
+    *,
+    descending: bool = False,
+    target: str | Target = "auto",
+    key: Keyed = None,
+) -> tuple[Other, Other]: ...
+@overload
+def sort_by_key(
+    keys: npt.ArrayLike,
+    values: npt.ArrayLike,
+    /,
+    *,
+    descending: bool = False,
+    target: str | Target = "auto",
+    key: Keyed = None,
+) -> tuple[HostArray, HostArray]: ...
+def sort_by_key(
+    keys: object, values: object, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None,
+) -> tuple[object, object]:  # fmt: skip
+    """Sorted keys, and the values in the order of their keys: two new arrays, of one dimension.
+
+    The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
+    their values.
+    """
+    if descending is not False:
+        descending = checked_flag("descending", descending)
+    if key is not None:
+        check_key(key)
+    order = _DESCENDING if descending else _ASCENDING
+    return cast("tuple[object, object]", call_with(SortPairs, (order, key), target, {"keys": keys, "values": values}))

@@ -1,0 +1,141 @@
+"""Where elements come from in order, and values sorted along with their keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..algos.argsort import bitonic_argsort, placed_class
+from ..algos.choice import fitting_bitonic, fitting_pairs
+from ..algos.radix_sorts import radix_argsort, radix_sort_pairs
+from ..algos.sizes import LARGEST_U32
+from ..algos.sorts import bits_of
+from ..kernel.launch import Schedule
+from ..machine import TargetInfo
+from ..types.errors import CapabilityError, InvalidArgumentError
+from ..types.indices import SortOrder
+from ..types.keys import RankKey, SortableKey
+from ..types.scalars import U8, U16, U32, U64
+from ..types.specs import Spec
+from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of
+
+INDEX: np.dtype[np.generic] = np.dtype(np.int64)
+MOVED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # what values are moved as, by their bytes
+
+
+@attrs.frozen
+class Argsort(Operation):
+    """The permutation that sorts, always stable."""
+
+    axis: int | None = -1
+    order: SortOrder = SortOrder.ASCENDING
+    key: SortableKey[Any, Any] | None = None
+    by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits; else all that are equal keep their order
+    name: str = "x"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+        ndim = len(given.shape)
+        if self.axis is None or ndim == 0:  # of no dimensions: NumPy takes it for a row of one
+            if self.axis is not None:
+                checked_axis(self.axis, 1)
+            return tuple(range(ndim))
+        return (checked_axis(self.axis, ndim),)
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        (x,) = given
+        key_of(self.name, x, self.key)
+        axes = self.axes(0, x)
+        if self.axis is None or not x.shape:
+            return (Output((x.size,), INDEX, (0,)),)
+        return (Output(x.shape, INDEX, axes),)
+
+    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
+        return None if given[0].size else (np.empty(self.outputs(*given)[0].shape, INDEX),)
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        (x,) = given
+        key, (rows, length) = key_of(self.name, x, self.key), rows_of(x, self.axes(0, x))
+        ranks: Any = key if self.by_bits else RankKey(key)
+        radix = fitting_pairs(info, key, rows, length, 4)
+        parts = {"data": Part(0, length), "places": Part(1, length)}
+        if radix is not None:
+
+            def sweep(count: int) -> Schedule:
+                return radix_argsort(ranks, length, self.order, radix.policy, bits_of(key))
+
+            return (Work(rows, 1, sweep, parts),)
+        network = fitting_bitonic(placed_class(key.word), info.limits).policy
+
+        def schedule(count: int) -> Schedule:
+            return bitonic_argsort(ranks, count, length, self.order, network)
+
+        return (Work(rows, self._together(length, x.dtype.itemsize, info), schedule, parts),)
+
+    def _together(self, length: int, itemsize: int, info: TargetInfo) -> int:
+        """How many rows the network argsorts at once."""
+        most = min(info.limits.storage_bytes // (length * 16), LARGEST_U32 // length)
+        if most < 1:
+            raise CapabilityError(
+                f"{self.name}: a row of {length} elements of {itemsize} bytes is more than target {info.name!r} can "
+                f"argsort: at most {info.limits.storage_bytes // 16} elements"
+            )
+        return most
+
+
+@attrs.frozen
+class SortPairs(Operation):
+    """Sorted keys, and values in the order of their keys; both of one dimension."""
+
+    order: SortOrder = SortOrder.ASCENDING
+    key: SortableKey[Any, Any] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return "keys", "values"
+
+    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+        return (0,)
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        keys, values = given
+        key_of("keys", keys, self.key)
+        if len(keys.shape) != 1 or keys.shape != values.shape:
+            raise InvalidArgumentError(
+                f"values: expected one for each key, in one dimension; found shapes {keys.shape} and {values.shape}"
+            )
+        return Output(keys.shape, keys.dtype, (0,)), Output(values.shape, values.dtype, (0,))
+
+    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
+        return None if given[0].size else (np.empty(0, given[0].dtype), np.empty(0, given[1].dtype))
+
+    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
+        """The permutation, where no sort takes values of their size along."""
+        if self._moved(given[1]) is not None and self._radix(given, info) is not None:
+            return None
+        return Argsort(0, self.order, self.key, by_bits=True, name="keys")
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        keys, values = given
+        key, length = key_of("keys", keys, self.key), keys.size
+        value, radix = self._moved(values), self._radix(given, info)
+        assert radix is not None, "or there is another operation instead"
+
+        def schedule(count: int) -> Schedule:
+            return radix_sort_pairs(key, value, length, self.order, radix.policy, bits_of(key))
+
+        names = ("data", "values", "results", "moved")
+        return (Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),)
+
+    def _moved(self, values: Spec) -> Any:
+        return MOVED.get(values.dtype.itemsize)
+
+    def _radix(self, given: tuple[Spec, ...], info: TargetInfo) -> Any:
+        keys, values = given
+        key = key_of("keys", keys, self.key)
+        return fitting_pairs(info, key, 1, keys.size, values.dtype.itemsize)

@@ -1,0 +1,168 @@
+"""An operation: what is asked of arrays, apart from where they lie and who works.
+
+It says what comes out of arrays of given shapes and dtypes, as NumPy has it, and raises every error of arguments there;
+and it says what kernels are to be run on rows. A row is what one result depends on: the elements along an axis, or
+along several. The front lays arrays out in rows, and runs as many at once as a target's limits allow.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, SupportsIndex, TypeAlias, cast
+
+import attrs
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from ..algos.sizes import LARGEST_U32
+from ..kernel.launch import Schedule
+from ..machine import TargetInfo
+from ..types.dtypes import key_for
+from ..types.elements import dtype_of
+from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
+from ..types.keys import SortableKey
+from ..types.monoids import Monoid
+from ..types.specs import Spec
+
+HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+DType: TypeAlias = np.dtype[np.generic]
+Axis: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
+
+
+@attrs.frozen
+class Output:
+    """A new array."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    axes: tuple[int, ...]  # those of a row
+    is_like: bool = False  # like the first input: of its order of axes, too
+    is_scalar: bool = False  # one value may be given back as a scalar
+
+
+@attrs.frozen
+class Part:
+    """What a buffer of a schedule holds of an array: so many elements of each row."""
+
+    array: int  # its number, inputs first, then outputs
+    each: int
+    dtype: DType | None = None  # as kernels write it, where it is converted afterwards
+
+
+@attrs.frozen
+class Work:
+    """Rows for a schedule to run on."""
+
+    rows: int
+    together: int  # at most so many in a run
+    schedule: Callable[[int], Schedule]  # for so many rows
+    parts: Mapping[str, Part]  # by buffer
+    copies: tuple[tuple[int, int], ...] = ()  # arrays that are first copied: to, from
+    as_it_lies: bool = False  # the inputs are handed over with their strides; there is one run
+
+
+class Operation(ABC):
+    """Operations are compared by value: plans are kept by them."""
+
+    commutes: bool = True  # whether elements of a row may be combined in any order
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the inputs, in messages."""
+        return ("x",)
+
+    @property
+    def checked_monoid(self) -> Monoid[Any, Any] | None:
+        """A user's monoid, which a target may try before it is relied on."""
+        return None
+
+    @abstractmethod
+    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+        """Which axes of an input make a row."""
+
+    @abstractmethod
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        """What comes out. Every error of arguments is raised here."""
+
+    @abstractmethod
+    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        """What kernels do, in turn. In place, the output is the input's own memory; None where that cannot be."""
+
+    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
+        """The outputs, if shapes and dtypes tell them."""
+        return None
+
+    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
+        """Another operation, whose output says where the elements of all inputs come from; None for most."""
+        return None
+
+
+def checked_axis(axis: object, ndim: int, expected: str = "an int or None") -> int:
+    """The axis counted from the front. Raises NumPy's AxisError where there is none."""
+    return normalize_axis_index(index_of(axis, expected), ndim, "axis")
+
+
+def index_of(axis: object, expected: str = "an int or None") -> int:
+    if not hasattr(axis, "__index__") or isinstance(axis, np.ndarray):
+        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}")
+    return operator.index(cast(SupportsIndex, axis))
+
+
+_AXES = "an int, a tuple of ints or None"
+
+
+def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
+    """The axes that go, counted from the front, in order."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, tuple):
+        try:
+            numbers = [operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)]
+            return tuple(sorted(normalize_axis_tuple(numbers, ndim, "axis")))
+        except np.exceptions.AxisError:
+            raise
+        except ValueError as error:
+            raise InvalidArgumentError(f"axis: {error}") from error
+        except TypeError as error:
+            raise UnsupportedTypeError(f"axis: expected {_AXES}, found {axis!r}") from error
+    if ndim == 0 and type(axis) is int and axis in (0, -1):  # NumPy lets this pass
+        return ()
+    return (checked_axis(axis, ndim, _AXES),)
+
+
+def rows_of(given: Spec, axes: tuple[int, ...]) -> tuple[int, int]:
+    """How many rows there are, and how long one is."""
+    length = math.prod(given.shape[axis] for axis in axes)
+    return math.prod(size for axis, size in enumerate(given.shape) if axis not in axes), length
+
+
+def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name: str = "x") -> int:
+    """Rows a launch, of so many elements, bytes in the largest buffer and workgroups each; CapabilityError where one
+    row is too much."""
+    limits = info.limits
+    most = min(LARGEST_U32 // max(1, length), limits.storage_bytes // max(1, nbytes), limits.groups // groups)
+    if most < 1:
+        itemsize = max(1, nbytes // max(1, length))
+        raise CapabilityError(
+            f"{name}: a row of {length} elements of {itemsize} bytes is more than target {info.name!r} takes: at most "
+            f"{min(LARGEST_U32, limits.storage_bytes // itemsize)} elements"
+        )
+    return most
+
+
+def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
+    """Refuses an array whose elements are not such, nor the bits of such."""
+    found, wanted = given.dtype.newbyteorder("="), dtype_of(element)
+    if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
+        raise UnsupportedTypeError(f"{name}: expected dtype {wanted}, as {reader} takes, found {given.dtype}")
+
+
+def key_of(name: str, given: Spec, wished: SortableKey[Any, Any] | None) -> SortableKey[Any, Any]:
+    """The caller's key, if the elements are what it takes, or else NumPy's order."""
+    if wished is None:
+        return key_for(given.dtype, name)
+    require_readable(name, given, wished.element, type(wished).__name__)
+    return wished

@@ -1,0 +1,231 @@
+"""Reductions over axes: NumPy's, and those of any monoid."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from enum import Enum
+from functools import lru_cache
+from typing import Any, cast
+
+import attrs
+import numpy as np
+
+from ..algos.choice import fitting_reduction
+from ..algos.finish import extremes, places
+from ..algos.fit import fitted_reduce
+from ..algos.reduce import reduce_rows
+from ..kernel.launch import Schedule
+from ..machine import Capability, TargetInfo
+from ..types.dtypes import key_for, native, number_for
+from ..types.elements import dtype_of, encode, leaves
+from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
+from ..types.keys import SortableKey
+from ..types.layout import Type
+from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
+from ..types.params import ReducePolicy
+from ..types.specs import Spec
+from ..types.truths import of_truths
+from .base import (
+    DType,
+    HostArray,
+    Operation,
+    Output,
+    Part,
+    Work,
+    checked_axes,
+    key_of,
+    require_readable,
+    rows_of,
+    rows_together,
+)
+
+
+class Reducer(Enum):
+    """Reductions that NumPy has, by their names there."""
+
+    SUM = "sum"
+    PROD = "prod"
+    MIN = "min"
+    MAX = "max"
+    ARGMIN = "argmin"
+    ARGMAX = "argmax"
+    ANY = "any"
+    ALL = "all"
+
+    @property
+    def numpys(self) -> Callable[..., Any]:
+        return cast("Callable[..., Any]", getattr(np, self.value))
+
+    @property
+    def finds_index(self) -> bool:
+        return self in (Reducer.ARGMIN, Reducer.ARGMAX)
+
+    @property
+    def adds(self) -> bool:
+        return self in (Reducer.SUM, Reducer.PROD)
+
+
+@lru_cache(maxsize=512)
+def result_dtype(function: str, dtype: DType) -> DType:
+    """The dtype that NumPy's function gives for arrays of a dtype."""
+    numpys: Callable[..., Any] = getattr(np, function)
+    try:
+        return np.asarray(numpys(np.zeros((1, 1), dtype), axis=1)).dtype
+    except TypeError as error:
+        raise UnsupportedTypeError(f"x: {error}") from error
+
+
+@attrs.frozen
+class Reduction(Operation):
+    """A row becomes one value."""
+
+    axis: int | tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+        return checked_axes(self.axis, len(given.shape))
+
+    def shape(self, given: Spec) -> tuple[int, ...]:
+        axes, sizes = self.axes(0, given), enumerate(given.shape)
+        if self.keepdims:
+            return tuple(1 if axis in axes else size for axis, size in sizes)
+        return tuple(size for axis, size in sizes if axis not in axes)
+
+    @abstractmethod
+    def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        """Over the elements as they are read."""
+
+    @abstractmethod
+    def schedule(self, given: Spec, rows: int, length: int, policy: ReducePolicy) -> Schedule:
+        """From "data" to "results"."""
+
+    def policy_for(self, given: Spec, length: int, info: TargetInfo) -> ReducePolicy:
+        return fitting_reduction(self.monoid(given).state, length, info)
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        (x,) = given
+        monoid, (rows, length) = self.monoid(x), rows_of(x, self.axes(0, x))
+        require_floats(monoid, info)
+        policy = self.policy_for(x, length, info)
+        together = rows_together(length, length * x.dtype.itemsize, 1, info)
+        parts = {"data": Part(0, length), "results": Part(1, 1, self.written(x))}
+        return (Work(rows, together, lambda count: self.schedule(x, count, length, policy), parts),)
+
+    def written(self, given: Spec) -> DType | None:
+        """The dtype of results as kernels leave them, where it is not the one that comes out."""
+        return None
+
+
+@attrs.frozen
+class Reduce(Reduction):
+    """One of NumPy's reductions, with its results."""
+
+    reducer: Reducer = Reducer.SUM
+    key: SortableKey[Any, Any] | None = None  # of min, max, argmin and argmax
+
+    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+        axes = checked_axes(self.axis, len(given.shape))
+        if self.reducer.finds_index and isinstance(self.axis, tuple):
+            raise UnsupportedTypeError(f"axis: expected an int or None, found {self.axis!r}")
+        return axes
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        (x,) = given
+        if self.reducer.adds:
+            number_for(x.dtype, "x")
+        else:
+            key_of("x", x, self.key)
+        dtype = result_dtype(self.reducer.value, x.dtype)
+        if x.size == 0:
+            self.answer(x)
+        return (Output(self.shape(x), dtype, (), is_scalar=not self.keepdims),)
+
+    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
+        (x,) = given
+        if x.size:
+            return None
+        self.axes(0, x)
+        try:
+            found = self.reducer.numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
+        except ValueError as error:
+            raise InvalidArgumentError(str(error)) from error
+        return (np.asarray(found),)
+
+    def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        made = self._over_bytes(given)
+        return of_truths(made) if given.dtype.kind == "b" and not self.reducer.adds else made
+
+    def _over_bytes(self, given: Spec) -> Monoid[Any, Any]:
+        if self.reducer.adds:
+            number = number_for(given.dtype, "x")
+            return Sum(number) if self.reducer is Reducer.SUM else Product(number)
+        key: Any = key_of("x", given, self.key)
+        makers: dict[Reducer, Callable[[Any], Monoid[Any, Any]]] = {
+            Reducer.MIN: Minimum, Reducer.MAX: Maximum, Reducer.ARGMIN: ArgMin, Reducer.ARGMAX: ArgMax,
+            Reducer.ANY: AnyTrue, Reducer.ALL: AllTrue,
+        }  # fmt: skip
+        return makers[self.reducer](key)
+
+    def written(self, given: Spec) -> DType | None:
+        if not self.reducer.adds and self.reducer not in (Reducer.ANY, Reducer.ALL):
+            return None
+        state, wanted = dtype_of(self.monoid(given).state), result_dtype(self.reducer.value, given.dtype)
+        return None if state.itemsize == wanted.itemsize else state
+
+    def schedule(self, given: Spec, rows: int, length: int, policy: ReducePolicy) -> Schedule:
+        monoid = self.monoid(given)
+        if isinstance(monoid, Minimum | Maximum):
+            return extremes(monoid, rows, length, policy)
+        if isinstance(monoid, ArgMin | ArgMax):
+            return places(monoid, rows, length, policy)
+        return reduce_rows(monoid, rows, length, policy)
+
+
+@attrs.frozen
+class Fold(Reduction):
+    """A reduction over any monoid, to its states."""
+
+    of: Monoid[Any, Any] = attrs.field(kw_only=True)
+    policy: ReducePolicy | None = None
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        (x,) = given
+        require_readable("x", x, self.of.element, type(self.of).__name__)
+        return (Output(self.shape(x), dtype_of(self.of.state), (), is_scalar=not self.keepdims),)
+
+    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
+        (x,) = given
+        if x.size:
+            return None
+        state = dtype_of(self.of.state)
+        return (np.full(self.shape(x), np.array(encode(self.of.identity()), state)),)
+
+    @property
+    def checked_monoid(self) -> Monoid[Any, Any] | None:
+        return self.of
+
+    def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        return of_truths(self.of) if given.dtype.kind == "b" else self.of
+
+    def policy_for(self, given: Spec, length: int, info: TargetInfo) -> ReducePolicy:
+        if self.policy is not None:
+            return fitted_reduce(self.policy, self.of.state, info)
+        return super().policy_for(given, length, info)
+
+    def schedule(self, given: Spec, rows: int, length: int, policy: ReducePolicy) -> Schedule:
+        return reduce_rows(self.monoid(given), rows, length, policy)
+
+
+def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
+    """Refuses arithmetic that the target lacks before anything is compiled for it."""
+    if Capability.FLOAT64 in info.capabilities:
+        return
+    if any(leaf.type is Type.F64 for element in (monoid.element, monoid.state) for leaf in leaves(element)):
+        raise CapabilityError(
+            f"x: {type(monoid).__name__} of float64 needs {Capability.FLOAT64.value}, which target {info.name!r} "
+            f"({info.adapter}) lacks; use target='cpu', or convert to float32"
+        )
+
+
+__all__ = ["Fold", "Reduce", "Reducer", "Reduction", "key_for", "native", "require_floats", "result_dtype"]

@@ -1,0 +1,98 @@
+"""Sorting along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..algos.choice import fitting_scan, fitting_sort
+from ..algos.scan import shares
+from ..algos.sorts import Placement, SortAlgorithm, fitted
+from ..algos.ties import restore_ties
+from ..kernel.launch import Schedule
+from ..machine import TargetInfo
+from ..types.errors import CapabilityError
+from ..types.indices import SortOrder
+from ..types.keys import FloatKey, SortableKey
+from ..types.scalars import U32
+from ..types.specs import Spec
+from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of, rows_together
+
+
+@attrs.frozen
+class Sort(Operation):
+    """A sorted copy; in place, if input and output are one array."""
+
+    axis: int | None = -1
+    order: SortOrder = SortOrder.ASCENDING
+    stable: bool = False
+    key: SortableKey[Any, Any] | None = None
+    algorithm: SortAlgorithm | None = None
+
+    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+        return tuple(range(len(given.shape))) if self.axis is None else (checked_axis(self.axis, len(given.shape)),)
+
+    def outputs(self, *given: Spec) -> tuple[Output, ...]:
+        (x,) = given
+        key_of("x", x, self.key)
+        if self.axis is None:
+            return (Output((x.size,), x.dtype, (0,)),)
+        return (Output(x.shape, x.dtype, self.axes(0, x), is_like=True),)
+
+    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
+        return None if given[0].size else (np.empty(self.outputs(*given)[0].shape, given[0].dtype),)
+
+    def _has_ties(self, given: Spec) -> bool:
+        """Whether equal elements can be told apart, and are to keep their order."""
+        return self.stable and self.key is None and given.dtype.kind == "f"
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        (x,) = given
+        key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
+        if self.algorithm is not None:
+            chosen = fitted(self.algorithm, key, length, info)
+        elif length < 2:
+            return (Work(rows, rows, lambda count: Schedule((), ()), {}, ((1, 0),)),)
+        else:
+            chosen = fitting_sort(info, key, rows, length)
+        placements = chosen.placements(key)
+        if in_place and (Placement.IN_PLACE not in placements or self._has_ties(x)):
+            return None
+        placement = Placement.ELSEWHERE if Placement.ELSEWHERE in placements and not in_place else Placement.IN_PLACE
+        together = sorted_together(chosen, length, x.dtype.itemsize, info)
+        parts = {"data": Part(0, length), "results": Part(1, length)}
+        copies: tuple[tuple[int, int], ...] = ()
+        if placement is Placement.IN_PLACE:
+            parts, copies = {"data": Part(1, length)}, () if in_place else ((1, 0),)
+
+        def schedule(count: int) -> Schedule:
+            return chosen.schedule(key, count, length, self.order, placement)
+
+        sort = Work(rows, together, schedule, parts, copies)
+        return (sort, self._ties(x, key, rows, length, info)) if self._has_ties(x) else (sort,)
+
+    def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
+        """Floats that are equal are put back into their order, in rows where there are any."""
+        assert isinstance(key, FloatKey), "of floats"
+        policy = fitting_scan(U32, length, info)
+        together = rows_together(length, length * x.dtype.itemsize, shares(rows, length, policy)[1], info)
+
+        def restore(count: int) -> Schedule:
+            return restore_ties(key, count, length, self.order, policy)
+
+        return Work(rows, together, restore, {"data": Part(0, length), "results": Part(1, length)})
+
+
+def sorted_together(chosen: SortAlgorithm, length: int, itemsize: int, info: TargetInfo) -> int:
+    """Rows a launch; CapabilityError where one row is too much."""
+    length = max(1, length)
+    fitting, sortable = info.limits.storage_bytes // (length * itemsize), chosen.most_rows(length, info.limits.groups)
+    row = f"x: a row of {length} elements of {itemsize} bytes is more than"
+    if fitting < 1:
+        most = info.limits.storage_bytes // itemsize
+        raise CapabilityError(f"{row} target {info.name!r} takes: at most {most} elements")
+    if sortable < 1:
+        raise CapabilityError(f"{row} {chosen} takes on target {info.name!r}")
+    return min(fitting, sortable)

@@ -1,0 +1,196 @@
+"""The CPU's own ways: what NumPy's SIMD sort, shared out among threads, does faster than kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import attrs
+import numpy as np
+
+from ...arrays.recycled import new_array
+from ...operations.argsort import Argsort, SortPairs
+from ...operations.base import Operation
+from ...operations.reduce import Reduce
+from ...operations.sort import Sort
+from ...types.dtypes import key_for, native
+from ...types.indices import SortOrder
+from ...types.specs import Spec
+from ..base import HostArray, Native
+from .argsort import argsort_rows, argsort_runs
+from .ranks import bits_of, ordered_words
+from .reductions import HostCall, host_reduction
+from .sorting import sort_rows, sort_spread_rows
+
+if TYPE_CHECKING:
+    from .target import CpuTarget
+
+Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
+_INDEX: np.dtype[np.intp] = np.dtype(np.intp)
+_PLAIN = "biufMm"
+_SHORT = 1 << 10  # elements: below, NumPy's sort alone, with as little around it as can be
+
+
+def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -> Native | None:
+    """How the CPU does an operation without a kernel; None where it does not."""
+    match operation:
+        case Sort(axis, order, stable, None, None) if not (stable and given[0].dtype.kind == "f"):
+            return HostSort(target, axis, order, _is_plain(given[0], order), _zero_of(given[0]))
+        case Argsort(axis, order, None, by_bits):
+            return HostArgsort(target, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
+        case SortPairs(order, None):
+            return HostSortPairs(HostArgsort(target, 0, order, by_bits=True))
+        case Reduce(axis, keepdims, reducer, None):
+            found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
+            return None if found is None else HostReduce(found)
+        case _:
+            return None
+
+
+@attrs.frozen(eq=False)
+class HostReduce:
+    """NumPy's loops, shared out among threads."""
+
+    reduce: HostCall
+
+    def __call__(self, *arrays: HostArray) -> object:
+        return self.reduce(arrays[0])
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        outs[0][...] = cast(HostArray, self.reduce(arrays[0]))
+
+
+def _is_plain(given: Spec, order: SortOrder) -> bool:
+    """Whether NumPy's own sort of short arrays gives what ours does, but for zeros and NaNs."""
+    return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN and given.dtype != np.float16
+
+
+def _zero_of(given: Spec) -> np.generic | None:
+    return given.dtype.type(0) if given.dtype.kind == "f" else None
+
+
+@attrs.frozen(eq=False)
+class HostSort:
+    """Along one axis, or of the flattened array."""
+
+    target: CpuTarget
+    axis: int | None
+    order: SortOrder
+    is_plain: bool
+    zero: np.generic | None  # where elements are floats
+
+    def __call__(self, *arrays: HostArray) -> HostArray:
+        x = arrays[0]
+        if self.axis is None:
+            return self._flat(x)
+        if self.is_plain and x.size <= _SHORT:
+            results = x.copy("K")
+            results.sort(self.axis)
+            zero = self.zero
+            if zero is None:
+                return results
+            if results.ndim == 1:
+                place = results.searchsorted(zero)
+                last = results[-1]
+                if last == last and (place == len(results) or results[place] != zero):
+                    return results
+        else:
+            results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
+        self._sort_along(self.axis, x, results)
+        return results
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        x, results = arrays[0], outs[0]
+        if self.axis is None:
+            results[...] = self._flat(x)
+        else:
+            in_place = _address_of(x) == _address_of(results) and x.strides == results.strides
+            self._sort_along(self.axis, x, x if in_place else results)
+
+    def _flat(self, x: HostArray) -> HostArray:
+        flat = x.flatten()
+        self._sort_along(-1, flat, flat)
+        return flat
+
+    def _sort_along(self, axis: int, x: HostArray, results: HostArray) -> None:
+        in_place = results is x
+        if axis not in (-1, x.ndim - 1):
+            x, results = np.moveaxis(x, axis, -1), np.moveaxis(results, axis, -1)
+        if _is_packed(x) and _is_packed(results):
+            shape = x.size // x.shape[-1], x.shape[-1]
+            rows = x.reshape(shape)
+            sort_rows(rows, rows if in_place else results.reshape(shape), self.order, self.target.policy)
+            return
+        if x.ndim == 2 and sort_spread_rows(x, results, self.order, self.target.policy):
+            return
+        packed = np.array(x, native(x.dtype), order="C")
+        rows = packed.reshape(-1, x.shape[-1])
+        sort_rows(rows, rows, self.order, self.target.policy)
+        results[...] = packed
+
+
+@attrs.frozen(eq=False)
+class HostArgsort:
+    """The same of the permutation."""
+
+    target: CpuTarget
+    axis: int | None
+    order: SortOrder
+    by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits
+    is_plain: bool = False
+
+    def __call__(self, *arrays: HostArray) -> HostArray:
+        x, axis = arrays[0], self.axis
+        if self.is_plain and x.size <= _SHORT:
+            return x.argsort(-1 if x.ndim == 0 else axis, "stable")
+        if axis is None or x.ndim == 0:
+            x, axis = x.reshape(-1), -1
+        rows = x if axis in (-1, x.ndim - 1) else np.moveaxis(x, axis, -1)
+        packed = rows if _is_packed(rows) else np.array(rows, native(x.dtype), order="C")
+        found = self._indices(packed).reshape(rows.shape)
+        if rows is x:
+            return found
+        indices: HostArray = np.empty(x.shape, _INDEX)
+        np.moveaxis(indices, axis, -1)[...] = found
+        return indices
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        outs[0][...] = self(*arrays)
+
+    def _indices(self, packed: HostArray) -> Indices:
+        order, policy = self.order, self.target.policy
+        rows = packed.reshape(-1, packed.shape[-1])
+        if self.by_bits and packed.dtype.kind == "f":
+            rows, order = ordered_words(key_for(packed.dtype), bits_of(rows), order), SortOrder.ASCENDING
+        if len(rows) == 1:
+            merged = argsort_runs(rows[0], order, policy)
+            if merged is not None:
+                return merged
+        indices = cast(Indices, new_array(rows.shape, _INDEX))
+        argsort_rows(rows, indices, order, policy)
+        return indices
+
+
+@attrs.frozen(eq=False)
+class HostSortPairs:
+    """Keys and values, taken in the order of the keys."""
+
+    argsort: HostArgsort
+
+    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
+        keys, values = arrays
+        indices = self.argsort(keys)
+        return cast("tuple[HostArray, HostArray]", (keys[indices], values[indices]))
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        for out, values in zip(outs, self(*arrays), strict=True):
+            out[...] = values
+
+
+def _address_of(array: HostArray) -> int:
+    return cast(int, array.__array_interface__["data"][0])
+
+
+def _is_packed(array: HostArray) -> bool:
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned and array.dtype.isnative

@@ -1,0 +1,122 @@
+"""Reductions of host arrays: a callable for each function, dtype and axis, found once and called for every array.
+
+Short arrays go straight to NumPy's loops, past the Python in front of them; what is longer goes to folding.py. Which
+way an array takes, and so the order in which its floats are added, depends on its shape, dtype and layout alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from ...types.errors import InvalidArgumentError
+from ..base import HostArray
+from .silence import silently
+
+Axes: TypeAlias = int | tuple[int, ...] | None
+HostCall: TypeAlias = Callable[[HostArray], object]
+
+
+class Fold(Enum):
+    """What is made of the elements."""
+
+    SUM = "sum"
+    PROD = "prod"
+    MIN = "min"
+    MAX = "max"
+    ARGMIN = "argmin"
+    ARGMAX = "argmax"
+    ANY = "any"
+    ALL = "all"
+
+
+_UFUNCS: dict[Fold, np.ufunc] = {
+    Fold.SUM: np.add, Fold.PROD: np.multiply, Fold.MIN: np.minimum, Fold.MAX: np.maximum, Fold.ANY: np.logical_or,
+    Fold.ALL: np.logical_and,
+}  # fmt: skip
+_TRUTHS = (Fold.ANY, Fold.ALL)
+_PLACES = (Fold.ARGMIN, Fold.ARGMAX)
+_KINDS = {Fold.SUM: "biufm", Fold.PROD: "biuf"}  # the others order anything that NumPy orders
+_ORDERED = "biufmM"
+
+
+def host_reduction(
+    function: str | Callable[..., object], dtype: np.dtype[np.generic], ndim: int, axis: Axes, keepdims: bool
+) -> HostCall | None:
+    """What reduces host arrays of a dtype and so many dimensions as NumPy's function of that name does.
+
+    Of any shape and layout; scalars where NumPy gives scalars. Silent about overflow, and about NaN. An array of nothing
+    that has no answer is an InvalidArgumentError. None where there is no such function of these elements, or no such axis.
+    """
+    name = function if isinstance(function, str) else function.__name__
+    fold = Fold(name)
+    if dtype.kind not in _KINDS.get(fold, _ORDERED) or (dtype.kind == "f" and dtype.itemsize > 8):
+        return None
+    axes = _checked(axis, ndim)
+    if axes is None or (fold in _PLACES and isinstance(axis, tuple)):
+        return None
+    if fold in _PLACES:
+        small = _place(fold, axis if axis is None or ndim == 0 else axes[0], keepdims)
+    elif dtype.kind == "f" and dtype.itemsize == 2 and fold in (Fold.SUM, Fold.PROD):
+        small = _halves(_UFUNCS[fold], axes, keepdims)
+    else:
+        small = _plain(_UFUNCS[fold], dtype, np.dtype(np.bool_) if fold in _TRUTHS else None, axes, keepdims)
+    return _guarded(small)
+
+
+def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
+    """The axes that go, counted from the front, in order; None if there are no such."""
+    if axis is None:
+        return tuple(range(ndim))
+    if ndim == 0 and axis in (0, -1):  # which NumPy lets pass
+        return ()
+    try:
+        return tuple(sorted(normalize_axis_tuple(axis, ndim)))
+    except ValueError:
+        return None
+
+
+# -- short arrays -----------------------------------------------------------------------------------------
+
+
+def _plain(
+    ufunc: np.ufunc,
+    dtype: np.dtype[np.generic],
+    made: np.dtype[np.generic] | None,
+    axes: tuple[int, ...],
+    keepdims: bool,
+) -> HostCall:
+    """NumPy's loop. That of floats warns of what is no mistake."""
+    reduce = ufunc.reduce
+    axis = axes[0] if len(axes) == 1 else axes
+    if dtype.kind == "f":
+        return lambda x: cast(object, silently(reduce, x, axis, made, None, keepdims))
+    return lambda x: cast(object, reduce(x, axis, made, None, keepdims))
+
+
+def _halves(ufunc: np.ufunc, axes: tuple[int, ...], keepdims: bool) -> HostCall:
+    """In 32 bits, rounded once."""
+    reduce, single, half = ufunc.reduce, np.dtype(np.float32), np.dtype(np.float16)
+    return lambda x: silently(lambda: cast(HostArray, reduce(x, axes, single, None, keepdims)).astype(half))
+
+
+def _place(fold: Fold, axis: int | None, keepdims: bool) -> HostCall:
+    if fold is Fold.ARGMIN:
+        return lambda x: cast(object, x.argmin(axis, None, keepdims=keepdims))
+    return lambda x: cast(object, x.argmax(axis, None, keepdims=keepdims))
+
+
+def _guarded(call: HostCall) -> HostCall:
+    """With errors of our own kind for arrays of nothing."""
+
+    def guarded(x: HostArray) -> object:
+        try:
+            return call(x)
+        except ValueError as error:
+            raise InvalidArgumentError(str(error)) from error
+
+    return guarded
