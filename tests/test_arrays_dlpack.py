@@ -1,0 +1,213 @@
+"""JAX's arrays and those of libraries that nobody knows, by way of DLPack."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusort.arrays import registry
+from gpusort.arrays.registry import recognised
+from gpusort.types.errors import UnsupportedTypeError
+from gpusort.types.specs import Memory
+from tests import fake_cupy
+
+HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+class Array:
+    """Of a small library: NumPy's memory, or the fake cupy's."""
+
+    __module__ = "shelf.core"
+
+    def __init__(self, inside: Any, kind: int | None = None) -> None:
+        self.inside = inside
+        self.kind = kind or (2 if isinstance(inside, fake_cupy.ndarray) else 1)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.kind, self.inside.data.device_id if self.kind == 2 else 0
+
+    def __dlpack__(self, **more: Any) -> Any:
+        if self.kind == 2:
+            fake_cupy.log.append(f"stream {more['stream']} waits for the shelf")
+            return self.inside
+        return self.inside.__dlpack__(**more)
+
+
+class Bare(Array):
+    """Of one that takes over no memory."""
+
+    __module__ = "bare"
+
+
+class JaxArray(Array):
+    """JAX's, as far as it is asked."""
+
+    __module__ = "jaxlib"
+    dtype = property(lambda self: self.inside.dtype)
+    shape = property(lambda self: self.inside.shape)
+    sharding = property(lambda self: self.__dlpack_device__())
+
+    def devices(self) -> list[Any]:
+        return [SimpleNamespace(platform={1: "cpu", 2: "gpu", 99: "tpu"}[self.kind])]
+
+
+class Spread(JaxArray):
+    def devices(self) -> Any:
+        return range(4)
+
+
+class Tracer(JaxArray):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    shelf, bare = ModuleType("shelf"), ModuleType("bare")
+    vars(shelf)["from_dlpack"] = Array
+    monkeypatch.setitem(sys.modules, "shelf", shelf)
+    monkeypatch.setitem(sys.modules, "bare", bare)
+    registry.forget_classes()
+    yield
+    registry.forget_classes()
+
+
+@pytest.fixture(name="cp")
+def cupy_without_a_card(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    made = fake_cupy.module()
+    monkeypatch.setitem(sys.modules, "cupy", made)
+    fake_cupy.forget()
+    yield made
+    assert fake_cupy.current_device == [0]
+
+
+@pytest.fixture(name="jax")
+def jax_or_its_stand_in(monkeypatch: pytest.MonkeyPatch) -> Any:
+    jax = ModuleType("jax")
+    vars(jax).update(Array=JaxArray, core=SimpleNamespace(Tracer=Tracer), dlpack=SimpleNamespace(from_dlpack=JaxArray))
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    return jax
+
+
+@pytest.mark.parametrize("index", [..., np.s_[:, ::2], np.s_[::-1], np.s_[1, 2, 3], np.s_[:0]])
+def test_arrays_on_the_host_are_seen_where_they_lie(index: Any) -> None:
+    inside = HOST.copy()[index]
+    x = Array(inside if isinstance(inside, np.ndarray) else np.asarray(inside))
+    kind, array = recognised("x", x)
+    assert array is x
+    assert kind.is_host
+    spec, view = kind.spec("x", x), kind.view(x)
+    assert (spec.shape, spec.dtype, spec.memory) == (x.inside.shape, x.inside.dtype, Memory.HOST)
+    assert (spec.strides is None) == x.inside.flags.c_contiguous
+    assert view.size == 0 or np.shares_memory(view, x.inside)
+    assert kind.signature(x) == kind.signature(Array(x.inside))
+
+
+def test_signatures_tell_apart_what_plans_depend_on() -> None:
+    others = [HOST, HOST.astype("f8"), HOST.reshape(3, 2, 4), HOST[:, ::2], HOST[:, 1:]]
+    kind, _ = recognised("x", Array(HOST))
+    assert len({kind.signature(Array(other)) for other in others}) == len(others)
+
+
+@pytest.mark.parametrize("library", [Array, Bare, JaxArray])
+def test_results_are_taken_over_by_the_arrays_own_library(library: Any, jax: Any) -> None:
+    x = library(HOST.copy())
+    kind, _ = recognised("x", x)
+    for shape, dtype in (((2, 5), "i8"), ((), "f4"), ((3, 0), "u1"), ((1000,), "f8")):
+        made = kind.empty(shape, np.dtype(dtype), x)
+        memory: Any = kind.memory(made)
+        assert memory.size == 0 or memory.ctypes.data % 64 == 0, "XLA takes over no other"
+        memory[...] = 7
+        found: Any = kind.finished(made, x)
+        assert type(found) is (np.ndarray if library is Bare else library)
+        view = kind.view(found)
+        assert (view.shape, view.dtype) == (shape, np.dtype(dtype))
+        assert (view == 7).all()
+        assert view.size == 0 or np.shares_memory(view, memory)
+    states = np.zeros(3, [("count", "<u4"), ("sum", "<f8")])
+    assert kind.given_back(states, x) is states
+
+
+def test_what_may_only_be_read_says_so(jax: Any) -> None:
+    x = JaxArray(HOST)
+    assert recognised("x", x)[0].is_read_only(x)
+    other = Array(HOST.copy())
+    assert recognised("x", other)[0].is_read_only(other) == (not np.from_dlpack(HOST.copy()).flags.writeable)
+
+
+@pytest.mark.parametrize("device", [0, 1])
+@pytest.mark.parametrize("library", [Array, Bare, JaxArray])
+def test_arrays_on_a_card_stay_there(library: Any, device: int, cp: Any, jax: Any) -> None:
+    x = library(fake_cupy.on_card(HOST, device))
+    kind, _ = recognised("x", x)
+    assert not kind.is_host
+    scope = kind.scope(x)
+    assert (scope is None) == (device == 0)
+    with scope or nullcontext():
+        fake_cupy.log.clear()
+        memory: Any = kind.memory(x)
+        assert "stream 1 waits for the shelf" in fake_cupy.log
+        assert memory is x.inside
+        made = kind.empty((7,), np.dtype("i4"), x)
+        found: Any = kind.finished(made, x)
+    assert type(found) is (fake_cupy.ndarray if library is Bare else library)
+    assert getattr(found, "inside", found) is made
+    assert made.data.device_id == device
+    spec = kind.spec("x", x)
+    assert (spec.shape, spec.dtype, spec.memory) == (HOST.shape, HOST.dtype, Memory.CUDA)
+    assert kind.signature(x) != kind.signature(library(fake_cupy.on_card(HOST, 1 - device)))
+    assert not any(line.startswith("copy") for line in fake_cupy.log)
+
+
+def test_what_lies_elsewhere_is_refused(jax: Any) -> None:
+    for x, expected in (
+        (Array(HOST, kind=10), "kind 10"),
+        (JaxArray(HOST, kind=99), "on the CPU or a CUDA device"),
+        (Spread(HOST), "on 4 devices"),
+        (Tracer(HOST), "traced"),
+    ):
+        with pytest.raises(UnsupportedTypeError, match=f"^x: .*{expected}"):
+            recognised("x", x)
+
+
+def test_dtypes_that_numpy_has_not_are_refused(jax: Any) -> None:
+    x = Array(SimpleNamespace(__dlpack__=lambda **_: 0))
+    kind, _ = recognised("x", x)
+    with pytest.raises(UnsupportedTypeError, match=r"^x: expected a dense array .* found Array"):
+        kind.spec("x", x)
+
+
+# -- the real one, where it is installed ------------------------------------------------------------------
+
+
+@pytest.fixture(name="jnp")
+def real_jax(monkeypatch: pytest.MonkeyPatch) -> Any:
+    pytest.importorskip("jax", reason="JAX is not installed")
+    return importlib.import_module("jax.numpy")
+
+
+def test_jaxs_own_arrays(jnp: Any) -> None:
+    jax: Any = sys.modules["jax"]
+    x = jnp.arange(1000, dtype=jnp.float32)[::-1]
+    kind, _ = recognised("x", x)
+    assert kind is recognised("x", jnp.ones(3))[0]
+    view = kind.view(x)
+    assert view.ctypes.data == x.unsafe_buffer_pointer()
+    made = kind.empty((1000,), np.dtype("f4"), x)
+    np.copyto(made, np.sort(view))
+    found: Any = kind.finished(made, x)
+    assert isinstance(found, jax.Array)
+    assert found.unsafe_buffer_pointer() == made.ctypes.data
+    np.testing.assert_array_equal(found, jnp.sort(x))
+    for refused in (jnp.ones(3, jnp.bfloat16), jax.random.key(0)):
+        kind, _ = recognised("x", refused)
+        with pytest.raises(UnsupportedTypeError, match=r"^x: "):
+            kind.spec("x", refused)
+    with pytest.raises(UnsupportedTypeError, match=r"^x: found a traced array"):
+        jax.jit(lambda y: recognised("x", y))(x)

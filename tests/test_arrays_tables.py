@@ -1,0 +1,145 @@
+"""Columns of pandas, polars and pyarrow, where those are installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusort.arrays.registry import recognised
+from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.specs import Memory
+
+DTYPES = ("?", "i1", "u2", "i4", "u8", "f4", "f8", "M8[us]", "m8[ns]")
+ALL = ("pandas.Series", "pandas.Index", "polars.Series", "pyarrow.array", "pyarrow.chunked_array")
+
+
+def library_of(column: str) -> Any:
+    name = column.partition(".")[0]
+    return pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+def column_of(column: str, values: Any) -> Any:
+    library = library_of(column)
+    match column:
+        case "pandas.Series":
+            return library.Series(values, name="a", index=np.arange(len(values))[::-1])
+        case "pandas.Index":
+            return library.Index(values, name="a")
+        case "polars.Series":
+            return library.Series("a", values)
+        case "pyarrow.array":
+            return library.array(values)
+        case _:
+            return library.chunked_array([library.array(values)])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("column", ALL)
+def test_columns_are_read_where_they_lie_and_come_back_as_columns(column: str, dtype: str) -> None:
+    values = np.arange(70)[::-1].astype(dtype)
+    x = column_of(column, values)
+    kind, array = recognised("x", x)
+    assert array is x
+    assert kind.is_host
+    spec, view = kind.spec("x", x), kind.view(x)
+    np.testing.assert_array_equal(view, values)
+    assert (spec.shape, spec.dtype, spec.memory, spec.strides) == ((70,), values.dtype, Memory.HOST, None)
+    if dtype != "?" or column.startswith("pandas"):  # the others keep bits
+        assert np.shares_memory(view, kind.view(x))
+    assert kind.is_read_only(x)
+    assert kind.signature(x) == kind.signature(column_of(column, values[:-1]))
+    made = kind.empty((70,), values.dtype, x)
+    np.copyto(made, np.sort(view))
+    found: Any = kind.finished(made, x)
+    assert type(found) is type(x)
+    assert kind.spec("found", found).dtype == values.dtype
+    assert found.to_pylist() == sorted(x.to_pylist()) if column.startswith("py") else True
+    np.testing.assert_array_equal(kind.view(found), np.sort(values))
+    if not column.startswith("pyarrow"):
+        assert found.name == "a"
+    if column == "pandas.Series":
+        assert list(found.index) == list(range(70))
+
+
+@pytest.mark.parametrize("column", ALL)
+def test_signatures_tell_dtypes_apart(column: str) -> None:
+    columns = [column_of(column, np.arange(9).astype(dtype)) for dtype in DTYPES]
+    kind, _ = recognised("x", columns[0])
+    assert len({kind.signature(x) for x in columns}) == len(DTYPES)
+
+
+@pytest.mark.parametrize("column", ALL)
+def test_results_of_other_shapes_are_what_the_library_has_for_them(column: str) -> None:
+    x = column_of(column, np.arange(5.0))
+    kind, _ = recognised("x", x)
+    total: Any = kind.given_back(np.asarray(10.0), x)
+    assert (total.as_py() if column.startswith("pyarrow") else total) == 10
+    assert type(total) is (float if column == "polars.Series" else type(total))
+    states = np.zeros((), [("count", "<u4"), ("sum", "<f8")])
+    assert kind.given_back(states, x) is states
+    indices: Any = kind.given_back(np.arange(5), x)
+    assert type(indices) is type(column_of(column, np.arange(5)))
+
+
+@pytest.mark.parametrize("column", ["polars.Series", "pyarrow.array", "pyarrow.chunked_array"])
+def test_what_is_missing_is_refused_and_nan_is_a_number(column: str) -> None:
+    for values in ([1, None, 3], [1.5, None], [True, None]):
+        x = column_of(column, values)
+        kind, _ = recognised("x", x)
+        kind.signature(x)
+        with pytest.raises(InvalidArgumentError, match=r"^x: found .* elements are missing; drop them or fill them"):
+            kind.spec("x", x)
+    full, holed = column_of(column, [1, 2, 3]), column_of(column, [1, None, 3])
+    kind, _ = recognised("x", full)
+    assert kind.signature(full) != kind.signature(holed), "a plan is not to be found for it"
+    nans = column_of(column, np.array([2.0, np.nan, 1.0]))
+    np.testing.assert_array_equal(kind.view(nans), [2.0, np.nan, 1.0])
+    kind.spec("x", nans)
+
+
+def test_nullable_dtypes_of_pandas() -> None:
+    pandas = library_of("pandas")
+    kind, _ = recognised("x", pandas.Series([1.5]))
+    for name, dtype in (("Int64", "i8"), ("Float32", "f4"), ("boolean", "?"), ("UInt8", "u1")):
+        x = pandas.Series([1, 0, 1], dtype=name, name="b")
+        assert kind.spec("x", x).dtype == np.dtype(dtype)
+        found: Any = kind.finished(np.sort(kind.view(x)), x)
+        assert (found.dtype, found.name, found.tolist()) == (x.dtype, "b", [0, 1, 1])
+        holed = pandas.Series([1, None, 1], dtype=name)
+        assert kind.signature(holed) != kind.signature(x)
+        with pytest.raises(InvalidArgumentError, match=r"^x: found a Series of .* elements are missing"):
+            kind.spec("x", holed)
+    strided = pandas.Series(np.zeros(10)[::2], copy=False)
+    assert kind.spec("x", strided).strides == (16,)
+    assert kind.signature(strided) != kind.signature(pandas.Series(np.zeros(5)))
+
+
+def test_columns_that_hold_no_numbers_are_refused() -> None:
+    pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    zoned = pandas.date_range("2026", periods=2, tz="UTC")
+    for x in (
+        pandas.Series(["a"], dtype="string"),
+        pandas.Series([1], dtype="category"),
+        pandas.Series(zoned),
+        polars.Series(["a"]),
+        polars.Series([[1]]),
+        polars.Series(zoned.to_pydatetime().tolist()),
+        pyarrow.array(["a"]),
+        pyarrow.array(zoned),
+        pyarrow.array([1]).dictionary_encode(),
+    ):
+        kind, _ = recognised("x", x)
+        kind.signature(x)
+        with pytest.raises(UnsupportedTypeError, match=r"^x: expected a column of numbers, bools, or times"):
+            kind.spec("x", x)
+
+
+def test_chunks_are_put_together() -> None:
+    pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    chunked = pyarrow.chunked_array([[3, 1], [2]])
+    pieces = polars.concat([polars.Series("a", [3, 1]), polars.Series("a", [2])], rechunk=False)
+    for x in (chunked, pieces):
+        kind, _ = recognised("x", x)
+        np.testing.assert_array_equal(kind.view(x), [3, 1, 2])
