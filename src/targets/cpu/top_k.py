@@ -22,10 +22,11 @@ from .argsort import Places, argsort_rows
 from .plan import slices
 from .policy import SortPolicy
 from .pool import shared_pool
-from .ranks import Elements, bits_of, numbers_of, words_of
+from .ranks import Elements, bits_of, numbers_of, ordered_ranks, words_of
 
 _SAMPLED_FROM = 1 << 17  # elements of a row: a shorter one NumPy parts as fast
-_SAMPLES = 1 << 16
+_MOST_SAMPLES, _STRETCH = 1 << 16, 1 << 8  # elements that one of them stands for, while there are fewer
+_FEW = 64  # elements of a row that are sorted outright
 _LARGE_SHARE = 16  # one of so many elements, or more of them: all are sorted
 _SORTED_BY_NUMPY = 256  # candidates
 
@@ -90,13 +91,14 @@ def _argsort(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places:
 
 def _first_of(words: Elements, k: int, in_order: bool) -> Places:
     """The places of the first k of ascending words: in order, or as they lie."""
-    if k < words.size:
-        threshold = np.partition(words, k - 1)[k - 1]
-        places: Places = (words <= threshold).nonzero()[0]
-        if places.size != k:
-            places = _cut(words, threshold, k, places)
-    else:
-        places = np.arange(k)
+    if words.size <= _FEW or k == words.size:
+        return words.argsort(kind="stable")[:k]
+    parted = words.copy()
+    parted.partition(k - 1)
+    threshold = parted[k - 1]
+    places: Places = (words <= threshold).nonzero()[0]
+    if places.size != k:
+        places = _cut(words, threshold, k, places)
     return places[words[places].argsort(kind="stable")] if in_order else places
 
 
@@ -113,7 +115,7 @@ def _cut(words: Elements, threshold: Any, k: int, places: Places) -> Places:
 
 def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     """Where the elements stand, as they lie, that come up to a threshold which k of them hardly ever do not."""
-    count = min(_SAMPLES, row.size // 16)
+    count = min(_MOST_SAMPLES, row.size // _STRETCH)
     expected = k * count / row.size
     rank = math.ceil(expected + 6.4 * math.sqrt(expected) + 12)
     if 2 * rank > count:
@@ -141,6 +143,7 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
 
 
 _NONE: Places = np.empty(0, np.intp)
+_BEHIND_ALL = np.uint64((1 << 64) - 1)
 
 
 def _sampled_places(length: int, count: int) -> Places:
@@ -152,7 +155,7 @@ def _sampled_places(length: int, count: int) -> Places:
 @cache
 def _chances() -> npt.NDArray[np.float64]:
     """Numbers from 0 to 1, always the same."""
-    hashed = np.arange(_SAMPLES, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    hashed = np.arange(_MOST_SAMPLES, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return ((hashed ^ (hashed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(11)) / 2.0**53
 
 
@@ -162,8 +165,8 @@ def _hits(mask: npt.NDArray[np.bool_]) -> Places:
     eights = (mask[:whole].view(np.uint64) != 0).nonzero()[0]
     if eights.size > mask.size >> 6:
         return mask.nonzero()[0]
-    number, place = mask[:whole].reshape(-1, 8)[eights].nonzero()
-    found = eights[number] * 8 + place
+    inside = mask[:whole].reshape(-1, 8)[eights].reshape(-1).nonzero()[0]
+    found = eights[inside >> 3] * 8 + (inside & 7)
     return found if whole == mask.size else np.concatenate([found, mask[whole:].nonzero()[0] + whole])
 
 
@@ -177,7 +180,7 @@ def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder,
 
     def work(number: int) -> None:
         own = chunks[number]
-        _places_of_rows(ascending_words(source[own], order), places[own], k)
+        _places_of_rows(source[own], places[own], k, order)
 
     if source.size < policy.serial_below:
         for number in range(len(chunks)):
@@ -186,9 +189,10 @@ def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder,
         shared_pool().run(work, len(chunks))
 
 
-def _places_of_rows(words: Elements, places: Places, k: int) -> None:
+def _places_of_rows(source: Elements, places: Places, k: int, order: SortOrder) -> None:
     """What comes up to a row's threshold is put in order, as many in each row as in the fullest."""
-    rows, length = words.shape
+    rows, length = source.shape
+    words = ascending_words(source, order)
     if 4 * k >= length:
         places[...] = words.argsort(axis=1, kind="stable")[:, :k]
         return
@@ -199,22 +203,29 @@ def _places_of_rows(words: Elements, places: Places, k: int) -> None:
     hits = _hits(mask.reshape(-1))
     row = hits // length
     counts = np.bincount(row, minlength=rows)
-    starts = np.cumsum(counts) - counts
-    slot = np.arange(hits.size) - starts[row]
-    behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
-    near, where = np.full((rows, counts.max()), behind_all, words.dtype), np.zeros((rows, counts.max()), np.intp)
-    near[row, slot] = words.reshape(-1)[hits]
-    where[row, slot] = hits - row * length
-    places[...] = np.take_along_axis(where, near.argsort(axis=1, kind="stable")[:, :k], axis=1)
+    slot = np.arange(hits.size) - (np.cumsum(counts) - counts)[row]
+    shape = rows, int(counts.max())
+    near = source.reshape(-1)[hits]
+    if source.itemsize > 4:
+        behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
+        padded = np.full(shape, behind_all, words.dtype)
+        padded[row, slot] = ascending_words(near, order)
+        where = np.zeros(shape, np.intp)
+        where[row, slot] = hits - row * length
+        places[...] = np.take_along_axis(where, padded.argsort(axis=1, kind="stable")[:, :k], axis=1)
+    else:  # a rank and a place make one word
+        ranks = ordered_ranks(key_for(source.dtype), bits_of(near), order).astype(np.uint64)
+        packed = np.full(shape, _BEHIND_ALL)
+        packed[row, slot] = (ranks << np.uint64(32)) | (hits - row * length).astype(np.uint64)
+        packed.sort(axis=1)
+        np.bitwise_and(packed[:, :k], np.uint64(0xFFFFFFFF), out=places.view(np.uint64))
 
 
 def _least_of_columns(words: Elements, k: int) -> Elements:
     """Of each row, the least element of every so many-th: at least k of them, a number before a NaN."""
-    rows, length = words.shape
-    width = max(32, 1 << (4 * k - 1).bit_length())
-    deep = length // width
-    if deep < 4:
-        return words
+    width = words.shape[1]
     least = np.fmin if words.dtype.kind == "f" else np.minimum
-    found: Elements = least.reduce(words[:, : deep * width].reshape(rows, deep, width), axis=1)
-    return found
+    while width >= max(8 * k, 128):
+        width //= 2
+        words = least(words[:, :width], words[:, width : 2 * width])
+    return words
