@@ -299,6 +299,8 @@ class KernelPlan(Plan):
     def _lies_in_rows(self, number: int, spec: Spec) -> bool:
         """Whether an input's rows lie one behind the other."""
         axes, ndim = self.operation.axes(number, spec), len(spec.shape)
+        if any(work.as_it_lies for work in self.works):
+            return spec.strides is None or not self.kind.is_host
         return spec.strides is None and axes == tuple(range(ndim - len(axes), ndim))
 
     def _directly(self, arrays: Arrays) -> object:
