@@ -141,6 +141,9 @@ class Reduce(Reduction):
     reducer: Reducer = Reducer.SUM
     key: SortableKey[Any, Any] | None = None  # of min, max, argmin and argmax
 
+    def is_the_hosts(self, given: Spec) -> bool:
+        return self.reducer.adds and given.dtype.kind == "m"
+
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
         axes = checked_axes(self.axis, len(given.shape))
         if self.reducer.finds_index and isinstance(self.axis, tuple):
