@@ -15,6 +15,7 @@ from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pair
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
+from gpusort.algos.scan_axis import scan_axis
 from gpusort.algos.sorts import Placement, RadixRows
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.ir import Program
@@ -37,6 +38,7 @@ from gpusort.types.monoids import (
     MinMax,
     Monoid,
     Product,
+    RunningSum,
     Sum,
 )
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
@@ -135,6 +137,16 @@ def test_what_makes_a_sort_stable_compiles(dtype: str) -> None:
 def test_scans_compile(dtype: str) -> None:
     policy, number = ScanPolicy(64, 3, subgroups=True), number_for(dtype)
     check(programs(scan_rows(Sum(number), 1, 5000, kind, policy) for kind in ScanKind))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8"])
+def test_scans_along_axes_compile(dtype: str) -> None:
+    policy, total = ScanPolicy(64, 3), RunningSum(number_for(dtype))
+    columns = scan_axis(total, Layout(1, 5000, 3, 0, 3, 1), ScanKind.INCLUSIVE, policy, finish_of(total))
+    rows = scan_axis(total, Layout.rows(3, 50), ScanKind.INCLUSIVE, policy, finish_of(total))
+    found = programs(iter([columns, rows]))
+    assert {program.name for program in found} == {"scan_column_totals", "scan_columns", "scan_shares"}
+    check(found)
 
 
 def test_a_scan_to_a_struct_compiles() -> None:

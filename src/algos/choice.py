@@ -13,7 +13,7 @@ from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy,
 from .fit import bytes_held, fitted_network, fitted_radix, fitted_reduce, fitted_scan_policy, power_below
 from .layout import Layout
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, fitted
-from .table import AXIS_REDUCTIONS, PAIRS, REDUCTIONS, SCANS, SORTS
+from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SORTS
 from .tuned import tuned_lines
 
 E = TypeVar("E")
@@ -110,3 +110,13 @@ def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
     most = min(wished.items, held // group_size - 1)
     items = min(power_below(most + 1) - 1, power_above(-(-length // group_size) + 1) - 1)
     return fitted_scan_policy(attrs.evolve(wished, group_size=group_size, items=max(1, items)), state, info)
+
+
+def fitting_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
+    """The scan along an axis that lies so, to states of a type, on a target."""
+    if layout.inner == 1 and layout.row_stride is not None:
+        return fitting_scan(state, layout.length, info)
+    for line in AXIS_SCANS:
+        if line.suits(info, layout.length):
+            return fitted_scan_policy(line.policy, state, info)
+    return fitting_scan(state, layout.length, info)

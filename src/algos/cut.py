@@ -10,11 +10,12 @@ from enum import Enum
 
 import attrs
 
-from ..types.params import AxisParams, ReducePolicy, power_above
+from ..types.params import AxisParams, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32
 from .layout import Layout, is_closer
 
 _FEW_ROUNDS = 8  # of loads that a lane waits for: a row of as many has no use for more lanes
+_FEWEST_BLOCKS = 2  # of a share in a scan: another launch is worth no less
 _SIZES = (64, 8)  # of workgroups whose invocations have a column each, where columns are few: each is a kernel
 
 
@@ -46,6 +47,15 @@ class Columns:
         first_is_closer = inner.size == 1 or (outer.size > 1 and is_closer(outer.stride, inner.stride))
         planes, columns = (inner, outer) if first_is_closer else (outer, inner)
         return cls(planes, columns, layout.length, layout.length_stride)
+
+    @classmethod
+    def to_scan(cls, layout: Layout) -> Columns:
+        """For a scan, whose results are outer x length x inner."""
+        outer = Loop(layout.outer, layout.outer_stride, layout.length * layout.inner)
+        inner = Loop(layout.inner, layout.inner_stride, 1)
+        if inner.size == 1:
+            return cls(Loop(1, 0, 0), outer, layout.length, layout.length_stride)
+        return cls(outer if outer.size > 1 else Loop(1, 0, 0), inner, layout.length, layout.length_stride)
 
     @property
     def in_order(self) -> Columns:
@@ -104,14 +114,34 @@ class Cut:
             arrangement, ranks = Arrangement.SIDE_BY_SIDE, 1
             lanes = size = max(sizes)
         else:
-            least = max(1, min(policy.line // itemsize, size))
-            lanes = max(1, min(size, columns))
-            while lanes > least and size // lanes < most_ranks and planes * -(-columns // lanes) < policy.groups:
-                lanes = max(least, power_above(lanes) // 2)  # columns side by side give way to ranks
-            ranks = min(size // lanes, most_ranks)
+            least = max(1, policy.line // itemsize)
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, least)
         tiles = planes * -(-columns // lanes)
         shares = max(1, min(policy.groups // tiles, view.length // (ranks * items)))
         return cls(arrangement, size, lanes, ranks, shares)
+
+    @classmethod
+    def of_scan(cls, view: Columns, policy: ScanPolicy, itemsize: int) -> Cut:
+        """The same where elements keep their order: lanes are neighbours, ranks have elements that follow each other,
+        and a share is made of whole tiles."""
+        size, items = policy.group_size, policy.items
+        sizes = [n for n in (size, *_SIZES) if n <= min(view.columns.size, size)]
+        if policy.side_by_side and view.columns.stride == view.columns.result == 1 and sizes:
+            arrangement, ranks = Arrangement.SIDE_BY_SIDE, 1
+            lanes = size = max(sizes)
+        else:
+            arrangement, least = Arrangement.GRID, max(1, policy.line // itemsize)
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, least)
+        tiles = view.planes.size * -(-view.columns.size // lanes)
+        blocks = -(-view.length // (ranks * items))
+        each = -(-blocks // max(1, min(policy.groups // tiles, blocks // _FEWEST_BLOCKS)))
+        return cls(arrangement, size, lanes, ranks, -(-blocks // each))
+
+    def rows_of_share(self, view: Columns, items: int) -> int:
+        """In a scan: whole tiles."""
+        block = self.ranks * items
+        blocks = -(-view.length // block)
+        return min(view.length, block * -(-blocks // self.shares))
 
     def tiles(self, view: Columns) -> int:
         """Of a plane."""
@@ -120,11 +150,22 @@ class Cut:
     def groups(self, view: Columns) -> int:
         return self.tiles(view) * view.planes.size * self.shares
 
-    def params(self, view: Columns, length_result: int, share: int = 0) -> AxisParams:
+    def params(self, view: Columns, length_result: int, column_total: int = 0, share: int = 0) -> AxisParams:
         steps = (self.ranks, 1) if view.ranks_are_neighbours else (1, self.lanes)
         numbers = (
             view.columns.size, view.length, view.planes.stride, view.length_stride, view.columns.stride,
-            view.planes.result, length_result, view.columns.result, self.lanes, self.ranks, *steps, self.tiles(view),
-            self.shares, share,
+            view.planes.result, length_result, view.columns.result, column_total, self.lanes, self.ranks, *steps,
+            self.tiles(view), self.shares, share,
         )  # fmt: skip
         return AxisParams(*map(U32, numbers))
+
+
+def _lanes_and_ranks(view: Columns, size: int, items: int, groups: int, least: int) -> tuple[int, int]:
+    """Of a workgroup whose lanes are neighbours: they are all of it, or give way to ranks where workgroups are too few
+    and columns long; yet no fewer than read a whole line of memory."""
+    columns, least = view.columns.size, min(least, size)
+    most_ranks = power_above(min(size, max(1, -(-view.length // items))))
+    lanes = max(1, min(size, columns))
+    while lanes > least and size // lanes < most_ranks and view.planes.size * -(-columns // lanes) < groups:
+        lanes = max(least, power_above(lanes) // 2)
+    return lanes, min(size // lanes, most_ranks)

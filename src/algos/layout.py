@@ -82,9 +82,9 @@ class Layout:
         return self.inner_stride if self.outer == 1 else None
 
 
-def require_addressable(layout: Layout) -> None:
+def require_addressable(layout: Layout, results: int) -> None:
     """Refuses what kernels cannot count: they have 32 bits for an index into the buffer, and into the results."""
-    if max(layout.span, layout.results, layout.length) > LARGEST_U32:
+    if max(layout.span, results, layout.length) > LARGEST_U32:
         raise InvalidArgumentError(
             f"layout: expected indices of no more than {LARGEST_U32}, found {layout.outer} x {layout.length} x "
             f"{layout.inner} elements over {layout.span}"

@@ -56,19 +56,21 @@ def reduce_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S],
 
 
 def take_rest(
-    monoid: Monoid[E, S], totals: Registers[S], data: Storage[E], first: U32, stride: U32, start: U32, step: U32,
-    length: U32, policy: ReducePolicy,
+    monoid: Monoid[E, S], totals: Registers[S], data: Storage[E], first: U32, stride: U32, whole: U32, length: U32,
+    rank: U32, ranks: U32, policy: ReducePolicy,
 ) -> None:  # fmt: skip
-    """Takes what is left of a row behind its whole blocks: from element `start` on, `step` elements apart.
+    """Takes what is left of a row behind its whole blocks: every so many elements, from an invocation's rank on.
 
     All loads are issued before any is waited for: those beyond the row load its last element again, and are left out.
     """
+    rest = length - whole
     found: Registers[E] = Registers(monoid.element, policy.items)
     for i in dynamic_range(U32(0), U32(policy.items)):
-        found[i] = data[first + minimum(start + i * step, length - 1) * stride]
+        found[i] = data[(whole + minimum(i * ranks + rank, rest - 1)) * stride + first]
     for i in dynamic_range(U32(0), U32(policy.items)):
-        if start + i * step < length:
-            totals[i] = monoid.combine(totals[i], monoid.lift(found[i], start + i * step))
+        place = i * ranks + rank
+        if place < rest:
+            totals[i] = monoid.combine(totals[i], monoid.lift(found[i], whole + place))
 
 
 @kernel
@@ -92,7 +94,7 @@ def reduce_row(
             totals[i] = monoid.combine(totals[i], monoid.lift(data[first + index], index))
     if share == params.groups_per_row - 1 and whole < params.num_elements:
         take_rest(
-            monoid, totals, data, first, U32(1), whole + cx.local_id, cx.group_size, params.num_elements, policy
+            monoid, totals, data, first, U32(1), whole, params.num_elements, cx.local_id, cx.group_size, policy
         )  # fmt: skip
 
     total = reduce_registers(monoid, totals, policy)

@@ -126,7 +126,7 @@ def reduce_columns(
             totals[i] = monoid.combine(totals[i], monoid.lift(element, index))
     if place.share == params.shares - 1 and whole < params.length:
         take_rest(
-            monoid, totals, data, place.first, params.length_stride, whole + place.rank, place.ranks, params.length,
+            monoid, totals, data, place.first, params.length_stride, whole, params.length, place.rank, place.ranks,
             policy,
         )  # fmt: skip
 
@@ -150,7 +150,7 @@ def reduce_axis(
     `data` (INPUT) holds `layout.span` elements, from the first of the view on; `results` (OUTPUT) `layout.results`
     results, packed in C order: states, or what `finish` makes of them.
     """
-    require_addressable(layout)
+    require_addressable(layout, layout.results)
     finish = finish or AsItIs(monoid.state)
     row_stride = layout.row_stride
     if row_stride is not None and layout.size and layout.length >= policy.short:

@@ -169,3 +169,13 @@ SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
     PolicyLine("python", frozenset(), _ANY, ScanPolicy(16, 7)),
     PolicyLine("simulator", frozenset(), _ANY, ScanPolicy(32, 7)),
 )
+
+# Down columns. The first cache of a CPU holds what a row of them has come to; a card's multiprocessor runs two
+# workgroups of 512 with 16 loads in flight each.
+AXIS_SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
+    PolicyLine("cuda", frozenset(), _ANY, ScanPolicy(512, 16, 264)),
+    PolicyLine("wgsl", frozenset(), _ANY, ScanPolicy(256, 8, 528)),
+    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
+    PolicyLine("python", frozenset(), _ANY, ScanPolicy(8, 2, 4, line=16)),
+    PolicyLine("simulator", frozenset(), _ANY, ScanPolicy(64, 4, 16, line=64)),
+)

@@ -119,8 +119,9 @@ class AxisParams:
     length_stride: U32
     column_stride: U32
     plane_result: U32  # how far apart the results lie
-    length_result: U32  # of a scan; in a reduction, the shares of a column
+    length_result: U32  # of a scan; of a reduction, those of the shares of a column
     column_result: U32
+    column_total: U32  # how far apart the totals of a column's shares lie in a scan
     lanes: U32
     ranks: U32
     lane_step: U32  # invocations from one lane to the next, and from one rank to the next
@@ -173,6 +174,7 @@ class ScanParams:
     num_elements: U32  # in one row
     groups_per_row: U32
     share: U32  # elements of one workgroup, which are whole tiles
+    row_stride: U32  # elements from one row's first to the next one's; results lie packed
 
 
 @attrs.frozen
@@ -186,6 +188,10 @@ class ScanPolicy(Policy):
     groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
     # whether lanes combine by shuffles before workgroup memory is used
     subgroups: bool = attrs.field(default=False, validator=truth)
+    # bytes of neighbouring columns that a workgroup reads at a time, at least: coalesced loads want whole cache lines
+    line: int = attrs.field(default=128, converter=whole, validator=within(1, 1 << 20))
+    # whether an invocation has a column to itself where there are enough, so that a CPU's vectors take neighbours
+    side_by_side: bool = attrs.field(default=False, validator=truth)
 
     @property
     def needs(self) -> Needs:
