@@ -11,7 +11,7 @@ from .algos.choice import fitting_pairs
 from .api import Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand
 from .checks import checked_flag, checked_flags, order_of
-from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule
+from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule, swept_together
 from .quick import quick_argsort, quick_sort_by_key
 from .signatures import Other
 from .targets.base import Target, sorts_rows
@@ -104,7 +104,10 @@ def _argsort_rows(
         return
     sweeping = fitting_pairs(target.info, key, rows, length, 4)
     itemsize = data.dtype.itemsize
-    together = 1 if sweeping is not None else placed_together(length, itemsize, target)
+    if sweeping is not None:
+        together = swept_together(sweeping, length, target)
+    else:
+        together = placed_together(length, itemsize, target)
     element = dtype_of(key.element)
     for first in range(0, rows, together):
         last = min(rows, first + together)

@@ -46,6 +46,12 @@ def places_schedule(plan: PlacesPlan) -> Schedule:
     return bitonic_argsort(ranks, plan.rows, plan.length, plan.order, bitonic.policy)
 
 
+def swept_together(radix: Radix, length: int, target: Target) -> int:
+    """How many rows a radix sort argsorts at once."""
+    limits = target.info.limits
+    return max(1, min(radix.most_rows(length, limits.groups), limits.storage_bytes // (length * 8)))
+
+
 def placed_together(length: int, itemsize: int, target: Target) -> int:
     """How many rows the network argsorts at once."""
     limits = target.info.limits

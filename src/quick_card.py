@@ -14,7 +14,7 @@ import numpy as np
 from .algos.choice import fitting_pairs, fitting_sort
 from .algos.sorts import Placement
 from .forks import require_own_process
-from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule
+from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule, swept_together
 from .sorting import SortPlan, rows_together, schedule_of
 from .targets import registry
 from .types.dtypes import ArrayKey, key_for
@@ -146,7 +146,8 @@ def _places_plan(dtype: np.dtype[np.generic], shape: tuple[int, ...], descending
         return None
     rows, length = _rows_of(shape)
     radix = fitting_pairs(target.info, key, rows, length, 4)
-    if rows > (1 if radix is not None else placed_together(length, dtype.itemsize, target)):
+    itemsize = dtype.itemsize
+    if rows > (placed_together(length, itemsize, target) if radix is None else swept_together(radix, length, target)):
         return None
     plan = PlacesPlan(radix, key, rows, length, ORDERS[descending], target.info.limits)
     return target.prepared(places_schedule(plan), device)
