@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpusort.algos.choice import balanced, fitting_pairs, fitting_sort
 from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
 from gpusort.algos.radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs, shared_words
 from gpusort.algos.sizes import LARGEST_U32
+from gpusort.algos.sorts import Radix
 from gpusort.algos.sweep_schedule import SweepState
 from gpusort.kernel.launch import Schedule
-from gpusort.targets.base import Capability
+from gpusort.targets.base import Capability, Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import InvalidArgumentError
@@ -200,8 +202,9 @@ def test_no_sum_goes_beyond_32_bits() -> None:
         assert not here.leads() or last == 0 or isinstance(layout, Portions)
     rows = ManyRows(U32(3), U32(end // 3), U32(-(-(end // 3) // tile)), U32(1024))
     here = rows.tile_at(U32(3 * int(rows.tiles) - 1), tile)
-    assert int(here.end) == end and int(here.remaining()) == end // 3 % tile and int(here.first()) % tile == 0
-    assert not here.leads() and here.is_last_of_full_row()
+    assert (int(here.end), int(here.remaining()), int(here.first()) % tile) == (end, end // 3 % tile, 0)
+    assert not here.leads()
+    assert here.is_last_of_full_row()
 
 
 def test_a_portion_fits_a_status_word() -> None:
@@ -237,7 +240,8 @@ def test_few_workgroups_of_a_launch_take_few_rows() -> None:
     assert most_radix_rows(portable, 65_535 * portable.tile + 1, 65_535) == 0
     for rows in (1, 2, 70, 132, 133, 1000, 100_000):
         groups = SweepState(rows, 100_000, 4, SWEEP).counting_groups()
-        assert groups % rows == 0 and groups <= max(rows, 4 * SWEEP.count_groups)
+        assert groups % rows == 0
+        assert groups <= max(rows, 4 * SWEEP.count_groups)
 
 
 def test_what_is_refused() -> None:
@@ -246,10 +250,36 @@ def test_what_is_refused() -> None:
         radix_sort(key_for("u1"), 2, 1 << 31, UP, small, 8)
     with pytest.raises(InvalidArgumentError, match=r"in tiles of 256 elements shares more than 4294967295 words"):
         radix_sort(key_for("u1"), 1, LARGEST_U32, UP, small, 8)
-    with pytest.raises(InvalidArgumentError, match="several rows of at most 1073741823 elements, not 2 rows of 1073741"):
+    with pytest.raises(InvalidArgumentError, match="rows of at most 1073741823 elements, not 2 rows of 1073741"):
         radix_sort(key_for("u1"), 2, 1 << 30, UP, SWEEP, 8)
     with pytest.raises(InvalidArgumentError, match="portion: expected"):
         RadixPolicy(portion=1 << 30)
+
+
+CARD = TargetInfo(
+    "cuda", "a card", "none", Limits(1024, 227 << 10, GROUPS, 1 << 36, 256, 32, 32), frozenset(Capability)
+)
+
+
+@pytest.mark.parametrize(("rows", "length"), [(64, 1 << 20), (1000, 100_000), (1024, 20_000), (3, 22_000), (40, 9000)])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_long_rows_are_sorted_in_one_run_by_tiles_they_fill(rows: int, length: int, dtype: str) -> None:
+    key = key_for(dtype)
+    chosen = [fitting_sort(CARD, key, rows, length), fitting_pairs(CARD, key, rows, length, 4)]
+    for found in chosen[0 if length > 16_384 else 1 :]:
+        assert isinstance(found, Radix)
+        assert found.policy.sweeps
+        assert found.most_rows(length, GROUPS) >= rows
+        tiles = -(-length // found.policy.tile)
+        assert tiles * found.policy.tile < length * 1.25, found
+
+
+def test_tiles_are_made_smaller_for_short_rows_alone() -> None:
+    assert balanced(Radix(SWEEP), 22_000).policy == attrs.evolve(SWEEP, items=20)
+    assert balanced(Radix(SWEEP), 2 * SWEEP.tile) == Radix(SWEEP)
+    assert balanced(Radix(SWEEP), 1 << 20) == Radix(SWEEP)
+    one, many = (fitting_sort(CARD, key_for("u4"), rows, 22_000_000 // rows) for rows in (1, 1000))
+    assert one == Radix(SWEEP) != many
 
 
 def test_group_and_items_are_those_of_the_other_tests() -> None:

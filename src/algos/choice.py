@@ -29,7 +29,7 @@ def fitting_sort(
         if line.suits(info, bits_of(key), rows, length):
             found = _fitted_or_none(line.algorithm, key, length, info)
             if found is not None:
-                return found
+                return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
     return Bitonic().fitted(key, length, info)
 
 
@@ -50,8 +50,30 @@ def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], rows: int, length: i
         if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length) and isinstance(line.algorithm, Radix):
             found = _fitted_pairs(line.algorithm.policy, key, length, value_bytes, info)
             if found is not None:
-                return found
+                return balanced(found, length) if rows > 1 else found
     return None
+
+
+_SMALLER = 4  # items fewer: few sizes only, for each is a kernel to compile
+_FEWEST = 8
+_MANY_TILES = 16  # of a row: of the last of them little is empty
+_TILE_ITEMS = 6  # what a tile costs besides its elements: as much as so many more an invocation
+
+
+def balanced(radix: Radix, length: int) -> Radix:
+    """The sort with tiles that rows of a length fill: what a row's last tile lacks is ranked all the same.
+
+    Rows of 22,000 are three tiles of 10,752, a third of which would be empty; of 7,680 they fill three.
+    """
+    policy = radix.policy
+    if length > _MANY_TILES * policy.tile:
+        return radix
+
+    def cost(items: int) -> int:
+        return -(-length // (policy.group_size * items)) * (items + _TILE_ITEMS)
+
+    items = min((policy.items, *range(policy.items - _SMALLER, _FEWEST - 1, -_SMALLER)), key=cost)
+    return radix if items == policy.items else Radix(attrs.evolve(policy, items=items))
 
 
 def _fitted_pairs(

@@ -131,12 +131,10 @@ def radix_scatter(
         first = place_strands(cx, counters, counts_here, shared, total_here, policy)
         if cx.local_id < policy.radix:
             line = cx.local_id * cx.num_groups
-            before = (
-                counts[line + cx.group_id] - counts[line + here.leader]
-                if layout.has_rows
-                else counts[line + cx.group_id]
-            )
-            bases[cx.local_id] = here.origin + start + before - first
+            before = start + counts[line + cx.group_id]
+            if layout.has_rows:
+                before -= counts[line + here.leader]
+            bases[cx.local_id] = here.origin + before - first
         cx.barrier()
         places: Registers[U32] = Registers(U32, policy.items)
         for row in dynamic_range(U32(0), U32(policy.items)):

@@ -80,7 +80,8 @@ def sweep_histograms(
 ) -> None:  # fmt: skip
     """Counts the digits of all passes in one reading, and sets the state's first words to zero meanwhile.
 
-    A workgroup counts in one row, whose histograms lie together. Every counter has a few copies, for lanes that would wait for each other at one.
+    A workgroup counts in one row, whose histograms lie together. Every counter has a few copies, for lanes that would
+    wait for each other at one.
     """
     for i in dynamic_range(cx.global_id, cleared, cx.num_groups * cx.group_size):
         state[i] = U32(0)

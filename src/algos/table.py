@@ -25,6 +25,7 @@ class SortLine:
     rows: range
     algorithm: SortAlgorithm
     workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
+    elements: range = range(1 << 63)  # of all rows together
 
     def suits(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
         return (
@@ -34,6 +35,7 @@ class SortLine:
             and bits in self.bits
             and length in self.lengths
             and rows in self.rows
+            and rows * length in self.elements
             and self.algorithm.most_rows(length, info.limits.groups) > 0
         )
 
@@ -101,16 +103,15 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SUBGROUPS, _WIDE, range(8193), _ONE, RadixRows(items=8)),
     SortLine("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
     SortLine("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
-    # A sweep takes one row at a time: worth it where that is the only one, or long.
-    SortLine("cuda", _SWEEPS, _NARROW, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
-    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22), _ONE, _sweep(24, 8, 32)),
-    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 17, 1 << 22), _ANY, _sweep(24, 8, 32)),
-    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22, 1 << 32), _ANY, _sweep(28, 16, 32)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 22), _ONE, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 22), _ANY, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 22, 1 << 32), _ANY, _sweep(18, 4, 16)),
-    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
+    # Rows that no workgroup holds. A sweep takes as many as there are, so what counts is how long they are together.
+    SortLine("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
+    SortLine("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(24, 8, 32), elements=range(1 << 22)),
+    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 32), _ANY, _sweep(28, 16, 32)),
+    SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
+    SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(16, 4, 16), elements=range(1 << 22)),
+    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 32), _ANY, _sweep(18, 4, 16)),
+    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(8193, 1 << 32), _SEVERAL, Radix(RadixPolicy(8, 256, 16, 32))),
+    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 16, 32))),
     # Measured on the same card through Vulkan. Rows: in registers, or in workgroup memory; else three launches a pass.
     SortLine("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
     SortLine("wgsl", _SWEEPS, _NARROW, range(1025), _SEVERAL, BitonicRows(items=8, group_size=64), 20 << 10),
@@ -120,25 +121,37 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("wgsl", _SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
     SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
     SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
+    SortLine(
+        "wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 17), _SEVERAL, _counted(11), 24 << 10, range(1 << 18, 1 << 63)
+    ),
     SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
     SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, range(1 << 18, 1 << 63)),
 )
 
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
+_PAIRED_ROWS = range(4097, 1 << 32)  # shorter ones leave much of a tile empty; the network sorts them in two tiles
 
 # The same for keys with values; bits are counted of both together.
 PAIRS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
+    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
     SortLine("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
-    SortLine("cuda", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _sweep(28, 8, 32)),
+    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
+    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
     SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
     SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _sweep(20, 4, 16)),
-    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 8, 32))),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
+    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
+    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
     SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
     SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
+    SortLine("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
     SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
     SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
+    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
 )
 
 REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (

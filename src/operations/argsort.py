@@ -69,8 +69,8 @@ class Argsort(Operation):
             def sweep(count: int) -> Schedule:
                 return radix_argsort(ranks, count, length, self.order, radix.policy, bits_of(key))
 
-            together = min(radix.most_rows(length, info.limits.groups), info.limits.storage_bytes // (8 * length))
-            return (Work(rows, together, sweep, parts),)
+            most = min(radix.most_rows(length, info.limits.groups), info.limits.storage_bytes // (8 * length))
+            return (Work(rows, max(1, most), sweep, parts),)
         network = fitting_bitonic(placed_class(key.word), info.limits).policy
 
         def schedule(count: int) -> Schedule:
