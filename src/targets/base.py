@@ -95,15 +95,16 @@ class ChecksMonoids(Protocol):
 class SortsRows(Protocol):
     """A target with ways of its own to sort host arrays, faster than a schedule of kernels."""
 
-    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
+    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
         """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
 
         In place, an exception leaves the elements of each row there, in some order. NaN and NaT come last in both
-        orders, -0.0 before 0.0 as they ascend, and every bit comes back.
+        orders, -0.0 before 0.0 as they ascend, and every bit comes back. `stable` keeps floats that are equal, and
+        NaNs, in the order they came in.
         """
         ...
 
-    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> bool:
+    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> bool:
         """The same of rows with any strides, in any byte order, if they are many. Whether it is done."""
         ...
 
