@@ -37,7 +37,8 @@ class Kind:
         """Which of some words are of this kind."""
         of = words.dtype.type
         magnitudes = words & of(self.bits.magnitude)
-        return np.greater(magnitudes, of(self.bits.infinity)) if self.is_nan else np.equal(magnitudes, 0)
+        found: Mask = magnitudes > of(self.bits.infinity) if self.is_nan else magnitudes == 0
+        return found
 
 
 @cache
@@ -68,11 +69,11 @@ def may_have_ties(source: Elements, pool: Pool) -> bool:
 
 
 def restore_row(source: Elements, results: Elements, order: SortOrder, pool: Pool) -> None:
-    """Puts what ties in a long sorted row in the order it has in the source."""
-    words, sorted_, kinds = bits_of(source), bits_of(results), _kinds(source.dtype)
-    for kind, tied in zip(kinds, ties_of(sorted_, kinds[0].bits, order), strict=True):
-        if tied.start < tied.stop:
-            _write_in_order(words, sorted_[tied], kind, pool)
+    """Puts what ties in a long sorted row in the order it has in the source. Where there is any, it loads Numba."""
+    words, sorted_, bits = bits_of(source), bits_of(results), _kinds(source.dtype)[0].bits
+    zeros, nans = ties_of(sorted_, bits, order)
+    if zeros.start < zeros.stop or nans.start < nans.stop:
+        _write_in_order(words, sorted_[zeros], sorted_[nans], bits, pool)
 
 
 def ties_of(sorted_: Elements, bits: FloatBits, order: SortOrder) -> tuple[slice, slice]:
@@ -93,21 +94,24 @@ def ties_of(sorted_: Elements, bits: FloatBits, order: SortOrder) -> tuple[slice
     return zeros, nans
 
 
-def _write_in_order(words: Elements, tied: Elements, kind: Kind, pool: Pool) -> None:
-    """Writes all elements of a kind: counted piece by piece, then each piece behind those before it."""
-    pieces = slices(words.size, -(-words.size // _PIECE))
-    counts = np.zeros(len(pieces), np.intp)
+def _write_in_order(words: Elements, zeros: Elements, nans: Elements, bits: FloatBits, pool: Pool) -> None:
+    """Writes all zeros and all NaNs of a row, or none where there is no room for them: counted piece by piece, then
+    each piece behind those before it."""
+    from .tie_kernels import count_ties, gather_ties
+
+    pieces, of = slices(words.size, -(-words.size // _PIECE)), words.dtype.type
+    magnitude, infinity = of(bits.magnitude), of(bits.infinity)
+    counts = np.zeros((len(pieces) + 1, 2), np.int64)
 
     def count(number: int) -> None:
-        counts[number] = np.count_nonzero(kind.among(words[pieces[number]]))
+        counts[number + 1] = count_ties(words[pieces[number]], magnitude, infinity)
 
     pool.run(count, len(pieces))
-    ends = np.cumsum(counts).tolist()
+    ends: list[tuple[int, int]] = counts.cumsum(axis=0).tolist()
 
     def write(number: int) -> None:
-        if counts[number]:
-            piece = words[pieces[number]]
-            tied[ends[number] - counts[number] : ends[number]] = piece[kind.among(piece)]
+        own_zeros, own_nans = (slice(*between) for between in zip(ends[number], ends[number + 1], strict=True))
+        gather_ties(words[pieces[number]], magnitude, infinity, zeros[own_zeros], nans[own_nans])
 
     pool.run(write, len(pieces))
 
