@@ -8,16 +8,19 @@ import attrs
 
 from ..machine import Limits, TargetInfo
 from ..types.errors import CapabilityError
-from ..types.keys import SortableKey, Word
+from ..types.keys import RankKey, SortableKey, Word
 from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, power_above
+from ..types.scalars import U32, U64
 from .fit import bytes_held, fitted_network, fitted_radix, fitted_reduce, fitted_scan_policy, power_below
 from .layout import Layout
+from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, fitted
-from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SORTS
+from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
 from .tuned import tuned_lines
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
+N = TypeVar("N", U32, U64)
 
 
 def fitting_sort(
@@ -90,6 +93,21 @@ def _fitted_pairs(
 def fitting_bitonic(word: object, limits: Limits) -> Bitonic:
     """The bitonic sort for a key's words on a target with these limits."""
     return Bitonic(fitted_network(BitonicPolicy(), word, limits))
+
+
+def fitting_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: int, k: int) -> Selection:
+    """What selects the first k of so many rows of a length on a target: the first line that suits and that the target
+    can run, else a sort of everything."""
+    for line in SELECTIONS:
+        if line.suits(info, bits_of(key), rows, length, k):
+            try:
+                found = line.selection.fitted(key, length, k, info)
+            except CapabilityError:
+                continue
+            if found.most_rows(key, length, k, info.limits) > 0:
+                return found
+    radix = fitting_pairs(info, RankKey(key), rows, length, 4)
+    return ArgsortAndTake(None if radix is None else radix.policy).fitted(key, length, k, info)
 
 
 _ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations

@@ -9,6 +9,9 @@ import attrs
 from ..machine import Capability, TargetInfo
 from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy
 from .layout import Layout
+from .select import SelectByParts, SelectBySamples, Selection
+from .select_rows import PartPolicy
+from .select_sampled import SampledPolicy
 from .sorts import BitonicRows, Radix, RadixRows, SortAlgorithm
 
 P = TypeVar("P")
@@ -71,6 +74,27 @@ class AxisLine(Generic[P]):
             and (layout.row_stride is not None) is self.in_rows
             and layout.length in self.lengths
             and layout.results in self.results
+        )
+
+
+@attrs.frozen
+class SelectLine:
+    """The same for top-k."""
+
+    target: str
+    bits: tuple[int, ...]  # of an element
+    lengths: range  # of a row
+    rows: range
+    most_k: int
+    selection: Selection
+
+    def suits(self, info: TargetInfo, bits: int, rows: int, length: int, k: int) -> bool:
+        return (
+            info.name == self.target
+            and bits in self.bits
+            and length in self.lengths
+            and rows in self.rows
+            and k <= self.most_k
         )
 
 
@@ -152,6 +176,35 @@ PAIRS: tuple[SortLine, ...] = (
     SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
     SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
     SortLine("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
+)
+
+_FEW_ROWS, _MANY_ROWS = range(1, 5), range(5, 1 << 63)
+
+
+def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByParts:
+    return SelectByParts(PartPolicy(group_size, items, sets, kept))
+
+
+# Of many rows as many samples would take longer than reading them.
+_FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, few=1024, groups=1056))
+
+# Top-k; elsewhere everything is sorted. Not measured yet: by the figures of a prototype on the card of the lines above.
+# Twice as many sets as k, and about as many candidates are left: while ranking those costs little beside reading, parts
+# are the fewest launches.
+SELECTIONS: tuple[SelectLine, ...] = tuple(
+    line
+    for target in ("cuda", "wgsl")
+    for bits, few in ((_NARROW, 1), (_WIDE, 2))  # elements of 64 bits take twice the registers
+    for line in (
+        SelectLine(target, bits, range(1025), _ANY, 16, _parts(64, 16 // few, 32)),
+        SelectLine(target, bits, range(1025), _ANY, 64, _parts(128, 8 // few, 128)),
+        SelectLine(target, bits, range(4097), _ANY, 32, _parts(256, 16 // few, 64)),
+        SelectLine(target, bits, range(4097), _ANY, 64, _parts(256, 16 // few, 128)),
+        SelectLine(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
+        SelectLine(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
+        SelectLine(target, bits, range(1 << 14, 1 << 32), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
+        SelectLine(target, bits, range(1 << 15), _ANY, 256, _parts(512, 16 // few, 512, 1024)),
+    )
 )
 
 REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (

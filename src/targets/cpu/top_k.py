@@ -12,6 +12,7 @@ import math
 from functools import cache
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -52,19 +53,20 @@ def top_k_rows(
     return values, places
 
 
-def ascending_words(elements: Elements, order: SortOrder) -> Elements:
-    """What ascends as elements should in an order, compares equal where they do, and has NaN last: one pass."""
+def ascending_words(elements: Elements, order: SortOrder, out: Elements | None = None) -> Elements:
+    """What ascends as elements should in an order, compares equal where they do, and has NaN last: one pass, if any."""
+    ascends = order is SortOrder.ASCENDING
     match elements.dtype.kind:
         case "f":
-            return elements if order is SortOrder.ASCENDING else -elements
+            return elements if ascends else np.negative(elements, out=out)
         case "M" | "m":
             key = key_for(elements.dtype)
             words = words_of(key, bits_of(elements))
             # NaT's word is the one above `last`: the difference wraps round to it.
-            return words if order is SortOrder.ASCENDING else np.uint64(key.last) - words
+            return words if ascends else np.subtract(np.uint64(key.last), words, out=out)
         case _:
             numbers = numbers_of(elements)
-            return numbers if order is SortOrder.ASCENDING else ~numbers
+            return numbers if ascends else np.invert(numbers, out=out)
 
 
 # -- one row ------------------------------------------------------------------------------------------------
@@ -175,29 +177,51 @@ def _hits(mask: npt.NDArray[np.bool_]) -> Places:
 
 def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder, policy: SortPolicy) -> None:
     rows, length = source.shape
-    chunk = max(1, policy.chunk // length)
-    chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
+    if 4 * k >= length:
+        everywhere = np.empty(source.shape, np.intp)
+        argsort_rows(source, everywhere, order, policy)
+        places[...] = everywhere[:, :k]
+        return
+    chunk = min(rows, max(1, policy.chunk // length))
+    alone = source.size < policy.serial_below
+    shares = slices(-(-rows // chunk), 1 if alone else 4 * shared_pool().threads)
 
     def work(number: int) -> None:
-        own = chunks[number]
-        _places_of_rows(source[own], places[own], k, order)
+        scratch = _Scratch.of(source, chunk)
+        for first in range(shares[number].start * chunk, min(rows, shares[number].stop * chunk), chunk):
+            own = slice(first, min(rows, first + chunk))
+            _places_of_rows(source[own], places[own], k, order, scratch)
 
-    if source.size < policy.serial_below:
-        for number in range(len(chunks)):
-            work(number)
+    if alone:
+        work(0)
     else:
-        shared_pool().run(work, len(chunks))
+        shared_pool().run(work, len(shares))
 
 
-def _places_of_rows(source: Elements, places: Places, k: int, order: SortOrder) -> None:
+@attrs.frozen
+class _Scratch:
+    """What a thread writes to, chunk after chunk: the system clears fresh memory each time."""
+
+    words: Elements
+    least: Elements
+    mask: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, source: HostArray, rows: int) -> _Scratch:
+        length = source.shape[1]
+        words = ascending_words(source[:1, :1], SortOrder.ASCENDING).dtype
+        return cls(
+            np.empty((rows, length), words), np.empty((rows, length // 2), words), np.empty((rows, length), np.bool_)
+        )
+
+
+def _places_of_rows(source: Elements, places: Places, k: int, order: SortOrder, scratch: _Scratch) -> None:
     """What comes up to a row's threshold is put in order, as many in each row as in the fullest."""
     rows, length = source.shape
-    words = ascending_words(source, order)
-    if 4 * k >= length:
-        places[...] = words.argsort(axis=1, kind="stable")[:, :k]
-        return
-    thresholds = np.partition(_least_of_columns(words, k), k - 1, axis=1)[:, k - 1 : k]
-    mask = words <= thresholds
+    words = ascending_words(source, order, scratch.words[:rows])
+    least = _least_of_columns(words, k, scratch.least[:rows])
+    thresholds = np.partition(least, k - 1, axis=1)[:, k - 1 : k]
+    mask = np.less_equal(words, thresholds, out=scratch.mask[:rows])
     if words.dtype.kind == "f":
         mask[(thresholds != thresholds)[:, 0]] = True
     hits = _hits(mask.reshape(-1))
@@ -205,27 +229,26 @@ def _places_of_rows(source: Elements, places: Places, k: int, order: SortOrder) 
     counts = np.bincount(row, minlength=rows)
     slot = np.arange(hits.size) - (np.cumsum(counts) - counts)[row]
     shape = rows, int(counts.max())
-    near = source.reshape(-1)[hits]
     if source.itemsize > 4:
         behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
         padded = np.full(shape, behind_all, words.dtype)
-        padded[row, slot] = ascending_words(near, order)
+        padded[row, slot] = words.reshape(-1)[hits]
         where = np.zeros(shape, np.intp)
         where[row, slot] = hits - row * length
         places[...] = np.take_along_axis(where, padded.argsort(axis=1, kind="stable")[:, :k], axis=1)
     else:  # a rank and a place make one word
-        ranks = ordered_ranks(key_for(source.dtype), bits_of(near), order).astype(np.uint64)
+        ranks = ordered_ranks(key_for(source.dtype), bits_of(source.reshape(-1)[hits]), order)
         packed = np.full(shape, _BEHIND_ALL)
-        packed[row, slot] = (ranks << np.uint64(32)) | (hits - row * length).astype(np.uint64)
+        packed[row, slot] = (ranks.astype(np.uint64) << np.uint64(32)) | (hits - row * length).astype(np.uint64)
         packed.sort(axis=1)
         np.bitwise_and(packed[:, :k], np.uint64(0xFFFFFFFF), out=places.view(np.uint64))
 
 
-def _least_of_columns(words: Elements, k: int) -> Elements:
-    """Of each row, the least element of every so many-th: at least k of them, a number before a NaN."""
+def _least_of_columns(words: Elements, k: int, scratch: Elements) -> Elements:
+    """Of each row, the least elements of some columns: more than k of them, numbers before NaNs."""
     width = words.shape[1]
     least = np.fmin if words.dtype.kind == "f" else np.minimum
     while width >= max(8 * k, 128):
         width //= 2
-        words = least(words[:, :width], words[:, width : 2 * width])
+        words = least(words[:, :width], words[:, width : 2 * width], out=scratch[:, :width])
     return words
