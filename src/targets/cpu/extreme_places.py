@@ -10,18 +10,33 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import HostArray
-from .folding import BLOCK, PARTS, ROW, SHARED, flat_of, in_shape, shared
-from .folds import Fold
+from .fold_routes import BLOCK, PARTS, in_threads, padded
+from .folds import Fold, in_shape
 from .loops import can_fold
-from .walk import Walk, Way
+from .walk import Walk
 
 if TYPE_CHECKING:
     from .fold_kernels import PlaceKernel
 
 Places = npt.NDArray[np.intp]
 
+_SHARED = 1 << 17  # elements: below, waking a thread costs more than it saves
+_ROW = 32  # elements that NumPy looks at as fast
+_MOST_ROUTES = 64
 _FLAT_BYTES = 1 << 24  # below, one core reads a flat array about as fast as it takes to wake another
 _SLAB = 1 << 16  # elements
+
+
+@attrs.frozen
+class PlaceRoute:
+    """All that is to be done for arrays of one shape and layout."""
+
+    walk: Walk
+    plan: npt.NDArray[np.int64]
+    rows: int
+    parts: int
+    tasks: int
+    is_shared: bool
 
 
 @attrs.frozen
@@ -33,6 +48,9 @@ class PlaceFolding:
     axis: int | None
     ndim: int
     keepdims: bool
+    _routes: dict[object, PlaceRoute | None] = attrs.field(
+        factory=dict[object, "PlaceRoute | None"], init=False, eq=False
+    )
 
     @classmethod
     def of(
@@ -47,41 +65,47 @@ class PlaceFolding:
         """The result; None where NumPy's loop is to give it."""
         if type(x) is not np.ndarray:
             return None
-        axes = tuple(range(x.ndim)) if self.axis is None else (self.axis,)
         if self.axis is None:
             found = self._of_all(x)
-            return None if found is None else in_shape(found, x, axes, self.keepdims)
-        walk = Walk.of(x, axes, self.seen_as, forwards=True)
-        if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or self._suits_numpy(walk):
+            return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self.keepdims)
+        lies = (x.shape, x.strides)
+        try:
+            route = self._routes[lies]
+        except KeyError:
+            if len(self._routes) >= _MOST_ROUTES:
+                self._routes.clear()
+            route = self._routes[lies] = self._route(x, self.axis)
+        if route is None or not x.flags.aligned or not can_fold(self.fold, self.dtype, x.nbytes):
             return None
-        if not can_fold(self.fold, self.dtype, x.nbytes):
-            return None
-        found = self._along(walk).reshape(walk.shape).transpose(walk.order)
-        return in_shape(found, x, axes, self.keepdims)
+        return in_shape(route.walk.arranged(self._along(x, route)), x, (self.axis,), self.keepdims)
 
     @property
     def seen_as(self) -> np.dtype[np.generic]:
         """The dtype by which the loops take the elements."""
         return np.dtype(np.int16) if self.dtype == np.float16 else self.dtype
 
-    def _suits_numpy(self, walk: Walk) -> bool:
-        if self.dtype == np.float16 or not walk.nearest_goes:
-            return False
-        return walk.gone[0].length * self.dtype.itemsize >= ROW
-
-    def _along(self, walk: Walk) -> Places:
-        stay, go = [Way(1, 0)] * (2 - len(walk.kept)) + list(walk.kept), walk.gone[0]
+    def _route(self, x: HostArray, axis: int) -> PlaceRoute | None:
+        """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
+        walk = Walk.of(x, (axis,), forwards=True)
+        if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1:
+            return None
+        if self.dtype != np.float16 and walk.nearest_goes and walk.gone[0].length >= _ROW:
+            return None
+        stay, go = padded(walk.kept), walk.gone[0]
         rows = stay[0].length * stay[1].length
         block = min(BLOCK, stay[1].length)
         tasks = stay[0].length * -(-stay[1].length // block)
-        size = rows * go.length
-        parts = min(PARTS, go.length // 16 or 1) if tasks < 8 and size >= SHARED else 1
-        best: HostArray = np.empty(parts * rows, self.seen_as)
-        where: Places = np.empty(parts * rows, np.intp)
-        kernel, constant = _kernel(self.fold, self.dtype), _nan(self.fold)
-        plan = np.array([walk.start, *flat_of([*stay, go, Way(1, 0)]), parts, block, constant], np.int64)
-        shared(lambda first, last: kernel(walk.flat, best, where, plan, first, last), parts * tasks, size)
-        return self._first_best(best.reshape(parts, rows), where.reshape(parts, rows))
+        parts = max(1, min(PARTS, go.length // 16)) if tasks < 8 and rows * go.length >= _SHARED else 1
+        ways = [number for way in (*stay, go) for number in (way.length, way.stride)]
+        plan = np.array([walk.start, *ways, 1, 0, parts, block, _nan(self.fold)], np.int64)
+        return PlaceRoute(walk, plan, rows, parts, parts * tasks, rows * go.length >= _SHARED)
+
+    def _along(self, x: HostArray, route: PlaceRoute) -> Places:
+        best: HostArray = np.empty(route.parts * route.rows, self.seen_as)
+        where: Places = np.empty(route.parts * route.rows, np.intp)
+        kernel, plan, memory = _kernel(self.fold, self.dtype), route.plan, route.walk.memory(x, self.seen_as)
+        in_threads(lambda first, last: kernel(memory, best, where, plan, first, last), route.tasks, route.is_shared)
+        return self._first_best(best.reshape(route.parts, -1), where.reshape(route.parts, -1))
 
     def _first_best(self, best: HostArray, where: Places) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""
@@ -112,7 +136,7 @@ class PlaceFolding:
                 best[number] = packed.reshape(-1)[place]
                 where[number] = number * step * inner + place
 
-        shared(slabs, count, flat.size)
+        in_threads(slabs, count, flat.size >= _SHARED)
         return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())
 
 

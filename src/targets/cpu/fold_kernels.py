@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -48,6 +49,10 @@ def _columns(label: str, lift: Lift, step: Step) -> Kernel:
                         row = flat[base : base + count]
                         for j in range(count):
                             found[j] = step(found[j], row[j], constant)
+                    elif s1 == 2:
+                        row = flat[base : base + 2 * count - 1]
+                        for j in range(count):
+                            found[j] = step(found[j], row[np.uint64(2 * j)], constant)
                     else:
                         for j in range(count):
                             found[j] = step(found[j], flat[np.uint64(base + j * s1)], constant)
@@ -74,6 +79,10 @@ def _rows(label: str, lift: Lift, step: Step) -> Kernel:
                     row = flat[base : base + count]
                     for j in range(count):
                         found = step(found, row[j], constant)
+                elif t1 == 2:
+                    row = flat[base : base + max(0, 2 * count - 1)]
+                    for j in range(count):
+                        found = step(found, row[np.uint64(2 * j)], constant)
                 else:
                     for j in range(count):
                         found = step(found, flat[np.uint64(base + j * t1)], constant)
@@ -82,10 +91,22 @@ def _rows(label: str, lift: Lift, step: Step) -> Kernel:
     return keep(rows, label)
 
 
+@attrs.frozen
+class Pair:
+    """The loops that make one thing of elements."""
+
+    columns: Kernel
+    rows: Kernel
+
+    @classmethod
+    def of(cls, label: str, lift: Lift, step: Step) -> Pair:
+        return cls(_columns(label, lift, step), _rows(label, lift, step))
+
+
 # -- sums and products, in the type of the result -----------------------------------------------------------
 
 
-def _arithmetic(wide: Any, label: str) -> tuple[Kernel, Kernel, Kernel, Kernel]:
+def _arithmetic(wide: Any, label: str) -> tuple[Pair, Pair]:
     @njit
     def lift(element: Any, constant: Any) -> Any:
         return wide(element)
@@ -98,31 +119,22 @@ def _arithmetic(wide: Any, label: str) -> tuple[Kernel, Kernel, Kernel, Kernel]:
     def times(found: Any, element: Any, constant: Any) -> Any:
         return wide(found * wide(element))
 
-    return (
-        _columns(f"sum {label}", lift, add), _rows(f"sum {label}", lift, add),
-        _columns(f"prod {label}", lift, times), _rows(f"prod {label}", lift, times),
-    )  # fmt: skip
+    return Pair.of(f"sum {label}", lift, add), Pair.of(f"prod {label}", lift, times)
 
 
 _ARITHMETIC = {
-    "i": _arithmetic(np.int64, "i8"), "u": _arithmetic(np.uint64, "u8"), "f4": _arithmetic(np.float32, "f4"),
+    "i8": _arithmetic(np.int64, "i8"), "u8": _arithmetic(np.uint64, "u8"), "f4": _arithmetic(np.float32, "f4"),
     "f8": _arithmetic(np.float64, "f8"),
 }  # fmt: skip
 
 
-def _numbers(dtype: np.dtype[np.generic]) -> tuple[Kernel, Kernel, Kernel, Kernel]:
-    return _ARITHMETIC[dtype.str[1:] if dtype.kind == "f" else dtype.kind]
+def sums(result: np.dtype[np.generic]) -> Pair:
+    """Into results of a dtype."""
+    return _ARITHMETIC[result.str[1:]][0]
 
 
-def sums(result: np.dtype[np.generic]) -> tuple[Kernel, Kernel]:
-    """Into results of a dtype: for neighbours that stay, and that go."""
-    columns, rows, _, _ = _numbers(result)
-    return columns, rows
-
-
-def products(result: np.dtype[np.generic]) -> tuple[Kernel, Kernel]:
-    _, _, columns, rows = _numbers(result)
-    return columns, rows
+def products(result: np.dtype[np.generic]) -> Pair:
+    return _ARITHMETIC[result.str[1:]][1]
 
 
 # -- extrema ------------------------------------------------------------------------------------------------
@@ -143,11 +155,11 @@ def _greater(found: Any, element: Any, constant: Any) -> Any:
     return element if element > found else found
 
 
-LEAST = _columns("least", _itself, _lesser)
-GREATEST = _columns("greatest", _itself, _greater)
+LEAST = Pair.of("least", _itself, _lesser)
+GREATEST = Pair.of("greatest", _itself, _greater)
 
 
-def _of_floats(word: Any, bits: int) -> tuple[Kernel, Kernel]:
+def _of_floats(word: Any, bits: int) -> tuple[Pair, Pair]:
     """By the bits as signed integers, in the order of the numbers from the constant on: it comes out first."""
     shift, low = word(bits - 1), word((1 << (bits - 1)) - 1)
 
@@ -165,15 +177,19 @@ def _of_floats(word: Any, bits: int) -> tuple[Kernel, Kernel]:
         lifted = lift(element, constant)
         return lifted if lifted > found else found
 
-    return _columns(f"least f{bits}", lift, lesser), _columns(f"greatest f{bits}", lift, greater)
+    return Pair.of(f"least f{bits}", lift, lesser), Pair.of(f"greatest f{bits}", lift, greater)
 
 
 _FLOATS = {2: _of_floats(np.int16, 16), 4: _of_floats(np.int32, 32), 8: _of_floats(np.int64, 64)}
 
 
-def extremes_of_floats(size: int) -> tuple[Kernel, Kernel]:
-    """The least and the greatest of floats of so many bytes, which are read as signed integers."""
-    return _FLOATS[size]
+def least_of_floats(size: int) -> Pair:
+    """Of floats of so many bytes, which are read as signed integers."""
+    return _FLOATS[size][0]
+
+
+def greatest_of_floats(size: int) -> Pair:
+    return _FLOATS[size][1]
 
 
 # -- any and all: of unsigned integers, of which only the constant's bits count ---------------------------------
@@ -186,16 +202,16 @@ def _truth(element: Any, constant: Any) -> Any:
 
 @njit
 def _either(found: Any, element: Any, constant: Any) -> Any:
-    return found | _truth(element, constant)
+    return np.uint8(found | _truth(element, constant))
 
 
 @njit
 def _both(found: Any, element: Any, constant: Any) -> Any:
-    return found & _truth(element, constant)
+    return np.uint8(found & _truth(element, constant))
 
 
-ANY = _columns("any", _truth, _either)
-ALL = _columns("all", _truth, _both)
+ANY = Pair.of("any", _truth, _either)
+ALL = Pair.of("all", _truth, _both)
 
 
 # -- where extremes are ---------------------------------------------------------------------------------------
@@ -225,6 +241,13 @@ def _places(label: str, lift: Lift, is_better: Callable[[Any, Any], Any]) -> Pla
                     row = flat[base : base + count]
                     for j in range(count):
                         element = lift(row[j], constant)
+                        better = is_better(element, found[j])
+                        found[j] = element if better else found[j]
+                        found_at[j] = r if better else found_at[j]
+                elif s1 == 2:
+                    row = flat[base : base + 2 * count - 1]
+                    for j in range(count):
+                        element = lift(row[np.uint64(2 * j)], constant)
                         better = is_better(element, found[j])
                         found[j] = element if better else found[j]
                         found_at[j] = r if better else found_at[j]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -56,3 +56,10 @@ def result_of(fold: Fold, dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     if fold in ARITHMETIC and dtype.kind in "biu":
         return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
     return dtype.newbyteorder("=")
+
+
+def in_shape(results: HostArray, x: HostArray, axes: tuple[int, ...], keepdims: bool) -> object:
+    """Results in the order of the axes that stay, as NumPy gives them: a scalar where there is but one."""
+    if keepdims:
+        return results.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)])
+    return cast(object, results[()])

@@ -30,6 +30,11 @@ def can_fold(fold: Fold, dtype: np.dtype[np.generic], nbytes: int) -> bool:
     return background.has(("fold", fold, dtype), partial(_folding, fold, dtype), nbytes)
 
 
+def can_scan(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """The same for a cumulative sum."""
+    return background.has(("scan", dtype), partial(_scanning, dtype), nbytes)
+
+
 # Numba is loaded by the first step.
 
 
@@ -55,3 +60,9 @@ def _folding(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:
     from . import extreme_places, folding
 
     yield from (extreme_places if fold in PLACES else folding).rehearse(fold, dtype)
+
+
+def _scanning(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    from .scans import rehearse
+
+    yield from rehearse(dtype)

@@ -21,25 +21,25 @@ class Way:
 
 @attrs.frozen
 class Walk:
-    """An array's memory as one row of elements, and the ways through it from `start`."""
+    """The ways through the memory that an array of some shape and strides lies in."""
 
-    flat: HostArray
-    start: int
+    origin: int  # where the array's first element is in that memory
+    start: int  # where the walk begins: elsewhere, if it goes backwards
+    span: int  # elements of memory
+    size: int  # bytes of an element
     kept: tuple[Way, ...]
     gone: tuple[Way, ...]
     shape: tuple[int, ...]  # of what is kept, in the order in which the axes lie
     order: tuple[int, ...]  # the axes of the result, in terms of that shape
 
     @classmethod
-    def of(
-        cls, x: HostArray, axes: tuple[int, ...], seen_as: np.dtype[np.generic], forwards: bool = False
-    ) -> Walk | None:
-        """None where the elements do not lie at multiples of their size, as the processor has them.
+    def of(cls, x: HostArray, axes: tuple[int, ...], forwards: bool = False) -> Walk | None:
+        """None where the elements do not lie at multiples of their size.
 
-        Axes that go are gone along in either direction, as they lie, unless they are to be gone along forwards.
+        Axes that go are gone along in the direction in which they lie, unless they are to be gone along forwards.
         """
         size = x.itemsize
-        if not (x.flags.aligned and x.dtype.isnative) or any(stride % size for stride in x.strides):
+        if any(stride % size for stride in x.strides):
             return None
         strides = [stride // size for stride in x.strides]
         lowest = sum(min(0, (n - 1) * s) for n, s in zip(x.shape, strides, strict=True))
@@ -54,12 +54,9 @@ class Walk:
                 start += (way.length - 1) * way.stride
                 way = Way(way.length, -way.stride)
             gone.append(way)
-        flat = _window(x, lowest * size, highest - lowest + 1, seen_as)
-        order = tuple(lying.index(axis) for axis in kept)
-        shape = tuple(x.shape[axis] for axis in lying)
-        return cls(
-            flat, start, _joined(Way(x.shape[axis], strides[axis]) for axis in lying), _joined(gone), shape, order
-        )
+        ways = _joined(Way(x.shape[axis], strides[axis]) for axis in lying)
+        shape, order = tuple(x.shape[axis] for axis in lying), tuple(lying.index(axis) for axis in kept)
+        return cls(-lowest, start, highest - lowest + 1, size, ways, _joined(gone), shape, order)
 
     @property
     def length(self) -> int:
@@ -78,7 +75,15 @@ class Walk:
 
     @property
     def nearest(self) -> Way:
-        return self.gone[-1] if self.nearest_goes else self.kept[-1]
+        return (self.gone if self.nearest_goes else self.kept)[-1]
+
+    def memory(self, x: HostArray, seen_as: np.dtype[np.generic]) -> HostArray:
+        """All that an array's elements lie among, as one row. It may be read only: nobody here writes to it."""
+        return np.asarray(_Window(x, -self.origin * self.size, self.span, seen_as))
+
+    def arranged(self, results: HostArray) -> HostArray:
+        """One value a row in the order of the array's axes."""
+        return results.reshape(self.shape).transpose(self.order)
 
 
 def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
@@ -98,14 +103,5 @@ class _Window:
     def __init__(self, owner: HostArray, offset: int, count: int, dtype: np.dtype[np.generic]) -> None:
         self.owner = owner
         address, _ = owner.__array_interface__["data"]
-        self.__array_interface__ = {
-            "data": (address + offset, False),
-            "shape": (count,),
-            "typestr": dtype.str,
-            "version": 3,
-        }
-
-
-def _window(x: HostArray, offset: int, count: int, dtype: np.dtype[np.generic]) -> HostArray:
-    """All that an array's elements lie among. It may be read only: nothing here writes to it."""
-    return np.asarray(_Window(x, offset, count, dtype))
+        self.__array_interface__ = {"data": (address + offset, False), "shape": (count,), "typestr": dtype.str}
+        self.__array_interface__["version"] = 3
