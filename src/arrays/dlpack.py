@@ -82,8 +82,12 @@ class DLPackKind(ArrayKind[Any, V]):
         return self.space.is_packed(self.view(array))
 
     def given_back(self, values: V, like: Any) -> object:
-        if cast(HostArray, values).dtype.names is not None:
+        array = np.asarray(values) if self.is_host else cast(HostArray, values)  # it may be a scalar
+        if array.dtype.names is not None:
             return values  # DLPack has no structs
+        return self._handed_over(array, like)
+
+    def _handed_over(self, values: object, like: Any) -> object:
         return _handover_to(cast(Hashable, type(like)))(values)
 
 
@@ -165,10 +169,8 @@ class _Jax(DLPackKind[V]):
     def is_packed(self, array: Any) -> bool:
         return True
 
-    def given_back(self, values: V, like: Any) -> object:
-        if cast(HostArray, values).dtype.names is not None:
-            return values
-        return _jax().dlpack.from_dlpack(values)
+    def _handed_over(self, values: object, like: Any) -> object:
+        return cast(object, _jax().dlpack.from_dlpack(values))
 
 
 class JaxOnHost(_Jax[HostArray], OnHost):

@@ -1,0 +1,226 @@
+"""Copies of arrays with any strides: moving axes, packing, taking by index, where no library does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.errors import CapabilityError
+from ..types.intrinsics import dynamic_range
+from ..types.invocation import Invocation
+from ..types.memory import Storage
+from ..types.numbers import Numeric
+from ..types.scalars import I64, U8, U16, U32, U64
+from .sizes import LARGEST_U32
+
+E = TypeVar("E")
+S = TypeVar("S", U64, I64)
+W = TypeVar("W", U32, U64)
+N = TypeVar("N", U8, U16)
+X = TypeVar("X", U32, U64)
+
+DIMENSIONS = 4  # that do not lie one behind the other
+_GROUP_SIZE = 256
+_EACH = 4  # elements an invocation
+
+
+@attrs.frozen
+class Layout:
+    """Where an array's elements lie in a buffer, in elements: the first one, and the distance along each axis."""
+
+    first: U32
+    stride0: U32
+    stride1: U32
+    stride2: U32
+    stride3: U32
+
+    def place(self, index: Index) -> U32:
+        return (
+            self.first
+            + index.i0 * self.stride0
+            + index.i1 * self.stride1
+            + index.i2 * self.stride2
+            + index.i3 * self.stride3
+        )
+
+
+@attrs.frozen
+class Index:
+    """An element's place along each axis."""
+
+    i0: U32
+    i1: U32
+    i2: U32
+    i3: U32
+
+
+@attrs.frozen
+class CopyParams:
+    """The common shape, all but the first axis, and both layouts."""
+
+    num_elements: U32
+    size1: U32
+    size2: U32
+    size3: U32
+    source: Layout
+    target: Layout
+
+    def index_of(self, number: U32) -> Index:
+        """Of an element by its number in C order."""
+        rest3 = number // self.size3
+        rest2 = rest3 // self.size2
+        rest1 = rest2 // self.size1
+        return Index(
+            rest1, rest2 - rest1 * self.size1, rest3 - rest2 * self.size2, number - rest3 * self.size3
+        )  # fmt: skip
+
+
+@attrs.frozen
+class TakeParams:
+    """Rows of indices into rows of elements."""
+
+    num_indices: U32
+    indices_in_row: U32
+    elements_in_row: U32
+
+
+@kernel
+def copy_elements(cx: Invocation, source: Storage[E], target: Storage[E], params: CopyParams) -> None:
+    """As they are."""
+    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+        index = params.index_of(i)
+        target[params.target.place(index)] = source[params.source.place(index)]
+
+
+@kernel
+def convert_elements(
+    cx: Invocation, number: Numeric[E, S], to: type[W], source: Storage[E], target: Storage[W], params: CopyParams
+) -> None:
+    """Integers to integers of another size: the low bits, or with more in front."""
+    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+        index = params.index_of(i)
+        target[params.target.place(index)] = to(number.to_number(source[params.source.place(index)]))
+
+
+@kernel
+def shorten_elements(
+    cx: Invocation, number: Numeric[E, S], to: type[N], source: Storage[E], target: Storage[N], params: CopyParams
+) -> None:
+    """The same into less than a word."""
+    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
+        index = params.index_of(i)
+        target[params.target.place(index)] = to(U32(number.to_number(source[params.source.place(index)])))
+
+
+@kernel
+def take_elements(
+    cx: Invocation, source: Storage[E], indices: Storage[X], target: Storage[E], params: TakeParams
+) -> None:
+    """Each row's elements at its indices."""
+    for i in dynamic_range(cx.global_id, params.num_indices, cx.num_groups * cx.group_size):
+        row = i // params.indices_in_row
+        target[i] = source[row * params.elements_in_row + U32(indices[i])]
+
+
+@attrs.frozen
+class Strided:
+    """Where an array's elements lie in a buffer of so many elements; all in elements."""
+
+    first: int
+    strides: tuple[int, ...]
+    extent: int  # of the buffer
+
+    def reach(self, shape: Sequence[int]) -> int:
+        """The place behind the last element."""
+        return self.first + sum((size - 1) * stride for size, stride in zip(shape, self.strides, strict=True)) + 1
+
+
+def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The same elements with as few axes as can be: those of one element go, and neighbours in one line are one."""
+    axes = [axis for axis, size in enumerate(shape) if size != 1]
+    sizes, lines = list[int](), [list[int]() for _ in all_strides]
+    for axis in axes:
+        size = shape[axis]
+        if sizes and all(line[-1] == strides[axis] * size for line, strides in zip(lines, all_strides, strict=True)):
+            sizes[-1] *= size
+            for line, strides in zip(lines, all_strides, strict=True):
+                line[-1] = strides[axis]
+            continue
+        sizes.append(size)
+        for line, strides in zip(lines, all_strides, strict=True):
+            line.append(strides[axis])
+    return tuple(sizes), [tuple(line) for line in lines]
+
+
+def copy_strided(
+    element: Any, shape: tuple[int, ...], source: Strided, target: Strided, *, to: Any = None, number: Any = None
+) -> Schedule:
+    """Copies from `source` into `target`, of which other elements stay. With a number, its integers become those of
+    `to`, an unsigned class."""
+    count, (data, goal) = _count(shape), _buffers(element, source, target, to or element)
+    for layout in (source, target):
+        if count and layout.reach(shape) > layout.extent:
+            raise ValueError("an array's elements lie in its buffer")
+    if count == 0:
+        return Schedule((data, goal), ())
+    sizes, (sources, targets) = merged(shape, source.strides, target.strides)
+    if len(sizes) > DIMENSIONS:
+        raise CapabilityError(
+            f"x: an array of {len(sizes)} axes that do not lie one behind the other; at most {DIMENSIONS} are copied "
+            "on a device"
+        )
+    missing = DIMENSIONS - len(sizes)
+    (_, *inner) = (1,) * missing + sizes
+    params = CopyParams(
+        U32(count), *map(U32, inner), _layout(source.first, sources, missing), _layout(target.first, targets, missing)
+    )
+    if number is None:
+        launch = copy_elements.launch(_grid(count), data, goal, params)
+    else:
+        convert = shorten_elements if to in (U8, U16) else convert_elements
+        launch = convert.launch(_grid(count), number, to, data, goal, params)
+    return Schedule((data, goal), (launch,))
+
+
+def take_rows(element: Any, index: Any, rows: int, length: int, taken: int) -> Schedule:
+    """From each row of `source`, of a length, as many elements as are `taken`, at its row of `indices`."""
+    source, indices = (
+        Buffer("source", element, rows * length, Role.INPUT),
+        Buffer("indices", index, rows * taken, Role.INPUT),
+    )
+    target: Buffer[Any] = Buffer("target", element, rows * taken, Role.OUTPUT)
+    count = _count((rows, taken))
+    if count == 0:
+        return Schedule((source, indices, target), ())
+    params = TakeParams(U32(count), U32(taken), U32(length))
+    return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
+
+
+@lru_cache(maxsize=256)
+def _grid(count: int) -> Grid:
+    return Grid(-(-count // (_GROUP_SIZE * _EACH)), _GROUP_SIZE)
+
+
+def _layout(first: int, strides: tuple[int, ...], missing: int) -> Layout:
+    return Layout(U32(first), *[U32(0)] * missing, *map(U32, strides))
+
+
+def _buffers(element: Any, source: Strided, target: Strided, to: Any) -> tuple[Buffer[Any], Buffer[Any]]:
+    for layout in (source, target):
+        if layout.extent > LARGEST_U32:
+            raise CapabilityError(
+                f"x: an array that lies in {layout.extent} elements; at most {LARGEST_U32} are copied"
+            )
+    return Buffer("source", element, source.extent, Role.INPUT), Buffer("target", to, target.extent, Role.INOUT)
+
+
+def _count(shape: Sequence[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count

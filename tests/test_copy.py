@@ -1,0 +1,96 @@
+"""Copies of arrays with any strides, on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusort.algos.copy import Strided, copy_strided, merged, take_rows
+from gpusort.kernel.launch import Schedule
+from gpusort.targets import registry
+from gpusort.types.dtypes import number_for
+from gpusort.types.errors import CapabilityError
+from gpusort.types.scalars import U8, U16, U32, U64
+
+WORDS = {1: U8, 2: U16, 4: U32, 8: U64}
+
+
+def strided(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any]) -> Strided:
+    """How a view lies in its array."""
+    size = whole.itemsize
+    first = (part.ctypes.data - whole.ctypes.data) // size
+    return Strided(first, tuple(step // size for step in part.strides), whole.size)
+
+
+def run(on: str, schedule: Schedule, **arrays: np.ndarray[Any, Any]) -> None:
+    registry.target(on).run(schedule, arrays)
+
+
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+@pytest.mark.parametrize("case", range(5))
+def test_copies_between_any_two_layouts(target: str, itemsize: int, case: int) -> None:
+    word: Any = np.dtype(f"u{itemsize}")
+    rng = np.random.default_rng(case)
+    whole = rng.integers(0, 1 << 8 * itemsize, (4, 5, 6, 7), word, endpoint=False)
+    room = np.zeros((7, 9, 8, 6), word)
+    source, goal = [
+        (whole, room.reshape(-1)[:840].reshape(4, 5, 6, 7)),
+        (whole.transpose(3, 1, 2, 0), room[:, :5, :6, :4]),
+        (whole[1:, ::2, 1::3, 2], room[1:4, 2:5, 1:3, 3]),
+        (whole[2, 3, 4, 5:6], room[1, 1, 1, 1:2]),
+        (whole[:0], room[:0, :5, :6, :0].reshape(0, 5, 6, 7)),
+    ][case]
+    expected = room.copy()
+    view = np.lib.stride_tricks.as_strided(expected.reshape(-1)[strided(goal, room).first :], goal.shape, goal.strides)
+    view[...] = source
+    schedule = copy_strided(WORDS[itemsize], source.shape, strided(source, whole), strided(goal, room))
+    run(target, schedule, source=whole.reshape(-1), target=room.reshape(-1))
+    np.testing.assert_array_equal(room, expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"), [("u4", "i8"), ("i4", "i8"), ("i8", "i4"), ("i1", "u2"), ("?", "i8"), ("u8", "u1")]
+)
+def test_integers_become_others(target: str, given: str, wanted: str) -> None:
+    values = np.array([0, 1, 127, 128, 250, 5], "u1").astype(given)
+    if np.dtype(given).kind == "i":
+        values[1::2] *= -1
+    found = np.zeros(6, wanted)
+    line = Strided(0, (1,), 6)
+    words: Any = WORDS[found.itemsize]
+    number: Any = number_for(values.dtype)
+    schedule = copy_strided(number.element, (6,), line, line, to=words, number=number)
+    run(target, schedule, source=values.view(f"u{values.itemsize}"), target=found.view(f"u{found.itemsize}"))
+    np.testing.assert_array_equal(found, values.astype(wanted))
+
+
+@pytest.mark.parametrize("index", ["u4", "i8"])
+def test_rows_are_taken_by_index(target: str, index: str) -> None:
+    x = np.arange(300, dtype=np.uint16).reshape(3, 100)
+    indices = np.argsort(-x.astype(int) * 7 % 97, axis=1)[:, :40].astype(index)
+    found = np.zeros((3, 40), np.uint16)
+    schedule = take_rows(U16, WORDS[indices.itemsize], 3, 100, 40)
+    run(
+        target,
+        schedule,
+        source=x.reshape(-1),
+        indices=indices.view(f"u{indices.itemsize}").reshape(-1),
+        target=found.reshape(-1),
+    )
+    np.testing.assert_array_equal(found, np.take_along_axis(x, indices.astype(np.intp), 1))
+
+
+def test_axes_in_one_line_are_one() -> None:
+    assert merged((4, 5, 6), (30, 6, 1)) == ((120,), [(1,)])
+    assert merged((4, 1, 6), (60, 6, 2), (6, 9, 1)) == ((4, 6), [(60, 2), (6, 1)])
+    assert merged((4, 5, 6), (30, 6, 1), (1, 4, 20)) == ((4, 5, 6), [(30, 6, 1), (1, 4, 20)])
+    assert merged((), ()) == ((), [()])
+    assert merged((1, 1), (5, 5)) == ((), [()])
+
+
+def test_too_many_axes_are_refused() -> None:
+    shape = (2, 2, 2, 2, 2)
+    with pytest.raises(CapabilityError, match="5 axes"):
+        copy_strided(U32, shape, Strided(0, (1, 2, 4, 8, 16), 32), Strided(0, (16, 8, 4, 2, 1), 32))
