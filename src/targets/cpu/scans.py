@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ...reuse import new_array
+from ...arrays.recycled import new_array
 from ..apart import import_apart
 from ..base import HostArray
 from .fold_routes import BLOCK, in_threads
