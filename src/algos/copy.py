@@ -175,10 +175,11 @@ def copy_strided(
             "on a device"
         )
     missing = DIMENSIONS - len(sizes)
-    (_, *inner) = (1,) * missing + sizes
+    _, first, second, third = map(U32, (1,) * missing + sizes)
     params = CopyParams(
-        U32(count), *map(U32, inner), _layout(source.first, sources, missing), _layout(target.first, targets, missing)
-    )
+        U32(count), first, second, third,
+        _layout(source.first, sources, missing), _layout(target.first, targets, missing),
+    )  # fmt: skip
     if number is None:
         launch = copy_elements.launch(_grid(count), data, goal, params)
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import numpy as np
 
@@ -25,7 +27,7 @@ class TopK(Operation):
     axis: int | None = -1
     order: SortOrder = SortOrder.DESCENDING
     in_order: bool = True  # else any order will do, though it is the same every time
-    key: SortableKey[object, object] | None = None
+    key: SortableKey[Any, Any] | None = None
 
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
         ndim = len(given.shape)
@@ -39,7 +41,8 @@ class TopK(Operation):
         if self.k > length:
             raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {self.k}")
         if self.axis is None:
-            shape, axes = (self.k,), (0,)
+            shape: tuple[int, ...] = (self.k,)
+            axes = (0,)
         else:
             shape = tuple(self.k if axis in axes else size for axis, size in enumerate(x.shape))
         return Output(shape, x.dtype, axes), Output(shape, INDEX, axes)

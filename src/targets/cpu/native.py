@@ -20,8 +20,9 @@ from ...types.indices import SortOrder
 from ...types.specs import Spec
 from ..base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs
+from .folds import HostCall
 from .ranks import bits_of, ordered_words
-from .reductions import HostCall, host_reduction
+from .reductions import host_reduction
 from .scans import host_cumsum
 from .sorting import sort_rows, sort_spread_rows
 from .top_k import top_k_rows
