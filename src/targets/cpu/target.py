@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -38,6 +38,7 @@ from .pool import shared_pool, thread_count
 from .sorting import sort_rows, sort_spread_rows
 from .stopping import run_stoppable
 from .text import module_text
+from .tuning import tuned_policy
 from .writer import asks
 
 _LARGEST_U32 = (1 << 32) - 1
@@ -121,6 +122,16 @@ class CpuTarget:
     def argsort_runs(self, row: HostArray, order: SortOrder) -> npt.NDArray[np.intp] | None:
         """The same of one row, in a new array, if it is made of a few long runs; else None."""
         return argsort_runs(row, order, self.policy)
+
+    def tune(self, largest: int, tell: Callable[[str], object], /) -> Mapping[str, int]:
+        """Measures from which sizes on its own ways pay, goes by that, and says what is to be kept."""
+        with background.off():
+            self.policy = tuned_policy(largest, tell)
+        return {name: value for name, value in attrs.asdict(self.policy).items() if name in MEASURED}
+
+    def read_tuning(self) -> None:
+        """Goes by what is kept."""
+        self.policy = kept_policy()
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""
