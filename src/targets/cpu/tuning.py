@@ -42,9 +42,7 @@ def tuned_policy(largest: int, tell: Report) -> SortPolicy:
             if x.size > largest:
                 break
             plain, own = _side_by_side(never, always, x)
-            tell(
-                f"cpu {dtype} {x.size}: NumPy alone takes {plain * 1e6:.1f} us, threads' own way takes {own * 1e6:.1f} us"
-            )
+            tell(f"cpu {dtype} {x.size}: NumPy alone {plain * 1e6:.1f} us, threads' own way {own * 1e6:.1f} us")
             if own > plain * _WORTH:
                 worth = None
             elif worth is None:
