@@ -129,6 +129,10 @@ class ArrayKind(ABC, Generic[A, V]):
         """What a reduction to one value gives back for an array of no dimensions: NumPy has scalars for it."""
         return array
 
+    def device(self, array: A) -> object | None:
+        """The caller's own device, if the target is to be opened on that one."""
+        return None
+
     def scope(self, array: A) -> AbstractContextManager[object] | None:
         """Within it, work goes to the device and the stream of this array. None where that is so already."""
         return None
