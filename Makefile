@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare docs coverage clean
+.PHONY: demo test check bench bench-peers throughput pictures compare sweep docs coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -42,6 +42,10 @@ pictures: $(READY)
 # One side-by-side run against what people use today; ARGS='--only "cpu sort"', ARGS='--json results.json'
 compare: $(READY)
 	$(PYTHON) -m benchmarks.compare $(ARGS)
+
+# Many ordinary calls against the best peer, a few minutes; ARGS='--quick', ARGS='--only "sum f4" --json results.json'
+sweep: $(READY)
+	$(PYTHON) -m benchmarks.sweep $(ARGS)
 
 # The code that README.md and docs/ show is run by these tests.
 docs: $(READY)

@@ -161,7 +161,7 @@ def _wgsl_argsort(count: int) -> Result:
     target, key = gpusort.target("wgsl"), key_for("u4")
     chosen = fitting_pairs(target.info, key, 1, count, 4)
     assert chosen is not None, "a Vulkan driver for this card has subgroups"
-    schedule = radix_argsort(RankKey(key), count, SortOrder.ASCENDING, chosen.policy, 32)
+    schedule = radix_argsort(RankKey(key), 1, count, SortOrder.ASCENDING, chosen.policy, 32)
     host, places = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32), np.zeros(count, np.uint64)
     x = cupy.asarray(host)
     result = _through_vulkan(

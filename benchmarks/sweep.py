@@ -1,4 +1,4 @@
-"""Ordinary calls, many of them, each against the best of what its user would call instead: `python -m benchmarks.sweep`.
+"""Many ordinary calls, each against the best of what its user would call instead: `python -m benchmarks.sweep`.
 
 Functions x dtypes x shapes x layouts x every axis x the array libraries found here; a warm call, with the host's part.
 Ours and the peers take turns. Every result is compared with NumPy's first. Ratios above 1 are in our favour.
@@ -24,7 +24,7 @@ import numpy as np
 import gpusort
 from benchmarks.arrays import Array
 from benchmarks.sweep_cases import Case, cases
-from benchmarks.sweep_libraries import Library, libraries
+from benchmarks.sweep_libraries import libraries
 from benchmarks.timing import Result, Work, machine
 
 LOW = 0.8  # times as fast as the best peer: what no case should be under
@@ -36,12 +36,16 @@ _PROGRESS = 0.5  # seconds between two lines of it
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description=__doc__)
-    parser.add_argument("--only", default="", help="cases whose name fits this expression, e.g. 'numpy sum f4 .* axis 0'")
+    parser.add_argument(
+        "--only", default="", help="cases whose name fits this expression, e.g. 'numpy sum f4 .* axis 0'"
+    )
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="a sixth of the cases, always the same ones")
     extent.add_argument("--all", action="store_true", help="all cases: by default those of a sample")
     parser.add_argument("--largest", type=int, default=1 << 22, help="elements at most (default 2**22)")
-    parser.add_argument("--seconds", type=float, default=0.02, help="for each case, at least three rounds (default 0.02)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.02, help="for each case, at least three rounds (default 0.02)"
+    )
     parser.add_argument("--worst", type=int, default=25, help="how many cases to print (default 25)")
     parser.add_argument("--json", type=Path, help="where to write all that was found, with the machine named")
     arguments = parser.parse_args()

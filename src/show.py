@@ -50,9 +50,9 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         bitonic_sort(key, 1, _LENGTH, order, BitonicPolicy()),
         *rows,
         bitonic_argsort(ranks, 1, _LENGTH, order, BitonicPolicy()),
-        radix_sort(key, _LENGTH, order, RadixPolicy(), bits),
-        radix_sort(key, _LENGTH, order, sweeping, bits),
-        radix_argsort(ranks, _LENGTH, order, sweeping, bits),
+        radix_sort(key, 1, _LENGTH, order, RadixPolicy(), bits),
+        radix_sort(key, 1, _LENGTH, order, sweeping, bits),
+        radix_argsort(ranks, 1, _LENGTH, order, sweeping, bits),
     ]
 
 

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import compare, compare_cpu, throughput
+import gpusort
+from benchmarks import compare, compare_cpu, sweep, throughput
 from benchmarks.pictures import picture_of
 
 ROOT = Path(__file__).parent.parent
@@ -28,6 +30,34 @@ def test_it_runs_and_writes_what_it_found(
     for result in written["results"]:
         assert result["ratio"] == pytest.approx(result["peer_s"] / result["ours_s"])
     assert "0 failed" in capsys.readouterr().out
+
+
+def test_the_sweep_runs_and_finds_nothing_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sweep.json"
+    options = ["--only", "^numpy (sum|argsort|any of zeros) i4", "--largest", "120", "--seconds", "0", "--all"]
+    monkeypatch.setattr(sys, "argv", ["sweep", *options, "--json", str(path)])
+    assert sweep.main() == 0
+    written = json.loads(path.read_text())
+    assert written["wrong"] == []
+    ways = {(case["function"], *case["shape"], case["layout"], case["axis"]) for case in written["results"]}
+    assert {("sum", 4, 5, 6, "Fortran", 1), ("argsort", 10, 10, "C", None), ("any of zeros", 10, "strided", 0)} <= ways
+    assert len(ways) == len(written["results"]) == 3 * (2 * 2 + 3 * 3 + 3 * 4)
+    printed = capsys.readouterr().out
+    assert f"of {len(ways)} under 0.8" in printed
+    assert "WRONG" not in printed
+
+
+def test_the_sweep_names_a_wrong_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def wrong(x: np.ndarray[tuple[int, ...], np.dtype[np.int32]], axis: int | None) -> object:
+        return np.sum(x, axis=axis) + (axis == 1)
+
+    monkeypatch.setattr(gpusort, "sum", wrong)
+    options = ["--only", "^numpy sum i4 10 x 10 C", "--seconds", "0", "--all"]
+    monkeypatch.setattr(sys, "argv", ["sweep", *options])
+    assert sweep.main() == 1
+    assert "WRONG: numpy sum i4 10 x 10 C axis 1: another result than NumPy's" in capsys.readouterr().out
 
 
 def test_the_suite_runs() -> None:

@@ -111,7 +111,7 @@ LENGTHS = (1, 2, 100, 2048, 5000, 70_001)
 _UP, _U4 = SortOrder.ASCENDING, key_for("u4")
 SCHEDULES: dict[str, Callable[[int], Schedule]] = {
     "bitonic": lambda n: bitonic_sort(_U4, 1, n, _UP, BitonicPolicy()),
-    "radix": lambda n: radix_sort(_U4, n, _UP, RadixPolicy(strand=8), 32),
+    "radix": lambda n: radix_sort(_U4, 1, n, _UP, RadixPolicy(strand=8), 32),
     "reduce": lambda n: reduce_rows(Sum(number_for("f4")), 1, n, ReducePolicy()),
     "scan": lambda n: scan_rows(Sum(number_for("f4")), 1, n, ScanKind.INCLUSIVE, ScanPolicy()),
 }

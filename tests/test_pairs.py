@@ -57,7 +57,7 @@ def stable_order(x: Array, order: SortOrder) -> Array:
 def test_argsort(target: str, sweeps: bool, dtype: str, order: SortOrder) -> None:
     for length in LENGTHS:
         x = sample(dtype, length, seed=length)
-        schedule = radix_argsort(RankKey(key_for(dtype)), length, order, policy_for(target, sweeps), 8 * x.itemsize)
+        schedule = radix_argsort(RankKey(key_for(dtype)), 1, length, order, policy_for(target, sweeps), 8 * x.itemsize)
         places = np.zeros(length, np.uint64)
         target_of(target).run(schedule, {"data": x.view(f"u{x.itemsize}"), "places": places})
         np.testing.assert_array_equal(places, stable_order(x, order))
@@ -70,7 +70,7 @@ def test_values_go_along(target: str, sweeps: bool, dtype: str, value: str) -> N
         x = sample(dtype, length, seed=length)
         values = np.random.default_rng(length).integers(0, 256, length * np.dtype(value).itemsize, np.uint8).view(value)
         schedule = radix_sort_pairs(
-            key_for(dtype), VALUES[value], length, SortOrder.ASCENDING, policy_for(target, sweeps), 8 * x.itemsize
+            key_for(dtype), VALUES[value], 1, length, SortOrder.ASCENDING, policy_for(target, sweeps), 8 * x.itemsize
         )
         words, found, moved = f"u{x.itemsize}", np.zeros_like(x), np.zeros_like(values)
         arrays = {"data": x.view(words), "values": values, "results": found.view(words), "moved": moved}

@@ -157,7 +157,7 @@ def schedule_for(name: str, lanes: int) -> Schedule:
     radix, number = RadixPolicy(4, 64, 2, lanes), number_for("u4")
     match name:
         case "radix":
-            return radix_sort(key_for("u4"), 99, UP, radix, 32)
+            return radix_sort(key_for("u4"), 1, 99, UP, radix, 32)
         case "radix rows":
             return radix_rows_sort(key_for("u4"), 3, 30, UP, radix, 32, in_place=False)
         case "bitonic rows":
@@ -189,7 +189,7 @@ def test_a_sweep_is_refused_where_nothing_promises_progress(target: str) -> None
     policy = RadixPolicy(4, 64, 2, 8, subgroups=False, sweeps=True)
     arrays = {"data": np.arange(99, dtype=np.uint32), "results": np.full(99, 7, np.uint32)}
     with pytest.raises(CapabilityError, match="needs forward progress between workgroups"):
-        target_of(target).run(radix_sort(key_for("u4"), 99, UP, policy, 32), arrays)
+        target_of(target).run(radix_sort(key_for("u4"), 1, 99, UP, policy, 32), arrays)
     assert (arrays["results"] == 7).all()
 
 
@@ -225,9 +225,9 @@ def test_a_kernel_of_ones_own_says_what_it_needs() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: radix_sort(key_for("u4"), 9, UP, RadixPolicy(), 0), "key_bits: expected 1 to the 32 bits"),
-        (lambda: radix_sort(key_for("u4"), 9, UP, RadixPolicy(), 33), "key_bits: expected 1 to the 32 bits"),
-        (lambda: radix_sort(key_for("u4"), (1 << 32) - 1, UP, RadixPolicy(), 32), "no more than 4294967295 elements"),
+        (lambda: radix_sort(key_for("u4"), 1, 9, UP, RadixPolicy(), 0), "key_bits: expected 1 to the 32 bits"),
+        (lambda: radix_sort(key_for("u4"), 1, 9, UP, RadixPolicy(), 33), "key_bits: expected 1 to the 32 bits"),
+        (lambda: radix_sort(key_for("u4"), 1, 1 << 32, UP, RadixPolicy(), 32), "no more than 4294967295 elements"),
         (lambda: radix_rows_sort(key_for("u4"), 1, 4097, UP, RadixPolicy(), 32, False), "at most the 4096 elements"),
         (lambda: bitonic_rows_sort(key_for("u4"), 1, 65, UP, RowsPolicy(8, 8), False), "8 lanes with 8 elements each"),
         (lambda: reduce_rows(Sum(number_for("u4")), -1, 9, ReducePolicy()), "found -1 rows of 9"),
@@ -345,7 +345,7 @@ def test_any_schedule_made_by_hand_on_any_machine(seed: int) -> None:
     try:
         policy = drawn.radix()
         if drawn.flag():
-            schedule = radix_sort(key, len(x), UP, policy, 32)
+            schedule = radix_sort(key, 1, len(x), UP, policy, 32)
         else:
             schedule = radix_rows_sort(key, 1, len(x), UP, policy, 32, in_place=False)
         machine.run(schedule, {"data": x, "results": results})
@@ -401,7 +401,7 @@ def test_an_algorithm_that_does_not_fit_itself_is_refused_by_the_target() -> Non
         def schedule(
             self, key: SortableKey[Any, Any], rows: int, length: int, order: SortOrder, placement: Placement, /
         ) -> Schedule:
-            return radix_sort(key, length, order, RadixPolicy(4, 64, 2, 32), 32, in_place=True)
+            return radix_sort(key, 1, length, order, RadixPolicy(4, 64, 2, 32), 32, in_place=True)
 
     x = sample("u4", 200)
     found = x.copy()

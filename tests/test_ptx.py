@@ -10,9 +10,12 @@ import pytest
 
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.finish import extremes, places
+from gpusort.algos.layout import Layout
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
+from gpusort.algos.scan_axis import scan_axis
 from gpusort.algos.sorts import Placement, RadixRows
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.ir import Program
@@ -21,6 +24,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.errors import UnsupportedTypeError
+from gpusort.types.finishes import finish_of
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.keys import FloatKey, RankKey
 from gpusort.types.monoids import (
@@ -34,6 +38,7 @@ from gpusort.types.monoids import (
     MinMax,
     Monoid,
     Product,
+    RunningSum,
     Sum,
 )
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
@@ -48,9 +53,9 @@ def sorts(dtype: str) -> Iterator[Schedule]:
     key, bits = key_for(dtype), 8  # two passes of four bits: a first and a last
     yield bitonic_sort(key, 1, 5000, ASCENDING, BitonicPolicy(tile=256, group_size=64, fused_passes=2))
     for policy in (RADIX, attrs.evolve(RADIX, sweeps=True)):
-        yield radix_sort(key, 5000, ASCENDING, policy, bits)
-        yield radix_argsort(RankKey(key), 5000, ASCENDING, policy, bits)
-        yield radix_sort_pairs(key, U64, 5000, ASCENDING, policy, bits)
+        yield radix_sort(key, 1, 5000, ASCENDING, policy, bits)
+        yield radix_argsort(RankKey(key), 1, 5000, ASCENDING, policy, bits)
+        yield radix_sort_pairs(key, U64, 1, 5000, ASCENDING, policy, bits)
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 
@@ -97,15 +102,26 @@ def test_reductions_compile(dtype: str) -> None:
     check(programs(reductions(dtype)))
 
 
+def along_axes(dtype: str) -> Iterator[Schedule]:
+    """One of each finish; every arrangement and both launches once."""
+    policy = ReducePolicy(group_size=64, items=2, groups=1, subgroups=True, short=100, strand=32)
+    key = key_for(dtype)
+    down, strands, rows = Layout(1, 5000, 3, 0, 3, 1), Layout.rows(30, 9), Layout.rows(1, 5000)
+    yield reduce_axis(Minimum(key), down, policy, finish_of(Minimum(key)))
+    yield reduce_axis(ArgMax(key), strands, policy, finish_of(ArgMax(key)))
+    yield extremes(Maximum(key), 1, 5000, policy)
+    if dtype == "i4":
+        yield places(ArgMin(key), 1, 5000, policy)
+        yield reduce_axis(AllTrue(key), down, attrs.evolve(policy, groups=64), finish_of(AllTrue(key)))
+    if dtype in ("f2", "i4"):
+        for layout in (down, strands, rows):
+            yield reduce_axis(Sum(number_for(dtype)), layout, policy, finish_of(Sum(number_for(dtype))))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_ends_a_reduction_compiles(dtype: str) -> None:
-    policy, key = ReducePolicy(group_size=64, items=2), key_for(dtype)
-    schedules = (
-        extremes(Minimum(key), 1, 500, policy), extremes(Maximum(key), 1, 500, policy),
-        places(ArgMin(key), 1, 500, policy),
-    )  # fmt: skip
-    found = programs(Schedule(schedule.buffers, schedule.launches[-1:]) for schedule in schedules)
-    assert {program.name for program in found} == {"finish_least", "finish_greatest", "finish_place"}
+def test_reductions_along_axes_compile(dtype: str) -> None:
+    found = programs(along_axes(dtype))
+    assert {program.name for program in found} == {"reduce_columns", "reduce_row"}
     check(found)
 
 
@@ -121,6 +137,16 @@ def test_what_makes_a_sort_stable_compiles(dtype: str) -> None:
 def test_scans_compile(dtype: str) -> None:
     policy, number = ScanPolicy(64, 3, subgroups=True), number_for(dtype)
     check(programs(scan_rows(Sum(number), 1, 5000, kind, policy) for kind in ScanKind))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8"])
+def test_scans_along_axes_compile(dtype: str) -> None:
+    policy, total = ScanPolicy(64, 3), RunningSum(number_for(dtype))
+    columns = scan_axis(total, Layout(1, 5000, 3, 0, 3, 1), ScanKind.INCLUSIVE, policy, finish_of(total))
+    rows = scan_axis(total, Layout.rows(3, 50), ScanKind.INCLUSIVE, policy, finish_of(total))
+    found = programs(iter([columns, rows]))
+    assert {program.name for program in found} == {"scan_column_totals", "scan_columns", "scan_shares"}
+    check(found)
 
 
 def test_a_scan_to_a_struct_compiles() -> None:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.algos.radix_sorts import radix_sort
-from gpusort.algos.radix_sweep import MOST_ELEMENTS
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
@@ -111,7 +110,7 @@ def test_the_portable_form(quick_target: str, dtype: str, order: SortOrder) -> N
     policy = policy_for(quick_target)
     for length in LENGTHS:
         x = random_bits(dtype, length)
-        check(radix_sort(key_for(dtype), length, order, policy, 8 * x.itemsize), quick_target, x, order)
+        check(radix_sort(key_for(dtype), 1, length, order, policy, 8 * x.itemsize), quick_target, x, order)
 
 
 @pytest.mark.parametrize("dtype", ["u4", "f4", "i8"])
@@ -119,7 +118,7 @@ def test_the_portable_form_without_subgroups(quick_target: str, dtype: str) -> N
     policy = policy_for(quick_target, subgroups=False)
     for length in (1, TILE - 1, TILE + 1, 1000):
         x = random_bits(dtype, length)
-        schedule = radix_sort(key_for(dtype), length, SortOrder.ASCENDING, policy, 8 * x.itemsize)
+        schedule = radix_sort(key_for(dtype), 1, length, SortOrder.ASCENDING, policy, 8 * x.itemsize)
         check(schedule, quick_target, x, SortOrder.ASCENDING)
 
 
@@ -129,7 +128,7 @@ def test_the_single_sweep(sweeping_target: str, dtype: str, order: SortOrder) ->
     policy = policy_for(sweeping_target, sweeps=True)
     for length in LENGTHS:
         x = random_bits(dtype, length)
-        check(radix_sort(key_for(dtype), length, order, policy, 8 * x.itemsize), sweeping_target, x, order)
+        check(radix_sort(key_for(dtype), 1, length, order, policy, 8 * x.itemsize), sweeping_target, x, order)
 
 
 def arrangements() -> Iterator[Array]:
@@ -142,14 +141,14 @@ def arrangements() -> Iterator[Array]:
 def test_arrangements_in_the_portable_form(quick_target: str, order: SortOrder) -> None:
     policy = policy_for(quick_target)
     for x in arrangements():
-        check(radix_sort(key_for("u4"), len(x), order, policy, 32), quick_target, x, order)
+        check(radix_sort(key_for("u4"), 1, len(x), order, policy, 32), quick_target, x, order)
 
 
 @pytest.mark.parametrize("order", SortOrder)
 def test_arrangements_in_a_single_sweep(sweeping_target: str, order: SortOrder) -> None:
     policy = policy_for(sweeping_target, sweeps=True)
     for x in arrangements():
-        check(radix_sort(key_for("u4"), len(x), order, policy, 32), sweeping_target, x, order)
+        check(radix_sort(key_for("u4"), 1, len(x), order, policy, 32), sweeping_target, x, order)
 
 
 def check_skipping(name: str, dtype: str, in_place: bool, policy: RadixPolicy) -> None:
@@ -158,7 +157,7 @@ def check_skipping(name: str, dtype: str, in_place: bool, policy: RadixPolicy) -
     for mask in (0, 0xF, 0xF0, 0xFF00, 0xF0F0F0, 0x7FFF_FFF0, 0xFFFF_FFFF):
         x = (np.random.default_rng(mask).integers(0, 1 << 32, n, np.uint32) & np.uint32(mask)).astype(f"u{size}")
         x = x.view(dtype)
-        schedule = radix_sort(key_for(dtype), n, SortOrder.ASCENDING, policy, 8 * size, in_place)
+        schedule = radix_sort(key_for(dtype), 1, n, SortOrder.ASCENDING, policy, 8 * size, in_place)
         if in_place:
             found = x.copy()
             target_of(name).run(schedule, {"data": found.view(f"u{size}")})
@@ -181,9 +180,4 @@ def test_sweeps_of_such_digits_are_skipped(sweeping_target: str, dtype: str, in_
 
 def test_a_sort_in_place_takes_an_even_number_of_passes() -> None:
     with pytest.raises(InvalidArgumentError, match="an even number of passes, not 1"):
-        radix_sort(key_for("u1"), 9, SortOrder.ASCENDING, RadixPolicy(), 8, in_place=True)
-
-
-def test_a_sweep_of_too_many_elements_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=f"fewer than {MOST_ELEMENTS} elements, not {MOST_ELEMENTS}"):
-        radix_sort(key_for("u1"), MOST_ELEMENTS, SortOrder.ASCENDING, RadixPolicy(sweeps=True), 8)
+        radix_sort(key_for("u1"), 1, 9, SortOrder.ASCENDING, RadixPolicy(), 8, in_place=True)

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
+import attrs
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import gpusort
-from gpusort.algos.select import ArgsortAndTake, SelectByParts, Selection, top_k
+from gpusort.algos.choice import fitting_top_k
+from gpusort.algos.fit import bytes_held
+from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, known_buffers, top_k
 from gpusort.algos.select_rows import PartPolicy
+from gpusort.algos.select_sampled import Plan, SampledPolicy, select_sampled
+from gpusort.kernel.launch import Buffer, Schedule
+from gpusort.targets.base import Capability, Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
-from gpusort.types.dtypes import key_for
+from gpusort.types.dtypes import ArrayKey, key_for
 from gpusort.types.elements import dtype_of
 from gpusort.types.indices import SortOrder
+from gpusort.types.memory import Workgroup
+from gpusort.types.params import BitonicPolicy
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
 
 
-def selected(target: str, selection: Selection, x: Array, k: int, largest: bool) -> tuple[Array, npt.NDArray[np.int64]]:
+class Selects(Protocol):
+    def schedule(self, key: ArrayKey, rows: int, length: int, k: int, order: SortOrder, /) -> Schedule: ...
+
+
+def selected(target: str, selection: Selects, x: Array, k: int, largest: bool) -> tuple[Array, npt.NDArray[np.int64]]:
     """What a target makes of rows of x."""
     key, (rows, length) = key_for(x.dtype), x.shape
     order = SortOrder.DESCENDING if largest else SortOrder.ASCENDING
     values = np.zeros((rows, k), x.dtype)
     indices = np.full((rows, k), -1, np.int64)
-    schedule = top_k(key, rows, length, k, order, selection)
+    schedule = selection.schedule(key, rows, length, k, order)
     element = dtype_of(key.element)
     arrays = {
         "data": x.reshape(-1).view(element), "values": values.reshape(-1).view(element),
@@ -33,7 +47,7 @@ def selected(target: str, selection: Selection, x: Array, k: int, largest: bool)
     return values, indices
 
 
-def check(target: str, selection: Selection, x: Array, k: int, largest: bool) -> None:
+def check(target: str, selection: Selects, x: Array, k: int, largest: bool) -> None:
     before = x.copy()
     values, indices = selected(target, selection, x, k, largest)
     expected = np.stack([stable_order(row, largest)[:k] for row in x])
@@ -42,40 +56,56 @@ def check(target: str, selection: Selection, x: Array, k: int, largest: bool) ->
     assert_same_bits(x, before)
 
 
-def fitted(target: str, selection: ArgsortAndTake, dtype: str) -> ArgsortAndTake:
-    return selection.fitted(key_for(dtype), target_of(target).info)
+# -- each form, cut up so small that short rows have all of it -----------------------------------------------
+
+PARTS = SelectByParts(PartPolicy(group_size=16, items=2, sets=8, kept=12))
+NETWORK = BitonicPolicy(tile=32, group_size=16, fused_passes=2)
+SAMPLED = SampledPolicy(
+    samples=16, group_size=16, ranked=4, filter_group=16, items=4, groups=6, staged=5, few=16, sorted_from=10,
+    network=NETWORK,
+)  # fmt: skip
+FORMS: dict[str, Selection] = {
+    "argsort": ArgsortAndTake(network=NETWORK), "parts": PARTS, "samples": SelectBySamples(SAMPLED),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("largest", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_argsort_and_take(target: str, dtype: str, largest: bool) -> None:
-    if target == "cpu" and (dtype not in ("u1", "f4", "f8") or largest):
-        pytest.skip("each kernel compiles for seconds there")
-    selection = fitted(target, ArgsortAndTake(), dtype)
-    for rows, length, k in ((1, 1, 1), (3, 9, 9), (2, 9, 1)) if target == "python" else ((1, 1, 1), (3, 300, 17)):
-        check(target, selection, sample(dtype, (rows, length), seed=k), k, largest)
+@attrs.frozen
+class Planned:
+    """Samples that are taken for what they are not."""
+
+    plan: Plan
+
+    def schedule(self, key: ArrayKey, rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
+        return select_sampled(
+            key, rows, length, k, order, known_buffers(key, rows, length, k), self.plan, SAMPLED
+        )  # fmt: skip
 
 
-def test_edges_of_k() -> None:
-    key = key_for("f4")
-    assert top_k(key, 3, 5, 0, SortOrder.ASCENDING, ArgsortAndTake()).launches == ()
-    assert top_k(key, 0, 5, 2, SortOrder.ASCENDING, ArgsortAndTake()).launches == ()
-    for k in (-1, 6):
-        with pytest.raises(gpusort.InvalidArgumentError, match=r"k: expected 0 to the 5 elements of a row"):
-            top_k(key, 3, 5, k, SortOrder.ASCENDING, ArgsortAndTake())
+def dtypes_for(target: str) -> tuple[str, ...]:
+    """Each kernel compiles for seconds on some."""
+    match target:
+        case "simulator":
+            return DTYPES
+        case "cpu":
+            return ("f4",)
+        case "python":
+            return ("i2", "f8")
+        case _:
+            return ("u1", "f4", "f8")
 
 
-SMALL = SelectByParts(PartPolicy(group_size=16, items=2, sets=8, kept=12))
-
-
-@pytest.mark.parametrize("largest", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_parts(target: str, dtype: str, largest: bool) -> None:
-    if target == "cpu" and (dtype not in ("u1", "f4", "f8") or largest):
-        pytest.skip("each kernel compiles for seconds there")
-    selection = SelectByParts(PartPolicy(4, 2, 4, 5)) if target == "python" else SMALL
-    for rows, length, k in ((3, 9, 3), (2, 8, 1)) if target == "python" else ((1, 1, 1), (3, 300, 8), (2, 32, 3)):
-        check(target, selection, sample(dtype, (rows, length), seed=k), k, largest)
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(target: str, form: str) -> None:
+    for dtype in dtypes_for(target):
+        for largest in (False, True) if target in ("simulator", "python") else (True,):
+            if target == "python":
+                few = SelectByParts(PartPolicy(4, 2, 4, 5)) if form == "parts" else FORMS[form]
+                for rows, length, k in ((2, 9, 3),) if form != "samples" else ():
+                    check(target, few, sample(dtype, (rows, length), seed=k), k, largest)
+                continue
+            shapes = ((2, 1000, 3),) if form == "samples" else ((1, 1, 1), (2, 100, 8), (2, 32, 3))
+            for rows, length, k in shapes:
+                check(target, FORMS[form], sample(dtype, (rows, length), seed=k), k, largest)
 
 
 def adverse(dtype: str, length: int) -> dict[str, Array]:
@@ -87,15 +117,96 @@ def adverse(dtype: str, length: int) -> dict[str, Array]:
     return {
         "constant": np.full(length, 7, dtype), "ascending": ramp, "descending": ramp[::-1].copy(),
         "ten values": (np.arange(length) * 7919 % 10).astype(dtype), "columns": columns,
-        "special": np.resize(special, length).astype(dtype),
+        "special": np.resize(special, length).astype(dtype), "any": sample(dtype, length, seed=6),
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
 def test_parts_of_adverse_rows(target: str, dtype: str) -> None:
-    if target == "python" or (target == "cpu" and dtype != "f4"):
+    if target == "python" or dtype not in dtypes_for(target):
         pytest.skip("takes too long there")
     rows = np.stack([*adverse(dtype, 100).values()])
     for k in (1, 7, 8):
-        for largest in (False, True):
-            check(target, SMALL, rows, k, largest)
+        check(target, PARTS, rows, k, largest=True)
+
+
+# The rank of the threshold, and room for candidates of one filter and of two.
+PLANS = [
+    Plan(0, 60, 0), Plan(15, 60, 0), Plan(6, 300, 0), Plan(0, 60, 60), Plan(15, 60, 60), Plan(6, 300, 17),
+    Plan(6, 300, 60), Plan(15, 300, 300),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_thresholds_that_miss(target: str, plan: Plan) -> None:
+    """Too few candidates, or too many, of the first filter or of the second; by ranks, and by the network."""
+    if target == "python" or (target == "cpu" and plan is not PLANS[5]):
+        pytest.skip("takes too long there")
+    rows = np.stack([*adverse("f4", 300).values()])
+    check(target, Planned(plan), rows, 7, largest=True)
+    if target != "cpu":
+        check(target, Planned(plan), rows, 14, largest=False)
+
+
+def test_edges_of_k() -> None:
+    key = key_for("f4")
+    assert top_k(key, 3, 5, 0, SortOrder.ASCENDING, PARTS).launches == ()
+    assert top_k(key, 0, 5, 2, SortOrder.ASCENDING, PARTS).launches == ()
+    for k in (-1, 6):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"k: expected 0 to the 5 elements of a row"):
+            top_k(key, 3, 5, k, SortOrder.ASCENDING, PARTS)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"k: expected at most 8, as SelectByParts"):
+        top_k(key, 3, 50, 9, SortOrder.ASCENDING, PARTS)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"k: 20 of 50 elements are too many"):
+        top_k(key, 3, 50, 20, SortOrder.ASCENDING, SelectBySamples(SAMPLED))
+
+
+# -- which is taken ------------------------------------------------------------------------------------------
+
+CARD = TargetInfo(
+    "cuda", "a card", "none", Limits(1024, 227 << 10, (1 << 31) - 1, 1 << 40, 64, 32, 32),
+    frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS, Capability.FLOAT64}),
+)  # fmt: skip
+BROWSER = TargetInfo("wgsl", "a browser", "none", Limits(256, 16 << 10, 65535, 128 << 20, 8, 1, 1), frozenset())
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
+@pytest.mark.parametrize("info", [CARD, BROWSER], ids=lambda info: info.adapter)
+def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
+    key = key_for(dtype)
+    taken: set[type[Selection]] = set()
+    for rows, length in (
+        (1, 1),
+        (1, 1000),
+        (1, 1 << 20),
+        (1, 1 << 24),
+        (65536, 1024),
+        (64, 1 << 20),
+        (1, (1 << 31) - 1),
+    ):
+        for k in (1, 8, 64, 256, 2048, 1 << 16, length):
+            if k > length or length * 16 > info.limits.storage_bytes:
+                continue
+            found = fitting_top_k(info, key, rows, length, k)
+            taken.add(type(found))
+            together = min(rows, found.most_rows(key, length, k, info.limits))
+            assert together > 0, (rows, length, k, found)
+            schedule = top_k(key, together, length, k, SortOrder.DESCENDING, found)
+            for launch in schedule.launches:
+                shared = [a for a in launch.arguments if isinstance(a, Workgroup)]
+                assert sum(a.length.item() * bytes_held(a.element) for a in shared) <= info.limits.workgroup_bytes
+                assert launch.grid.group_size <= info.limits.group_size
+                assert launch.grid.groups <= info.limits.groups
+                assert sum(isinstance(a, Buffer) for a in launch.arguments) <= info.limits.storage_buffers
+            largest = max(schedule.buffers, key=lambda buffer: buffer.nbytes)
+            assert largest.nbytes <= info.limits.storage_bytes, (found, rows, length, k, largest)
+    assert taken == {ArgsortAndTake, SelectByParts, SelectBySamples}
+
+
+@pytest.mark.parametrize("k", [3, 40, 300])
+def test_what_is_taken_where_it_is(target: str, k: int) -> None:
+    if target in ("python", "cpu"):
+        pytest.skip("takes too long there")
+    info = target_of(target).info
+    x = sample("f4", (2, 1500), seed=k)
+    check(target, fitting_top_k(info, key_for("f4"), 2, 1500, k), x, k, largest=True)

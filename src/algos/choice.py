@@ -8,15 +8,19 @@ import attrs
 
 from ..machine import Limits, TargetInfo
 from ..types.errors import CapabilityError
-from ..types.keys import SortableKey, Word
+from ..types.keys import RankKey, SortableKey, Word
 from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, power_above
+from ..types.scalars import U32, U64
 from .fit import bytes_held, fitted_network, fitted_radix, fitted_reduce, fitted_scan_policy, power_below
+from .layout import Layout
+from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, fitted
-from .table import PAIRS, REDUCTIONS, SCANS, SORTS
+from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
 from .tuned import tuned_lines
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
+N = TypeVar("N", U32, U64)
 
 
 def fitting_sort(
@@ -28,7 +32,7 @@ def fitting_sort(
         if line.suits(info, bits_of(key), rows, length):
             found = _fitted_or_none(line.algorithm, key, length, info)
             if found is not None:
-                return found
+                return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
     return Bitonic().fitted(key, length, info)
 
 
@@ -49,8 +53,30 @@ def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], rows: int, length: i
         if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length) and isinstance(line.algorithm, Radix):
             found = _fitted_pairs(line.algorithm.policy, key, length, value_bytes, info)
             if found is not None:
-                return found
+                return balanced(found, length) if rows > 1 else found
     return None
+
+
+_SMALLER = 4  # items fewer: few sizes only, for each is a kernel to compile
+_FEWEST = 8
+_MANY_TILES = 16  # of a row: of the last of them little is empty
+_TILE_ITEMS = 6  # what a tile costs besides its elements: as much as so many more an invocation
+
+
+def balanced(radix: Radix, length: int) -> Radix:
+    """The sort with tiles that rows of a length fill: what a row's last tile lacks is ranked all the same.
+
+    Rows of 22,000 are three tiles of 10,752, a third of which would be empty; of 7,680 they fill three.
+    """
+    policy = radix.policy
+    if length > _MANY_TILES * policy.tile:
+        return radix
+
+    def cost(items: int) -> int:
+        return -(-length // (policy.group_size * items)) * (items + _TILE_ITEMS)
+
+    items = min((policy.items, *range(policy.items - _SMALLER, _FEWEST - 1, -_SMALLER)), key=cost)
+    return radix if items == policy.items else Radix(attrs.evolve(policy, items=items))
 
 
 def _fitted_pairs(
@@ -69,6 +95,21 @@ def fitting_bitonic(word: object, limits: Limits) -> Bitonic:
     return Bitonic(fitted_network(BitonicPolicy(), word, limits))
 
 
+def fitting_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: int, k: int) -> Selection:
+    """What selects the first k of so many rows of a length on a target: the first line that suits and that the target
+    can run, else a sort of everything."""
+    for line in SELECTIONS:
+        if line.suits(info, bits_of(key), rows, length, k):
+            try:
+                found = line.selection.fitted(key, length, k, info)
+            except CapabilityError:
+                continue
+            if found.most_rows(key, length, k, info.limits) > 0:
+                return found
+    radix = fitting_pairs(info, RankKey(key), rows, length, 4)
+    return ArgsortAndTake(None if radix is None else radix.policy).fitted(key, length, k, info)
+
+
 _ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations
 
 
@@ -82,6 +123,14 @@ def fitting_reduction(state: object, length: int, info: TargetInfo) -> ReducePol
             return fitted_reduce(line.policy, state, info)
     wished = ReducePolicy() if length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
     return fitted_reduce(wished, state, info)
+
+
+def fitting_axis_reduction(state: object, layout: Layout, info: TargetInfo) -> ReducePolicy:
+    """The reduction along an axis that lies so, to states of a type, on a target."""
+    for line in AXIS_REDUCTIONS:
+        if line.suits(info, layout):
+            return fitted_reduce(line.policy, state, info)
+    return fitting_reduction(state, layout.length, info)
 
 
 _LEAST_TO_SCAN = 32  # invocations: a smaller workgroup would leave lanes of a subgroup idle
@@ -101,3 +150,13 @@ def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
     most = min(wished.items, held // group_size - 1)
     items = min(power_below(most + 1) - 1, power_above(-(-length // group_size) + 1) - 1)
     return fitted_scan_policy(attrs.evolve(wished, group_size=group_size, items=max(1, items)), state, info)
+
+
+def fitting_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
+    """The scan along an axis that lies so, to states of a type, on a target."""
+    if layout.inner == 1 and layout.row_stride is not None:
+        return fitting_scan(state, layout.length, info)
+    for line in AXIS_SCANS:
+        if line.suits(info, layout.length):
+            return fitted_scan_policy(line.policy, state, info)
+    return fitting_scan(state, layout.length, info)

@@ -150,7 +150,10 @@ def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> Redu
     most = min(limits.group_size, _states(state, limits))
     size = policy.group_size if policy.group_size <= most else power_below(most)
     subgroups = policy.subgroups and has_whole_subgroups(size, info)
-    found = attrs.evolve(policy, group_size=size, groups=min(policy.groups, limits.groups), subgroups=subgroups)
+    strand = power_below(min(policy.strand, limits.subgroup_size)) if subgroups else 1
+    found = attrs.evolve(
+        policy, group_size=size, groups=min(policy.groups, limits.groups), subgroups=subgroups, strand=strand
+    )
     return policy if found == policy else found
 
 

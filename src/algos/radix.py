@@ -19,6 +19,7 @@ from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered, to_ordered
+from .radix_layout import Layout, TilePlace
 from .radix_tile import (
     RadixMode,
     Strand,
@@ -43,7 +44,7 @@ W = TypeVar("W", U32, U64)
 @kernel
 def radix_count(
     cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], counts: Storage[U32],
-    totals: Storage[U32], params: RadixParams, place: DigitPlace, order: SortOrder, policy: RadixPolicy,
+    totals: Storage[U32], layout: Layout, place: DigitPlace, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Counts the digits of every tile."""
     if cx.local_id < policy.radix:
@@ -51,16 +52,17 @@ def radix_count(
     if cx.global_id == 0:
         totals[policy.radix] = U32(0)
     cx.barrier()
-    first = cx.group_id * policy.tile + cx.local_id
-    if (cx.group_id + 1) * policy.tile <= params.num_elements:
+    here = layout.tile_at(cx.group_id, policy.tile)
+    if here.remaining() >= policy.tile:
+        first = here.start + cx.local_id
         words: Registers[W] = Registers(key.word, policy.items)
         for i in dynamic_range(U32(0), U32(policy.items)):
             words[i] = to_ordered(key, data[exact_sum(first, i * cx.group_size)], order)
         for i in dynamic_range(U32(0), U32(policy.items)):
             counters.atomic_add(place.digit_of(words[i]).value, U32(1))
     else:
-        for index in dynamic_range(first, params.num_elements, cx.group_size):
-            counters.atomic_add(place.digit_of(to_ordered(key, data[index], order)).value, U32(1))
+        for i in dynamic_range(cx.local_id, here.remaining(), cx.group_size):
+            counters.atomic_add(place.digit_of(to_ordered(key, data[here.start + i], order)).value, U32(1))
     cx.barrier()
     if cx.local_id < policy.radix:
         counts[cx.local_id * cx.num_groups + cx.group_id] = counters[cx.local_id]
@@ -73,7 +75,8 @@ def radix_add_up(
 ) -> None:  # fmt: skip
     """A workgroup a digit: turns its count in every tile into that of all tiles before, and tells how many it has.
 
-    Behind the totals stands whether one digit has all elements.
+    The tiles may be of many rows: what stood before a row is then taken off again. Behind the totals stands whether
+    one digit has all elements.
     """
     row = cx.group_id * tiles
     before = U32(0)
@@ -98,30 +101,40 @@ def radix_add_up(
 def radix_scatter(
     cx: Invocation, source: SortableKey[A, W], data: Storage[A], target: SortableKey[A, W], results: Storage[A],
     values: Storage[V], moved: Storage[V], tile: Workgroup[W], beside: Workgroup[V], counters: Workgroup[U32],
-    shared: Workgroup[U32], bases: Workgroup[U32], counts: Storage[U32], totals: Storage[U32], params: RadixParams,
+    shared: Workgroup[U32], bases: Workgroup[U32], counts: Storage[U32], totals: Storage[U32], layout: Layout,
     place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: RadixMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Moves every key to its digit's place, and its value, if it has one, to the same place.
 
-    By way of a tile sorted in workgroup memory, so that writes are long. If all digits are the same, it only copies.
+    By way of a tile sorted in workgroup memory, so that writes are long. If all digits are the same, it only copies:
+    elements lie between other memories from pass to pass, so a row may do that while others are sorted.
     """
+    here = layout.tile_at(cx.group_id, policy.tile)
     strand = Strand.of(cx, policy)
     words: Registers[W] = Registers(source.word, policy.items)
-    load_tile(source, data, orders[0], cx.group_id, strand, words, params, policy)
-    if cx.local_id == 0:
+    load_tile(source, data, orders[0], here, strand, words, policy)
+    total = U32(0)
+    if layout.has_rows:
+        total = total_of_row(cx, here, counts, totals, bases, policy)
+    elif cx.local_id == 0:
         bases[0] = totals[policy.radix]
     clear_counters(cx, counters, policy)
     if cx.load_for_all(bases, 0) == 1:
-        copy_tile(cx, target, results, orders[1], values, moved, strand, words, params, mode, policy)
+        copy_tile(cx, target, results, orders[1], values, moved, strand, words, here, mode, policy)
     else:
-        total = totals[cx.local_id] if cx.local_id < policy.radix else U32(0)
+        if not layout.has_rows:
+            total = totals[cx.local_id] if cx.local_id < policy.radix else U32(0)
         start = count_before(cx, shared, total, policy.digit_strands, policy)
         count_strands(cx, words, strand, counters, place, policy)
         counts_here: Registers[U32] = Registers(U32, policy.strands)
         total_here = total_of_digit(cx, counters, counts_here, policy)
         first = place_strands(cx, counters, counts_here, shared, total_here, policy)
         if cx.local_id < policy.radix:
-            bases[cx.local_id] = start + counts[cx.local_id * cx.num_groups + cx.group_id] - first
+            line = cx.local_id * cx.num_groups
+            before = start + counts[line + cx.group_id]
+            if layout.has_rows:
+                before -= counts[line + here.leader]
+            bases[cx.local_id] = here.origin + before - first
         cx.barrier()
         places: Registers[U32] = Registers(U32, policy.items)
         for row in dynamic_range(U32(0), U32(policy.items)):
@@ -131,30 +144,49 @@ def radix_scatter(
             tile[places[row]] = words[row]
         cx.barrier()
         targets: Registers[U32] = Registers(U32, policy.items)
-        store_keys(
-            cx, tile, target, results, orders[1], mode.keeps_keys, cx.group_id, bases, targets, params, place, policy
-        )
+        store_keys(cx, tile, target, results, orders[1], mode.keeps_keys, here, bases, targets, place, policy)
         if mode.takes_values:
             cx.barrier()  # and now the values may take the tile's
             if mode.counts_places:
-                place_numbers(mode.value, cx.group_id, strand, places, beside, policy)
+                place_numbers(mode.value, here, strand, places, beside, policy)
             else:
-                place_values(values, cx.group_id, strand, places, beside, params, policy)
+                place_values(values, here, strand, places, beside, policy)
             cx.barrier()
-            store_values(cx, beside, moved, targets, cx.group_id, params, policy)
+            store_values(cx, beside, moved, targets, here, policy)
+
+
+def total_of_row(
+    cx: Invocation, here: TilePlace, counts: Storage[U32], totals: Storage[U32], bases: Workgroup[U32],
+    policy: RadixPolicy,
+) -> U32:  # fmt: skip
+    """How many elements of the tile's row have the digit that this invocation looks after.
+
+    The counts were added up over the tiles of all rows. `bases[0]` is then 1 where one digit has the whole row; the
+    caller waits before it is read.
+    """
+    if cx.local_id == 0:
+        bases[0] = U32(0)
+    cx.barrier()
+    total = U32(0)
+    if cx.local_id < policy.radix:
+        line = cx.local_id * cx.num_groups
+        total = counts[line + here.next_leader] if here.next_leader < cx.num_groups else totals[cx.local_id]
+        total -= counts[line + here.leader]
+        if total == here.end - here.origin:
+            bases[0] = U32(1)
+    return total
 
 
 def copy_tile(
     cx: Invocation, target: SortableKey[A, W], results: Storage[A], order: SortOrder, values: Storage[V],
-    moved: Storage[V], strand: Strand, words: Registers[W], params: RadixParams, mode: RadixMode[V],
-    policy: RadixPolicy,
+    moved: Storage[V], strand: Strand, words: Registers[W], here: TilePlace, mode: RadixMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Writes the words, and the values beside them, to the places they have."""
-    first = strand.first_element(cx.group_id, policy)
+    mine = strand.first_element(policy)
     for row in dynamic_range(U32(0), U32(policy.items)):
-        element = first + row * strand.width
-        if element < params.num_elements:
+        if mine + row * strand.width < here.remaining():
+            element = here.start + mine + row * strand.width
             if mode.keeps_keys:
                 results[element] = from_ordered(target, words[row], order)
             if mode.takes_values:
-                moved[element] = mode.value(element) if mode.counts_places else values[element]
+                moved[element] = mode.value(element - here.origin) if mode.counts_places else values[element]

@@ -36,7 +36,7 @@ def radix_rows(
     """Sorts one row."""
     row = cx.group_id * params.length
     strand = Strand.of(cx, policy)
-    first = strand.first_element(U32(0), policy)
+    first = strand.first_element(policy)
     words: Registers[W] = Registers(key.word, policy.items)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = first + i * strand.width

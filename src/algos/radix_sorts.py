@@ -18,10 +18,11 @@ from ..types.memory import Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64
 from .radix import radix_add_up, radix_count, radix_scatter
-from .radix_sweep import MOST_ELEMENTS, sweep
+from .radix_layout import Layout, ManyRows, OneRow
+from .radix_sweep import sweep
 from .radix_tile import RadixMode
-from .sizes import require_countable, require_digits
-from .sweep_state import SweepState, prepare
+from .sizes import LARGEST_U32, require_countable, require_digits
+from .sweep_schedule import MOST_ROUNDS, SweepState, prepare
 
 A = TypeVar("A", U8, U16, U32, U64)
 V = TypeVar("V", U8, U16, U32, U64)
@@ -30,6 +31,8 @@ E = TypeVar("E")
 _Three: TypeAlias = tuple[Buffer[E], Buffer[E], Buffer[E]]
 
 _UP = SortOrder.ASCENDING
+_MOST_BITS = 64  # of a word
+_MOST_SHARED = 1 << 24  # words for the counts of many rows
 _NONE = Buffer("none", U32, 1, Role.SCRATCH)  # in place of what a mode does without; no target gets to see it
 
 
@@ -41,65 +44,96 @@ def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], param
 
 
 def radix_sort(
-    key: SortableKey[A, W], length: int, order: SortOrder, policy: RadixPolicy, key_bits: int, in_place: bool = False
-) -> Schedule:
-    """Sorts `data` into `results`, or in place.
+    key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int,
+    in_place: bool = False,
+) -> Schedule:  # fmt: skip
+    """Sorts every row of `data` into `results`, or in place.
 
     `key_bits` says how many bits of a word differ at all; in place they must make an even number of digits.
     """
-    data = Buffer("data", key.element, length, Role.INOUT if in_place else Role.INPUT)
-    results = data if in_place else Buffer("results", key.element, length, Role.OUTPUT)
-    words = _between("words", key.element, length, policy, key_bits)
+    count = rows * length
+    data = Buffer("data", key.element, count, Role.INOUT if in_place else Role.INPUT)
+    results = data if in_place else Buffer("results", key.element, count, Role.OUTPUT)
+    words = _between("words", key.element, count, policy, key_bits)
     none: Any = _NONE
-    sort = _RadixSort(key, key_bits, length, order, RadixMode(U32, in_place=in_place), policy)
+    sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(U32, in_place=in_place), policy)
     arrays: list[Buffer[A]] = [data] if in_place else [data, results]
     return sort.schedule((data, results, words), (none, none, none), (*arrays, words))
 
 
 def radix_sort_pairs(
-    key: SortableKey[A, W], value: type[V], length: int, order: SortOrder, policy: RadixPolicy, key_bits: int
-) -> Schedule:
-    """Sorts `data` into `results` and takes `values` along into `moved`. Equal words keep their order."""
-    data, values = Buffer("data", key.element, length, Role.INPUT), Buffer("values", value, length, Role.INPUT)
-    results, moved = Buffer("results", key.element, length, Role.OUTPUT), Buffer("moved", value, length, Role.OUTPUT)
-    words = _between("words", key.element, length, policy, key_bits)
-    spare = _between("spare", value, length, policy, key_bits)
-    sort = _RadixSort(key, key_bits, length, order, RadixMode(value, takes_values=True), policy)
+    key: SortableKey[A, W], value: type[V], rows: int, length: int, order: SortOrder, policy: RadixPolicy,
+    key_bits: int,
+) -> Schedule:  # fmt: skip
+    """Sorts every row of `data` into `results` and takes `values` along into `moved`. Equal words keep their order."""
+    count = rows * length
+    data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
+    results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
+    words = _between("words", key.element, count, policy, key_bits)
+    spare = _between("spare", value, count, policy, key_bits)
+    sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(value, takes_values=True), policy)
     buffers = (data, values, results, moved, words, spare)
     return sort.schedule((data, results, words), (values, moved, spare), buffers)
 
 
 def radix_argsort(
-    key: SortableKey[A, W], length: int, order: SortOrder, policy: RadixPolicy, key_bits: int
+    key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int
 ) -> Schedule:
-    """Where the elements of `data` come from in order, into `places`. Equal words keep their order."""
-    data, places = Buffer("data", key.element, length, Role.INPUT), Buffer("places", U64, length, Role.OUTPUT)
-    results = _between("results", key.element, length, policy, key_bits)
-    words = _between("words", key.element, length, policy, key_bits)
-    moved, spare = Buffer("moved", U32, length, Role.SCRATCH), _between("spare", U32, length, policy, key_bits)
+    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
+    count = rows * length
+    data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)
+    results = _between("results", key.element, count, policy, key_bits)
+    words = _between("words", key.element, count, policy, key_bits)
+    moved, spare = Buffer("moved", U32, count, Role.SCRATCH), _between("spare", U32, count, policy, key_bits)
     mode = RadixMode(U32, takes_values=True, counts_places=True, keeps_keys=False)
-    sort = _RadixSort(key, key_bits, length, order, mode, policy)
+    sort = _RadixSort(key, key_bits, rows, length, order, mode, policy)
     made: Schedule = sort.schedule(
         (data, results, words), (_NONE, moved, spare), (data, places, results, words, moved, spare)
     )
-    if not length:
+    if not count:
         return made
-    grid = Grid(min(policy.count_groups, -(-length // policy.group_size)), policy.group_size)
-    widening = widen_places.launch(grid, moved, places, RadixParams(U32(length)))
+    grid = Grid(min(policy.count_groups, -(-count // policy.group_size)), policy.group_size)
+    widening = widen_places.launch(grid, moved, places, RadixParams(U32(count)))
     return Schedule(made.buffers, (*made.launches, widening))
 
 
-def _between(name: str, element: type[A], length: int, policy: RadixPolicy, key_bits: int) -> Buffer[A]:
+def _between(name: str, element: type[A], count: int, policy: RadixPolicy, key_bits: int) -> Buffer[A]:
     """Where elements lie between two passes: no memory to speak of where there is one."""
-    return Buffer(name, element, length if key_bits > policy.digit_bits else min(1, length), Role.SCRATCH)
+    return Buffer(name, element, count if key_bits > policy.digit_bits else min(1, count), Role.SCRATCH)
+
+
+def shared_words(rows: int, length: int, passes: int, policy: RadixPolicy) -> int:
+    """Words of memory that a sort takes for its counts."""
+    if policy.sweeps:
+        return SweepState(rows, length, passes, policy).words if rows * length else 0
+    return (rows * -(-length // policy.tile) + 1) * policy.radix + 1
+
+
+def most_radix_rows(policy: RadixPolicy, length: int, groups: int) -> int:
+    """How many rows of a length one schedule takes, on a target with so many workgroups a launch; 0 for none.
+
+    The memory for counts stays small: beyond some rows, more of them in one run are no faster.
+    """
+    passes = -(-_MOST_BITS // policy.digit_bits) if policy.sweeps else 0
+    tiles = max(1, -(-length // policy.tile))
+    is_long = policy.sweeps and length > policy.portion
+    launched = SweepState(1, length, passes, policy).portion_tiles if is_long else tiles
+    if length > LARGEST_U32 or launched > groups or shared_words(1, length, passes, policy) > LARGEST_U32:
+        return 0
+    if is_long or (policy.sweeps and groups < MOST_ROUNDS * policy.count_groups):
+        return 1
+    taken = (tiles + passes) * policy.radix
+    most = min(LARGEST_U32 // max(1, length), groups // max(tiles, passes), _MOST_SHARED // taken)
+    return max(1, most)
 
 
 @attrs.frozen
 class _RadixSort:
-    """One sort of a length: what all its launches have in common."""
+    """One sort of rows of a length: what all its launches have in common."""
 
     key: SortableKey[Any, Any]
     key_bits: int
+    rows: int
     length: int
     order: SortOrder
     mode: RadixMode[Any]
@@ -116,37 +150,46 @@ class _RadixSort:
 
     def schedule(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
         """All launches. `keys` and `values` are where they come from, where they end, and what lies between."""
-        require_countable(-(-self.length // self.policy.tile), self.policy.tile)
+        require_countable(self.rows, self.length)
         require_digits(self.key_bits, self.key.word.type.bits)
-        if self.policy.sweeps and self.length >= MOST_ELEMENTS:
+        policy = self.policy
+        if shared_words(self.rows, self.length, self.passes, policy) > LARGEST_U32:
             raise InvalidArgumentError(
-                f"a single-sweep radix sort takes fewer than {MOST_ELEMENTS} elements, not {self.length}"
+                f"rows, length: a radix sort of {self.rows} rows of {self.length} in tiles of {policy.tile} elements "
+                f"shares more than {LARGEST_U32} words"
+            )
+        if self.rows > 1 and policy.sweeps and self.length > policy.portion:
+            raise InvalidArgumentError(
+                f"rows, length: sweeps take several rows of at most {policy.portion} elements, not {self.rows} rows of "
+                f"{self.length}"
             )
         if self.mode.in_place and self.passes % 2 == 1:
             raise InvalidArgumentError(f"a radix sort in place takes an even number of passes, not {self.passes}")
-        if not self.length:
+        if not self.rows * self.length:
             return Schedule(buffers, ())
-        return self._by_sweeps(keys, values, buffers) if self.policy.sweeps else self._by_counts(keys, values, buffers)
+        return self._by_sweeps(keys, values, buffers) if policy.sweeps else self._by_counts(keys, values, buffers)
 
     def _by_sweeps(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
-        """One launch a pass."""
+        """One launch a pass, or one for each portion of a row that is longer than sweeps count."""
         policy = self.policy
-        state = SweepState(self.length, self.passes, policy)
-        launches = list(prepare(self.key, keys[0], state, self.order, self.mode.in_place))
+        state = SweepState(self.rows, self.length, self.passes, policy)
+        layout, launches = state.layout(), list(prepare(self.key, keys[0], state, self.order, self.mode.in_place))
         for number in range(self.passes):
-            launches.append(
+            launches += (
                 sweep.launch(
-                    Grid(state.tiles, policy.group_size), self.key, self.plain, *keys, *values, *self._workgroup(),
-                    state.buffer(), RadixParams(U32(self.length)), U32(state.tickets + number), state.plan(number),
-                    state.start(number), self._place(number), self.order, self.mode, policy,
+                    Grid(tiles, policy.group_size), self.key, self.plain, *keys, *values, *self._workgroup(),
+                    state.buffer(), layout, U32(state.tickets + number), state.plan(number), state.start(number),
+                    self._place(number), self.order, self.mode, policy,
                 )
+                for tiles in state.sweeps()
             )  # fmt: skip
         return Schedule((*buffers, state.buffer()), tuple(launches))
 
     def _by_counts(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
         """Three launches a pass: count, add up, move."""
-        policy, params = self.policy, RadixParams(U32(self.length))
-        tiles = -(-self.length // policy.tile)
+        policy, params = self.policy, RadixParams(U32(self.rows * self.length))
+        of_row = -(-self.length // policy.tile)
+        tiles, layout = self.rows * of_row, self._layout(of_row)
         counts = Buffer("counts", U32, tiles * policy.radix, Role.SCRATCH)
         totals = Buffer("totals", U32, policy.radix + 1, Role.SCRATCH)
         grid, launches = Grid(tiles, policy.group_size), list[Launch]()
@@ -162,7 +205,7 @@ class _RadixSort:
             )  # fmt: skip
             launches += (
                 radix_count.launch(
-                    grid, source, before, Workgroup(U32, policy.radix), counts, totals, params, self._place(number),
+                    grid, source, before, Workgroup(U32, policy.radix), counts, totals, layout, self._place(number),
                     orders[0], policy,
                 ),
                 radix_add_up.launch(
@@ -171,11 +214,17 @@ class _RadixSort:
                 ),
                 radix_scatter.launch(
                     grid, source, before, target, keys[side], beside, values[side], *self._workgroup(), counts,
-                    totals, params, self._place(number), orders, mode, policy,
+                    totals, layout, self._place(number), orders, mode, policy,
                 ),
             )  # fmt: skip
             before, beside = keys[side], values[side]
         return Schedule((*buffers, counts, totals), tuple(launches))
+
+    def _layout(self, tiles: int) -> Layout:
+        """Where the tiles of a pass by counts lie, so many of each row."""
+        if self.rows == 1:
+            return OneRow(U32(self.length))
+        return ManyRows(U32(self.rows), U32(self.length), U32(tiles), U32(0))
 
     def _place(self, number: int) -> DigitPlace:
         return DigitPlace(U32(number), self.policy.digit_bits)

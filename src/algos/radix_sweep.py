@@ -4,6 +4,9 @@ A single launch a pass sorts each tile and finds out, while it does, how many el
 tiles before it: every tile publishes its own counts at once, and the sum up to itself as soon as it knows that of a
 tile before it; it looks back over its predecessors until it meets such a sum (decoupled look-back). Tiles are numbered
 in the order in which workgroups start, so nobody waits for a tile that has not started.
+
+It looks back within its row. A row of more elements than a status word counts is swept in portions, a launch each: in
+each it counts anew, and the last tile of a portion tells the next where its digits start.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from ..types.indices import SortOrder
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, UnsignedKey
 from ..types.memory import Registers, Storage, Workgroup
-from ..types.params import RadixParams, RadixPolicy
+from ..types.params import MOST_COUNTED, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64, Bool
+from .radix_layout import Layout, TilePlace
 from .radix_tile import (
     RadixMode,
     Strand,
@@ -36,10 +40,9 @@ W = TypeVar("W", U32, U64)
 
 # A status word: what a tile has published about a digit, and how much of it. Below OWN: nothing yet. The passes that
 # run take turns with the highest bit (PassPlan.oddness): what the one before has left counts as nothing.
+COUNT = MOST_COUNTED
 OWN = 1 << 30  # the tile's own count
 UP_TO_HERE = 1 << 31  # where the digit starts, and the count of all tiles up to this one
-COUNT = OWN - 1
-MOST_ELEMENTS = OWN  # a count must fit beside the flags
 
 
 @kernel
@@ -47,34 +50,32 @@ def sweep(
     cx: Invocation, key: SortableKey[A, W], plain: UnsignedKey[A, W], data: Storage[A], results: Storage[A],
     words: Storage[A], values: Storage[V], moved: Storage[V], spare: Storage[V], tile: Workgroup[W],
     beside: Workgroup[V], counters: Workgroup[U32], shared: Workgroup[U32], bases: Workgroup[U32],
-    state: Storage[U32], params: RadixParams, ticket: U32, plan_at: U32, first_start: U32, place: DigitPlace,
+    state: Storage[U32], layout: Layout, ticket: U32, plan_at: U32, first_start: U32, place: DigitPlace,
     order: SortOrder, mode: RadixMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Moves every key of one tile to its digit's place, and its value, if it has one, to the same place."""
     plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
     if plan.runs():
-        index = bases[1]
+        here = layout.tile_at(bases[1], policy.tile)
         strand = Strand.of(cx, policy)
         mine: Registers[W] = Registers(key.word, policy.items)
-        load_keys(plan, key, plain, data, results, words, order, index, strand, mine, params, mode, policy)
+        load_keys(plan, key, plain, data, results, words, order, here, strand, mine, mode, policy)
         count_strands(cx, mine, strand, counters, place, policy)
         counts: Registers[U32] = Registers(U32, policy.strands)
         total = total_of_digit(cx, counters, counts, policy)
-        publish_own(cx, state, index, total, plan.oddness(), policy)
+        publish_own(cx, state, here, total, plan.oddness(), policy)
         first = place_strands(cx, counters, counts, shared, total, policy)
         cx.barrier()
         places: Registers[U32] = Registers(U32, policy.items)
         targets: Registers[U32] = Registers(U32, policy.items)
         sort_tile(cx, mine, strand, tile, counters, places, place, policy)
-        lead_from_tile(cx, state, bases, index, total, first, first_start, plan.oddness(), policy)
-        write_keys(
-            cx, plan, key, plain, tile, results, words, bases, targets, index, params, place, order, mode, policy
-        )
+        lead_from_tile(cx, state, bases, layout, here, total, first, first_start, plan.oddness(), policy)
+        write_keys(cx, plan, key, plain, tile, results, words, bases, targets, here, place, order, mode, policy)
         if mode.takes_values:
             cx.barrier()  # from here on the tile is not used: the values may take its place
-            put_values(plan, values, moved, spare, index, strand, places, beside, params, mode, policy)
+            put_values(plan, values, moved, spare, here, strand, places, beside, mode, policy)
             cx.barrier()
-            write_values(cx, plan, beside, moved, spare, targets, index, params, policy)
+            write_values(cx, plan, beside, moved, spare, targets, here, policy)
 
 
 def take_tile(
@@ -94,26 +95,36 @@ def status_cell(cx: Invocation, index: U32, policy: RadixPolicy) -> U32:
     return (index + policy.looks) * policy.radix + cx.local_id
 
 
-def publish_own(cx: Invocation, state: Storage[U32], index: U32, total: U32, oddness: U32, policy: RadixPolicy) -> None:
+def publish_own(
+    cx: Invocation, state: Storage[U32], here: TilePlace, total: U32, oddness: U32, policy: RadixPolicy
+) -> None:
     """Tells the tiles behind how many elements of a digit there are in this one. The first waits: it will know all."""
-    if cx.local_id < policy.radix and index > 0:
-        state.atomic_store(status_cell(cx, index, policy), (total | OWN) ^ oddness)
+    if cx.local_id < policy.radix and not here.leads():
+        state.atomic_store(status_cell(cx, here.number, policy), (total | OWN) ^ oddness)
 
 
 def lead_from_tile(
-    cx: Invocation, state: Storage[U32], bases: Workgroup[U32], index: U32, total: U32, first: U32, first_start: U32,
-    oddness: U32, policy: RadixPolicy,
+    cx: Invocation, state: Storage[U32], bases: Workgroup[U32], layout: Layout, here: TilePlace, total: U32,
+    first: U32, first_start: U32, oddness: U32, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Leaves in `bases` what leads from a digit's places in the tile to those in the result."""
     if cx.local_id < policy.radix:
-        cell = status_cell(cx, index, policy)
-        before = state[first_start + cx.local_id] if index == 0 else U32(0)
-        if index == 0:  # told here, not behind the branch: in a simulator's lockstep the others wait in it
+        cell = status_cell(cx, here.number, policy)
+        starts_at = first_start + here.row * layout.apart + cx.local_id
+        start = state[starts_at] if layout.carries else U32(0)
+        before = U32(0)
+        if not layout.carries:
+            before = state[starts_at] if here.leads() else U32(0)
+        if here.leads():  # told here, not behind the branch: in a simulator's lockstep the others wait in it
             publish_sum(state, cell, before + total, oddness)
         else:
             before = look_back(state, cell, oddness, policy)
             publish_sum(state, cell, before + total, oddness)
-        bases[cx.local_id] = before - first
+        if layout.carries:
+            before += start
+            if here.is_last_of_full_row() and here.remaining() > policy.tile:
+                state[starts_at + layout.apart] = before + total
+        bases[cx.local_id] = here.origin + before - first
     cx.barrier()
 
 

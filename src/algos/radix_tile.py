@@ -19,9 +19,10 @@ from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Count
-from ..types.params import RadixParams, RadixPolicy
+from ..types.params import RadixPolicy
 from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered, to_ordered
+from .radix_layout import TilePlace
 from .scan_tile import exclusive_scan_workgroup
 
 A = TypeVar("A")
@@ -54,27 +55,28 @@ class Strand:
             return cls(cx.subgroup_id, cx.lane, cx.subgroup_size)
         return cls(cx.local_id // policy.strand, cx.local_id % policy.strand, U32(policy.strand))
 
-    def first_element(self, tile: U32, policy: RadixPolicy) -> U32:
-        """Where in the array my element of row 0 lies: strands lie one behind the other, rows within them too."""
-        return tile * policy.tile + self.index * policy.items * self.width + self.lane
+    def first_element(self, policy: RadixPolicy) -> U32:
+        """Where in the tile my element of row 0 lies: strands lie one behind the other, rows within them too."""
+        return self.index * policy.items * self.width + self.lane
 
     def counter(self, digit: Digit, policy: RadixPolicy) -> U32:
         return self.index * policy.radix + digit.value
 
 
 def load_tile(
-    source: SortableKey[A, W], data: Storage[A], order: SortOrder, tile: U32, strand: Strand, words: Registers[W],
-    params: RadixParams, policy: RadixPolicy,
+    source: SortableKey[A, W], data: Storage[A], order: SortOrder, here: TilePlace, strand: Strand,
+    words: Registers[W], policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Reads the strand's words. Beyond the end stand greatest words: they rank last, so what is there comes first."""
-    first = strand.first_element(tile, policy)
-    if (tile + 1) * policy.tile <= params.num_elements:
+    mine = strand.first_element(policy)
+    first = here.start + mine
+    if here.remaining() >= policy.tile:
         for row in dynamic_range(U32(0), U32(policy.items)):
             words[row] = to_ordered(source, data[exact_sum(first, row * strand.width)], order)
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            element = first + row * strand.width
-            words[row] = to_ordered(source, data[element], order) if element < params.num_elements else source.greatest
+            is_there = mine + row * strand.width < here.remaining()
+            words[row] = to_ordered(source, data[first + row * strand.width], order) if is_there else source.greatest
 
 
 def count_strands(
@@ -177,40 +179,40 @@ def sort_tile(
 
 
 def place_values(
-    values: Storage[V], tile: U32, strand: Strand, places: Registers[U32], beside: Workgroup[V],
-    params: RadixParams, policy: RadixPolicy,
+    values: Storage[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V],
+    policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Reads the strand's values, and puts them where their keys are in the sorted tile."""
-    first = strand.first_element(tile, policy)
-    if (tile + 1) * policy.tile <= params.num_elements:
+    mine = strand.first_element(policy)
+    first = here.start + mine
+    if here.remaining() >= policy.tile:
         for row in dynamic_range(U32(0), U32(policy.items)):
             beside[places[row]] = values[exact_sum(first, row * strand.width)]
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            element = first + row * strand.width
-            if element < params.num_elements:
-                beside[places[row]] = values[element]
+            if mine + row * strand.width < here.remaining():
+                beside[places[row]] = values[first + row * strand.width]
 
 
 def place_numbers(
-    value: type[V], tile: U32, strand: Strand, places: Registers[U32], beside: Workgroup[V], policy: RadixPolicy
+    value: type[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V], policy: RadixPolicy
 ) -> None:
-    """The same where the values are the keys' places in the array."""
-    first = strand.first_element(tile, policy)
+    """The same where the values are the keys' places in their row."""
+    first = here.first() + strand.first_element(policy)
     for row in dynamic_range(U32(0), U32(policy.items)):
         beside[places[row]] = value(first + row * strand.width)
 
 
 def store_keys(
     cx: Invocation, tile: Workgroup[W], target: SortableKey[A, W], results: Storage[A], order: SortOrder,
-    keeps_keys: bool, index: U32, bases: Workgroup[U32], targets: Registers[U32], params: RadixParams,
-    place: DigitPlace, policy: RadixPolicy,
+    keeps_keys: bool, here: TilePlace, bases: Workgroup[U32], targets: Registers[U32], place: DigitPlace,
+    policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Writes the sorted tile: `bases` leads, for each digit, from places in the tile to places in the result.
 
     Keeps in `targets` where every key goes, written or not.
     """
-    remaining = params.num_elements - index * policy.tile
+    remaining = here.remaining()
     for i in dynamic_range(U32(0), U32(policy.items)):
         position = i * cx.group_size + cx.local_id
         if position < remaining:
@@ -221,11 +223,11 @@ def store_keys(
 
 
 def store_values(
-    cx: Invocation, beside: Workgroup[V], values: Storage[V], targets: Registers[U32], index: U32,
-    params: RadixParams, policy: RadixPolicy,
+    cx: Invocation, beside: Workgroup[V], values: Storage[V], targets: Registers[U32], here: TilePlace,
+    policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Writes the sorted tile's values to where their keys went."""
-    remaining = params.num_elements - index * policy.tile
+    remaining = here.remaining()
     for i in dynamic_range(U32(0), U32(policy.items)):
         position = i * cx.group_size + cx.local_id
         if position < remaining:

@@ -3,16 +3,18 @@
 Every invocation keeps a few running totals in registers and steps through its row in the stride of the grid; then
 they combine pairwise, in registers, over the subgroup and over workgroup memory. A second launch of the same kernel
 combines what the workgroups left. The order depends on the lengths and the policy alone, so a result is reproducible;
-the error of a float sum grows with the steps of one total, not with the length.
+the error of a float sum grows with the steps of one total, not with the length. The last launch also makes of each
+state what people ask for: the finish is fused into its store.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from ..types.intrinsics import dynamic_range
+from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.finishes import AsItIs, Finish
+from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Monoid, Resumed
@@ -22,6 +24,7 @@ from .sizes import require_countable
 
 E = TypeVar("E")
 S = TypeVar("S")
+R = TypeVar("R")
 
 
 def reduce_registers(monoid: Monoid[E, S], totals: Registers[S], policy: ReducePolicy) -> S:
@@ -52,15 +55,33 @@ def reduce_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S],
         count = half
 
 
+def take_rest(
+    monoid: Monoid[E, S], totals: Registers[S], data: Storage[E], first: U32, stride: U32, whole: U32, length: U32,
+    rank: U32, ranks: U32, policy: ReducePolicy,
+) -> None:  # fmt: skip
+    """Takes what is left of a row behind its whole blocks: every so many elements, from an invocation's rank on.
+
+    All loads are issued before any is waited for: those beyond the row load its last element again, and are left out.
+    """
+    rest = length - whole
+    found: Registers[E] = Registers(monoid.element, policy.items)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        found[i] = data[(whole + minimum(i * ranks + rank, rest - 1)) * stride + first]
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        place = i * ranks + rank
+        if place < rest:
+            totals[i] = monoid.combine(totals[i], monoid.lift(found[i], whole + place))
+
+
 @kernel
 def reduce_row(
-    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], shared: Workgroup[S], results: Storage[S],
-    params: ReduceParams, policy: ReducePolicy,
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], shared: Workgroup[S],
+    results: Storage[R], params: ReduceParams, policy: ReducePolicy,
 ) -> None:  # fmt: skip
     """Each workgroup combines its share of a row into one state."""
     row = cx.group_id // params.groups_per_row
     share = cx.group_id - row * params.groups_per_row
-    first = row * params.num_elements
+    first = row * params.row_stride
     block = cx.group_size * policy.items
     whole = params.num_elements - params.num_elements % block  # up to here, blocks are full and need no test
 
@@ -71,9 +92,10 @@ def reduce_row(
         for i in dynamic_range(U32(0), U32(policy.items)):
             index = start + i * cx.group_size + cx.local_id
             totals[i] = monoid.combine(totals[i], monoid.lift(data[first + index], index))
-    if share == params.groups_per_row - 1:
-        for index in dynamic_range(whole + cx.local_id, params.num_elements, cx.group_size):
-            totals[0] = monoid.combine(totals[0], monoid.lift(data[first + index], index))
+    if share == params.groups_per_row - 1 and whole < params.num_elements:
+        take_rest(
+            monoid, totals, data, first, U32(1), whole, params.num_elements, cx.local_id, cx.group_size, policy
+        )  # fmt: skip
 
     total = reduce_registers(monoid, totals, policy)
     if policy.subgroups:
@@ -87,31 +109,38 @@ def reduce_row(
         cx.barrier()
         reduce_workgroup(cx, monoid, shared, cx.group_size)
     if cx.local_id == 0:
-        results[cx.group_id] = shared[0]
+        results[cx.group_id] = finish.finish(shared[0])
 
 
 def reduce_rows(
-    monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, states: Buffer[S] | None = None
-) -> Schedule:
-    """Reduces every row of `data`, a buffer of rows of one length, to one state in `states`, or else in `results`."""
+    monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, finish: Finish[S, Any] | None = None,
+    row_stride: int | None = None,
+) -> Schedule:  # fmt: skip
+    """Reduces every row of `data`, a buffer of rows of one length, to one state, or what `finish` makes of it, in
+    `results`. Rows lie one behind the other, or as far apart as `row_stride` says."""
     require_countable(rows, length)
-    data = Buffer("data", monoid.element, rows * length, Role.INPUT)
-    results = states or Buffer("results", monoid.state, rows, Role.OUTPUT)
+    stride = length if row_stride is None else row_stride
+    span = (rows - 1) * stride + length if rows and length else 0
+    require_countable(1, span)
+    finish = finish or AsItIs(monoid.state)
+    data = Buffer("data", monoid.element, span, Role.INPUT)
+    results = Buffer("results", finish.result, rows, Role.OUTPUT)
     shared = Workgroup(monoid.state, policy.group_size)
-
-    def launch(source: Monoid[E, S], over: Buffer[E], into: Buffer[S], count: int, groups_per_row: int) -> Launch:
-        return reduce_row.launch(
-            Grid(rows * groups_per_row, policy.group_size), source, over, shared, into,
-            ReduceParams(U32(count), U32(groups_per_row)), policy,
-        )  # fmt: skip
-
-    blocks = max(1, length // (policy.group_size * policy.items))
-    groups = min(blocks, max(1, policy.groups // max(1, rows)))
+    grouped = max(1, length // (policy.group_size * policy.items))
+    groups = min(grouped, max(1, policy.groups // max(1, rows)))
+    params = ReduceParams(U32(length), U32(groups), U32(stride))
+    grid = Grid(rows * groups, policy.group_size)
     if groups == 1:
-        return Schedule((data, results), (launch(monoid, data, results, length, 1),))
+        only = reduce_row.launch(grid, monoid, finish, data, shared, results, params, policy)
+        return Schedule((data, results), (only,))
     partials = Buffer("partials", monoid.state, rows * groups, Role.SCRATCH)
-    again = reduce_row.launch(
-        Grid(rows, policy.group_size), Resumed(monoid), partials, shared, results,
-        ReduceParams(U32(groups), U32(1)), policy,
-    )  # fmt: skip
-    return Schedule((data, partials, results), (launch(monoid, data, partials, length, groups), again))
+    again = ReduceParams(U32(groups), U32(1), U32(groups))
+    return Schedule(
+        (data, partials, results),
+        (
+            reduce_row.launch(grid, monoid, AsItIs(monoid.state), data, shared, partials, params, policy),
+            reduce_row.launch(
+                Grid(rows, policy.group_size), Resumed(monoid), finish, partials, shared, results, again, policy
+            ),
+        ),
+    )

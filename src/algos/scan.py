@@ -4,17 +4,18 @@ Reduce, then scan: every workgroup has a share of the elements. The first launch
 the second every workgroup combines what the shares before its own came to, and scans its share from there; it begins
 with the last share, which caches may still hold. No workgroup waits for another, so this runs anywhere. Elements are
 combined in their own order: `combine` must be associative, but need not be commutative. How they are bracketed depends
-on the length and the policy alone, so a result is reproducible.
+on the length and the policy alone, so a result is reproducible. A finish is fused into the last store.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.finishes import AsItIs, Finish
 from ..types.indices import ScanKind
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
@@ -27,6 +28,7 @@ from .sizes import LARGEST_U32, require_countable
 
 E = TypeVar("E")
 S = TypeVar("S")
+R = TypeVar("R")
 
 
 @attrs.frozen
@@ -35,6 +37,7 @@ class Share:
 
     number: U32  # of the share in its row
     first: U32
+    result: U32  # of the first
     place: U32  # of the first in its row
     count: U32
 
@@ -43,8 +46,8 @@ class Share:
         row = index // params.groups_per_row
         number = index - row * params.groups_per_row
         place = number * params.share
-        first = row * params.num_elements + place
-        return cls(number, first, place, minimum(params.share, params.num_elements - place))
+        first, result = row * params.row_stride + place, row * params.num_elements + place
+        return cls(number, first, result, place, minimum(params.share, params.num_elements - place))
 
 
 @kernel
@@ -79,8 +82,9 @@ def combine_earlier(
 
 @kernel
 def scan_shares(
-    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], totals: Storage[S], tile: Workgroup[S],
-    shared: Workgroup[S], results: Storage[S], params: ScanParams, policy: ScanPolicy, kind: ScanKind,
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], totals: Storage[S],
+    tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], params: ScanParams, policy: ScanPolicy,
+    kind: ScanKind,
 ) -> None:  # fmt: skip
     """Scans every share, from the state of all elements before it."""
     index = cx.num_groups - 1 - cx.group_id
@@ -91,24 +95,33 @@ def scan_shares(
         first, place, count = share.first + start, share.place + start, share.count - start
         total = load_tile(cx, monoid, data, first, place, count, tile, mine, policy)
         found = scan_workgroup(cx, monoid, shared, total, policy)
-        store_tile(cx, monoid, results, first, count, tile, mine, monoid.combine(carry, found.before), kind, policy)
+        before = monoid.combine(carry, found.before)
+        store_tile(cx, monoid, finish, results, share.result + start, count, tile, mine, before, kind, policy)
         carry = monoid.combine(carry, found.total)
 
 
-def scan_rows(monoid: Monoid[E, S], rows: int, length: int, kind: ScanKind, policy: ScanPolicy) -> Schedule:
-    """Scans every row of `data`, a buffer of rows of one length, into `results`."""
+def scan_rows(
+    monoid: Monoid[E, S], rows: int, length: int, kind: ScanKind, policy: ScanPolicy,
+    finish: Finish[S, Any] | None = None, row_stride: int | None = None,
+) -> Schedule:  # fmt: skip
+    """Scans every row of `data`, a buffer of rows of one length, into `results`, which are packed: states, or what
+    `finish` makes of them. Rows lie one behind the other, or as far apart as `row_stride` says."""
     require_countable(rows, length)
-    data = Buffer("data", monoid.element, rows * length, Role.INPUT)
-    results = Buffer("results", monoid.state, rows * length, Role.OUTPUT)
+    stride = length if row_stride is None else row_stride
+    span = (rows - 1) * stride + length if rows and length else 0
+    require_countable(1, span)
+    finish = finish or AsItIs(monoid.state)
+    data = Buffer("data", monoid.element, span, Role.INPUT)
+    results = Buffer("results", finish.result, rows * length, Role.OUTPUT)
     each, groups = shares(rows, length, policy)
     totals = Buffer("totals", monoid.state, max(1, rows * groups), Role.SCRATCH)
     if rows * length == 0:
         return Schedule((data, totals, results), ())
     tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
     grid = Grid(rows * groups, policy.group_size)
-    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)))
+    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(stride))
     reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy)
-    scan = scan_shares.launch(grid, monoid, data, totals, tile, shared, results, params, policy, kind)
+    scan = scan_shares.launch(grid, monoid, finish, data, totals, tile, shared, results, params, policy, kind)
     return Schedule((data, totals, results), (reduce, scan) if groups > 1 else (scan,))
 
 

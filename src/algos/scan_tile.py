@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from ..types.finishes import Finish
 from ..types.indices import ScanKind
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
@@ -20,6 +21,7 @@ from ..types.scalars import U32
 
 E = TypeVar("E")
 S = TypeVar("S")
+R = TypeVar("R")
 
 
 @attrs.frozen
@@ -58,8 +60,8 @@ def load_tile(
 
 
 def store_tile(
-    cx: Invocation, monoid: Monoid[E, S], results: Storage[S], first: U32, count: U32, tile: Workgroup[S],
-    mine: Registers[S], before: S, kind: ScanKind, policy: ScanPolicy,
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], results: Storage[R], first: U32, count: U32,
+    tile: Workgroup[S], mine: Registers[S], before: S, kind: ScanKind, policy: ScanPolicy,
 ) -> None:  # fmt: skip
     """Scans my part of the tile, from the state of all elements before it, and writes the tile to memory."""
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -74,7 +76,7 @@ def store_tile(
     for i in dynamic_range(U32(0), U32(policy.items)):
         index = i * cx.group_size + cx.local_id
         if index < count:
-            results[first + index] = tile[index]
+            results[first + index] = finish.finish(tile[index])
 
 
 def scan_subgroup(cx: Invocation, monoid: Monoid[E, S], mine: S) -> S:

@@ -12,20 +12,21 @@ import attrs
 
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role, Schedule, is_buffer
-from ..targets.base import Limits, TargetInfo
+from ..machine import Limits, TargetInfo
 from ..types.checks import holds
-from ..types.errors import InvalidArgumentError
+from ..types.elements import dtype_of
+from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import RankKey, SortableKey
 from ..types.memory import Storage
-from ..types.params import BitonicPolicy, RadixPolicy
+from ..types.params import MOST_ITEMS, BitonicPolicy, RadixPolicy
 from ..types.scalars import U32, U64
 from .argsort import bitonic_argsort, placed_class
-from .fit import bytes_held, fitted_network
+from .fit import bytes_held, fitted_network, power_below
 from .radix_sorts import radix_argsort
-from .select_rows import PartPolicy, first_of, parts_of, select_by_parts
+from .select_rows import DIGITS, PartPolicy, first_of, parts_of, select_by_parts
 from .select_sampled import Plan, SampledPolicy, select_sampled
 from .sizes import LARGEST_U32, require_countable
 from .sorts import bits_of
@@ -33,9 +34,15 @@ from .sorts import bits_of
 E = TypeVar("E")
 W = TypeVar("W", U32, U64)
 
+_WORD = 4  # bytes
+
 
 class Selection(Protocol):
     """Anything that makes schedules which select. It is hashable: schedules are kept by it."""
+
+    def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> Selection:
+        """The same as a target can run it. Raises CapabilityError where there is no such form."""
+        ...
 
     def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
         """How many rows of a length one schedule takes on a target with these limits; 0 for none."""
@@ -69,6 +76,17 @@ def known_buffers(
         Buffer("values", key.element, rows * k, Role.OUTPUT),
         Buffer("indices", U64, rows * k, Role.OUTPUT),
     )
+
+
+def rows_within(key: SortableKey[E, W], length: int, k: int, limits: Limits, scratch: int) -> int:
+    """How many rows fit into storage buffers where one takes so many bytes of the largest besides those of a caller."""
+    largest = max(scratch, dtype_of(key.element).itemsize * length, dtype_of(U64).itemsize * k)
+    return min(limits.storage_bytes // max(1, largest), LARGEST_U32 // max(1, length))
+
+
+def state_bytes(key: SortableKey[E, W]) -> int:
+    """What a candidate takes in memory."""
+    return bytes_held(first_of(key, SortOrder.ASCENDING).state)
 
 
 # -- everything in order, then the first k -----------------------------------------------------------------
@@ -108,8 +126,7 @@ class ArgsortAndTake:
     group_size: int = 256
     groups: int = 1024
 
-    def fitted(self, key: SortableKey[E, W], info: TargetInfo, /) -> ArgsortAndTake:
-        """The same as a target can run it."""
+    def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> ArgsortAndTake:
         limits = info.limits
         return attrs.evolve(
             self, network=fitted_network(self.network, placed_class(key.word), limits),
@@ -117,10 +134,8 @@ class ArgsortAndTake:
         )  # fmt: skip
 
     def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
-        if self.radix is not None:
-            return 1
-        held = bytes_held(placed_class(key.word))
-        return min(limits.storage_bytes // held, LARGEST_U32) // max(1, length)
+        most = rows_within(key, length, k, limits, length * bytes_held(placed_class(key.word)))
+        return min(1, most) if self.radix is not None else most
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         ranks: Any = RankKey(key)
@@ -130,7 +145,7 @@ class ArgsortAndTake:
             argsort = bitonic_argsort(ranks, rows, length, order, self.network)
         data, values, indices = known_buffers(key, rows, length, k)
         places = Buffer("places", U64, rows * length, Role.SCRATCH)
-        inner = _renamed(argsort, {"data": data, "places": places})
+        inner: Schedule = _renamed(argsort, {"data": data, "places": places})
         grid = Grid(min(self.groups, -(-rows * k // self.group_size)), self.group_size)
         take = take_first.launch(
             grid, data, places, values, indices, TakeParams(U32(rows), U32(length), U32(k))
@@ -148,11 +163,24 @@ class SelectByParts:
     policy: PartPolicy = attrs.field(factory=PartPolicy, validator=holds(PartPolicy))
     groups: int = (1 << 31) - 1  # of a launch, at most
 
+    def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> SelectByParts:
+        limits, policy = info.limits, self.policy
+        held = (limits.workgroup_bytes - _WORD * (DIGITS + 1)) // state_bytes(key)
+        size = min(policy.group_size, power_below(limits.group_size), power_below(max(1, held // 2)))
+        items = min(MOST_ITEMS, policy.items * policy.group_size // size)
+        kept = min(policy.kept, held - size - 1)
+        if kept >= 1:
+            smaller = attrs.evolve(policy, group_size=size, items=items, sets=min(policy.sets, size), kept=kept)
+            found = SelectByParts(smaller, min(self.groups, limits.groups))
+            if k <= found.most_k:
+                return found
+        raise CapabilityError(f"k: {k} is more than {self} finds with the workgroups of target {info.name!r}")
+
     def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
         if k > self.most_k:
             return 0
-        held = 16 * parts_of(length, self.policy) * k
-        return min(limits.storage_bytes // held, LARGEST_U32 // (held // 16), LARGEST_U32 // max(1, length))
+        left = parts_of(length, self.policy) * k
+        return min(rows_within(key, length, k, limits, left * state_bytes(key)), LARGEST_U32 // max(1, left))
 
     @property
     def most_k(self) -> int:
@@ -172,15 +200,30 @@ class SelectBySamples:
 
     policy: SampledPolicy = attrs.field(factory=SampledPolicy, validator=holds(SampledPolicy))
 
+    def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> SelectBySamples:
+        limits, policy, state = info.limits, self.policy, state_bytes(key)
+        most = power_below(limits.group_size)
+        held = (limits.workgroup_bytes - _WORD * max(DIGITS + 1, policy.ranked)) // state
+        if held < 2:
+            raise CapabilityError(f"algorithm: {self} finds too little workgroup memory on target {info.name!r}")
+        samples, size = min(policy.samples, power_below(held)), min(policy.group_size, most)
+        network = fitted_network(policy.network, first_of(key, SortOrder.ASCENDING).state, limits)
+        smaller = attrs.evolve(
+            policy, samples=samples, group_size=size, ranked=min(policy.ranked, size, samples),
+            filter_group=min(policy.filter_group, most), staged=min(policy.staged, held),
+            groups=min(policy.groups, limits.groups), network=network,
+        )  # fmt: skip
+        if Plan.of(length, k, smaller) is None:
+            raise CapabilityError(f"k: {k} of {length} elements are too many for {self} to find by samples")
+        return SelectBySamples(smaller)
+
     def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
         plan = Plan.of(length, k, self.policy)
         if plan is None:
             return 0
-        state = bytes_held(first_of(key, SortOrder.ASCENDING).state)
-        groups = max(-(-plan.capacity // self.policy.ranked), self.policy.samples // self.policy.ranked)
-        return min(
-            limits.storage_bytes // (state * plan.capacity), LARGEST_U32 // length, limits.groups // groups,
-        )  # fmt: skip
+        policy = self.policy
+        groups = max(-(-plan.capacity // policy.ranked), policy.samples // policy.ranked)
+        return min(rows_within(key, length, k, limits, plan.capacity * state_bytes(key)), limits.groups // groups)
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         plan = Plan.of(length, k, self.policy)

@@ -12,7 +12,7 @@ other, and the order in which atomics happen shows nowhere.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import attrs
 
@@ -160,9 +160,8 @@ class WideFirst(Generic[E]):
 
 def first_of(key: SortableKey[E, W], order: SortOrder) -> Monoid[E, Any]:
     """The monoid for a key, whose word is known at run time only."""
-    if key.word is U64:
-        return WideFirst(cast("SortableKey[E, U64]", key), order)
-    return NarrowFirst(cast("SortableKey[E, U32]", key), order)
+    of: Any = key
+    return WideFirst(of, order) if of.word is U64 else NarrowFirst(of, order)
 
 
 def digits_of(state: object) -> int:
@@ -364,7 +363,9 @@ def select_by_parts(
     """Launches of at most so many workgroups. k is at most a half of a tile, so that each leaves less."""
     data, values, indices = buffers
     source = first_of(key, order)
-    digits, scratch, launches = digits_of(source.state), list[Buffer[Any]](), list[Launch]()
+    digits = digits_of(source.state)
+    scratch: list[Buffer[Any]] = []
+    launches: list[Launch] = []
     memories = (
         Workgroup(source.state, policy.group_size + 1), Workgroup(source.state, policy.kept),
         Workgroup(U32, DIGITS + 1), Workgroup(U32, 1),

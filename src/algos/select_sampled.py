@@ -386,7 +386,8 @@ def select_sampled(
         """A row of what a row's threshold lets pass."""
         into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", state, rows * capacity, Role.SCRATCH)
         scratch.append(into)
-        ranking, filtering = policy.samples // policy.ranked, min(share, -(-length // policy.filter_tile))
+        filter_policy = attrs.evolve(policy, items=min(2, policy.items)) if again else policy  # few, for all to share
+        ranking, filtering = policy.samples // policy.ranked, min(share, -(-length // filter_policy.filter_tile))
         launches.append(
             select_threshold.launch(
                 Grid(rows * ranking, rank), source, from_, Workgroup(state, policy.samples),
@@ -397,7 +398,7 @@ def select_sampled(
             select_below.launch(
                 Grid(rows * filtering, policy.filter_group), source, from_, thresholds,
                 Workgroup(state, policy.staged), Workgroup(U32, 2), into, counts,
-                params(length, filtering, capacity), again, policy,
+                params(length, filtering, capacity), again, filter_policy,
             )
         )  # fmt: skip
         return into

@@ -28,8 +28,7 @@ from .fit import (
     power_below,
 )
 from .radix_rows import radix_rows_sort
-from .radix_sorts import radix_sort
-from .radix_sweep import MOST_ELEMENTS
+from .radix_sorts import most_radix_rows, radix_sort
 from .sizes import LARGEST_U32
 
 E = TypeVar("E")
@@ -177,16 +176,13 @@ class Radix:
         return tuple(Placement)[::-1] if even else (Placement.ELSEWHERE,)
 
     def most_rows(self, length: int, groups: int, /) -> int:
-        most = MOST_ELEMENTS - 1 if self.policy.sweeps else LARGEST_U32
-        tiles = -(-length // self.policy.tile)
-        return int(length <= most and tiles <= groups and tiles * self.policy.tile <= LARGEST_U32)
+        return most_radix_rows(self.policy, length, groups)
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
-        assert rows == 1, "as most_rows says"
         found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
-        return radix_sort(found, length, order, self.policy, bits_of(key), placement is Placement.IN_PLACE)
+        return radix_sort(found, rows, length, order, self.policy, bits_of(key), placement is Placement.IN_PLACE)
 
 
 @attrs.frozen

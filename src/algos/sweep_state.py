@@ -1,7 +1,8 @@
-"""What the sweeps of a radix sort share: counted digits, the plan made of them, and how the words for it are laid out.
+"""What the sweeps of a radix sort share: counted digits, and the plan made of them.
 
 One reading counts the digits of all passes. A pass whose digit is the same in all elements has nothing to do: from the
-counts every pass learns whether it runs, and which memory the pass before it has left the elements in.
+counts every pass learns whether it runs, and which memory the pass before it has left the elements in. Of many rows all
+move between the same memories, so a pass runs if any of them needs it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TypeVar
 import attrs
 
 from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role
 from ..types.digits import DigitPlace
 from ..types.indices import SortOrder
 from ..types.intrinsics import count_ones, dynamic_range, exact_sum
@@ -21,6 +21,7 @@ from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64, Bool
 from .bitonic import to_ordered
+from .radix_layout import Layout
 from .radix_tile import count_before
 
 A = TypeVar("A", U8, U16, U32, U64)
@@ -65,9 +66,6 @@ class PassPlan:
         return self.bits & IS_ODD
 
 
-# -- kernels ----------------------------------------------------------------------------------------------
-
-
 @kernel
 def sweep_clear(cx: Invocation, state: Storage[U32], first: U32) -> None:
     """Sets histograms and tickets to zero."""
@@ -78,11 +76,12 @@ def sweep_clear(cx: Invocation, state: Storage[U32], first: U32) -> None:
 @kernel
 def sweep_histograms(
     cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
-    params: RadixParams, cleared: U32, first_cell: U32, passes: int, order: SortOrder, policy: RadixPolicy,
+    layout: Layout, cleared: U32, first_cell: U32, passes: int, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Counts the digits of all passes in one reading, and sets the state's first words to zero meanwhile.
 
-    Every counter has a few copies, for lanes that would wait for each other at one.
+    A workgroup counts in one row, whose histograms lie together. Every counter has a few copies, for lanes that would
+    wait for each other at one.
     """
     for i in dynamic_range(cx.global_id, cleared, cx.num_groups * cx.group_size):
         state[i] = U32(0)
@@ -93,23 +92,24 @@ def sweep_histograms(
     mine = cx.local_id % policy.copies
     block = cx.group_size * policy.count_items
     words: Registers[W] = Registers(key.word, policy.count_items)
-    for start in dynamic_range(cx.group_id * block, params.num_elements, cx.num_groups * block):
-        first = start + cx.local_id
-        if start + block <= params.num_elements:
+    share = layout.share_of(cx.group_id, cx.num_groups, block)
+    for start in dynamic_range(share.begin, share.end, share.step):
+        if share.end - start >= block:
+            first = start + cx.local_id
             for i in dynamic_range(U32(0), U32(policy.count_items)):
                 words[i] = to_ordered(key, data[exact_sum(first, i * cx.group_size)], order)
             for i in dynamic_range(U32(0), U32(policy.count_items)):
                 count_digits(words[i], counters, mine, passes, policy)
         else:
-            for i in dynamic_range(first, params.num_elements, cx.group_size):
-                count_digits(to_ordered(key, data[i], order), counters, mine, passes, policy)
+            for i in dynamic_range(cx.local_id, share.end - start, cx.group_size):
+                count_digits(to_ordered(key, data[start + i], order), counters, mine, passes, policy)
     cx.barrier()
     for cell in dynamic_range(cx.local_id, U32(cells), cx.group_size):
         total = U32(0)
         for j in dynamic_range(U32(0), U32(policy.copies)):
             total += counters[cell * policy.copies + (cell + j) % policy.copies]
         if total > 0:
-            state.atomic_add(first_cell + cell, total)
+            state.atomic_add(first_cell + share.row * cells + cell, total)
 
 
 def count_digits(word: W, counters: Workgroup[U32], copy: U32, passes: int, policy: RadixPolicy) -> None:
@@ -142,6 +142,37 @@ def sweep_starts(
         state[first_start + mine] = first
 
 
+@kernel
+def sweep_row_starts(
+    cx: Invocation, shared: Workgroup[U32], state: Storage[U32], length: U32, first_start: U32, first_idle: U32,
+    passes: int, policy: RadixPolicy,
+) -> None:  # fmt: skip
+    """A workgroup a row and pass: adds the histogram up to where each digit starts in the row, in its place.
+
+    Counts in how many rows one digit has all: where that is so in all of them, the pass has nothing to do.
+    """
+    mine = first_start + cx.group_id * policy.radix + cx.local_id
+    count = state[mine] if cx.local_id < policy.radix else U32(0)
+    if count == length:
+        state.atomic_add(first_idle + cx.group_id % passes, U32(1))
+    first = count_before(cx, shared, count, policy.digit_strands, policy)
+    if cx.local_id < policy.radix:
+        state[mine] = first
+
+
+@kernel
+def sweep_row_plans(
+    cx: Invocation, state: Storage[U32], rows: U32, first_idle: U32, first_plan: U32, passes: int, in_place: bool
+) -> None:
+    """An invocation a pass: makes its plan, which is one for all rows, for they lie together."""
+    if cx.global_id < passes:
+        idle = U32(0)
+        for number in range(passes):
+            idle |= U32(1 << number) if state[first_idle + number] == rows else U32(0)
+        running = passes_that_run(idle, passes, in_place)
+        state[first_plan + cx.global_id] = PassPlan.of(cx.global_id, running).bits
+
+
 def passes_that_run(idle: U32, passes: int, in_place: bool) -> U32:
     """A bit for each pass that runs. A few run though they change nothing, so that elements end where they should.
 
@@ -152,80 +183,3 @@ def passes_that_run(idle: U32, passes: int, in_place: bool) -> U32:
     if in_place:
         return running | lowest_idle if count_ones(running) % 2 == 1 else running
     return lowest_idle if running == 0 else running
-
-
-# -- schedule ---------------------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class SweepState:
-    """How the shared words are laid out: cells, starts of digits, histograms, tickets, plans.
-
-    There is a cell for each tile and digit, which all passes use, one after the other. The first rows of cells stand
-    before the first tile: they are looked at, and then not counted.
-    """
-
-    length: int
-    passes: int
-    policy: RadixPolicy
-
-    @property
-    def tiles(self) -> int:
-        return -(-self.length // self.policy.tile)
-
-    @property
-    def cells(self) -> int:
-        return (self.tiles + self.policy.looks) * self.policy.radix
-
-    @property
-    def starts(self) -> int:
-        return self.cells
-
-    @property
-    def histograms(self) -> int:
-        return self.starts + self.passes * self.policy.radix
-
-    @property
-    def tickets(self) -> int:
-        """One a pass."""
-        return self.histograms + self.passes * self.policy.radix
-
-    @property
-    def plans(self) -> int:
-        """One a pass."""
-        return self.tickets + self.passes
-
-    def buffer(self) -> Buffer[U32]:
-        return Buffer("state", U32, self.plans + self.passes, Role.SCRATCH)
-
-    def start(self, number: int) -> U32:
-        """Where a pass's starts of digits begin."""
-        return U32(self.starts + number * self.policy.radix)
-
-    def plan(self, number: int) -> U32:
-        """Where a pass's plan lies."""
-        return U32(self.plans + number)
-
-
-def prepare(
-    key: SortableKey[A, W], data: Buffer[A], state: SweepState, order: SortOrder, in_place: bool
-) -> tuple[Launch, ...]:
-    """Counts all digits, and sets up the state for the passes."""
-    policy, buffer = state.policy, state.buffer()
-    size, counters = policy.group_size, state.passes * policy.radix * policy.copies
-    elements, histograms = RadixParams(U32(state.length)), U32(state.histograms)
-    clearing = Grid(-(-(buffer.count - state.histograms) // size), size)
-    counting = Grid(
-        min(policy.count_groups, -(-state.length // (policy.count_group * policy.count_items))), policy.count_group
-    )
-    return (
-        sweep_clear.launch(clearing, buffer, histograms),
-        sweep_histograms.launch(
-            counting, key, data, Workgroup(U32, counters), buffer, elements, U32(state.cells), histograms, state.passes,
-            order, policy,
-        ),
-        sweep_starts.launch(
-            Grid(state.passes, size), Workgroup(U32, policy.scanned), Workgroup(U32, 1), buffer, elements,
-            U32(state.starts), histograms, U32(state.plans), state.passes, in_place, policy,
-        ),
-    )  # fmt: skip

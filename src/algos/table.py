@@ -8,6 +8,10 @@ import attrs
 
 from ..machine import Capability, TargetInfo
 from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy
+from .layout import Layout
+from .select import SelectByParts, SelectBySamples, Selection
+from .select_rows import PartPolicy
+from .select_sampled import SampledPolicy
 from .sorts import BitonicRows, Radix, RadixRows, SortAlgorithm
 
 P = TypeVar("P")
@@ -24,6 +28,7 @@ class SortLine:
     rows: range
     algorithm: SortAlgorithm
     workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
+    elements: range = range(1 << 63)  # of all rows together
 
     def suits(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
         return (
@@ -33,6 +38,7 @@ class SortLine:
             and bits in self.bits
             and length in self.lengths
             and rows in self.rows
+            and rows * length in self.elements
             and self.algorithm.most_rows(length, info.limits.groups) > 0
         )
 
@@ -48,6 +54,48 @@ class PolicyLine(Generic[P]):
 
     def suits(self, info: TargetInfo, length: int) -> bool:
         return info.name == self.target and self.needs <= info.capabilities and length in self.lengths
+
+
+@attrs.frozen
+class AxisLine(Generic[P]):
+    """The same for work along an axis, which may lie in rows of neighbouring elements, or in columns."""
+
+    target: str
+    needs: frozenset[Capability]
+    in_rows: bool
+    lengths: range
+    results: range
+    policy: P
+
+    def suits(self, info: TargetInfo, layout: Layout) -> bool:
+        return (
+            info.name == self.target
+            and self.needs <= info.capabilities
+            and (layout.row_stride is not None) is self.in_rows
+            and layout.length in self.lengths
+            and layout.results in self.results
+        )
+
+
+@attrs.frozen
+class SelectLine:
+    """The same for top-k."""
+
+    target: str
+    bits: tuple[int, ...]  # of an element
+    lengths: range  # of a row
+    rows: range
+    most_k: int
+    selection: Selection
+
+    def suits(self, info: TargetInfo, bits: int, rows: int, length: int, k: int) -> bool:
+        return (
+            info.name == self.target
+            and bits in self.bits
+            and length in self.lengths
+            and rows in self.rows
+            and k <= self.most_k
+        )
 
 
 _SWEEPS = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
@@ -79,16 +127,15 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("cuda", _SUBGROUPS, _WIDE, range(8193), _ONE, RadixRows(items=8)),
     SortLine("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
     SortLine("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
-    # A sweep takes one row at a time: worth it where that is the only one, or long.
-    SortLine("cuda", _SWEEPS, _NARROW, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
-    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22), _ONE, _sweep(24, 8, 32)),
-    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 17, 1 << 22), _ANY, _sweep(24, 8, 32)),
-    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 22, 1 << 32), _ANY, _sweep(28, 16, 32)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 22), _ONE, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 17, 1 << 22), _ANY, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 22, 1 << 32), _ANY, _sweep(18, 4, 16)),
-    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 16, 32))),
+    # Rows that no workgroup holds. A sweep takes as many as there are, so what counts is how long they are together.
+    SortLine("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
+    SortLine("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(24, 8, 32), elements=range(1 << 22)),
+    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 32), _ANY, _sweep(28, 16, 32)),
+    SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
+    SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(16, 4, 16), elements=range(1 << 22)),
+    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 32), _ANY, _sweep(18, 4, 16)),
+    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(8193, 1 << 32), _SEVERAL, Radix(RadixPolicy(8, 256, 16, 32))),
+    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 16, 32))),
     # Measured on the same card through Vulkan. Rows: in registers, or in workgroup memory; else three launches a pass.
     SortLine("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
     SortLine("wgsl", _SWEEPS, _NARROW, range(1025), _SEVERAL, BitonicRows(items=8, group_size=64), 20 << 10),
@@ -98,29 +145,86 @@ SORTS: tuple[SortLine, ...] = (
     SortLine("wgsl", _SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
     SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
     SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
+    SortLine(
+        "wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 17), _SEVERAL, _counted(11), 24 << 10, range(1 << 18, 1 << 63)
+    ),
     SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
     SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
+    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, range(1 << 18, 1 << 63)),
 )
 
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
+_PAIRED_ROWS = range(4097, 1 << 32)  # shorter ones leave much of a tile empty; the network sorts them in two tiles
 
 # The same for keys with values; bits are counted of both together.
 PAIRS: tuple[SortLine, ...] = (
     SortLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
+    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
     SortLine("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
-    SortLine("cuda", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _sweep(28, 8, 32)),
+    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
+    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
     SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
     SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _sweep(20, 4, 16)),
-    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, Radix(RadixPolicy(8, 256, 8, 32))),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
+    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
+    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
+    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
     SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
     SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
+    SortLine("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
     SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
     SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
+    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
+)
+
+_FEW_ROWS, _MANY_ROWS = range(1, 5), range(5, 1 << 63)
+
+
+def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByParts:
+    return SelectByParts(PartPolicy(group_size, items, sets, kept))
+
+
+# Of many rows as many samples would take longer than reading them.
+_FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, few=1024, groups=1056))
+
+# Top-k; elsewhere everything is sorted. Not measured yet: by the figures of a prototype on the card of the lines above.
+# Twice as many sets as k, and about as many candidates are left: while ranking those costs little beside reading, parts
+# are the fewest launches.
+SELECTIONS: tuple[SelectLine, ...] = tuple(
+    line
+    for target in ("cuda", "wgsl")
+    for bits, few in ((_NARROW, 1), (_WIDE, 2))  # elements of 64 bits take twice the registers
+    for line in (
+        SelectLine(target, bits, range(1025), _ANY, 16, _parts(64, 16 // few, 32)),
+        SelectLine(target, bits, range(1025), _ANY, 64, _parts(128, 8 // few, 128)),
+        SelectLine(target, bits, range(4097), _ANY, 32, _parts(256, 16 // few, 64)),
+        SelectLine(target, bits, range(4097), _ANY, 64, _parts(256, 16 // few, 128)),
+        SelectLine(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
+        SelectLine(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
+        SelectLine(target, bits, range(1 << 14, 1 << 32), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
+        SelectLine(target, bits, range(1 << 15), _ANY, 256, _parts(512, 16 // few, 512, 1024)),
+    )
 )
 
 REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
     PolicyLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), ReducePolicy(768, 16, 264, subgroups=True)),
+)
+
+# Loads in flight hide the latency of memory: 2 workgroups of 512 with 16 each, or 8 of 256 with 8, are 64 KiB a
+# multiprocessor, twice what Little's law asks of an H200. Some 264 workgroups are all that it runs at a time.
+AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
+    AxisLine("cuda", _SUBGROUPS, True, range(1 << 18, 1 << 63), range(33), ReducePolicy(768, 16, 264, subgroups=True)),
+    AxisLine("cuda", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32)),
+    AxisLine("cuda", _SUBGROUPS, False, _ANY, _ANY, ReducePolicy(512, 16, 264, subgroups=True, strand=32)),
+    AxisLine("wgsl", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)),
+    AxisLine("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
+    AxisLine("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
+    # A vector of a CPU takes neighbouring columns, and the first cache holds their totals.
+    AxisLine("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 1, 64, side_by_side=True)),
+    # Where an invocation is a thread, or a step of an interpreter, few do.
+    AxisLine("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
+    AxisLine("simulator", frozenset(), False, _ANY, _ANY, ReducePolicy(64, 2, 16, subgroups=True, line=64, strand=8)),
 )
 
 SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
@@ -130,4 +234,14 @@ SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
     # Where an invocation is a thread, or a step of an interpreter, few do.
     PolicyLine("python", frozenset(), _ANY, ScanPolicy(16, 7)),
     PolicyLine("simulator", frozenset(), _ANY, ScanPolicy(32, 7)),
+)
+
+# Down columns. The first cache of a CPU holds what a row of them has come to; a card's multiprocessor runs two
+# workgroups of 512 with 16 loads in flight each.
+AXIS_SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
+    PolicyLine("cuda", frozenset(), _ANY, ScanPolicy(512, 16, 264)),
+    PolicyLine("wgsl", frozenset(), _ANY, ScanPolicy(256, 8, 528)),
+    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
+    PolicyLine("python", frozenset(), _ANY, ScanPolicy(8, 2, 4, line=16)),
+    PolicyLine("simulator", frozenset(), _ANY, ScanPolicy(64, 4, 16, line=64)),
 )

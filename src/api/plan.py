@@ -21,6 +21,7 @@ from ..arrays.kinds import Kind
 from ..kernel.launch import Role, Schedule, is_buffer
 from ..operations.base import HostArray, Operation, Output, Work, rows_of
 from ..targets.base import ChecksMonoids, HasNative, Native, Prepared, Target, prepared_by
+from ..targets.registry import target as target_of
 from ..types.dtypes import native
 from ..types.errors import InvalidArgumentError
 from ..types.specs import Spec
@@ -64,6 +65,8 @@ class Plan(ABC):
 
 def plan_for(operation: Operation, kind: Kind, arrays: Arrays, specs: tuple[Spec, ...], target: Target) -> Plan:
     """The way that suits arrays of a kind, on a target."""
+    if kind.is_host and operation.is_the_hosts(specs[0]):
+        target = target_of("cpu")
     if kind.is_host and isinstance(target, HasNative):
         native = target.native(operation, specs)
         if native is not None:
@@ -299,6 +302,8 @@ class KernelPlan(Plan):
     def _lies_in_rows(self, number: int, spec: Spec) -> bool:
         """Whether an input's rows lie one behind the other."""
         axes, ndim = self.operation.axes(number, spec), len(spec.shape)
+        if any(work.as_it_lies for work in self.works):
+            return spec.strides is None or not self.kind.is_host
         return spec.strides is None and axes == tuple(range(ndim - len(axes), ndim))
 
     def _directly(self, arrays: Arrays) -> object:

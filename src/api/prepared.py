@@ -51,9 +51,7 @@ class Planning:
         plan = plan.reserved(specs)
         outputs = plan.operation.outputs(*specs)
         if any(output.dtype.names is not None for output in outputs) and not kind.is_host:
-            raise UnsupportedTypeError(
-                "plan: results of several fields come in the host's memory, and cannot be planned"
-            )
+            raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
         if outs is None:
             outs = [
                 kind.empty_like(arrays[0]) if output.is_like else kind.empty(output.shape, output.dtype, arrays[0])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..types.dtypes import native
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.specs import Spec
+from ..types.specs import Memory, Spec
 from .kinds import ArrayKind, DType, HostArray, Space
 from .recycled import new_array
 
@@ -77,7 +77,9 @@ class NumPyKind(ArrayKind[HostArray, HostArray]):
         return array.dtype, array.ndim, array.flags.num
 
     def spec(self, name: str, array: HostArray) -> Spec:
-        return Spec(array.shape, array.dtype, strides=None if HOST.is_packed(array) else array.strides)
+        return Spec(
+            array.shape, array.dtype, Memory.HOST, None if HOST.is_packed(array) else array.strides, array.flags.aligned
+        )
 
     def empty(self, shape: tuple[int, ...], dtype: DType, like: HostArray) -> HostArray:
         return new_array(shape, native(dtype))

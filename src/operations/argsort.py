@@ -67,9 +67,10 @@ class Argsort(Operation):
         if radix is not None:
 
             def sweep(count: int) -> Schedule:
-                return radix_argsort(ranks, length, self.order, radix.policy, bits_of(key))
+                return radix_argsort(ranks, count, length, self.order, radix.policy, bits_of(key))
 
-            return (Work(rows, 1, sweep, parts),)
+            most = min(radix.most_rows(length, info.limits.groups), info.limits.storage_bytes // (8 * length))
+            return (Work(rows, max(1, most), sweep, parts),)
         network = fitting_bitonic(placed_class(key.word), info.limits).policy
 
         def schedule(count: int) -> Schedule:
@@ -127,7 +128,7 @@ class SortPairs(Operation):
         assert radix is not None, "or there is another operation instead"
 
         def schedule(count: int) -> Schedule:
-            return radix_sort_pairs(key, value, length, self.order, radix.policy, bits_of(key))
+            return radix_sort_pairs(key, value, 1, length, self.order, radix.policy, bits_of(key))
 
         names = ("data", "values", "results", "moved")
         return (Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),)

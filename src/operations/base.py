@@ -79,6 +79,11 @@ class Operation(ABC):
         """A user's monoid, which a target may try before it is relied on."""
         return None
 
+    def is_the_hosts(self, given: Spec) -> bool:
+        """Whether the order in which NumPy adds decides the result, so that no kernel gives it: of times, where a sum
+        may become NaT on its way. The host's own way is taken then, whichever target is asked for."""
+        return False
+
     @abstractmethod
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
         """Which axes of an input make a row."""

@@ -11,15 +11,17 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
-from ..algos.choice import fitting_reduction
-from ..algos.finish import extremes, places
+from ..algos.choice import fitting_axis_reduction
 from ..algos.fit import fitted_reduce
-from ..algos.reduce import reduce_rows
+from ..algos.layout import Layout, layout_to_reduce
+from ..algos.reduce_axis import reduce_axis
+from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
-from ..types.dtypes import key_for, native, number_for
+from ..types.dtypes import number_for
 from ..types.elements import dtype_of, encode, leaves
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
+from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.keys import SortableKey
 from ..types.layout import Type
 from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
@@ -97,24 +99,39 @@ class Reduction(Operation):
         """Over the elements as they are read."""
 
     @abstractmethod
-    def schedule(self, given: Spec, rows: int, length: int, policy: ReducePolicy) -> Schedule:
-        """From "data" to "results"."""
+    def finish(self, given: Spec) -> Finish[Any, Any]:
+        """What is written of a state."""
 
-    def policy_for(self, given: Spec, length: int, info: TargetInfo) -> ReducePolicy:
-        return fitting_reduction(self.monoid(given).state, length, info)
+    def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
+        return fitting_axis_reduction(self.monoid(given).state, layout, info)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         (x,) = given
-        monoid, (rows, length) = self.monoid(x), rows_of(x, self.axes(0, x))
+        monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(0, x)
         require_floats(monoid, info)
-        policy = self.policy_for(x, length, info)
-        together = rows_together(length, length * x.dtype.itemsize, 1, info)
-        parts = {"data": Part(0, length), "results": Part(1, 1, self.written(x))}
-        return (Work(rows, together, lambda count: self.schedule(x, count, length, policy), parts),)
+        layout = _as_it_lies(x, axes, info)
+        if layout is not None:
+            policy = self.policy_for(x, layout, info)
+            whole = {"data": Part(0, layout.span), "results": Part(1, layout.results)}
+            return (Work(1, 1, lambda _: reduce_axis(monoid, layout, policy, finish), whole, as_it_lies=True),)
+        rows, length = rows_of(x, axes)
+        together = min(rows, rows_together(length, length * x.dtype.itemsize, 1, info))
+        policy = self.policy_for(x, Layout.rows(together, length), info)
 
-    def written(self, given: Spec) -> DType | None:
-        """The dtype of results as kernels leave them, where it is not the one that comes out."""
+        def schedule(count: int) -> Schedule:
+            return reduce_axis(monoid, Layout.rows(count, length), policy, finish)
+
+        return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, 1)}),)
+
+
+def _as_it_lies(given: Spec, axes: tuple[int, ...], info: TargetInfo) -> Layout | None:
+    """How kernels read the array where it is; None where it has to be packed, or read in several runs."""
+    if not given.is_plain:
         return None
+    layout = layout_to_reduce(given.shape, given.all_strides, given.dtype.itemsize, axes)
+    if layout is None or max(layout.span, layout.results) > LARGEST_U32:
+        return None
+    return layout if layout.span * given.dtype.itemsize <= info.limits.storage_bytes else None
 
 
 @attrs.frozen
@@ -123,6 +140,9 @@ class Reduce(Reduction):
 
     reducer: Reducer = Reducer.SUM
     key: SortableKey[Any, Any] | None = None  # of min, max, argmin and argmax
+
+    def is_the_hosts(self, given: Spec) -> bool:
+        return self.reducer.adds and given.dtype.kind == "m"
 
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
         axes = checked_axes(self.axis, len(given.shape))
@@ -167,19 +187,8 @@ class Reduce(Reduction):
         }  # fmt: skip
         return makers[self.reducer](key)
 
-    def written(self, given: Spec) -> DType | None:
-        if not self.reducer.adds and self.reducer not in (Reducer.ANY, Reducer.ALL):
-            return None
-        state, wanted = dtype_of(self.monoid(given).state), result_dtype(self.reducer.value, given.dtype)
-        return None if state.itemsize == wanted.itemsize else state
-
-    def schedule(self, given: Spec, rows: int, length: int, policy: ReducePolicy) -> Schedule:
-        monoid = self.monoid(given)
-        if isinstance(monoid, Minimum | Maximum):
-            return extremes(monoid, rows, length, policy)
-        if isinstance(monoid, ArgMin | ArgMax):
-            return places(monoid, rows, length, policy)
-        return reduce_rows(monoid, rows, length, policy)
+    def finish(self, given: Spec) -> Finish[Any, Any]:
+        return finish_of(self.monoid(given))
 
 
 @attrs.frozen
@@ -208,13 +217,13 @@ class Fold(Reduction):
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         return of_truths(self.of) if given.dtype.kind == "b" else self.of
 
-    def policy_for(self, given: Spec, length: int, info: TargetInfo) -> ReducePolicy:
+    def finish(self, given: Spec) -> Finish[Any, Any]:
+        return AsItIs(self.of.state)
+
+    def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
         if self.policy is not None:
             return fitted_reduce(self.policy, self.of.state, info)
-        return super().policy_for(given, length, info)
-
-    def schedule(self, given: Spec, rows: int, length: int, policy: ReducePolicy) -> Schedule:
-        return reduce_rows(self.monoid(given), rows, length, policy)
+        return super().policy_for(given, layout, info)
 
 
 def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
@@ -226,6 +235,3 @@ def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
             f"x: {type(monoid).__name__} of float64 needs {Capability.FLOAT64.value}, which target {info.name!r} "
             f"({info.adapter}) lacks; use target='cpu', or convert to float32"
         )
-
-
-__all__ = ["Fold", "Reduce", "Reducer", "Reduction", "key_for", "native", "require_floats", "result_dtype"]

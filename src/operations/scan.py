@@ -103,6 +103,9 @@ class Scan(Scanning):
 class Cumsum(Scanning):
     """NumPy's cumulative sum."""
 
+    def is_the_hosts(self, given: Spec) -> bool:
+        return given.dtype.kind == "m"
+
     def result(self, given: Spec) -> DType:
         number_for(given.dtype, "x")
         return result_dtype("cumsum", given.dtype)

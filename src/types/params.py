@@ -16,6 +16,7 @@ from .scalars import U32
 MOST_INVOCATIONS = 1 << 12  # in a workgroup
 MOST_ITEMS = 1 << 8  # held by an invocation
 MOST_GROUPS = (1 << 32) - 1
+MOST_COUNTED = (1 << 30) - 1  # elements: a status word of a sweep has two bits beside its count
 _MOST_TILE = 1 << 20
 _MOST_PASSES = 6  # in registers: twice as many elements for each
 _MASK, _WIDE_MASK = 32, 64  # lanes that a mask in workgroup memory has bits for, and one in a register
@@ -102,6 +103,32 @@ class ReduceParams:
 
     num_elements: U32  # in one row
     groups_per_row: U32
+    row_stride: U32  # elements from one row's first to the next one's
+
+
+@attrs.frozen
+class AxisParams:
+    """One launch over an array of planes x length x columns, however these lie; combined, or scanned, along length.
+
+    A workgroup has so many lanes for columns, and for each of them so many ranks that share its elements.
+    """
+
+    columns: U32  # of a plane
+    length: U32
+    plane_stride: U32
+    length_stride: U32
+    column_stride: U32
+    plane_result: U32  # how far apart the results lie
+    length_result: U32  # of a scan; of a reduction, those of the shares of a column
+    column_result: U32
+    column_total: U32  # how far apart the totals of a column's shares lie in a scan
+    lanes: U32
+    ranks: U32
+    lane_step: U32  # invocations from one lane to the next, and from one rank to the next
+    rank_step: U32
+    tiles: U32  # of the columns of a plane, each as wide as a workgroup
+    shares: U32  # workgroups that share the elements of a column
+    share: U32  # elements of one of them in a scan; in a reduction they take blocks in turn
 
 
 @attrs.frozen
@@ -115,11 +142,19 @@ class ReducePolicy(Policy):
     groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
     # whether lanes combine by shuffles before workgroup memory is used
     subgroups: bool = attrs.field(default=False, validator=truth)
+    # bytes of neighbouring columns that a workgroup reads at a time, at least: coalesced loads want whole cache lines
+    line: int = attrs.field(default=128, converter=whole, validator=within(1, 1 << 20))
+    # rows that are shorter are reduced several a workgroup
+    short: int = attrs.field(default=1, converter=whole, validator=within(1, MOST_GROUPS))
+    # lanes that share such a row, with subgroups: all are of one
+    strand: int = attrs.field(default=1, converter=whole, validator=power_within(1, _WIDE_MASK))
+    # whether an invocation has a column to itself where there are enough, so that a CPU's vectors take neighbours
+    side_by_side: bool = attrs.field(default=False, validator=truth)
 
     @property
     def needs(self) -> Needs:
-        """Each subgroup combines in halves, down from its size."""
-        return Needs(1, self.group_size) if self.subgroups else Needs()
+        """Each subgroup combines in halves, down from its size; a strand is part of one."""
+        return Needs(self.strand, self.group_size) if self.subgroups else Needs()
 
     @property
     def halvings(self) -> tuple[int, ...]:
@@ -139,6 +174,7 @@ class ScanParams:
     num_elements: U32  # in one row
     groups_per_row: U32
     share: U32  # elements of one workgroup, which are whole tiles
+    row_stride: U32  # elements from one row's first to the next one's; results lie packed
 
 
 @attrs.frozen
@@ -152,6 +188,10 @@ class ScanPolicy(Policy):
     groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
     # whether lanes combine by shuffles before workgroup memory is used
     subgroups: bool = attrs.field(default=False, validator=truth)
+    # bytes of neighbouring columns that a workgroup reads at a time, at least: coalesced loads want whole cache lines
+    line: int = attrs.field(default=128, converter=whole, validator=within(1, 1 << 20))
+    # whether an invocation has a column to itself where there are enough, so that a CPU's vectors take neighbours
+    side_by_side: bool = attrs.field(default=False, validator=truth)
 
     @property
     def needs(self) -> Needs:
@@ -166,9 +206,9 @@ class ScanPolicy(Policy):
 
 @attrs.frozen
 class RadixParams:
-    """One pass of a radix sort."""
+    """What a launch of a radix sort does to all elements alike."""
 
-    num_elements: U32
+    num_elements: U32  # of all rows
 
 
 @attrs.frozen
@@ -197,6 +237,8 @@ class RadixPolicy(Policy):
     count_groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
     # one launch a digit, whose workgroups wait for each other
     sweeps: bool = attrs.field(default=False, validator=truth)
+    # elements that such a launch moves of one row, at most: a longer row takes more launches
+    portion: int = attrs.field(default=MOST_COUNTED, converter=whole, validator=within(1, MOST_COUNTED))
 
     def __attrs_post_init__(self) -> None:
         digits = f"at least {self.radix}, an invocation for each of the 2**{self.digit_bits} digits"

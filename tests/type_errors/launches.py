@@ -33,7 +33,7 @@ def right() -> list[Launch]:
 
 
 def another_struct() -> Launch:
-    return bitonic_step.launch(GRID, KEY, DATA, ReduceParams(U32(1), U32(1)))  # E: arg-type, reportArgumentType
+    return bitonic_step.launch(GRID, KEY, DATA, ReduceParams(U32(1), U32(1), U32(1)))  # E: arg-type, reportArgumentType
 
 
 def another_element() -> Launch:

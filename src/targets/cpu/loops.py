@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from .background import background
+from .folds import PLACES, Fold
 
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
@@ -22,6 +23,16 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 def can_add(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for the sum of integers."""
     return background.has(("sum", dtype), partial(_adding, dtype), nbytes)
+
+
+def can_fold(fold: Fold, dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """The same for a reduction."""
+    return background.has(("fold", fold, dtype), partial(_folding, fold, dtype), nbytes)
+
+
+def can_scan(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """The same for a cumulative sum."""
+    return background.has(("scan", dtype), partial(_scanning, dtype), nbytes)
 
 
 # Numba is loaded by the first step.
@@ -43,3 +54,15 @@ def _adding(dtype: np.dtype[np.generic]) -> Iterator[object]:
     from .rehearsal import adding
 
     yield from adding(dtype)
+
+
+def _folding(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:
+    from . import extreme_places, folding
+
+    yield from (extreme_places if fold in PLACES else folding).rehearse(fold, dtype)
+
+
+def _scanning(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    from .scans import rehearse
+
+    yield from rehearse(dtype)

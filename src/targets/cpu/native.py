@@ -34,8 +34,8 @@ _SHORT = 1 << 10  # elements: below, NumPy's sort alone, with as little around i
 def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -> Native | None:
     """How the CPU does an operation without a kernel; None where it does not."""
     match operation:
-        case Sort(axis, order, stable, None, None) if not (stable and given[0].dtype.kind == "f"):
-            return HostSort(target, axis, order, _is_plain(given[0], order), _zero_of(given[0]))
+        case Sort(axis, order, stable, None, None):
+            return HostSort(target, axis, order, stable, _is_plain(given[0], order), _zero_of(given[0]))
         case Argsort(axis, order, None, by_bits):
             return HostArgsort(target, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
         case SortPairs(order, None):
@@ -76,6 +76,7 @@ class HostSort:
     target: CpuTarget
     axis: int | None
     order: SortOrder
+    stable: bool
     is_plain: bool
     zero: np.generic | None  # where elements are floats
 
@@ -119,13 +120,13 @@ class HostSort:
         if _is_packed(x) and _is_packed(results):
             shape = x.size // x.shape[-1], x.shape[-1]
             rows = x.reshape(shape)
-            sort_rows(rows, rows if in_place else results.reshape(shape), self.order, self.target.policy)
+            sort_rows(rows, rows if in_place else results.reshape(shape), self.order, self.target.policy, self.stable)
             return
-        if x.ndim == 2 and sort_spread_rows(x, results, self.order, self.target.policy):
+        if x.ndim == 2 and sort_spread_rows(x, results, self.order, self.target.policy, self.stable):
             return
         packed = np.array(x, native(x.dtype), order="C")
         rows = packed.reshape(-1, x.shape[-1])
-        sort_rows(rows, rows, self.order, self.target.policy)
+        sort_rows(rows, rows, self.order, self.target.policy, self.stable)
         results[...] = packed
 
 

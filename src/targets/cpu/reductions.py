@@ -7,7 +7,6 @@ way an array takes, and so the order in which its floats are added, depends on i
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -15,33 +14,12 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from ...types.errors import InvalidArgumentError
 from ..base import HostArray
+from .extreme_places import PlaceFolding
+from .folding import LONG, Folding
+from .folds import PLACES, TRUTHS, Fold, HostCall, reducing, takes
 from .silence import silently
 
 Axes: TypeAlias = int | tuple[int, ...] | None
-HostCall: TypeAlias = Callable[[HostArray], object]
-
-
-class Fold(Enum):
-    """What is made of the elements."""
-
-    SUM = "sum"
-    PROD = "prod"
-    MIN = "min"
-    MAX = "max"
-    ARGMIN = "argmin"
-    ARGMAX = "argmax"
-    ANY = "any"
-    ALL = "all"
-
-
-_UFUNCS: dict[Fold, np.ufunc] = {
-    Fold.SUM: np.add, Fold.PROD: np.multiply, Fold.MIN: np.minimum, Fold.MAX: np.maximum, Fold.ANY: np.logical_or,
-    Fold.ALL: np.logical_and,
-}  # fmt: skip
-_TRUTHS = (Fold.ANY, Fold.ALL)
-_PLACES = (Fold.ARGMIN, Fold.ARGMAX)
-_KINDS = {Fold.SUM: "biufm", Fold.PROD: "biuf"}  # the others order anything that NumPy orders
-_ORDERED = "biufmM"
 
 
 def host_reduction(
@@ -49,23 +27,23 @@ def host_reduction(
 ) -> HostCall | None:
     """What reduces host arrays of a dtype and so many dimensions as NumPy's function of that name does.
 
-    Of any shape and layout; scalars where NumPy gives scalars. Silent about overflow, and about NaN. An array of nothing
-    that has no answer is an InvalidArgumentError. None where there is no such function of these elements, or no such axis.
+    Of any shape and layout; scalars where NumPy gives scalars. Silent about overflow, and about NaN. An array of
+    nothing that has no answer is an InvalidArgumentError. None where there is no such function of these elements, or no
+    such axis.
     """
-    name = function if isinstance(function, str) else function.__name__
-    fold = Fold(name)
-    if dtype.kind not in _KINDS.get(fold, _ORDERED) or (dtype.kind == "f" and dtype.itemsize > 8):
-        return None
+    fold = Fold(function if isinstance(function, str) else function.__name__)
     axes = _checked(axis, ndim)
-    if axes is None or (fold in _PLACES and isinstance(axis, tuple)):
+    if not takes(fold, dtype) or axes is None or (fold in PLACES and isinstance(axis, tuple)):
         return None
-    if fold in _PLACES:
-        small = _place(fold, axis if axis is None or ndim == 0 else axes[0], keepdims)
-    elif dtype.kind == "f" and dtype.itemsize == 2 and fold in (Fold.SUM, Fold.PROD):
-        small = _halves(_UFUNCS[fold], axes, keepdims)
-    else:
-        small = _plain(_UFUNCS[fold], dtype, np.dtype(np.bool_) if fold in _TRUTHS else None, axes, keepdims)
-    return _guarded(small)
+    if fold in PLACES:
+        along = None if axis is None or ndim == 0 else axes[0]
+        return _guarded(_place(fold, along, keepdims), PlaceFolding.of(fold, dtype, along, ndim, keepdims))
+    long = Folding.of(fold, dtype, axes, ndim, keepdims)
+    reduce = reducing(fold)
+    if dtype.kind == "f" and dtype.itemsize == 2 and fold in (Fold.SUM, Fold.PROD):
+        return _guarded(_halves(reduce, axes, keepdims))
+    call = _plain(reduce, dtype, np.dtype(np.bool_) if fold in TRUTHS else None, axes, keepdims)
+    return _guarded(call, long)
 
 
 def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
@@ -84,23 +62,22 @@ def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
 
 
 def _plain(
-    ufunc: np.ufunc,
+    reduce: Callable[..., object],
     dtype: np.dtype[np.generic],
     made: np.dtype[np.generic] | None,
     axes: tuple[int, ...],
     keepdims: bool,
 ) -> HostCall:
     """NumPy's loop. That of floats warns of what is no mistake."""
-    reduce = ufunc.reduce
     axis = axes[0] if len(axes) == 1 else axes
     if dtype.kind == "f":
-        return lambda x: cast(object, silently(reduce, x, axis, made, None, keepdims))
-    return lambda x: cast(object, reduce(x, axis, made, None, keepdims))
+        return lambda x: silently(reduce, x, axis, made, None, keepdims)
+    return lambda x: reduce(x, axis, made, None, keepdims)
 
 
-def _halves(ufunc: np.ufunc, axes: tuple[int, ...], keepdims: bool) -> HostCall:
+def _halves(reduce: Callable[..., object], axes: tuple[int, ...], keepdims: bool) -> HostCall:
     """In 32 bits, rounded once."""
-    reduce, single, half = ufunc.reduce, np.dtype(np.float32), np.dtype(np.float16)
+    single, half = np.dtype(np.float32), np.dtype(np.float16)
     return lambda x: silently(lambda: cast(HostArray, reduce(x, axes, single, None, keepdims)).astype(half))
 
 
@@ -110,10 +87,14 @@ def _place(fold: Fold, axis: int | None, keepdims: bool) -> HostCall:
     return lambda x: cast(object, x.argmax(axis, None, keepdims=keepdims))
 
 
-def _guarded(call: HostCall) -> HostCall:
-    """With errors of our own kind for arrays of nothing."""
+def _guarded(call: HostCall, long: Folding | PlaceFolding | None = None) -> HostCall:
+    """With another way for long arrays, and errors of our own kind for arrays of nothing."""
 
     def guarded(x: HostArray) -> object:
+        if long is not None and x.size >= LONG:
+            found = long(x)
+            if found is not None:
+                return found
         try:
             return call(x)
         except ValueError as error:

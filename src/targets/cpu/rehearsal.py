@@ -17,6 +17,7 @@ from .argsort import argsort_one
 from .policy import SortPolicy
 from .pool import Pool
 from .sorting import sort_one
+from .ties import restore_row
 
 _LENGTH = 1 << 12
 _POLICY = SortPolicy(
@@ -41,7 +42,10 @@ def sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     for row in _rows(dtype):
         for pairs_from in (1, 1 << 62) if dtype.itemsize == 1 else (1,):
             policy = attrs.evolve(_POLICY, count_in_pairs_from=pairs_from)
-            sort_one(row, np.empty_like(row), SortOrder.DESCENDING, policy, pool)
+            results = np.empty_like(row)
+            sort_one(row, results, SortOrder.DESCENDING, policy, pool)
+            if dtype.kind == "f":
+                restore_row(row, results, SortOrder.DESCENDING, pool)
             yield None
 
 

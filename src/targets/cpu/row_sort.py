@@ -15,22 +15,26 @@ from ...types.indices import SortOrder
 from ..base import HostArray
 from .ranks import Elements, words_of
 from .special import restore_nans, restore_zeros
+from .ties import restore_rows
 
 _SIGN, _INFINITY = np.uint16(0x8000), np.uint16(0x7C00)  # of float16
 _SHORT = 1 << 10  # elements that are looked up in tables
 _COUNTED = 16  # a row of bytes this long
 
 
-def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
+def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
     """Sorts each row of a two-dimensional array, on this thread. `results` is `source` itself, or lies apart.
 
-    In place, one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order.
+    In place, one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats
+    that tie keep their order where it is asked for, which needs a source apart.
     """
     match source.dtype.kind, source.dtype.itemsize:
         case "f", 2:
             _sort_halves(*_seen_as(np.uint16, source, results), order)
+            if stable:
+                restore_rows(source, results)
         case "f", _:
-            _sort_floats(source, results, order)
+            _sort_floats(source, results, order, stable)
         case (("M" | "m"), _):
             _sort_times(*_seen_as(np.int64, source, results), order)
         case "b", _:
@@ -39,10 +43,10 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder) -> None:
             _sort_integers(source, results, order)
 
 
-def sort_row(source: HostArray, results: HostArray, order: SortOrder) -> None:
+def sort_row(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
     """The same of an array of one dimension."""
     row = source[np.newaxis]
-    sort_chunk(row, row if results is source else results[np.newaxis], order)
+    sort_chunk(row, row if results is source else results[np.newaxis], order, stable)
 
 
 def _seen_as(dtype: npt.DTypeLike, source: Elements, results: Elements) -> tuple[Elements, Elements]:
@@ -122,7 +126,7 @@ def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
     return sequence, places
 
 
-def _sort_floats(source: Elements, results: Elements, order: SortOrder) -> None:
+def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
     floats: Elements  # zeros and NaNs are looked up in the source at the end: it stays as it is until then
     match order:
         case SortOrder.ASCENDING:
@@ -140,14 +144,16 @@ def _sort_floats(source: Elements, results: Elements, order: SortOrder) -> None:
         zeros, nans = found < row.size and row[found] == 0, row[-1] != row[-1]
     else:
         zeros, nans = (floats == 0).any(), np.isnan(floats[:, -1]).any()
-    if zeros:
+    if zeros and not stable:
         restore_zeros(source, floats, order)
     if order is SortOrder.DESCENDING:
-        if not nans:
+        if not nans and not stable:
             np.negative(floats, out=results)
             return
         np.negative(floats, out=floats)
-    if nans:
+    if stable:
+        restore_rows(source, floats, zeros, nans)
+    elif nans:
         restore_nans(source, floats)
     if floats is not results:
         results[...] = floats

@@ -8,6 +8,7 @@ from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
 from .alias import without_lock
+from .commit import put_in_place
 from .counting import sort_by_counting
 from .few_sort import sort_few
 from .long_sort import sort_long
@@ -16,25 +17,38 @@ from .plan import different_of
 from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .row_sort import sort_chunk, sort_row
+from .ties import may_have_ties, restore_row
 
 _LINE = 64  # bytes that the memory hands out at a time
 
 
-def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy) -> None:
+def sort_rows(
+    source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, stable: bool = False
+) -> None:
     """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
 
-    In place, an exception leaves the elements of each row in it, in some order: see commit.py.
+    In place, an exception leaves the elements of each row in it, in some order: see commit.py. `stable` keeps floats
+    that tie, zeros of both signs and NaNs of differing bits, in the order they came in; all else that ties is alike.
     """
+    stable = stable and source.dtype.kind == "f"
     rows, length = source.shape
     if length < 2 or not rows:
         if results is not source:
             results[...] = source
         return
     is_long = source.size >= policy.serial_below
+    if stable and results is source:
+        pool = shared_pool() if is_long else Pool(1)
+        stable = may_have_ties(source, pool)
+        if stable:  # they are looked up in the source at the end: it stays as it is until then
+            ordered = np.empty_like(source)
+            sort_rows(source, ordered, order, policy, stable=True)
+            put_in_place(ordered.reshape(-1), results.reshape(-1), pool)
+            return
     if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
         source = source.copy()  # the same memory by another name, or some of it
     if not is_long or (rows == 1 and _suits_numpy(source[0], policy)):
-        sort_chunk(source, results, order)
+        sort_chunk(source, results, order, stable)
         return
     pool = shared_pool()
     if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
@@ -42,24 +56,28 @@ def sort_rows(source: HostArray, results: HostArray, order: SortOrder, policy: S
             row = source[number]
             result = row if results is source else results[number]
             if rows > 1 and _suits_numpy(row, policy):
-                sort_row(row, result, order)
-            else:
-                sort_one(row, result, order, policy, pool)
+                sort_row(row, result, order, stable)
+                continue
+            sort_one(row, result, order, policy, pool)
+            if stable:
+                restore_row(row, result, order, pool)
         return
     chunk = max(1, policy.chunk // length)
     if chunk >= rows:
-        sort_chunk(source, results, order)
+        sort_chunk(source, results, order, stable)
         return
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
 
     def work(number: int) -> None:
         some = source[chunks[number]]
-        sort_chunk(some, some if results is source else results[chunks[number]], order)
+        sort_chunk(some, some if results is source else results[chunks[number]], order, stable)
 
     pool.run(work, len(chunks))
 
 
-def sort_spread_rows(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy) -> bool:
+def sort_spread_rows(
+    source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, stable: bool = False
+) -> bool:
     """Sorts rows that do not lie side by side, block by block: a few columns of a matrix fill whole cache lines."""
     rows, length = source.shape
     if not source.size or length < 2:
@@ -74,7 +92,7 @@ def sort_spread_rows(source: HostArray, results: HostArray, order: SortOrder, po
         own = slice(number * block, (number + 1) * block)
         packed = np.array(source[own], dtype, order="C")
         sorted_ = np.empty_like(packed)
-        sort_chunk(packed, sorted_, order)
+        sort_chunk(packed, sorted_, order, stable)
         results[own] = sorted_
 
     pool.run(work, -(-rows // block))

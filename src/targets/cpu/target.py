@@ -106,13 +106,13 @@ class CpuTarget:
         """NumPy's sort behind a parallel partition, and NumPy's loops shared out among threads."""
         return native_way(self, operation, given)
 
-    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> None:
+    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
         """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
-        sort_rows(source, results, order, self.policy)
+        sort_rows(source, results, order, self.policy, stable)
 
-    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder) -> bool:
+    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> bool:
         """The same of rows with any strides, in any byte order, if they are many. Whether it is done."""
-        return sort_spread_rows(source, results, order, self.policy)
+        return sort_spread_rows(source, results, order, self.policy, stable)
 
     def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
         """Where each row's elements come from, in order. Equal elements keep theirs."""

@@ -1,0 +1,171 @@
+"""How the work along an axis is cut up among workgroups and their invocations: from a layout and a policy alone.
+
+Neighbouring invocations read neighbouring elements. Where the axis that goes is the closest in memory, those are the
+ranks of one column; else they are lanes, in columns side by side.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from ..types.params import AxisParams, ReducePolicy, ScanPolicy, power_above
+from ..types.scalars import U32
+from .layout import Layout, is_closer
+
+_FEW_ROUNDS = 8  # of loads that a lane waits for: a row of as many has no use for more lanes
+_FEWEST_BLOCKS = 2  # of a share in a scan: another launch is worth no less
+_SIZES = (64, 8)  # of workgroups whose invocations have a column each, where columns are few: each is a kernel
+
+
+@attrs.frozen
+class Loop:
+    """The columns of a plane, or the planes: how many, how far apart in the buffer, how far apart in the results."""
+
+    size: int
+    stride: int
+    result: int
+
+
+@attrs.frozen
+class Columns:
+    """A layout as the kernels walk it: `columns` is the closer in memory of the two axes that stay."""
+
+    planes: Loop
+    columns: Loop
+    length: int
+    length_stride: int
+
+    @classmethod
+    def of(cls, layout: Layout) -> Columns:
+        """For a reduction, whose results are outer x inner."""
+        outer = Loop(layout.outer, layout.outer_stride, layout.inner)
+        inner = Loop(layout.inner, layout.inner_stride, 1)
+        if outer.size == 1:
+            outer = attrs.evolve(outer, stride=0)
+        first_is_closer = inner.size == 1 or (outer.size > 1 and is_closer(outer.stride, inner.stride))
+        planes, columns = (inner, outer) if first_is_closer else (outer, inner)
+        return cls(planes, columns, layout.length, layout.length_stride)
+
+    @classmethod
+    def to_scan(cls, layout: Layout) -> Columns:
+        """For a scan, whose results are outer x length x inner."""
+        outer = Loop(layout.outer, layout.outer_stride, layout.length * layout.inner)
+        inner = Loop(layout.inner, layout.inner_stride, 1)
+        if inner.size == 1:
+            return cls(Loop(1, 0, 0), outer, layout.length, layout.length_stride)
+        return cls(outer if outer.size > 1 else Loop(1, 0, 0), inner, layout.length, layout.length_stride)
+
+    @property
+    def in_order(self) -> Columns:
+        """The same with results packed, plane by plane."""
+        planes = attrs.evolve(self.planes, result=self.columns.size)
+        return attrs.evolve(self, planes=planes, columns=attrs.evolve(self.columns, result=1))
+
+    def left_by(self, shares: int) -> Columns:
+        """What so many shares leave where each packs its results behind those of the one before."""
+        count = self.planes.size * self.columns.size
+        planes = attrs.evolve(self.planes, stride=self.columns.size)
+        columns = attrs.evolve(self.columns, stride=1)
+        if self.planes.size == 1 or self.planes.result == self.columns.size * self.columns.result:
+            planes, columns = Loop(1, 0, 0), attrs.evolve(columns, size=count)
+        return Columns(planes, columns, shares, count)
+
+    @property
+    def ranks_are_neighbours(self) -> bool:
+        """Whether neighbouring invocations read along the length."""
+        return self.columns.size == 1 or (self.length > 1 and is_closer(self.length_stride, self.columns.stride))
+
+
+class Arrangement(Enum):
+    """Who of a workgroup reads what."""
+
+    GRID = 0  # lanes and ranks, as the parameters say; ranks combine in workgroup memory
+    STRANDS = 1  # the ranks of a column are lanes of one subgroup, and combine by shuffles
+    SIDE_BY_SIDE = 2  # each invocation has a column to itself, all are there, and they are neighbours in memory
+
+
+@attrs.frozen
+class Cut:
+    """How many columns a workgroup takes, how many invocations share one, and how many workgroups share it."""
+
+    arrangement: Arrangement
+    group_size: int
+    lanes: int
+    ranks: int
+    shares: int
+
+    @classmethod
+    def of(cls, view: Columns, policy: ReducePolicy, itemsize: int) -> Cut:
+        """As many ranks as find `items` elements each, and as many shares as there are workgroups to be had."""
+        size, items = policy.group_size, policy.items
+        columns, planes = view.columns.size, view.planes.size
+        most_ranks = power_above(min(size, max(1, -(-view.length // items))))
+        arrangement = Arrangement.GRID
+        sizes = [n for n in (size, *_SIZES) if n <= min(columns, size)]
+        if view.ranks_are_neighbours:
+            ranks = min(most_ranks, size)
+            rounds = -(-view.length // (policy.strand * items))
+            if policy.subgroups and (rounds <= _FEW_ROUNDS or planes * columns * policy.strand >= policy.groups * size):
+                arrangement, ranks = Arrangement.STRANDS, min(most_ranks, policy.strand)
+            lanes = max(1, min(size // ranks, columns))
+        elif policy.side_by_side and view.columns.stride == 1 and sizes:
+            arrangement, ranks = Arrangement.SIDE_BY_SIDE, 1
+            lanes = size = max(sizes)
+        else:
+            least = max(1, policy.line // itemsize)
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, least)
+        tiles = planes * -(-columns // lanes)
+        shares = max(1, min(policy.groups // tiles, view.length // (ranks * items)))
+        return cls(arrangement, size, lanes, ranks, shares)
+
+    @classmethod
+    def of_scan(cls, view: Columns, policy: ScanPolicy, itemsize: int) -> Cut:
+        """The same where elements keep their order: lanes are neighbours, ranks have elements that follow each other,
+        and a share is made of whole tiles."""
+        size, items = policy.group_size, policy.items
+        sizes = [n for n in (size, *_SIZES) if n <= min(view.columns.size, size)]
+        if policy.side_by_side and view.columns.stride == view.columns.result == 1 and sizes:
+            arrangement, ranks = Arrangement.SIDE_BY_SIDE, 1
+            lanes = size = max(sizes)
+        else:
+            arrangement, least = Arrangement.GRID, max(1, policy.line // itemsize)
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, least)
+        tiles = view.planes.size * -(-view.columns.size // lanes)
+        blocks = -(-view.length // (ranks * items))
+        each = -(-blocks // max(1, min(policy.groups // tiles, blocks // _FEWEST_BLOCKS)))
+        return cls(arrangement, size, lanes, ranks, -(-blocks // each))
+
+    def rows_of_share(self, view: Columns, items: int) -> int:
+        """In a scan: whole tiles."""
+        block = self.ranks * items
+        blocks = -(-view.length // block)
+        return min(view.length, block * -(-blocks // self.shares))
+
+    def tiles(self, view: Columns) -> int:
+        """Of a plane."""
+        return -(-view.columns.size // self.lanes)
+
+    def groups(self, view: Columns) -> int:
+        return self.tiles(view) * view.planes.size * self.shares
+
+    def params(self, view: Columns, length_result: int, column_total: int = 0, share: int = 0) -> AxisParams:
+        steps = (self.ranks, 1) if view.ranks_are_neighbours else (1, self.lanes)
+        numbers = (
+            view.columns.size, view.length, view.planes.stride, view.length_stride, view.columns.stride,
+            view.planes.result, length_result, view.columns.result, column_total, self.lanes, self.ranks, *steps,
+            self.tiles(view), self.shares, share,
+        )  # fmt: skip
+        return AxisParams(*map(U32, numbers))
+
+
+def _lanes_and_ranks(view: Columns, size: int, items: int, groups: int, least: int) -> tuple[int, int]:
+    """Of a workgroup whose lanes are neighbours: they are all of it, or give way to ranks where workgroups are too few
+    and columns long; yet no fewer than read a whole line of memory."""
+    columns, least = view.columns.size, min(least, size)
+    most_ranks = power_above(min(size, max(1, -(-view.length // items))))
+    lanes = max(1, min(size, columns))
+    while lanes > least and size // lanes < most_ranks and view.planes.size * -(-columns // lanes) < groups:
+        lanes = max(least, power_above(lanes) // 2)
+    return lanes, min(size // lanes, most_ranks)

@@ -1,0 +1,186 @@
+"""Reduction along any axes of an array, which is read once, as it lies; results are finished and packed in C order.
+
+Every invocation keeps a few running totals of one column and steps down its share of it, with other invocations, its
+ranks; neighbouring invocations read neighbouring elements, so loads are coalesced. Ranks combine in workgroup memory.
+Where columns are few, several workgroups share each, and a second launch combines what they left. The order of all
+this depends on the layout and the policy alone, so a result is reproducible.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..types.elements import dtype_of
+from ..types.finishes import AsItIs, Finish
+from ..types.intrinsics import dynamic_range, minimum
+from ..types.invocation import Invocation
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.monoids import Monoid, Resumed
+from ..types.params import AxisParams, ReducePolicy
+from ..types.scalars import U32, Bool
+from .cut import Arrangement, Columns, Cut
+from .layout import Layout, require_addressable
+from .reduce import reduce_registers, reduce_rows, take_rest
+
+E = TypeVar("E")
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+@attrs.frozen
+class Place:
+    """Where in the array an invocation works."""
+
+    first: U32  # element of its column
+    result: U32
+    rank: U32
+    ranks: U32
+    share: U32
+    works: Bool  # in a column of its own
+    writes: Bool
+
+
+def grid_place(cx: Invocation, params: AxisParams) -> Place:
+    """Invocations beyond the last column, and those that make no whole rank, read what another reads."""
+    tile = cx.group_id % params.tiles
+    rest = cx.group_id // params.tiles
+    share = rest % params.shares
+    plane = rest // params.shares
+    lane = cx.local_id // params.lane_step % params.lanes
+    rank = cx.local_id // params.rank_step % params.ranks
+    column = tile * params.lanes + lane
+    works = (column < params.columns) & (cx.local_id < params.lanes * params.ranks)
+    first = plane * params.plane_stride + minimum(column, params.columns - 1) * params.column_stride
+    result = plane * params.plane_result + column * params.column_result + share * params.length_result
+    return Place(first, result, rank, params.ranks, share, works, works & (rank == 0))
+
+
+def side_by_side_place(cx: Invocation, params: AxisParams) -> Place:
+    """The last tile begins so early that it is full; what it reads of another's columns it does not write."""
+    tile = cx.group_id % params.tiles
+    rest = cx.group_id // params.tiles
+    share = rest % params.shares
+    plane = rest // params.shares
+    begin = minimum(tile * cx.group_size, params.columns - cx.group_size)
+    first = plane * params.plane_stride + begin + cx.local_id
+    column = begin + cx.local_id
+    result = plane * params.plane_result + column * params.column_result + share * params.length_result
+    return Place(first, result, U32(0), U32(1), share, Bool(True), column >= tile * cx.group_size)
+
+
+def place_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> Place:
+    match arrangement:
+        case Arrangement.GRID | Arrangement.STRANDS:
+            return grid_place(cx, params)
+        case Arrangement.SIDE_BY_SIDE:
+            return side_by_side_place(cx, params)
+
+
+def reduce_ranks(
+    cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], total: S, rank: U32, params: AxisParams
+) -> S:
+    """Combines what the ranks of a column hold; its first rank gets the result."""
+    shared[cx.local_id] = total
+    cx.barrier()
+    count = params.ranks
+    while count > 1:
+        half = (count + 1) // 2
+        if (rank < count - half) & (cx.local_id < params.lanes * params.ranks):
+            other = cx.local_id + half * params.rank_step
+            shared[cx.local_id] = monoid.combine(shared[cx.local_id], shared[other])
+        cx.barrier()
+        count = half
+    return shared[cx.local_id]
+
+
+def reduce_strand(cx: Invocation, monoid: Monoid[E, S], total: S, ranks: U32) -> S:
+    """The same for ranks that are neighbouring lanes of one subgroup, a power of two of them; all get the result."""
+    distance = ranks // 2
+    while distance > 0:
+        total = monoid.combine(total, cx.shuffle_xor(total, distance))
+        distance = distance // 2
+    return total
+
+
+@kernel
+def reduce_columns(
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], shared: Workgroup[S],
+    results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
+) -> None:  # fmt: skip
+    """Each workgroup combines its share of some columns into a state each."""
+    place = place_of(cx, params, arrangement)
+    block = place.ranks * policy.items
+    whole = params.length - params.length % block  # up to here, blocks are full and need no test
+
+    totals: Registers[S] = Registers(monoid.state, policy.items)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        totals[i] = monoid.identity()
+    for start in dynamic_range(place.share * block, whole, params.shares * block):
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            index = start + i * place.ranks + place.rank
+            element = data[index * params.length_stride + place.first]
+            totals[i] = monoid.combine(totals[i], monoid.lift(element, index))
+    if place.share == params.shares - 1 and whole < params.length:
+        take_rest(
+            monoid, totals, data, place.first, params.length_stride, whole, params.length, place.rank, place.ranks,
+            policy,
+        )  # fmt: skip
+
+    total = reduce_registers(monoid, totals, policy)
+    match arrangement:
+        case Arrangement.GRID:
+            total = reduce_ranks(cx, monoid, shared, total, place.rank, params)
+        case Arrangement.STRANDS:
+            total = reduce_strand(cx, monoid, total, params.ranks)
+        case Arrangement.SIDE_BY_SIDE:
+            pass
+    if place.writes:
+        results[place.result] = finish.finish(total)
+
+
+def reduce_axis(
+    monoid: Monoid[E, S], layout: Layout, policy: ReducePolicy, finish: Finish[S, Any] | None = None
+) -> Schedule:
+    """Reduces along the length of a layout.
+
+    `data` (INPUT) holds `layout.span` elements, from the first of the view on; `results` (OUTPUT) `layout.results`
+    results, packed in C order: states, or what `finish` makes of them.
+    """
+    require_addressable(layout, layout.results)
+    finish = finish or AsItIs(monoid.state)
+    row_stride = layout.row_stride
+    if row_stride is not None and layout.size and layout.length >= policy.short:
+        return reduce_rows(monoid, layout.results, layout.length, policy, finish, row_stride)
+    data = Buffer("data", monoid.element, layout.span, Role.INPUT)
+    results = Buffer("results", finish.result, layout.results, Role.OUTPUT)
+    if layout.results == 0:
+        return Schedule((data, results), ())
+    view = Columns.of(layout)
+    cut = Cut.of(view, policy, dtype_of(monoid.element).itemsize)
+    if cut.shares == 1:
+        return Schedule((data, results), (_launch(monoid, finish, data, results, view, cut, policy),))
+    partials = Buffer("partials", monoid.state, layout.results * cut.shares, Role.SCRATCH)
+    left = view.left_by(cut.shares)
+    again = attrs.evolve(Cut.of(left, policy, dtype_of(monoid.state).itemsize), shares=1)
+    return Schedule(
+        (data, partials, results),
+        (
+            _launch(monoid, AsItIs(monoid.state), data, partials, view.in_order, cut, policy),
+            _launch(Resumed(monoid), finish, partials, results, left, again, policy),
+        ),
+    )
+
+
+def _launch(
+    monoid: Monoid[E, S], finish: Finish[S, R], data: Buffer[E], results: Buffer[R], view: Columns, cut: Cut,
+    policy: ReducePolicy,
+) -> Launch:  # fmt: skip
+    return reduce_columns.launch(
+        Grid(cut.groups(view), cut.group_size), monoid, finish, data, Workgroup(monoid.state, cut.group_size),
+        results, cut.params(view, view.planes.size * view.columns.size),
+        attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
+    )  # fmt: skip

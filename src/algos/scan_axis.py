@@ -1,0 +1,219 @@
+"""Prefix scan along any axis of an array, which is not transposed: neighbouring invocations have neighbouring columns.
+
+A workgroup goes down its columns tile by tile. Each invocation, a rank of its column, combines the elements of a tile
+that follow each other; the ranks hand their totals on in workgroup memory, and each scans its elements from there.
+Where columns are few, several workgroups share each: the first launch reduces the shares, the second scans them, as
+scan.py does with rows. Elements are combined in their own order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.elements import dtype_of
+from ..types.finishes import AsItIs, Finish
+from ..types.indices import ScanKind
+from ..types.intrinsics import dynamic_range, minimum
+from ..types.invocation import Invocation
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.monoids import Monoid
+from ..types.params import AxisParams, ScanPolicy
+from ..types.scalars import U32, Bool
+from .cut import Arrangement, Columns, Cut
+from .layout import Layout, require_addressable
+from .scan import scan_rows
+from .scan_tile import Scanned
+
+E = TypeVar("E")
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+@attrs.frozen
+class Strip:
+    """A workgroup's share of a column, and the invocation's part in it."""
+
+    first: U32  # element of the column
+    result: U32  # of the column's first element
+    total: U32  # of the column's first share
+    share: U32
+    begin: U32  # of the share, in its column
+    end: U32
+    rank: U32
+    ranks: U32
+    works: Bool  # on a column of its own
+
+
+def strip_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> Strip:
+    """The last share comes first: caches may still hold it when shares are read a second time."""
+    group = cx.num_groups - 1 - cx.group_id
+    tile = group % params.tiles
+    rest = group // params.tiles
+    share = rest % params.shares
+    plane = rest // params.shares
+    begin = share * params.share
+    end = begin + minimum(params.share, params.length - begin)
+    row = plane * params.plane_stride
+    out = plane * params.plane_result
+    match arrangement:
+        case Arrangement.SIDE_BY_SIDE:  # the last tile begins so early that it is full
+            leftmost = minimum(tile * cx.group_size, params.columns - cx.group_size)
+            column = leftmost + cx.local_id
+            return Strip(
+                row + leftmost + cx.local_id, out + leftmost + cx.local_id, plane * params.columns + column, share,
+                begin, end, U32(0), U32(1), column >= tile * cx.group_size,
+            )  # fmt: skip
+        case _:
+            lane = cx.local_id % params.lanes
+            rank = cx.local_id // params.lanes
+            column = tile * params.lanes + lane
+            works = (column < params.columns) & (rank < params.ranks)
+            column = minimum(column, params.columns - 1)
+            return Strip(
+                row + column * params.column_stride, out + column * params.column_result,
+                plane * params.columns + column, share, begin, end, rank, params.ranks, works,
+            )  # fmt: skip
+
+
+def scan_ranks(
+    cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S, rank: U32, params: AxisParams
+) -> Scanned[S]:
+    """What the ranks of a column before this one hold, and what all of them do."""
+    shared[cx.local_id] = mine
+    cx.barrier()
+    distance = U32(1)
+    while distance < params.ranks:
+        before = shared[cx.local_id - distance * params.lanes] if rank >= distance else monoid.identity()
+        cx.barrier()
+        shared[cx.local_id] = monoid.combine(before, shared[cx.local_id])
+        cx.barrier()
+        distance = distance * 2
+    earlier = shared[cx.local_id - params.lanes] if rank > 0 else monoid.identity()
+    total = shared[cx.local_id % params.lanes + (params.ranks - 1) * params.lanes]
+    cx.barrier()
+    return Scanned(earlier, total)
+
+
+def load_strip(
+    monoid: Monoid[E, S], data: Storage[E], strip: Strip, start: U32, mine: Registers[S], params: AxisParams,
+    policy: ScanPolicy,
+) -> S:  # fmt: skip
+    """Fetches the elements that an invocation has of a tile, all loads before the first is waited for. Gives them
+    combined; those beyond the share's end change nothing."""
+    rest = strip.end - start
+    found: Registers[E] = Registers(monoid.element, policy.items)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        index = start + minimum(strip.rank * policy.items + i, rest - 1)
+        found[i] = data[index * params.length_stride + strip.first]
+    total = monoid.identity()
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        place = strip.rank * policy.items + i
+        mine[i] = monoid.lift(found[i], start + place) if place < rest else monoid.identity()
+        total = monoid.combine(total, mine[i])
+    return total
+
+
+@kernel
+def scan_column_totals(
+    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], shared: Workgroup[S], totals: Storage[S],
+    params: AxisParams, policy: ScanPolicy, arrangement: Arrangement,
+) -> None:  # fmt: skip
+    """Combines every share into one state."""
+    strip = strip_of(cx, params, arrangement)
+    mine: Registers[S] = Registers(monoid.state, policy.items)
+    carry = monoid.identity()
+    match arrangement:
+        case Arrangement.SIDE_BY_SIDE:
+            for index in dynamic_range(strip.begin, strip.end):
+                carry = monoid.combine(carry, monoid.lift(data[index * params.length_stride + strip.first], index))
+        case _:
+            for start in dynamic_range(strip.begin, strip.end, params.ranks * policy.items):
+                total = load_strip(monoid, data, strip, start, mine, params, policy)
+                carry = monoid.combine(carry, scan_ranks(cx, monoid, shared, total, strip.rank, params).total)
+    if strip.works & (strip.rank == 0):
+        totals[strip.share * params.column_total + strip.total] = carry
+
+
+def combine_shares(
+    cx: Invocation, monoid: Monoid[E, S], totals: Storage[S], strip: Strip, shared: Workgroup[S], params: AxisParams,
+    arrangement: Arrangement,
+) -> S:  # fmt: skip
+    """What the shares of a column before this one came to: each rank looks at some of them."""
+    each = (strip.share + strip.ranks - 1) // strip.ranks
+    first = minimum(strip.rank * each, strip.share)
+    carry = monoid.identity()
+    for i in dynamic_range(first, minimum(first + each, strip.share)):
+        carry = monoid.combine(carry, totals[i * params.column_total + strip.total])
+    match arrangement:
+        case Arrangement.SIDE_BY_SIDE:
+            return carry
+        case _:
+            return scan_ranks(cx, monoid, shared, carry, strip.rank, params).total
+
+
+@kernel
+def scan_columns(
+    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], totals: Storage[S],
+    shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ScanPolicy, arrangement: Arrangement,
+    kind: ScanKind,
+) -> None:  # fmt: skip
+    """Scans every share, from the state of all elements before it."""
+    strip = strip_of(cx, params, arrangement)
+    mine: Registers[S] = Registers(monoid.state, policy.items)
+    carry = combine_shares(cx, monoid, totals, strip, shared, params, arrangement)
+    match arrangement:
+        case Arrangement.SIDE_BY_SIDE:
+            for index in dynamic_range(strip.begin, strip.end):
+                following = monoid.combine(carry, monoid.lift(data[index * params.length_stride + strip.first], index))
+                shown = following if kind is ScanKind.INCLUSIVE else carry
+                if strip.works:
+                    results[index * params.length_result + strip.result] = finish.finish(shown)
+                carry = following
+        case _:
+            for start in dynamic_range(strip.begin, strip.end, params.ranks * policy.items):
+                total = load_strip(monoid, data, strip, start, mine, params, policy)
+                found = scan_ranks(cx, monoid, shared, total, strip.rank, params)
+                before = monoid.combine(carry, found.before)
+                for i in dynamic_range(U32(0), U32(policy.items)):
+                    place = strip.rank * policy.items + i
+                    following = monoid.combine(before, mine[i])
+                    shown = following if kind is ScanKind.INCLUSIVE else before
+                    if strip.works & (place < strip.end - start):
+                        results[(start + place) * params.length_result + strip.result] = finish.finish(shown)
+                    before = following
+                carry = monoid.combine(carry, found.total)
+
+
+def scan_axis(
+    monoid: Monoid[E, S], layout: Layout, kind: ScanKind, policy: ScanPolicy, finish: Finish[S, Any] | None = None
+) -> Schedule:
+    """Scans along the length of a layout.
+
+    `data` (INPUT) holds `layout.span` elements, from the first of the view on; `results` (OUTPUT) `layout.size`,
+    packed in C order of outer x length x inner: states, or what `finish` makes of them.
+    """
+    require_addressable(layout, layout.size)
+    finish = finish or AsItIs(monoid.state)
+    if layout.size and layout.inner == 1 and layout.row_stride is not None:
+        return scan_rows(monoid, layout.outer, layout.length, kind, policy, finish, layout.row_stride)
+    data = Buffer("data", monoid.element, layout.span, Role.INPUT)
+    results = Buffer("results", finish.result, layout.size, Role.OUTPUT)
+    if layout.size == 0:
+        return Schedule((data, results), ())
+    view = Columns.to_scan(layout)
+    cut = Cut.of_scan(view, policy, dtype_of(monoid.element).itemsize)
+    each = cut.rows_of_share(view, policy.items)
+    columns = view.planes.size * view.columns.size
+    totals = Buffer("totals", monoid.state, columns * cut.shares, Role.SCRATCH)
+    params = cut.params(view, layout.inner, columns, each)
+    grid, shared = Grid(cut.groups(view), cut.group_size), Workgroup(monoid.state, cut.group_size)
+    sized = attrs.evolve(policy, group_size=cut.group_size)
+    reduce = scan_column_totals.launch(grid, monoid, data, shared, totals, params, sized, cut.arrangement)
+    scan = scan_columns.launch(
+        grid, monoid, finish, data, totals, shared, results, params, sized, cut.arrangement, kind
+    )  # fmt: skip
+    return Schedule((data, totals, results), (reduce, scan) if cut.shares > 1 else (scan,))

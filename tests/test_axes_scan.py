@@ -1,0 +1,102 @@
+"""Prefix scans along any axis of arrays as they lie, on every target, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusort.algos.choice import fitting_axis_scan
+from gpusort.algos.layout import Layout, layout_to_scan
+from gpusort.algos.scan_axis import scan_axis
+from gpusort.targets.registry import target as target_of
+from gpusort.types.dtypes import number_for
+from gpusort.types.elements import dtype_of
+from gpusort.types.errors import InvalidArgumentError
+from gpusort.types.finishes import finish_of
+from gpusort.types.indices import ScanKind
+from gpusort.types.monoids import Monoid, RunningSum, Sum
+from gpusort.types.params import ScanPolicy
+from tests.reference import Array, whole_numbers
+from tests.test_axes import buffer_of, views
+from tests.test_scan import Composition
+
+SUM = Sum(number_for("u4"))
+# Shares of several tiles, many ranks or one, lanes that are all there or not.
+POLICIES = (
+    ScanPolicy(8, 2, 5, line=8), ScanPolicy(16, 3, 40, line=32), ScanPolicy(8, 1, 3, side_by_side=True),
+    ScanPolicy(16, 1, 200, line=4),
+)  # fmt: skip
+
+
+def scanned(
+    target: str, monoid: Monoid[Any, Any], x: Array, axis: int, kind: ScanKind = ScanKind.INCLUSIVE,
+    policy: ScanPolicy | None = None,
+) -> Array | None:  # fmt: skip
+    """What a monoid makes of an array along an axis; None where it would have to be packed."""
+    layout = layout_to_scan(x.shape, x.strides, x.itemsize, axis)
+    if layout is None:
+        return None
+    finish = finish_of(monoid)
+    chosen = policy or fitting_axis_scan(monoid.state, layout, target_of(target).info)
+    schedule = scan_axis(monoid, layout, kind, chosen, finish)
+    data, results = buffer_of(x, layout.span).view(dtype_of(monoid.element)), np.zeros(x.size, dtype_of(finish.result))
+    target_of(target).run(schedule, {"data": data, "results": results})
+    return results.reshape(x.shape)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_sums_along_all_axes_of_all_layouts(policy: ScanPolicy) -> None:
+    collapsed = 0
+    for shape in ((5,), (3, 4), (70, 3), (3, 70), (7, 9, 5), (2, 33, 10), (1, 70, 1)):
+        for x in views(np.random.default_rng(1).integers(0, 1 << 32, shape, np.uint32)):
+            for axis in range(x.ndim):
+                kind = ScanKind(collapsed % 2)
+                found = scanned("simulator", SUM, x, axis, kind, policy)
+                if found is not None:
+                    expected = x.cumsum(axis=axis, dtype=np.uint64)
+                    np.testing.assert_array_equal(found, expected - x * np.uint64(kind is ScanKind.EXCLUSIVE))
+                    collapsed += 1
+    assert collapsed > 60
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_every_target_scans_along_every_axis(target: str, order: Any) -> None:
+    shapes: list[tuple[tuple[int, ...], int]] = [
+        ((1, 1), 0), ((3, 1), 1), ((1, 5), 0), ((4, 9, 2), 1), ((130, 3), 0), ((3, 130), 0), ((70, 70), 0), ((0, 3), 1),
+    ]  # fmt: skip
+    for shape, axis in shapes[:5] if target == "python" else shapes:
+        x = np.asarray(np.random.default_rng(axis).integers(0, 1 << 32, shape, np.uint32), order=order)
+        found = scanned(target, SUM, x, axis)
+        if order == "C" or found is not None:
+            assert found is not None
+            np.testing.assert_array_equal(found, x.cumsum(axis=axis, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_the_order_of_elements_is_kept(policy: ScanPolicy) -> None:
+    x = np.random.default_rng(4).integers(0, 1 << 32, (97, 3), np.uint32)
+    found = scanned("simulator", Composition(), x, 0, policy=policy)
+    assert found is not None
+    for column in range(3):
+        factor, offset = 1, 0
+        for i in range(97):
+            mine = int(x[i, column]) | 1
+            factor, offset = factor * mine % 2**32, (offset * mine + i) % 2**32
+            assert (int(found["factor"][i, column]), int(found["offset"][i, column])) == (factor, offset)
+
+
+def test_sums_have_numpys_dtype_and_float16_is_rounded_once(target: str) -> None:
+    for dtype in ["f2"] if target in ("cpu", "python") else ["?", "i1", "i8", "f2", "f4"]:
+        x = whole_numbers(dtype, (6, 4) if target == "python" else (40, 9), seed=3)
+        for axis in range(2):
+            expected = x.cumsum(axis=axis)
+            found = scanned(target, RunningSum(number_for(dtype)), x, axis)
+            assert found is not None
+            np.testing.assert_array_equal(found.view(expected.dtype), expected)
+
+
+def test_what_32_bits_cannot_count_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="expected indices of no more than 4294967295"):
+        scan_axis(SUM, Layout(1, 1 << 16, 1 << 16, 0, 1, 0), ScanKind.INCLUSIVE, ScanPolicy())

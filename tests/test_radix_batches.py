@@ -1,0 +1,286 @@
+"""Many rows in one radix sort, and one row in portions, compared with NumPy exactly, in both forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gpusort.algos.choice import balanced, fitting_pairs, fitting_sort
+from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
+from gpusort.algos.radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs, shared_words
+from gpusort.algos.sizes import LARGEST_U32
+from gpusort.algos.sorts import Radix
+from gpusort.algos.sweep_schedule import SweepState
+from gpusort.kernel.launch import Schedule
+from gpusort.targets.base import Capability, Limits, TargetInfo
+from gpusort.targets.registry import target as target_of
+from gpusort.types.dtypes import key_for
+from gpusort.types.errors import InvalidArgumentError
+from gpusort.types.indices import SortOrder
+from gpusort.types.keys import RankKey
+from gpusort.types.params import MOST_COUNTED, RadixPolicy
+from gpusort.types.scalars import U16, U32
+from tests.test_pairs import stable_order
+from tests.test_radix import GROUP, ITEMS, TILE, in_order, policy_for, random_bits
+
+Array = npt.NDArray[Any]
+UP, DOWN = SortOrder.ASCENDING, SortOrder.DESCENDING
+SHAPES = [(2, TILE), (2, TILE - 1), (3, TILE + 1), (3, 2 * TILE + 3), (7, 1), (0, 5), (5, 0)]
+FEW = [(3, TILE + 1), (5, 17), (2, 2 * TILE)]
+
+
+@pytest.fixture(params=["portable", "sweeps"])
+def policy(request: pytest.FixtureRequest, target: str) -> RadixPolicy:
+    """Of either form. In the simulator all workgroups of these lengths advance together, which is progress enough."""
+    if target == "python":
+        pytest.skip("plain Python takes minutes for these")
+    sweeps = bool(request.param == "sweeps")
+    if sweeps and Capability.FORWARD_PROGRESS not in target_of(target).info.capabilities and target != "simulator":
+        pytest.skip(f"{target} does not promise forward progress between workgroups")
+    return policy_for(target, sweeps=sweeps)
+
+
+def words(x: Array) -> Array:
+    return x.view(f"u{x.itemsize}")
+
+
+def sorted_rows(schedule: Schedule, target: str, x: Array) -> Array:
+    """What a schedule makes of rows, in place or elsewhere."""
+    given, found = x.copy(), np.zeros_like(x)
+    arrays = {"data": words(given).reshape(-1), "results": words(found).reshape(-1)}
+    in_place = len([buffer for buffer in schedule.buffers if buffer.name in arrays]) == 1
+    if in_place:
+        del arrays["results"]
+    target_of(target).run(schedule, arrays)
+    if in_place:
+        return given
+    np.testing.assert_array_equal(words(given), words(x))  # what is sorted is not written to
+    return found
+
+
+def check(found: Array, x: Array, order: SortOrder) -> None:
+    expected = np.array([in_order(row, order) for row in x], x.dtype).reshape(x.shape)
+    np.testing.assert_array_equal(found, expected)
+    not_nan = found == found
+    np.testing.assert_array_equal(words(found)[not_nan], words(expected)[not_nan])  # the zeros' signs too
+    np.testing.assert_array_equal(np.sort(words(found), axis=-1), np.sort(words(x), axis=-1))  # every bit came back
+
+
+def rows_of(dtype: str, rows: int, length: int) -> Array:
+    """Any bits; in every third row few different ones."""
+    found = [random_bits(dtype, length + row, few=row % 3 == 2)[:length] for row in range(rows)]
+    return np.array(found, dtype).reshape(rows, length)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8"])
+def test_rows_are_sorted(target: str, policy: RadixPolicy, dtype: str, order: SortOrder) -> None:
+    if target == "cpu" and (dtype, order) != ("f2", UP):
+        pytest.skip("each dtype compiles for seconds there")
+    for rows, length in SHAPES if dtype == "f2" else FEW:
+        x = rows_of(dtype, rows, length)
+        found = sorted_rows(radix_sort(key_for(dtype), rows, length, order, policy, 8 * x.itemsize), target, x)
+        check(found, x, order)
+
+
+def test_rows_are_sorted_without_subgroups(target: str, policy: RadixPolicy) -> None:
+    plain = attrs.evolve(policy, subgroups=False, strand=16)
+    x = rows_of("u4", 3, TILE + 5)
+    check(sorted_rows(radix_sort(key_for("u4"), 3, TILE + 5, UP, plain, 32), target, x), x, UP)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_digits_that_are_the_same_in_some_rows_or_in_all(target: str, policy: RadixPolicy, in_place: bool) -> None:
+    """Masks leave some digits of four bits constant, each row with a constant of its own."""
+    rows, length = 4, TILE + 7
+    rng = np.random.default_rng(7)
+    masks = [(0,) * 4, (0xF0, 0xF0, 0, 0xF0), (0xFF00, 0, 0, 0), (0x7FFF_FFF0,) * 4]
+    for mask in masks:
+        chosen = np.array(mask, np.uint32)[:, np.newaxis]
+        constant = rng.integers(0, 1 << 32, (rows, 1), np.uint32)
+        x = (rng.integers(0, 1 << 32, (rows, length), np.uint32) & chosen) | (constant & ~chosen)
+        schedule = radix_sort(key_for("u4"), rows, length, UP, policy, 32, in_place)
+        check(sorted_rows(schedule, target, x), x, UP)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", ["u2", "f4"])
+def test_places_count_from_the_start_of_each_row(
+    target: str, policy: RadixPolicy, dtype: str, order: SortOrder
+) -> None:
+    if target == "cpu" and (dtype, order) != ("u2", UP):
+        pytest.skip("each dtype compiles for seconds there")
+    for rows, length in FEW:
+        x = rows_of(dtype, rows, length)
+        schedule = radix_argsort(RankKey(key_for(dtype)), rows, length, order, policy, 8 * x.itemsize)
+        places = np.zeros(x.shape, np.uint64)
+        target_of(target).run(schedule, {"data": words(x).reshape(-1), "places": places.reshape(-1)})
+        for row, found in zip(x, places, strict=True):
+            np.testing.assert_array_equal(found, stable_order(row, order))
+
+
+def test_values_go_along_in_each_row(target: str, policy: RadixPolicy) -> None:
+    for rows, length in FEW:
+        x = rows_of("u4", rows, length)
+        values = np.random.default_rng(length).integers(0, 1 << 16, x.shape, np.uint16)
+        schedule = radix_sort_pairs(key_for("u4"), U16, rows, length, UP, policy, 32)
+        found, moved = np.zeros_like(x), np.zeros_like(values)
+        arrays = {"data": x, "values": values, "results": found, "moved": moved}
+        target_of(target).run(schedule, {name: array.reshape(-1) for name, array in arrays.items()})
+        order = np.argsort(x, axis=-1, kind="stable")
+        np.testing.assert_array_equal(found, np.take_along_axis(x, order, -1))
+        np.testing.assert_array_equal(moved, np.take_along_axis(values, order, -1))
+
+
+# -- portions ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def portioned(target: str) -> RadixPolicy:
+    """A policy whose status words count three tiles, as if they had no more bits."""
+    if target != "simulator" and (
+        target == "python" or Capability.FORWARD_PROGRESS not in target_of(target).info.capabilities
+    ):
+        pytest.skip(f"{target} does not promise forward progress between workgroups")
+    return attrs.evolve(policy_for(target, sweeps=True), portion=3 * TILE + 5)
+
+
+LONG = [3 * TILE + 5, 3 * TILE + 6, 6 * TILE, 6 * TILE + 1, 8 * TILE + 77]
+
+
+@pytest.mark.parametrize(("dtype", "order"), [("u1", UP), ("f2", DOWN), ("f4", UP)])
+def test_a_row_is_swept_in_portions(target: str, portioned: RadixPolicy, dtype: str, order: SortOrder) -> None:
+    for length in LONG if dtype == "f2" else LONG[-2:]:
+        x = random_bits(dtype, length)[np.newaxis]
+        schedule = radix_sort(key_for(dtype), 1, length, order, portioned, 8 * x.itemsize)
+        passes = 2 * x.itemsize
+        assert len(schedule.launches) == 3 + passes * (1 if length <= portioned.portion else -(-length // (3 * TILE)))
+        check(sorted_rows(schedule, target, x), x, order)
+
+
+def test_places_and_values_in_portions(target: str, portioned: RadixPolicy) -> None:
+    length = LONG[-1]
+    x = random_bits("u4", length, few=True)
+    places = np.zeros(length, np.uint64)
+    schedule = radix_argsort(RankKey(key_for("u4")), 1, length, DOWN, portioned, 32)
+    target_of(target).run(schedule, {"data": x, "places": places})
+    np.testing.assert_array_equal(places, stable_order(x, DOWN))
+    values, found, moved = np.arange(length, dtype=np.uint32), np.zeros_like(x), np.zeros(length, np.uint32)
+    schedule = radix_sort_pairs(key_for("u4"), U32, 1, length, UP, portioned, 32)
+    target_of(target).run(schedule, {"data": x, "values": values, "results": found, "moved": moved})
+    np.testing.assert_array_equal(moved, np.argsort(x, kind="stable"))
+    np.testing.assert_array_equal(found, np.sort(x))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_portions_of_digits_that_are_the_same(target: str, portioned: RadixPolicy, in_place: bool) -> None:
+    for mask in (0xF0, 0xFF0F00):
+        x = (np.random.default_rng(mask).integers(0, 1 << 32, LONG[-1], np.uint32) & np.uint32(mask))[np.newaxis]
+        schedule = radix_sort(key_for("u4"), 1, LONG[-1], UP, portioned, 32, in_place)
+        check(sorted_rows(schedule, target, x), x, UP)
+
+
+# -- limits -----------------------------------------------------------------------------------------------
+
+SWEEP = RadixPolicy(8, 384, 28, count_group=1024, count_items=16, copies=32, count_groups=132, sweeps=True)
+GROUPS = (1 << 31) - 1  # of a launch on CUDA
+
+
+def test_no_sum_goes_beyond_32_bits() -> None:
+    """Around the end of the longest rows. The scalars wrap as on a device."""
+    tile, end = SWEEP.tile, LARGEST_U32
+    last = end // tile
+    long = SweepState(1, end, 4, SWEEP)
+    assert long.words <= LARGEST_U32
+    for layout in (OneRow(U32(end)), long.layout()):
+        here = layout.tile_at(U32(last), tile)
+        assert (int(here.start), int(here.remaining())) == (last * tile, end - last * tile)
+        assert not here.leads() or last == 0 or isinstance(layout, Portions)
+    rows = ManyRows(U32(3), U32(end // 3), U32(-(-(end // 3) // tile)), U32(1024))
+    here = rows.tile_at(U32(3 * int(rows.tiles) - 1), tile)
+    assert (int(here.end), int(here.remaining()), int(here.first()) % tile) == (end, end // 3 % tile, 0)
+    assert not here.leads()
+    assert here.is_last_of_full_row()
+
+
+def test_a_portion_fits_a_status_word() -> None:
+    for length in (MOST_COUNTED + 1, 1 << 31, LARGEST_U32):
+        state = SweepState(1, length, 4, SWEEP)
+        assert state.portion_tiles * SWEEP.tile <= MOST_COUNTED, "the last tile's padding is counted, too"
+        assert sum(state.sweeps()) == state.tiles
+        assert isinstance(state.layout(), Portions)
+        schedule = radix_sort(key_for("u4"), 1, length, UP, SWEEP, 32)
+        assert [launch.grid.groups for launch in schedule.launches[3:]] == [*state.sweeps()] * 4
+    assert isinstance(SweepState(1, MOST_COUNTED, 4, SWEEP).layout(), OneRow)
+
+
+@pytest.mark.parametrize(
+    ("length", "least", "most"),
+    [
+        (1, 1000, 10_000), (20_000, 2_000, 10_000), (1 << 20, 256, 1000), (1 << 26, 8, 63), (1 << 29, 1, 7),
+        (MOST_COUNTED + 1, 1, 1), (LARGEST_U32, 1, 1), (LARGEST_U32 + 1, 0, 0),
+    ],
+)  # fmt: skip
+def test_how_many_rows_one_run_takes(length: int, least: int, most: int) -> None:
+    rows = most_radix_rows(SWEEP, length, GROUPS)
+    assert least <= rows <= most
+    if rows > 0:
+        assert len(radix_sort(key_for("u8"), rows, length, UP, SWEEP, 64).launches) > 0
+        assert shared_words(rows, length, 8, SWEEP) <= max(1 << 25, length)
+
+
+def test_few_workgroups_of_a_launch_take_few_rows() -> None:
+    portable = RadixPolicy(8, 256, 16)
+    assert most_radix_rows(portable, 10 * portable.tile, 65_535) == 6553
+    assert most_radix_rows(portable, 65_535 * portable.tile, 65_535) == 1
+    assert most_radix_rows(portable, 65_535 * portable.tile + 1, 65_535) == 0
+    for rows in (1, 2, 70, 132, 133, 1000, 100_000):
+        groups = SweepState(rows, 100_000, 4, SWEEP).counting_groups()
+        assert groups % rows == 0
+        assert groups <= max(rows, 4 * SWEEP.count_groups)
+
+
+def test_what_is_refused() -> None:
+    small = RadixPolicy(8, 256, 1, sweeps=True)
+    with pytest.raises(InvalidArgumentError, match=r"no more than 4294967295 elements in all, found 2 rows"):
+        radix_sort(key_for("u1"), 2, 1 << 31, UP, small, 8)
+    with pytest.raises(InvalidArgumentError, match=r"in tiles of 256 elements shares more than 4294967295 words"):
+        radix_sort(key_for("u1"), 1, LARGEST_U32, UP, small, 8)
+    with pytest.raises(InvalidArgumentError, match="rows of at most 1073741823 elements, not 2 rows of 1073741"):
+        radix_sort(key_for("u1"), 2, 1 << 30, UP, SWEEP, 8)
+    with pytest.raises(InvalidArgumentError, match="portion: expected"):
+        RadixPolicy(portion=1 << 30)
+
+
+CARD = TargetInfo(
+    "cuda", "a card", "none", Limits(1024, 227 << 10, GROUPS, 1 << 36, 256, 32, 32), frozenset(Capability)
+)
+
+
+@pytest.mark.parametrize(("rows", "length"), [(64, 1 << 20), (1000, 100_000), (1024, 20_000), (3, 22_000), (40, 9000)])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_long_rows_are_sorted_in_one_run_by_tiles_they_fill(rows: int, length: int, dtype: str) -> None:
+    key = key_for(dtype)
+    chosen = [fitting_sort(CARD, key, rows, length), fitting_pairs(CARD, key, rows, length, 4)]
+    for found in chosen[0 if length > 16_384 else 1 :]:
+        assert isinstance(found, Radix)
+        assert found.policy.sweeps
+        assert found.most_rows(length, GROUPS) >= rows
+        tiles = -(-length // found.policy.tile)
+        assert tiles * found.policy.tile < length * 1.25, found
+
+
+def test_tiles_are_made_smaller_for_short_rows_alone() -> None:
+    assert balanced(Radix(SWEEP), 22_000).policy == attrs.evolve(SWEEP, items=20)
+    assert balanced(Radix(SWEEP), 2 * SWEEP.tile) == Radix(SWEEP)
+    assert balanced(Radix(SWEEP), 1 << 20) == Radix(SWEEP)
+    one, many = (fitting_sort(CARD, key_for("u4"), rows, 22_000_000 // rows) for rows in (1, 1000))
+    assert one == Radix(SWEEP) != many
+
+
+def test_group_and_items_are_those_of_the_other_tests() -> None:
+    assert TILE == GROUP * ITEMS == policy_for("simulator").tile
