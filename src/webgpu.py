@@ -53,10 +53,10 @@ def array(
         shape = (max(0, size - offset) // kind.itemsize,)
     wanted = (shape,) if isinstance(shape, int) else tuple(shape)
     made = Array(buffer, found, kind, wanted, packed_strides(wanted, kind.itemsize), offset)
-    if any(length < 0 for length in wanted) or offset + -(-made.nbytes // 4) * 4 > size:
+    if any(length < 0 for length in wanted) or -(-(offset + made.nbytes) // 4) * 4 > size:
         raise InvalidArgumentError(
-            f"shape: expected one whose elements, in whole words of 4 bytes, fit in the {size} bytes of the buffer from "
-            f"{offset} on, found {wanted} of {kind}"
+            f"shape: expected one whose elements, in whole words of 4 bytes, fit in the {size} bytes of the buffer "
+            f"from {offset} on, found {wanted} of {kind}"
         )
     return made
 
