@@ -287,3 +287,50 @@ def test_signatures_tell_apart_what_plans_depend_on(device: Any) -> None:
     kind, _ = recognised("x", arrays[0])
     assert len({kind.signature(x) for x in arrays}) == len(arrays)
     assert kind.signature(webgpu.asarray(host + 1, device)) == kind.signature(arrays[0])
+
+
+# -- recording ordinary calls -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [(gpusort.sort, {}), (gpusort.argsort, {"axis": 0}), (gpusort.sum, {"axis": 1}), (gpusort.cumsum, {"axis": 0})],
+)
+def test_planned_calls_are_recorded(device: Any, function: Any, settings: dict[str, Any]) -> None:
+    host = sample("u4", (40, 50))
+    x = webgpu.asarray(host, device)
+    planned = gpusort.plan(function, x, **settings)
+    encoder = device.create_command_encoder()
+    found = planned.encode(encoder, x)
+    assert isinstance(found, webgpu.Array)
+    before = found.to_numpy()
+    device.queue.submit([encoder.finish()])
+    expected = function(host, **settings)
+    np.testing.assert_array_equal(found.to_numpy(), expected)
+    assert not np.array_equal(before, expected), "nothing runs before the caller submits it"
+
+    other = host[::-1].copy()
+    device.queue.write_buffer(x.buffer, 0, other)
+    encoder = device.create_command_encoder()
+    assert planned.encode(encoder, x) is found
+    device.queue.submit([encoder.finish()])
+    np.testing.assert_array_equal(found.to_numpy(), function(other, **settings))
+
+
+def test_a_frame_allocates_nothing(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    depths = webgpu.asarray(sample("u4", 5000), device)
+    planned = gpusort.plan(gpusort.argsort, depths)
+    planned.encode(device.create_command_encoder(), depths)
+    for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
+        monkeypatch.setattr(type(device), name, None)
+    encoder = device.create_command_encoder()
+    order = planned.encode(encoder, depths)
+    device.queue.submit([encoder.finish()])
+    np.testing.assert_array_equal(order.to_numpy(), np.argsort(depths.to_numpy(), kind="stable"))
+
+
+def test_arrays_of_the_host_cannot_be_recorded(device: Any) -> None:
+    x = sample("u4", 100)
+    planned = gpusort.plan(gpusort.sort, x)
+    with pytest.raises(UnsupportedTypeError, match=r"^encode: expected arrays on a device of WebGPU"):
+        planned.encode(device.create_command_encoder(), x)

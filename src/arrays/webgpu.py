@@ -18,9 +18,10 @@ import numpy as np
 
 from ..algos.copy import Strided, copy_strided, take_rows
 from ..targets.base import Prepared, prepared_by
+from ..targets.recording import current_encoder, recording_into
 from ..targets.registry import target_on_device
 from ..types.dtypes import native, number_for
-from ..types.errors import InvalidArgumentError
+from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U8, U16, U32, U64
 from ..types.specs import Memory, Spec
 from .kinds import ArrayKind, DType, HostArray, Space
@@ -206,6 +207,8 @@ class WebGpuSpace(Space[Array]):
     def to_host(self, array: Array) -> HostArray:
         if not array.size:
             return np.empty(array.shape, array.dtype)
+        if current_encoder() is not None:
+            raise CapabilityError(f"encode: {array.dtype} is converted by the host here, which cannot be recorded")
         if not array.buffer.usage & COPY_SRC:
             with current(array.device):
                 return self.to_host(self.packed(array))
@@ -289,6 +292,9 @@ class WebGpuKind(ArrayKind[Array, Array]):
 
     def device(self, array: Array) -> object | None:
         return array.device
+
+    def recording(self, encoder: object) -> AbstractContextManager[object]:
+        return recording_into(encoder)
 
 
 WEBGPU = WebGpuKind()

@@ -16,6 +16,7 @@ from ...kernel.launch import Buffer, Role
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ..base import arrays_by_name
 from ..binding import Work
+from ..recording import current_encoder
 from .memory import Bytes, padded
 from .session import OVERRUN, Dispatch, Place, Ready, Session, encode
 
@@ -78,6 +79,10 @@ class WgslPrepared:
             named = arrays_by_name(self._given, memories)
             arrays: dict[str, Bytes] = {name: _bytes_of(array) for name, array in named.items()}
             self._target.in_session(self.what, lambda session: session.run(self._made_ready(session), arrays))
+            return
+        encoder: Any = current_encoder()
+        if encoder is not None:
+            self.encode(encoder, memories)
         else:
             self._target.in_session(self.what, lambda session: self._run_there(session, memories))
 
