@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .api.reducing import sum as sum
     from .api.scanning import cumsum as cumsum
     from .api.scanning import scan as scan
+    from .api.selecting import top_k as top_k
     from .api.sorting import argsort as argsort
     from .api.sorting import sort as sort
     from .api.sorting import sort_by_key as sort_by_key
@@ -104,6 +105,7 @@ __all__ = [
     "sum",
     "target",
     "targets",
+    "top_k",
     "tune",
 ]
 
@@ -113,6 +115,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "api.sorting": ("argsort", "sort", "sort_by_key", "sort_inplace"),
     "api.prepared": ("PreparedCall", "plan"),
     "api.reducing": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
+    "api.selecting": ("top_k",),
     "api.scanning": ("cumsum", "scan"),
     "machine": ("Capability", "Limits", "TargetInfo"),
     "targets.base": ("Target",),

@@ -16,7 +16,7 @@ from gpusort.algos.sizes import LARGEST_U32
 from gpusort.algos.sorts import Radix
 from gpusort.algos.sweep_schedule import SweepState
 from gpusort.kernel.launch import Schedule
-from gpusort.targets.base import Capability, Limits, TargetInfo
+from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import InvalidArgumentError

@@ -16,7 +16,7 @@ from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples,
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import Plan, SampledPolicy, select_sampled
 from gpusort.kernel.launch import Buffer, Schedule
-from gpusort.targets.base import Capability, Limits, TargetInfo
+from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import ArrayKey, key_for
 from gpusort.types.elements import dtype_of

@@ -25,7 +25,7 @@ from ..types.params import MOST_ITEMS, BitonicPolicy, RadixPolicy
 from ..types.scalars import U32, U64
 from .argsort import bitonic_argsort, placed_class
 from .fit import bytes_held, fitted_network, power_below
-from .radix_sorts import radix_argsort
+from .radix_sorts import most_radix_rows, radix_argsort
 from .select_rows import DIGITS, PartPolicy, first_of, parts_of, select_by_parts
 from .select_sampled import Plan, SampledPolicy, select_sampled
 from .sizes import LARGEST_U32, require_countable
@@ -135,12 +135,12 @@ class ArgsortAndTake:
 
     def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
         most = rows_within(key, length, k, limits, length * bytes_held(placed_class(key.word)))
-        return min(1, most) if self.radix is not None else most
+        return most if self.radix is None else min(most, most_radix_rows(self.radix, length, limits.groups))
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         ranks: Any = RankKey(key)
-        if self.radix is not None and rows == 1:
-            argsort = radix_argsort(ranks, length, order, self.radix, bits_of(key))
+        if self.radix is not None:
+            argsort = radix_argsort(ranks, rows, length, order, self.radix, bits_of(key))
         else:
             argsort = bitonic_argsort(ranks, rows, length, order, self.network)
         data, values, indices = known_buffers(key, rows, length, k)

@@ -191,7 +191,7 @@ def restore_short(
             nans = told_by(cx, number, mine.nans, shared)
             if zeros != NOWHERE or nans != NOWHERE:
                 row = (block + number) * params.num_elements
-                share = Share(U32(0), row, U32(0), params.num_elements)
+                share = Share(U32(0), row, row, U32(0), params.num_elements)
                 restore_share(cx, key, data, results, row, share, Ties(zeros, nans), tile, shared, policy)
 
 
@@ -271,7 +271,7 @@ def restore_ties(key: FloatKey[A, W], rows: int, length: int, order: SortOrder, 
     starts = Buffer("starts", U32, 2 * rows, Role.SCRATCH)
     counts = Buffer("counts", U32, 2 * rows * groups, Role.SCRATCH)
     grid = Grid(rows * groups, policy.group_size)
-    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)))
+    params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(length))
     count = count_ties.launch(grid, key, data, results, shared, starts, counts, params, order, ways, policy)
     write = restore_long.launch(grid, key, data, results, tile, shared, starts, counts, params, policy)
     return Schedule((data, results, starts, counts), (count, write))

@@ -7,7 +7,7 @@ one dictionary, for every kind of array, and then runs what was made ready.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ..arrays.host import NUMPY, SUBCLASS
 from ..arrays.kinds import Kind
@@ -94,8 +94,8 @@ def planned(
     make: Maker, settings: Settings, target: str | Target | Planning, kinds: tuple[Kind, ...], arrays: tuple[Any, ...]
 ) -> Plan:
     """The plan of a call, kept if it can be told by its parts."""
-    if type(target) is Planning:
-        target = target.target
+    if isinstance(target, Planning):
+        target = cast("str | Target", target.target)
     signatures = tuple(kind.signature(array) for kind, array in zip(kinds, arrays, strict=True))
     key = (make, settings, target, kinds[0], signatures[0] if len(signatures) == 1 else signatures)
     try:

@@ -236,6 +236,8 @@ class KernelPlan(Plan):
         self.outputs = operation.outputs(*specs)
         self.is_answered = operation.answer(*specs) is not None
         self.works = () if self.is_answered else operation.works(specs, target.info, in_place=False) or ()
+        self.as_it_lies = any(work.as_it_lies for work in self.works)
+        self.row_axes = tuple(() if self.as_it_lies else output.axes for output in self.outputs)
         self.is_direct = not self.is_answered and self._is_direct()
 
     @cached_property
@@ -287,9 +289,8 @@ class KernelPlan(Plan):
     def _is_direct(self) -> bool:
         """Whether all arrays can be handed to kernels as they are, all rows at once."""
         last = all(
-            (output.axes == () or output.axes[-1] == len(output.shape) - 1)
-            and (not output.is_like or self.specs[0].strides is None)
-            for output in self.outputs
+            (axes == () or axes[-1] == len(output.shape) - 1) and (not output.is_like or self.specs[0].strides is None)
+            for output, axes in zip(self.outputs, self.row_axes, strict=True)
         )
         return (
             last
@@ -302,7 +303,7 @@ class KernelPlan(Plan):
     def _lies_in_rows(self, number: int, spec: Spec) -> bool:
         """Whether an input's rows lie one behind the other."""
         axes, ndim = self.operation.axes(number, spec), len(spec.shape)
-        if any(work.as_it_lies for work in self.works):
+        if self.as_it_lies:
             return spec.strides is None or not self.kind.is_host
         return spec.strides is None and axes == tuple(range(ndim - len(axes), ndim))
 
@@ -352,7 +353,7 @@ class KernelPlan(Plan):
         if how == {Overlap.APART}:
             self._run_on(self._rows(arrays), goals, self.runs)
         elif how == {Overlap.SAME} and self.works_in_place is not None and self._is_in_rows(goals[0]):
-            self._execute([None, self._laid_out(goals[0], self.outputs[0].axes)], self.works_in_place)
+            self._execute([None, self._laid_out(goals[0], self.row_axes[0])], self.works_in_place)
         else:  # until it is sorted, all of it stays as it is
             for goal, values in zip(goals, _tuple(self._new_views(arrays)), strict=True):
                 kind.space.assign(goal, values)
@@ -364,7 +365,7 @@ class KernelPlan(Plan):
         return tuple(made)
 
     def _is_in_rows(self, view: Any) -> bool:
-        return self.kind.space.is_packed(self._laid_out(view, self.outputs[0].axes))
+        return self.kind.space.is_packed(self._laid_out(view, self.row_axes[0]))
 
     def _laid_out(self, view: Any, axes: tuple[int, ...]) -> Any:
         """A view with the axes of a row last."""
@@ -376,7 +377,7 @@ class KernelPlan(Plan):
         space, rows = self.kind.space, list[Any]()
         for number, (array, spec) in enumerate(zip(arrays, self.specs, strict=True)):
             view = self.kind.view(array)
-            if any(work.as_it_lies for work in self.works):
+            if self.as_it_lies:
                 rows.append(space.span(view))
                 continue
             laid = self._laid_out(view, self.operation.axes(number, spec))
@@ -386,7 +387,7 @@ class KernelPlan(Plan):
     def _run_on(self, rows: list[Any], goals: Sequence[Any], runs: tuple[tuple[Work, tuple[Run, ...]], ...]) -> None:
         """Rows into views of any layout."""
         space = self.kind.space
-        laid = [self._laid_out(goal, output.axes) for goal, output in zip(goals, self.outputs, strict=True)]
+        laid = [self._laid_out(goal, axes) for goal, axes in zip(goals, self.row_axes, strict=True)]
         written = {part.array: part.dtype for work in self.works for part in work.parts.values() if part.dtype}
         works = [
             goal

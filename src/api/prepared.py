@@ -77,7 +77,7 @@ def plan(function: Callable[..., object], /, *arrays: object, target: Any = "aut
     allocated. It takes arrays of the same kind, shape, dtype and layout, and gives back the same results' arrays each
     time: those of `out`, or its own.
     """
-    if not callable(function) or not getattr(function, "__module__", "").startswith(__package__ or ""):
+    if not str(getattr(function, "__module__", "")).startswith(str(__package__)):
         raise UnsupportedTypeError(f"function: expected one of gpusort's, e.g. gpusort.sort, found {function!r}")
     found = cast(Function, function)(*arrays, target=Planning(target), **settings)
     if not isinstance(found, PreparedCall):

@@ -82,7 +82,7 @@ class NumPyKind(ArrayKind[HostArray, HostArray]):
         )
 
     def empty(self, shape: tuple[int, ...], dtype: DType, like: HostArray) -> HostArray:
-        return new_array(shape, native(dtype))
+        return new_array(shape, dtype)
 
     def empty_like(self, like: HostArray) -> HostArray:
         return new_array(like.shape, like.dtype) if like.flags.c_contiguous else np.empty_like(like)
@@ -113,7 +113,7 @@ class SubclassKind(NumPyKind):
         return type(array), array.dtype, array.shape, array.flags.num
 
     def empty(self, shape: tuple[int, ...], dtype: DType, like: HostArray) -> HostArray:
-        return cast(HostArray, self.given_back(new_array(shape, native(dtype)), like))
+        return cast(HostArray, self.given_back(new_array(shape, dtype), like))
 
     def empty_like(self, like: HostArray) -> HostArray:
         return np.empty_like(like)

@@ -8,12 +8,17 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..algos.choice import fitting_scan
+from ..algos.choice import fitting_axis_scan
 from ..algos.fit import fitted_scan_policy
-from ..algos.scan import scan_rows, shares
+from ..algos.layout import Layout, layout_to_scan
+from ..algos.scan import shares
+from ..algos.scan_axis import scan_axis
+from ..algos.sizes import LARGEST_U32
+from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of
+from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.indices import ScanKind
 from ..types.monoids import Monoid, RunningSum
 from ..types.params import ScanPolicy
@@ -64,20 +69,51 @@ class Scanning(Operation):
     @abstractmethod
     def monoid(self, given: Spec) -> Monoid[Any, Any]: ...
 
+    @abstractmethod
+    def finish(self, given: Spec) -> Finish[Any, Any]:
+        """What is written of a state."""
+
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         (x,) = given
-        monoid, (rows, length) = self.monoid(x), rows_of(x, self.axes(0, x))
+        monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(0, x)
         require_floats(monoid, info)
-        wished = None if self.policy is None else fitted_scan_policy(self.policy, monoid.state, info)
-        policy = wished or fitting_scan(monoid.state, length, info)
-        state, result = dtype_of(monoid.state), self.result(x)
-        largest = max(x.dtype.itemsize, state.itemsize)
-        together = rows_together(length, length * largest, shares(rows, length, policy)[1], info)
-        written = None if state.itemsize == result.itemsize else state
-        parts = {"data": Part(0, length), "results": Part(1, length, written)}
-        return (
-            Work(rows, together, lambda count: scan_rows(monoid, count, length, self.kind, policy), parts),
-        )  # fmt: skip
+        largest = max(x.dtype.itemsize, dtype_of(monoid.state).itemsize)
+        layout = _as_it_lies(x, axes, largest, info)
+        if layout is not None:
+            policy = self._policy(monoid, layout, info)
+            whole = {"data": Part(0, layout.span), "results": Part(1, layout.size)}
+
+            def once(_: int) -> Schedule:
+                return scan_axis(monoid, layout, self.kind, policy, finish)
+
+            return (Work(1, 1, once, whole, as_it_lies=True),)
+        rows, length = rows_of(x, axes)
+        policy = self._policy(monoid, Layout.rows(rows, length), info)
+        together = min(rows, rows_together(length, length * largest, shares(rows, length, policy)[1], info))
+
+        def schedule(count: int) -> Schedule:
+            return scan_axis(monoid, Layout.rows(count, length), self.kind, policy, finish)
+
+        return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, length)}),)
+
+    def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
+        if self.policy is not None:
+            return fitted_scan_policy(self.policy, monoid.state, info)
+        return fitting_axis_scan(monoid.state, layout, info)
+
+
+def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetInfo) -> Layout | None:
+    """How kernels read the array where it is; None where it has to be packed, or read in several runs."""
+    if not given.is_plain:
+        return None
+    if len(axes) == 1:
+        layout = layout_to_scan(given.shape, given.all_strides, given.dtype.itemsize, axes[0])
+    else:  # all of it, in one row
+        layout = Layout.rows(1, given.size) if given.strides is None else None
+    if layout is None or max(layout.span, layout.size) > LARGEST_U32:
+        return None
+    fits = max(layout.span * given.dtype.itemsize, layout.size * itemsize) <= info.limits.storage_bytes
+    return layout if fits and layout.outer <= info.limits.groups else None
 
 
 @attrs.frozen
@@ -98,6 +134,9 @@ class Scan(Scanning):
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         return of_truths(self.of) if given.dtype.kind == "b" else self.of
 
+    def finish(self, given: Spec) -> Finish[Any, Any]:
+        return AsItIs(self.of.state)
+
 
 @attrs.frozen
 class Cumsum(Scanning):
@@ -112,3 +151,6 @@ class Cumsum(Scanning):
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         return RunningSum(number_for(given.dtype, "x"))
+
+    def finish(self, given: Spec) -> Finish[Any, Any]:
+        return finish_of(self.monoid(given))

@@ -84,7 +84,7 @@ def given_buffers(schedule: Schedule) -> tuple[Buffer[Any], ...]:
 
 
 def prepared_by(target: Target, schedule: Schedule, keeps_scratch: bool = False) -> Prepared:
-    """What the target makes of a schedule: for one caller alone, it may keep scratch, so that a run allocates nothing."""
+    """What the target makes of a schedule. It may keep scratch for one caller alone: a run then allocates nothing."""
     if isinstance(target, Prepares):
         return target.prepare(schedule, keeps_scratch=keeps_scratch)
     return _RunEachTime(target, schedule, given_buffers(schedule))

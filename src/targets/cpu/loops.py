@@ -20,11 +20,6 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     return background.has(("argsort", dtype), partial(_argsorting, dtype), nbytes)
 
 
-def can_add(dtype: np.dtype[np.generic], nbytes: int) -> bool:
-    """The same for the sum of integers."""
-    return background.has(("sum", dtype), partial(_adding, dtype), nbytes)
-
-
 def can_fold(fold: Fold, dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a reduction."""
     return background.has(("fold", fold, dtype), partial(_folding, fold, dtype), nbytes)
@@ -48,12 +43,6 @@ def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     from .rehearsal import argsorting
 
     yield from argsorting(dtype)
-
-
-def _adding(dtype: np.dtype[np.generic]) -> Iterator[object]:
-    from .rehearsal import adding
-
-    yield from adding(dtype)
 
 
 def _folding(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:

@@ -12,15 +12,20 @@ from ...arrays.recycled import new_array
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
 from ...operations.reduce import Reduce
+from ...operations.scan import Cumsum
+from ...operations.select import TopK
 from ...operations.sort import Sort
 from ...types.dtypes import key_for, native
 from ...types.indices import SortOrder
 from ...types.specs import Spec
 from ..base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs
+from .folds import HostCall
 from .ranks import bits_of, ordered_words
-from .reductions import HostCall, host_reduction
+from .reductions import host_reduction
+from .scans import host_cumsum
 from .sorting import sort_rows, sort_spread_rows
+from .top_k import top_k_rows
 
 if TYPE_CHECKING:
     from .target import CpuTarget
@@ -43,6 +48,11 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
         case Reduce(axis, keepdims, reducer, None):
             found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
             return None if found is None else HostReduce(found)
+        case Cumsum(axis):
+            scan = host_cumsum(given[0].dtype, len(given[0].shape), axis)
+            return None if scan is None else HostReduce(scan)
+        case TopK(k, axis, order, in_order, None):
+            return HostTopK(target, k, axis, order, in_order)
         case _:
             return None
 
@@ -186,6 +196,40 @@ class HostSortPairs:
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         for out, values in zip(outs, self(*arrays), strict=True):
             out[...] = values
+
+
+@attrs.frozen(eq=False)
+class HostTopK:
+    """Along one axis, or of the flattened array."""
+
+    target: CpuTarget
+    k: int
+    axis: int | None
+    order: SortOrder
+    in_order: bool
+
+    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
+        x, axis = arrays[0], self.axis
+        if axis is None:
+            x, axis = x.reshape(-1), -1
+        is_last = axis in (-1, x.ndim - 1)
+        rows = x if is_last else np.moveaxis(x, axis, -1)
+        packed = rows if _is_packed(rows) else np.array(rows, native(x.dtype), order="C")
+        flat = packed.reshape(-1, x.shape[axis])
+        found = top_k_rows(flat, self.k, self.order, self.in_order, self.target.policy)
+        shape = (*rows.shape[:-1], self.k)
+        values, indices = (array.reshape(shape) for array in found)
+        if is_last:
+            return values.astype(x.dtype, copy=False), indices
+        return _moved_back(values.astype(x.dtype, copy=False), axis), _moved_back(indices, axis)
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        for out, values in zip(outs, self(*arrays), strict=True):
+            out[...] = values
+
+
+def _moved_back(array: HostArray, axis: int) -> HostArray:
+    return np.ascontiguousarray(np.moveaxis(array, -1, axis))
 
 
 def _address_of(array: HostArray) -> int:

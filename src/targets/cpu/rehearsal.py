@@ -57,12 +57,6 @@ def argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
             yield None
 
 
-def adding(dtype: np.dtype[np.generic]) -> Iterator[object]:
-    from ...quick_reduce import sum_in_blocks
-
-    yield sum_in_blocks(np.zeros(_LENGTH, dtype))
-
-
 def _rows(dtype: np.dtype[np.generic]) -> Iterator[HostArray]:
     """The commonest kind first."""
     rng = np.random.default_rng(0)

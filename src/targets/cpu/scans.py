@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ...reuse import new_array
+from ...arrays.recycled import new_array
 from ..apart import import_apart
 from ..base import HostArray
 from .fold_routes import BLOCK, in_threads
@@ -166,6 +166,9 @@ def rehearse(dtype: np.dtype[np.generic]) -> Iterator[object]:
     result, seen = result_of(Fold.SUM, dtype), LongScan(dtype, 0).seen_as
     loops, plan = SCANS[result.str[1:]], np.array([0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1], np.int64)
     one: HostArray = np.zeros(1, seen)
-    yield loops.pieces(one, np.empty(1, result), np.zeros(1, result), plan, 0, 1)
-    yield loops.columns(one, np.empty(1, result), plan, 0, 1)
-    yield loops.totals(one, np.empty(1, result), plan, 0, 1)
+    loops.pieces(one, np.empty(1, result), np.zeros(1, result), plan, 0, 1)
+    yield None
+    loops.columns(one, np.empty(1, result), plan, 0, 1)
+    yield None
+    loops.totals(one, np.empty(1, result), plan, 0, 1)
+    yield None

@@ -1,0 +1,63 @@
+"""Selecting: the largest or the smallest elements, without sorting all of them."""
+
+from __future__ import annotations
+
+import operator
+from typing import SupportsIndex, TypeVar, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays.kinds import HostArray
+from ..operations.select import TopK
+from ..targets.base import Target
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.indices import SortOrder
+from .arguments import axis_or_none, check_key, checked_flag
+from .call import call
+from .signatures import Other
+from .sorting import Keyed
+
+D = TypeVar("D", bound=np.dtype[np.generic])
+
+
+@overload
+def top_k(
+    x: np.ndarray[tuple[int, ...], D], k: SupportsIndex, /, *, axis: SupportsIndex | None = -1, largest: bool = True,
+    sorted: bool = True, target: str | Target = "auto", key: Keyed = None,
+) -> tuple[np.ndarray[tuple[int, ...], D], npt.NDArray[np.int64]]: ...  # fmt: skip
+@overload
+def top_k(
+    x: Other, k: SupportsIndex, /, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
+    target: str | Target = "auto", key: Keyed = None,
+) -> tuple[Other, Other]: ...  # fmt: skip
+@overload
+def top_k(
+    x: npt.ArrayLike, k: SupportsIndex, /, *, axis: SupportsIndex | None = -1, largest: bool = True,
+    sorted: bool = True, target: str | Target = "auto", key: Keyed = None,
+) -> tuple[HostArray, npt.NDArray[np.int64]]: ...  # fmt: skip
+def top_k(
+    x: object, k: SupportsIndex, /, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
+    target: str | Target = "auto", key: Keyed = None,
+) -> tuple[object, object]:  # fmt: skip
+    """The k largest elements along an axis, or the k smallest, and their int64 indices: two new arrays.
+
+    They are the first k of `argsort(x, descending=largest)`: in order, of equals the first come first, and NaN and NaT
+    come last in both directions, so they are taken only where nothing else is left. `sorted=False` says that any order
+    will do, which may save time; it is the same every time. `axis=None` takes the flattened array.
+    """
+    if not hasattr(k, "__index__"):
+        raise UnsupportedTypeError(f"k: expected an int, found {k!r}")
+    count = operator.index(k)
+    if count < 0:
+        raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
+    if axis.__class__ is not int:
+        axis = axis_or_none(axis)
+    if largest is not True:
+        largest = checked_flag("largest", largest)
+    if sorted is not True:
+        sorted = checked_flag("sorted", sorted)
+    if key is not None:
+        check_key(key)
+    order = SortOrder.DESCENDING if largest else SortOrder.ASCENDING
+    return cast("tuple[object, object]", call(TopK, (count, axis, order, sorted, key), target, x))
