@@ -175,11 +175,9 @@ def copy_strided(
             "on a device"
         )
     missing = DIMENSIONS - len(sizes)
-    _, first, second, third = map(U32, (1,) * missing + sizes)
-    params = CopyParams(
-        U32(count), first, second, third,
-        _layout(source.first, sources, missing), _layout(target.first, targets, missing),
-    )  # fmt: skip
+    _, size1, size2, size3 = map(U32, (1,) * missing + sizes)
+    source_layout, target_layout = _layout(source.first, sources, missing), _layout(target.first, targets, missing)
+    params = CopyParams(U32(count), size1, size2, size3, source_layout, target_layout)
     if number is None:
         launch = copy_elements.launch(_grid(count), data, goal, params)
     else:
@@ -208,7 +206,8 @@ def _grid(count: int) -> Grid:
 
 
 def _layout(first: int, strides: tuple[int, ...], missing: int) -> Layout:
-    return Layout(U32(first), *[U32(0)] * missing, *map(U32, strides))
+    stride0, stride1, stride2, stride3 = map(U32, (0,) * missing + strides)
+    return Layout(U32(first), stride0, stride1, stride2, stride3)
 
 
 def _buffers(element: Any, source: Strided, target: Strided, to: Any) -> tuple[Buffer[Any], Buffer[Any]]:

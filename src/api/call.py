@@ -107,7 +107,7 @@ def planned(
         operation = make(*settings)
         specs = tuple(k.spec(name, array) for k, name, array in zip(kinds, operation.names, arrays, strict=True))
         operation.outputs(*specs)
-        plan = plan_for(operation, kinds[0], arrays, specs, choose(target, specs[0].memory))
+        plan = plan_for(operation, kinds[0], arrays, specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
             if len(_plans) >= _MOST_PLANS:
                 _plans.clear()

@@ -33,6 +33,12 @@ class PreparedCall:
             raise InvalidArgumentError(f"arrays: expected such as were planned for, {self.specs}, found {found}")
         return self.plan.into(arrays, self.outs)
 
+    def encode(self, encoder: Any, /, *arrays: object) -> Any:
+        """Records the call into a command encoder of wgpu, for arrays of `gpusort.webgpu`: in passes of its own, which
+        run when the caller submits them. Gives the arrays that hold the results then."""
+        with self.kind.recording(encoder):
+            return self(*arrays)
+
     @property
     def cost(self) -> Cost:
         """Launches, temporary bytes and bytes moved."""

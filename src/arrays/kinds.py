@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from ..types.errors import UnsupportedTypeError
 from ..types.specs import Spec
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
@@ -128,6 +129,14 @@ class ArrayKind(ABC, Generic[A, V]):
     def scalar(self, array: A) -> object:
         """What a reduction to one value gives back for an array of no dimensions: NumPy has scalars for it."""
         return array
+
+    def device(self, array: A) -> object | None:
+        """The caller's own device, if the target is to be opened on that one."""
+        return None
+
+    def recording(self, encoder: object) -> AbstractContextManager[object]:
+        """Within it, work is not done, but recorded into a caller's encoder."""
+        raise UnsupportedTypeError("encode: expected arrays on a device of WebGPU; others have no encoder")
 
     def scope(self, array: A) -> AbstractContextManager[object] | None:
         """Within it, work goes to the device and the stream of this array. None where that is so already."""

@@ -6,7 +6,7 @@ A target is opened when it is first needed and kept. One that cannot be opened h
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -66,13 +66,13 @@ class _Entry:
 
 _ENTRIES: dict[str, _Entry] = {
     "cpu": _Entry(_cpu),
-    "wgsl": _Entry(_wgsl),
-    "cuda": _Entry(_cuda, frozenset(Memory)),
+    "wgsl": _Entry(_wgsl, frozenset({Memory.HOST, Memory.WEBGPU})),
+    "cuda": _Entry(_cuda, frozenset({Memory.HOST, Memory.CUDA})),
     "simulator": _Entry(_simulator),
     "python": _Entry(_python),
 }
 NAMES: tuple[str, ...] = tuple(_ENTRIES)
-_AUTO: dict[Memory, str] = {Memory.HOST: "cpu", Memory.CUDA: "cuda"}
+_AUTO: dict[Memory, str] = {Memory.HOST: "cpu", Memory.CUDA: "cuda", Memory.WEBGPU: "wgsl"}
 
 _lock = OwnLock()
 _opened: dict[str, Target] = {}
@@ -104,8 +104,16 @@ def _state(name: str) -> TargetInfo | Unavailable:
         return Unavailable(name, str(error))
 
 
-def choose(wanted: str | Target, memory: Memory) -> Target:
-    """The target for an array that lies there: by its name, by "auto", or itself where it is one already."""
+def target_on_device(device: Any) -> Target:
+    """The target "wgsl" on a device of wgpu that the caller has opened."""
+    from .wgsl.target import target_on
+
+    return target_on(device)
+
+
+def choose(wanted: str | Target, memory: Memory, device: object | None = None) -> Target:
+    """The target for an array that lies there: by its name, by "auto", or itself where it is one already. On the
+    caller's own device, if the array lies on such."""
     if not isinstance(wanted, str):
         if not isinstance(wanted, type) and callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
             return wanted
@@ -117,7 +125,7 @@ def choose(wanted: str | Target, memory: Memory) -> Target:
         raise InvalidArgumentError(
             f"target: {name!r} works in host memory, and the array lies on {memory.value}; use {fitting}, or copy it"
         )
-    return target(name)
+    return target(name) if device is None else target_on_device(device)
 
 
 def _choices() -> str:

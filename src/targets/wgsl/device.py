@@ -58,8 +58,17 @@ class Device:
     has_subgroups: bool
     most_lanes: int  # in a subgroup
     cuts_loops: bool  # see overrun.py
+    alignment: int  # in bytes, of where a binding begins in its buffer
     limits: Limits
     capabilities: frozenset[Capability]
+    is_callers: bool = False  # who has opened it
+
+    def hint(self, *asked: tuple[str, int]) -> str:
+        """What a caller asks for who opens a device, as the end of a message."""
+        if not self.is_callers:
+            return ""
+        limits = ", ".join(f"{name!r}: {value}" for name, value in asked)
+        return f"; open the device with required_limits={{{limits}}}" if limits else ""
 
     def with_lanes(self, measured: int) -> Device:
         """The same, now that it is known how many lanes a subgroup has when a kernel asks."""
@@ -108,21 +117,31 @@ def open_device() -> Device:
     subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
     features = [*subgroups, *({FEATURE} & adapter.features)]
     limits = {name: adapter.limits[name] for name in _LIMITS}
-    handle = adapter.request_device_sync(required_features=features, required_limits=dict(limits))
-    info = adapter.info
+    return _described_device(adapter.request_device_sync(required_features=features, required_limits=dict(limits)))
+
+
+def device_of_caller(handle: wgpu.GPUDevice) -> Device:
+    """A device that the caller has opened: it goes as far as was asked of it then."""
+    opens("wgsl")
+    return attrs.evolve(_described_device(handle), is_callers=True)
+
+
+def _described_device(handle: wgpu.GPUDevice) -> Device:
+    limits, info = handle.limits, handle.adapter_info
     groups_in_row = limits["max-compute-workgroups-per-dimension"]
     storage_bytes = min(limits["max-buffer-size"], limits["max-storage-buffer-binding-size"])
-    cuts_loops = "llvmpipe" in info.device
+    cuts_loops, in_software = "llvmpipe" in info.device, _is_in_software(info)
     progress = info.get("vendor_id") in (_NVIDIA, _AMD) and info.get("adapter_type") in _BY_POWER[:2]
     return Device(
         handle=handle,
         adapter=info.device,
-        driver=", ".join(filter(None, [_backend(adapter), "in software" * is_software(adapter), info.description])),
-        is_software=is_software(adapter),
+        driver=", ".join(filter(None, [_backend(info), "in software" * in_software, info.description])),
+        is_software=in_software,
         groups_in_row=groups_in_row,
-        has_subgroups=bool(subgroups),
+        has_subgroups=any(name in handle.features for name in _SUBGROUP_FEATURES),
         most_lanes=32 if info.get("vendor_id") == _NVIDIA else MAX_LANES,
         cuts_loops=cuts_loops,
+        alignment=max(_WORD, limits["min-storage-buffer-offset-alignment"]),
         limits=Limits(
             group_size=min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]),
             workgroup_bytes=limits["max-compute-workgroup-storage-size"],
@@ -184,16 +203,20 @@ def _first_line(error: BaseException) -> str:
 
 def is_software(adapter: wgpu.GPUAdapter) -> bool:
     """Whether an adapter is no device, but a driver that computes on the host's processor."""
-    name = adapter.info.device.lower()
-    return adapter.info.get("adapter_type") == "CPU" or any(known in name for known in _SOFTWARE)
+    return _is_in_software(adapter.info)
 
 
-def _backend(adapter: wgpu.GPUAdapter) -> str:
-    return str(adapter.info.get("backend_type", "WebGPU"))
+def _is_in_software(info: wgpu.GPUAdapterInfo) -> bool:
+    name = info.device.lower()
+    return info.get("adapter_type") == "CPU" or any(known in name for known in _SOFTWARE)
+
+
+def _backend(info: wgpu.GPUAdapterInfo) -> str:
+    return str(info.get("backend_type", "WebGPU"))
 
 
 def _is_opengl(adapter: wgpu.GPUAdapter) -> bool:
-    return _backend(adapter).startswith(_OPENGL)
+    return _backend(adapter.info).startswith(_OPENGL)
 
 
 def _listed(adapters: Sequence[wgpu.GPUAdapter]) -> str:
@@ -207,7 +230,7 @@ def _described(adapter: wgpu.GPUAdapter) -> str:
 
 
 def _rank(adapter: wgpu.GPUAdapter) -> tuple[int, int]:
-    power, backend = str(adapter.info.get("adapter_type")), _backend(adapter)
+    power, backend = str(adapter.info.get("adapter_type")), _backend(adapter.info)
     return (
         _BY_POWER.index(power) if power in _BY_POWER else len(_BY_POWER) - 2,
         _BY_BACKEND.index(backend) if backend in _BY_BACKEND else len(_BY_BACKEND),

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 PARAMETER_STEP = 256  # what every adapter takes as a dynamic offset
 _COMPUTE = 4  # ShaderStage.COMPUTE
+# What the limits are called that a device is opened with.
+_GROUP_SIZE = "max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"
+_WORKGROUP_BYTES = ("max-compute-workgroup-storage-size",)
+_STORAGE_BUFFERS = ("max-storage-buffers-per-shader-stage",)
 _FORMATS = {Type.BOOL: "<I", Type.U32: "<I", Type.I32: "<i", Type.F32: "<f", Type.U64: "<Q", Type.I64: "<q",
             Type.F64: "<d", Type.U8: "<I", Type.U16: "<I"}  # fmt: skip
 
@@ -145,13 +149,13 @@ def _refusal(program: ir.Program, text: str, message: str) -> str:
 def _require_fits(program: ir.Program, device: Device) -> None:
     limits = device.limits
     workgroup_bytes = sum((memory.length or 0) * 4 for memory in program.memories if memory.space is ir.Space.WORKGROUP)
-    for what, asked, most in (
-        ("invocations in a workgroup", program.group_size, limits.group_size),
-        ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes),
-        ("storage buffers", len(program.storage), limits.storage_buffers),
+    for what, asked, most, names in (
+        ("invocations in a workgroup", program.group_size, limits.group_size, _GROUP_SIZE),
+        ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes, _WORKGROUP_BYTES),
+        ("storage buffers", len(program.storage), limits.storage_buffers, _STORAGE_BUFFERS),
     ):
         if asked > most:
             raise CapabilityError(
                 f"{program.span}: kernel {program.name!r} asks for {asked} {what}, "
-                f"adapter {device.adapter!r} has {most}"
+                f"adapter {device.adapter!r} has {most}{device.hint(*[(name, asked) for name in names])}"
             )

@@ -130,8 +130,10 @@ class Staging:
             self._buffer = self._device.create_buffer(size=wanted, usage=_READ_BACK)
         return self._buffer
 
-    def finish(self, encoder: wgpu.GPUCommandEncoder, arrays: Sequence[tuple[wgpu.GPUBuffer, Bytes]]) -> None:
-        """Submits what is encoded, waits, and copies what the buffers then hold to the arrays."""
+    def finish(
+        self, encoder: wgpu.GPUCommandEncoder, arrays: Sequence[tuple[wgpu.GPUBuffer, Bytes]], first: int = 0
+    ) -> None:
+        """Submits what is encoded, waits, and copies what the buffers then hold, from a byte on, to the arrays."""
         pieces = [(b, array, s) for b, array in arrays for s in range(0, array.size, _CHUNK)]
         total = sum(padded(min(_CHUNK, array.size - start)) + 4 for _, array, start in pieces)
         staging = self.reserve(total)
@@ -143,7 +145,7 @@ class Staging:
             if used + size > staging.size:
                 self._fetch(encoder, staging, batch, used)
                 encoder, batch, used = self._device.create_command_encoder(), [], 0
-            encoder.copy_buffer_to_buffer(source, start, staging, used, size)
+            encoder.copy_buffer_to_buffer(source, first + start, staging, used, size)
             batch.append((used, target))
             used = -(-(used + size) // 8) * 8  # a mapped range begins at a multiple of 8
         self._fetch(encoder, staging, batch, used)

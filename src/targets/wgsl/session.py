@@ -27,12 +27,20 @@ if TYPE_CHECKING:
     import wgpu
 
 _PROBES = 64
-_OVERRUN = ""  # beside the names of a schedule's buffers
-_NO_OVERRUN: Bytes = np.zeros(4, np.uint8)
+OVERRUN = ""  # beside the names of a schedule's buffers
+NO_OVERRUN: Bytes = np.zeros(4, np.uint8)
 
 
 @attrs.frozen
-class _Dispatch:
+class Place:
+    """Where a schedule's buffer lies."""
+
+    buffer: wgpu.GPUBuffer
+    offset: int = 0
+
+
+@attrs.frozen
+class Dispatch:
     """One launch, ready to be encoded."""
 
     kernel: Kernel
@@ -42,13 +50,80 @@ class _Dispatch:
     rows: int
 
 
+class Ready:
+    """Launches with all that does not depend on where buffers lie: kernels, and the parameters of all in one block."""
+
+    def __init__(self, session: Session, steps: Sequence[Step], *, probing: bool = False) -> None:
+        self.buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
+        for buffer in self.buffers.values():
+            session.require_bindable(buffer)
+        self.steps = [step for step in steps if step.groups]
+        self.kernels = [session.kernel(step.program, probing=probing) for step in self.steps]
+        blocks: list[bytes] = []
+        self._shapes: list[tuple[int, int, int]] = []
+        offset = 0
+        for step, kernel in zip(self.steps, self.kernels, strict=True):
+            session.require_legal(step, kernel)
+            columns, rows = session.shape(step.groups)
+            block = kernel.parameters(step, columns)
+            size = -(-len(block) // PARAMETER_STEP) * PARAMETER_STEP
+            blocks.append(block.ljust(size, b"\0"))
+            self._shapes.append((offset, columns, rows))
+            offset += size
+        self.parameters: Bytes = np.frombuffer(b"".join(blocks), np.uint8)
+        self.is_watched = any(kernel.tells_overrun for kernel in self.kernels)
+        self._handle = session.device.handle
+
+    def dispatches(self, uniform: wgpu.GPUBuffer, memory: Mapping[str, Place]) -> list[Dispatch]:
+        """Every launch bound. `uniform` holds the parameters."""
+        made: dict[tuple[object, ...], wgpu.GPUBindGroup] = {}
+        dispatches: list[Dispatch] = []
+        for step, kernel, (start, columns, rows) in zip(self.steps, self.kernels, self._shapes, strict=True):
+            key = (id(kernel), *(buffer.name for buffer in step.buffers))
+            group = made.get(key)
+            if group is None:
+                group = made[key] = self._bind(step, kernel, uniform, memory)
+            dispatches.append(Dispatch(kernel, group, start, columns, rows))
+        return dispatches
+
+    def _bind(
+        self, step: Step, kernel: Kernel, uniform: wgpu.GPUBuffer, memory: Mapping[str, Place]
+    ) -> wgpu.GPUBindGroup:
+        bound = [(Place(uniform), kernel.parameter_bytes)]
+        bound += [(memory[buffer.name], padded(buffer.nbytes)) for buffer in step.buffers]
+        if kernel.tells_overrun:
+            bound.append((memory[OVERRUN], NO_OVERRUN.nbytes))
+        return self._handle.create_bind_group(
+            layout=kernel.layout,
+            entries=[
+                {"binding": binding, "resource": {"buffer": place.buffer, "offset": place.offset, "size": size}}
+                for binding, (place, size) in enumerate(bound)
+            ],
+        )
+
+
+def encode(encoder: wgpu.GPUCommandEncoder, dispatches: Sequence[Dispatch], clock: Clock | None = None) -> None:
+    """One pass: WebGPU lets each dispatch see what those before it wrote."""
+    compute = encoder.begin_compute_pass() if clock is None else clock.begin(encoder)
+    current: Kernel | None = None
+    for dispatch in dispatches:
+        if dispatch.kernel is not current:
+            current = dispatch.kernel
+            compute.set_pipeline(current.pipeline)
+        compute.set_bind_group(0, dispatch.groups, [dispatch.offset])
+        compute.dispatch_workgroups(dispatch.columns, dispatch.rows)
+    compute.end()
+    if clock is not None:
+        clock.end(encoder)
+
+
 class Session:
     """Not safe to use from two threads at once: the target holds a lock."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
         never_released_in_children(self)
-        self._pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
+        self.pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
         self._staging = Staging(device.handle)
         # By identity: a launch of the same shape brings the same Program, and a Program is large to compare.
         self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}
@@ -62,130 +137,81 @@ class Session:
                 known = self._kernels[id(program)] = (program, compiled(program, self.device, probing=probing))
         return known[1]
 
-    def run(
-        self, steps: Sequence[Step], arrays: Mapping[str, Bytes], *, probing: bool = False, clock: Clock | None = None
-    ) -> None:
-        """Runs the steps in order. `arrays` holds the bytes of every buffer that is not SCRATCH."""
-        handle = self.device.handle
-        buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
-        for buffer in buffers.values():
-            self._require_bindable(buffer)
-        steps = [step for step in steps if step.groups]
-        kernels = [self.kernel(step.program, probing=probing) for step in steps]
-        for step, kernel in zip(steps, kernels, strict=True):
-            self._require_legal(step, kernel)
-        with self._pool.taken() as taken:
-            memory = {name: taken.storage(padded(buffer.nbytes)) for name, buffer in buffers.items()}
+    def run(self, ready: Ready, arrays: Mapping[str, Bytes], clock: Clock | None = None) -> None:
+        """Runs launches on arrays of the host. `arrays` holds the bytes of every buffer that is not SCRATCH."""
+        handle, buffers = self.device.handle, ready.buffers
+        with self.pool.taken() as taken:
+            memory = {name: Place(taken.storage(padded(buffer.nbytes))) for name, buffer in buffers.items()}
             for name, buffer in buffers.items():
                 if buffer.role in (Role.INPUT, Role.INOUT) and buffer.nbytes:
-                    upload(handle, memory[name], arrays[name])
-            watched = any(kernel.tells_overrun for kernel in kernels)
-            if watched:
-                memory[_OVERRUN] = taken.storage(_NO_OVERRUN.nbytes)
-                upload(handle, memory[_OVERRUN], _NO_OVERRUN)
+                    upload(handle, memory[name].buffer, arrays[name])
+            if ready.is_watched:
+                memory[OVERRUN] = self.overrun(taken)
             encoder = handle.create_command_encoder()
-            if steps:
-                self._encode(encoder, self._dispatches(taken, steps, kernels, memory), clock)
-            if watched:
-                self._require_no_overrun(encoder, memory[_OVERRUN])
+            if ready.steps:
+                encode(encoder, ready.dispatches(self.uniform(taken, ready), memory), clock)
+            if ready.is_watched:
+                self.require_no_overrun(encoder, memory[OVERRUN])
                 encoder = handle.create_command_encoder()
             back = [
-                (memory[name], arrays[name])
+                (memory[name].buffer, arrays[name])
                 for name, buffer in buffers.items()
                 if buffer.role in (Role.OUTPUT, Role.INOUT) and buffer.nbytes
             ]
             self._staging.finish(encoder, back)
 
-    def _dispatches(
-        self,
-        taken: Taken,
-        steps: Sequence[Step],
-        kernels: Sequence[Kernel],
-        memory: Mapping[str, wgpu.GPUBuffer],
-    ) -> list[_Dispatch]:
-        """Binds every launch, its parameters in one uniform buffer for all of them."""
-        blocks: list[bytes] = []
-        shapes: list[tuple[int, int, int]] = []
-        offset = 0
-        for step, kernel in zip(steps, kernels, strict=True):
-            columns, rows = self._shape(step.groups)
-            block = kernel.parameters(step, columns)
-            size = -(-len(block) // PARAMETER_STEP) * PARAMETER_STEP
-            blocks.append(block.ljust(size, b"\0"))
-            shapes.append((offset, columns, rows))
-            offset += size
-        uniform = taken.uniform(offset)
-        upload(self.device.handle, uniform, np.frombuffer(b"".join(blocks), np.uint8))
-        made: dict[tuple[object, ...], wgpu.GPUBindGroup] = {}
-        dispatches: list[_Dispatch] = []
-        for step, kernel, (start, columns, rows) in zip(steps, kernels, shapes, strict=True):
-            key = (id(kernel), *(buffer.name for buffer in step.buffers))
-            group = made.get(key)
-            if group is None:
-                group = made[key] = self._bind(step, kernel, uniform, memory)
-            dispatches.append(_Dispatch(kernel, group, start, columns, rows))
-        return dispatches
+    def uniform(self, taken: Taken, ready: Ready) -> wgpu.GPUBuffer:
+        """A buffer with the parameters of all launches."""
+        uniform = taken.uniform(ready.parameters.nbytes)
+        upload(self.device.handle, uniform, ready.parameters)
+        return uniform
 
-    def _shape(self, groups: int) -> tuple[int, int]:
+    def overrun(self, taken: Taken) -> Place:
+        """Where kernels tell of a loop that was cut short."""
+        place = Place(taken.storage(NO_OVERRUN.nbytes))
+        upload(self.device.handle, place.buffer, NO_OVERRUN)
+        return place
+
+    def shape(self, groups: int) -> tuple[int, int]:
         """A launch as columns and rows of workgroups, as even as they come; the surplus leaves at once."""
         rows = -(-groups // self.device.groups_in_row)
         return -(-groups // rows), rows
 
-    def _bind(
-        self, step: Step, kernel: Kernel, uniform: wgpu.GPUBuffer, memory: Mapping[str, wgpu.GPUBuffer]
-    ) -> wgpu.GPUBindGroup:
-        bound = [(uniform, kernel.parameter_bytes)]
-        bound += [(memory[buffer.name], padded(buffer.nbytes)) for buffer in step.buffers]
-        if kernel.tells_overrun:
-            bound.append((memory[_OVERRUN], _NO_OVERRUN.nbytes))
-        return self.device.handle.create_bind_group(
-            layout=kernel.layout,
-            entries=[
-                {"binding": binding, "resource": {"buffer": buffer, "offset": 0, "size": size}}
-                for binding, (buffer, size) in enumerate(bound)
-            ],
-        )
-
-    @staticmethod
-    def _encode(encoder: wgpu.GPUCommandEncoder, dispatches: Sequence[_Dispatch], clock: Clock | None) -> None:
-        """One pass: WebGPU lets each dispatch see what those before it wrote."""
-        compute = encoder.begin_compute_pass() if clock is None else clock.begin(encoder)
-        current: Kernel | None = None
-        for dispatch in dispatches:
-            if dispatch.kernel is not current:
-                current = dispatch.kernel
-                compute.set_pipeline(current.pipeline)
-            compute.set_bind_group(0, dispatch.groups, [dispatch.offset])
-            compute.dispatch_workgroups(dispatch.columns, dispatch.rows)
-        compute.end()
-        if clock is not None:
-            clock.end(encoder)
-
-    def _require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, memory: wgpu.GPUBuffer) -> None:
-        """Runs what is encoded, and refuses the result where a loop was cut short; the arrays are as they
+    def require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, place: Place) -> None:
+        """Runs what is encoded, and refuses the result where a loop was cut short; the host's arrays are as they
         were."""
-        overrun = np.zeros_like(_NO_OVERRUN)
-        self._staging.finish(encoder, [(memory, overrun)])
+        overrun = np.zeros_like(NO_OVERRUN)
+        self._staging.finish(encoder, [(place.buffer, overrun)])
         if overrun.any():
             raise CapabilityError(
                 f"a kernel goes round its loops more than {ITERATIONS} times in one invocation, which adapter "
                 f"{self.device.adapter!r} cannot: cut the work into more invocations"
             )
 
+    def fetch(self, place: Place, array: Bytes) -> None:
+        """Waits, and copies what lies there to an array."""
+        self._staging.finish(self.device.handle.create_command_encoder(), [(place.buffer, array)], place.offset)
+
     # -- what is refused ----------------------------------------------------------------------------------
 
-    def _require_bindable(self, buffer: Buffer[object]) -> None:
-        most = self.device.limits.storage_bytes
-        if padded(buffer.nbytes) > most:
+    def require_bindable(self, buffer: Buffer[object]) -> None:
+        device, size = self.device, padded(buffer.nbytes)
+        if size > device.limits.storage_bytes:
             raise CapabilityError(
                 f"array {buffer.name!r} has {buffer.nbytes} bytes; one binding of adapter "
-                f"{self.device.adapter!r} holds at most {most}"
+                f"{device.adapter!r} holds at most {device.limits.storage_bytes}"
+                f"{device.hint(('max-storage-buffer-binding-size', size), ('max-buffer-size', size))}"
             )
 
-    def _require_legal(self, step: Step, kernel: Kernel) -> None:
+    def require_legal(self, step: Step, kernel: Kernel) -> None:
         program, device = step.program, self.device
         name, adapter = f"{program.span}: kernel {program.name!r}", f"adapter {device.adapter!r}"
-        require_needs(name, program.needs, device.limits, device.capabilities, adapter)
+        try:
+            require_needs(name, program.needs, device.limits, device.capabilities, adapter)
+        except CapabilityError as error:
+            if not device.is_callers or device.has_subgroups:
+                raise
+            raise CapabilityError(f"{error}; open the device with required_features=['subgroup']") from error
         if step.groups > self.device.limits.groups:
             raise CapabilityError(
                 f"{program.span}: kernel {program.name!r} asks for {step.groups} workgroups, "
@@ -210,7 +236,7 @@ class Session:
         step = Step(program, (buffer,), (), 1)
         try:
             with translated("the probe for subgroups"):
-                self.run([step], {_PROBE_MEMORY: seen.view(np.uint8)}, probing=True)
+                self.run(Ready(self, [step], probing=True), {_PROBE_MEMORY: seen.view(np.uint8)})
         except DeviceLostError:
             raise
         except GpusortError:

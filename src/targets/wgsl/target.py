@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +14,17 @@ from ...kernel.launch import Schedule, Step
 from ...machine import TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from ..apart import import_apart
+from ..base import given_buffers
 from ..binding import Work, host_arrays, work_of
 from .clock import FEATURE, Clock
-from .device import open_device, translated
+from .device import device_of_caller, open_device, translated
 from .kernel import written
 from .memory import Bytes
-from .session import Session
+from .prepared import WgslPrepared
+from .session import Ready, Session
+
+if TYPE_CHECKING:
+    import wgpu
 
 NAME = "wgsl"
 
@@ -26,13 +33,15 @@ class WgslTarget:
     """Runs schedules on one adapter. Opens it at once, so that a target that exists is one that works; opens
     it anew when the device was lost. Threads take turns."""
 
-    def __init__(self) -> None:
+    def __init__(self, handle: wgpu.GPUDevice | None = None) -> None:
+        """With a device that the caller has opened, it is that one, and goes as far as it was asked to then."""
         try:
             import_apart("wgpu")
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
         self._lock = threading.RLock()  # a signal handler may call again: it gets a session of its own
-        self._session: Session | None = Session(open_device())
+        self._handle = handle
+        self._session: Session | None = self._opened()
         self._info = _info_of(self._session)
 
     @property
@@ -72,19 +81,33 @@ class WgslTarget:
         self._run(work.steps, bound, clock_of)
         return clocks[0].seconds()
 
+    def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> WgslPrepared:
+        """For arrays of the host, and for such as lie on the device; the latter can be recorded too."""
+        require_own_process(NAME)
+        return WgslPrepared(self, work_of(schedule), given_buffers(schedule), keeps_scratch)
+
     def _run(
         self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock_of: Callable[[Session], Clock] | None = None
     ) -> None:
-        require_own_process(NAME)  # before the lock, which a thread of the parent may have held
         names = ", ".join(dict.fromkeys(f"{step.program.name!r} ({step.program.span})" for step in steps))
+        self.in_session(
+            names,
+            lambda session: session.run(
+                Ready(session, steps), bound, clock=None if clock_of is None else clock_of(session)
+            ),
+        )
+
+    def in_session(self, what: str, work: Callable[[Session], object]) -> None:
+        """Does something on the device, which is this thread's alone for the time."""
+        require_own_process(NAME)  # before the lock, which a thread of the parent may have held
         with self._lock:
             session, self._session = self._session, None
             if session is None:
-                session = Session(open_device())
+                session = self._opened()
                 self._info = _info_of(session)
             try:
-                with translated(f"target 'wgsl', running {names}"):
-                    session.run(steps, bound, clock=None if clock_of is None else clock_of(session))
+                with translated(f"target 'wgsl', running {what}"):
+                    work(session)
             except DeviceLostError:
                 raise
             except GpusortError:
@@ -92,6 +115,15 @@ class WgslTarget:
                 raise
             # An interrupt leaves buffers mapped, or wgpu between two steps: the next run opens the device anew.
             self._session = session
+
+    def _opened(self) -> Session:
+        return Session(open_device() if self._handle is None else device_of_caller(self._handle))
+
+
+@lru_cache(maxsize=8)
+def target_on(handle: wgpu.GPUDevice) -> WgslTarget:
+    """The target on a device of the caller's. The last few devices are kept with what was compiled for them."""
+    return WgslTarget(handle)
 
 
 def _info_of(session: Session) -> TargetInfo:

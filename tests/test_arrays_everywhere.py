@@ -1,0 +1,96 @@
+"""Calls with arrays of libraries in the host's memory, where those are installed: the same kind comes back."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import gpusort
+from tests.reference import sample
+
+FUNCTIONS = ("sort", "argsort", "cumsum", "sum", "max", "argmax", "any")
+LIBRARIES: dict[str, Callable[[Any, np.ndarray[Any, Any]], Any]] = {
+    "torch": lambda torch, host: torch.from_numpy(host.copy()),
+    "jax.numpy": lambda jnp, host: jnp.asarray(host),
+    "pandas": lambda pandas, host: pandas.Series(host, name="a", copy=True),
+    "polars": lambda polars, host: polars.Series("a", host),
+    "pyarrow": lambda pyarrow, host: pyarrow.array(host),
+}
+call: dict[str, Callable[..., Any]] = {name: cast("Callable[..., Any]", getattr(gpusort, name)) for name in FUNCTIONS}
+
+
+@pytest.fixture(name="made", params=LIBRARIES)
+def any_library(request: pytest.FixtureRequest) -> Callable[[np.ndarray[Any, Any]], Any]:
+    name = str(request.param)
+    pytest.importorskip(name.partition(".")[0], reason=f"{name} is not installed")
+    library = importlib.import_module(name)
+    return lambda host: LIBRARIES[name](library, host)
+
+
+def plain(found: Any) -> Any:
+    """As NumPy has it."""
+    return found.as_py() if hasattr(found, "as_py") else np.asarray(found)
+
+
+@pytest.mark.parametrize("where", ["cpu", "wgsl"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_results_are_of_the_callers_kind(made: Callable[..., Any], function: str, where: str) -> None:
+    gpusort.target(where) if where == "cpu" else pytest.importorskip("wgpu")
+    host = sample("i4", 400) % 100
+    x = made(host)
+    found = call[function](x, target=where)
+    expected = getattr(np, function)(host, **({"kind": "stable"} if function == "argsort" else {}))
+    if function in ("sort", "argsort", "cumsum"):
+        assert type(found).__module__.partition(".")[0] == type(x).__module__.partition(".")[0]
+    if function == "sort":
+        assert type(found) is type(x)
+    np.testing.assert_array_equal(plain(found), expected)
+    np.testing.assert_array_equal(plain(x), host)
+
+
+def test_what_cannot_be_written_is_not_sorted_in_place(made: Callable[..., Any]) -> None:
+    host = sample("f4", 100)
+    x = made(host)
+    sort_inplace: Callable[..., Any] = gpusort.sort_inplace
+    if type(x).__name__ == "Tensor":
+        sort_inplace(x)
+        np.testing.assert_array_equal(plain(x), np.sort(host))
+        assert call["sort"](made(host), out=x) is x
+        return
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: expected an array that can be written"):
+        sort_inplace(x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^out: expected an array that can be written"):
+        call["sort"](made(host), out=x)
+    np.testing.assert_array_equal(plain(x), host)
+
+
+def test_rows_and_columns_of_tensors_and_jax() -> None:
+    host = sample("f4", (30, 40))
+    for name in ("torch", "jax.numpy"):
+        pytest.importorskip(name.partition(".")[0], reason=f"{name} is not installed")
+        x = LIBRARIES[name](importlib.import_module(name), host)
+        for view, expected in ((x, host), (x.T, host.T), (x[::2, 1:], host[::2, 1:])):
+            for axis in (0, 1):
+                np.testing.assert_array_equal(plain(call["sort"](view, axis=axis)), np.sort(expected, axis=axis))
+                np.testing.assert_array_equal(plain(call["max"](view, axis=axis)), np.max(expected, axis=axis))
+
+
+def test_a_tensor_with_a_history_is_sorted_without_it() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    x = torch.arange(5.0).flip(0).requires_grad_()
+    found = call["sort"](x)
+    assert not found.requires_grad
+    np.testing.assert_array_equal(found.numpy(), np.arange(5.0))
+
+
+def test_a_warm_call_finds_what_is_missing() -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    call["sort"](polars.Series([3, 1, 2]))
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r"^x: found a Series of Int64 in which elements"
+    ):
+        call["sort"](polars.Series([3, None, 2]))

@@ -1,0 +1,127 @@
+"""The whole way of a call with arrays on a CUDA device, on stand-ins for the card and its libraries."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.api.call import forget_plans
+from gpusort.arrays import cuda as cuda_arrays
+from gpusort.arrays import registry
+from gpusort.kernel import ir
+from gpusort.targets import registry as targets
+from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import target as cuda
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.targets.cuda.text import kernel_text
+from tests import fake_cupy, fake_torch
+from tests.reference import sample
+
+# What the checkers have no types for is called past them.
+FUNCTIONS = ("sort", "argsort", "sum", "max", "cumsum")
+call: dict[str, Callable[..., Any]] = {name: cast("Callable[..., Any]", getattr(gpusort, name)) for name in FUNCTIONS}
+
+
+@pytest.fixture(autouse=True)
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
+        text = kernel_text(program)
+        return cuda_compile.Compiled(program.name, text, text.source.encode())
+
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    monkeypatch.setitem(sys.modules, "torch", fake_torch.module())
+    monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
+    fake_cupy.forget()
+    registry.forget_classes()
+    cuda_arrays.device_count.cache_clear()
+    forget_plans()
+    target = CudaTarget()
+    monkeypatch.setattr(targets, "_opened", {**targets._opened, "cuda": target})
+    yield
+    registry.forget_classes()
+    cuda_arrays.device_count.cache_clear()
+    forget_plans()
+    assert fake_cupy.current_device == [0]
+    assert not fake_cupy.entered
+
+
+def on_card(library: str, host: np.ndarray[Any, Any], device: int = 0) -> Any:
+    inside = fake_cupy.on_card(host, device)
+    return inside if library == "cupy" else fake_torch.Tensor(inside)
+
+
+def host_of(array: Any) -> np.ndarray[Any, Any]:
+    inside = array if isinstance(array, fake_cupy.ndarray) else array.inside
+    found: np.ndarray[Any, Any] = inside.host
+    return found
+
+
+@pytest.mark.parametrize(
+    ("library", "function"), [*[("cupy", name) for name in FUNCTIONS], ("torch", "sort"), ("torch", "max")]
+)
+def test_every_function_keeps_arrays_where_they_are(library: str, function: str) -> None:
+    host = sample("i4", (3, 20)) % 1000
+    more = {"kind": "stable"} if function == "argsort" else {}
+    for axis in (0, 1):
+        x = on_card(library, host)
+        fake_cupy.log.clear()
+        found = call[function](x, axis=axis)
+        assert type(found) is type(x)
+        expected = getattr(np, function)(host, axis=axis, **more)
+        assert host_of(found).dtype == expected.dtype
+        np.testing.assert_array_equal(host_of(found), expected)
+        assert not [line for line in fake_cupy.log if line.startswith(("copy", "synchronize"))]
+        np.testing.assert_array_equal(host_of(x), host)
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_work_is_done_on_the_arrays_device_and_stream(library: str) -> None:
+    host = sample("u4", 50)
+    x = on_card(library, host, device=1)
+    fake_cupy.log.clear()
+    with fake_torch.stream(88):
+        found = call["sort"](x)
+    inside = found if library == "cupy" else found.inside
+    assert inside.data.device_id == 1
+    np.testing.assert_array_equal(host_of(found), np.sort(host))
+    assert ("stream 88" in fake_cupy.log) == (library == "torch")
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_in_place_and_out(library: str) -> None:
+    host = sample("u4", (4, 30))
+    x, out = on_card(library, host), on_card(library, np.zeros_like(host))
+    sort_inplace: Callable[..., Any] = gpusort.sort_inplace
+    assert call["sort"](x, out=out) is out
+    np.testing.assert_array_equal(host_of(out), np.sort(host))
+    sort_inplace(x, axis=0)
+    np.testing.assert_array_equal(host_of(x), np.sort(host, axis=0))
+    part = x[:, ::2]
+    sort_inplace(part)
+    expected = np.sort(host, axis=0)
+    expected[:, ::2].sort()
+    np.testing.assert_array_equal(host_of(x), expected)
+
+
+def test_a_warm_call_launches_and_allocates_its_result_alone() -> None:
+    host = sample("u4", 50)
+    x = on_card("torch", host)
+    for _ in range(2):
+        fake_cupy.log.clear()
+        call["sort"](x)
+    assert not [line for line in fake_cupy.log if not line.startswith(("launch", "alloc", "graph"))]
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    x, tensor = on_card("cupy", sample("u4", 9)), on_card("torch", sample("u4", 9))
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of x's kind"):
+        call["sort"](x, out=tensor)
+    with pytest.raises(gpusort.InvalidArgumentError, match="'cpu' works in host memory"):
+        call["sort"](tensor, target="cpu")
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: "):
+        call["sort"](fake_torch.Tensor(tensor.inside, dtype=fake_torch.BFLOAT16))

@@ -1,0 +1,336 @@
+"""Arrays in wgpu's buffers, on a device that the caller has opened: used where they lie, and recorded by the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort import webgpu
+from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.scan import scan_rows
+from gpusort.arrays.registry import recognised
+from gpusort.kernel.launch import Buffer, Role, Schedule
+from gpusort.targets.registry import choose, target_on_device
+from gpusort.targets.wgsl.prepared import WgslPrepared
+from gpusort.targets.wgsl.target import WgslTarget
+from gpusort.types.dtypes import key_for
+from gpusort.types.errors import CapabilityError, InvalidArgumentError, TargetUnavailableError, UnsupportedTypeError
+from gpusort.types.indices import ScanKind, SortOrder
+from gpusort.types.monoids import Sum
+from gpusort.types.numbers import UnsignedNumber
+from gpusort.types.params import BitonicPolicy, ScanPolicy
+from gpusort.types.scalars import U32
+from gpusort.types.specs import Memory
+from tests.reference import Array, sample
+
+DEFAULTS = {  # what WebGPU gives to who asks for nothing
+    "max-storage-buffers-per-shader-stage": 8, "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256, "max-compute-workgroup-storage-size": 16384,
+    "max-storage-buffer-binding-size": 128 << 20, "max-buffer-size": 256 << 20,
+}  # fmt: skip
+STORAGE, COPY_SRC, COPY_DST = 128, 4, 8
+
+# What the checkers have no types for is called past them.
+sort, sort_inplace, argsort, sum_of, max_of, cumsum = cast(
+    "tuple[Callable[..., Any], ...]",
+    (gpusort.sort, gpusort.sort_inplace, gpusort.argsort, gpusort.sum, gpusort.max, gpusort.cumsum),
+)
+
+
+@pytest.fixture(scope="module", name="device", params=["defaults", "all"])
+def callers_device(request: pytest.FixtureRequest) -> Any:
+    try:
+        choose("wgsl", Memory.HOST)
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    return opened(DEFAULTS if request.param == "defaults" else {})
+
+
+def opened(limits: dict[str, int]) -> Any:
+    import wgpu
+
+    adapter = wgpu.gpu.request_adapter_sync()
+    return adapter.request_device_sync(required_limits=dict(limits))
+
+
+def buffer_of(device: Any, host: Array, usage: int = STORAGE | COPY_SRC | COPY_DST, before: int = 0) -> Any:
+    """A buffer with an array in it, behind other bytes."""
+    data = np.full(before + -(-host.nbytes // 4) * 4, 0xA5, np.uint8)
+    data[before : before + host.nbytes] = np.ascontiguousarray(host).reshape(-1).view(np.uint8)
+    return device.create_buffer_with_data(data=data, usage=usage)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "u1", "i2", "i8", "f2", "?"])
+def test_results_stay_on_the_callers_device(device: Any, dtype: str) -> None:
+    host = sample(dtype, (7, 300))
+    x = webgpu.array(buffer_of(device, host), host.dtype, host.shape)
+    for axis in (0, 1):
+        for function, expected in (
+            (sort, np.sort(host, axis=axis, kind="stable")),
+            (argsort, np.argsort(host, axis=axis, kind="stable")),
+        ):
+            found = function(x, axis=axis, **({"stable": True} if function is sort else {}))
+            assert isinstance(found, webgpu.Array)
+            assert found.device is device
+            assert found.dtype == expected.dtype
+            assert found.to_numpy().tobytes() == expected.tobytes()
+    np.testing.assert_array_equal(x.to_numpy(), host)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2)])
+def test_reductions_stay_on_the_callers_device(device: Any, axis: Any) -> None:
+    host = np.arange(9000, dtype=np.int32).reshape(6, 50, 30) % 1009
+    x = webgpu.asarray(host, device)
+    for function, numpys in ((sum_of, np.sum), (max_of, np.max)):
+        found, expected = function(x, axis=axis), numpys(host, axis=axis)
+        assert isinstance(found, webgpu.Array)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.to_numpy(), expected)
+    if not isinstance(axis, tuple):
+        np.testing.assert_array_equal(cumsum(x, axis=axis).to_numpy(), np.cumsum(host, axis=axis))
+
+
+@pytest.mark.parametrize("before", [0, 256, 12, 4])
+def test_an_array_may_lie_anywhere_in_its_buffer(device: Any, before: int) -> None:
+    host = sample("u2", 501)
+    whole = buffer_of(device, host, before=before)
+    x = webgpu.array(whole, np.uint16, 501, offset=before)
+    np.testing.assert_array_equal(sort(x).to_numpy(), np.sort(host))
+    sort_inplace(x)
+    np.testing.assert_array_equal(x.to_numpy(), np.sort(host))
+    data = np.frombuffer(device.queue.read_buffer(whole), np.uint8)
+    assert (data[:before] == 0xA5).all(), "what lies beside it stays"
+    assert (data[before + 1002 :] == 0xA5).all()
+
+
+def test_results_may_go_to_another_part_of_the_buffer(device: Any) -> None:
+    host = sample("u4", 600)
+    whole = buffer_of(device, np.concatenate([host, np.zeros(40, np.uint32), host]))
+    x, out = (webgpu.array(whole, np.uint32, 600, offset=first) for first in (0, 2560))
+    assert sort(x, out=out) is out
+    np.testing.assert_array_equal(out.to_numpy(), np.sort(host))
+    np.testing.assert_array_equal(x.to_numpy(), host)
+    assert sort(x, out=x) is x
+    np.testing.assert_array_equal(x.to_numpy(), np.sort(host))
+
+
+def test_a_buffer_for_storage_alone_will_do(device: Any) -> None:
+    host = sample("f4", (9, 40))
+    x = webgpu.array(buffer_of(device, host, STORAGE), np.float32, (9, 40))
+    np.testing.assert_array_equal(sort(x, axis=0).to_numpy(), np.sort(host, axis=0))
+    np.testing.assert_array_equal(x.to_numpy(), host)
+    sort_inplace(x)
+    np.testing.assert_array_equal(x.to_numpy(), np.sort(host))
+
+
+def test_nothing_is_read_back_or_waited_for(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "llvmpipe" in device.adapter_info.device:
+        pytest.skip("Mesa's software driver may cut loops short, which is looked for after each run")
+    x = webgpu.asarray(sample("f4", (9, 40)), device)
+    monkeypatch.setattr(type(x.buffer), "map_sync", None)
+    monkeypatch.setattr(type(device.queue), "read_buffer", None)
+    for axis in (0, 1):
+        sort(x, axis=axis)
+        argsort(x, axis=axis)
+        sum_of(x, axis=axis)
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+
+def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
+    good = buffer_of(device, sample("u4", 10))
+    for arguments, error, expected in (
+        ((np.zeros(3), "f4"), UnsupportedTypeError, "buffer: expected a wgpu.GPUBuffer, found ndarray"),
+        ((buffer_of(device, np.zeros(3), COPY_DST), "f4"), InvalidArgumentError, "buffer: .* STORAGE"),
+        ((good, [("a", "u4")]), UnsupportedTypeError, "dtype: "),
+        ((good, ">u4"), UnsupportedTypeError, "dtype: "),
+        ((good, "u4", 11), InvalidArgumentError, "shape: .* 40 bytes"),
+        ((good, "u4", (-2,)), InvalidArgumentError, "shape: "),
+    ):
+        with pytest.raises(error, match=f"^{expected}"):
+            webgpu.array(*arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistakes that are tested
+    with pytest.raises(InvalidArgumentError, match=r"^offset: "):
+        webgpu.array(good, np.uint32, offset=3)
+    assert webgpu.array(good, np.uint16, offset=6).shape == (17,)
+    with pytest.raises(InvalidArgumentError, match="'cpu' works in host memory"):
+        sort(webgpu.array(good, np.uint32), target="cpu")
+
+
+def test_arrays_of_two_devices_do_not_meet(device: Any) -> None:
+    keys, values = webgpu.asarray(sample("u4", 30), device), webgpu.asarray(sample("u4", 30), opened({}))
+    by_key: Any = gpusort.sort_by_key
+    with pytest.raises(InvalidArgumentError, match="another device"):
+        by_key(keys, values)
+
+
+def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> None:
+    small = opened(DEFAULTS)
+    policy = BitonicPolicy(tile=1024, group_size=512)
+    schedule = bitonic_sort(key_for("u4"), 1, 4096, SortOrder.ASCENDING, policy)
+    x = webgpu.asarray(sample("u4", 4096), small)
+    with pytest.raises(CapabilityError, match=r"required_limits=\{'max-compute-invocations-per-workgroup': 512, "):
+        cast(Any, target_on_device(small)).prepare(schedule).run([x])
+    info = target_on_device(small).info
+    assert (info.limits.group_size, info.limits.workgroup_bytes) == (256, 16384)
+
+
+# -- recording --------------------------------------------------------------------------------------------
+
+
+def prepared_on(device: Any, schedule: Schedule, *, keeps_scratch: bool = True) -> WgslPrepared:
+    target = target_on_device(device)
+    assert isinstance(target, WgslTarget)
+    return target.prepare(schedule, keeps_scratch=keeps_scratch)
+
+
+def test_work_is_recorded_into_the_callers_encoder(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = ScanPolicy(group_size=64, items=2, groups=16)
+    schedule = scan_rows(Sum(UnsignedNumber(U32)), 1, 2000, ScanKind.INCLUSIVE, policy)
+    assert any(buffer.role is Role.SCRATCH for buffer in schedule.buffers)
+    host = sample("u4", 2000)
+    x, out = webgpu.asarray(host, device), webgpu.asarray(np.zeros(2000, np.uint64), device)
+    prepared = prepared_on(device, schedule)
+    encoder = device.create_command_encoder()
+    prepared.encode(encoder, [x, out])
+    assert not out.to_numpy().any(), "nothing runs before the caller submits it"
+    device.queue.submit([encoder.finish()])
+    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(host, dtype=np.uint64))
+
+    other = host[::-1].copy()
+    device.queue.write_buffer(x.buffer, 0, other)
+    with monkeypatch.context() as patch:
+        for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
+            patch.setattr(type(device), name, None)
+        encoder = device.create_command_encoder()
+        for _ in range(3):
+            prepared.encode(encoder, [x, out])
+        device.queue.submit([encoder.finish()])
+    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(other, dtype=np.uint64))
+    assert prepared.temporary_bytes > 0
+
+
+def test_a_run_on_the_device_uses_its_scratch_again(device: Any) -> None:
+    schedule = bitonic_sort(key_for("u4"), 1, 3000, SortOrder.DESCENDING, BitonicPolicy(tile=256, group_size=64))
+    for keeps_scratch in (True, False):
+        prepared = prepared_on(device, schedule, keeps_scratch=keeps_scratch)
+        for seed in (1, 2):
+            host = sample("u4", 3000, seed=seed)
+            x = webgpu.asarray(host, device)
+            prepared.run([x])
+            np.testing.assert_array_equal(x.to_numpy(), np.sort(host)[::-1])
+            prepared.run([host])
+            np.testing.assert_array_equal(host, x.to_numpy())
+
+
+def test_what_cannot_be_recorded_says_so(device: Any) -> None:
+    schedule = scan_rows(Sum(UnsignedNumber(U32)), 1, 64, ScanKind.INCLUSIVE, ScanPolicy(group_size=32, items=2))
+    whole = buffer_of(device, np.zeros(400, np.uint32))
+    x, out = webgpu.array(whole, np.uint32, 64), webgpu.array(whole, np.uint64, 64, offset=512)
+    prepared = prepared_on(device, schedule)
+    with pytest.raises(InvalidArgumentError, match="to be recorded, expected a buffer of its own"):
+        prepared.encode(device.create_command_encoder(), [x, out])
+    prepared = prepared_on(device, schedule, keeps_scratch=False)
+    prepared.run([x, out])  # which is copied for the time
+    empty = Schedule((Buffer("data", U32, 0, Role.INOUT),), ())
+    prepared_on(device, empty).run([webgpu.array(whole, np.uint32, 0)])
+
+
+# -- the space --------------------------------------------------------------------------------------------
+
+
+def test_the_space_moves_packs_and_copies(device: Any) -> None:
+    host = sample("f4", (3, 4, 5))
+    x = webgpu.asarray(host, device)
+    kind, _ = recognised("x", x)
+    space = kind.space
+    scope = kind.scope(x)
+    assert scope is not None
+    with scope:
+        assert kind.scope(x) is None
+        for axes in ((0,), (1,), (2, 0), (0, 1, 2)):
+            moved = space.last(x, axes)
+            expected = np.moveaxis(host, axes, range(-len(axes), 0))
+            assert space.is_packed(moved) == expected.flags.c_contiguous
+            np.testing.assert_array_equal(moved.to_numpy(), expected)
+            assert space.is_packed(space.packed(moved))
+        np.testing.assert_array_equal(space.part(x, 5, 3).to_numpy(), host.reshape(-1)[5:8])
+        np.testing.assert_array_equal(space.to_host(space.reshaped(x, (4, 15))), host.reshape(4, 15))
+        for given, wanted in (("u4", "i8"), ("f4", "f2"), ("i1", "u2")):
+            values = (np.arange(60) - 30).astype(given)
+            target = space.empty((60,), np.dtype(wanted))
+            space.assign(target, webgpu.asarray(values, device))
+            np.testing.assert_array_equal(space.to_host(target), values.astype(wanted))
+        places = np.argsort(host, axis=1)
+        taken = space.take(x, webgpu.asarray(places, device), (1,))
+        np.testing.assert_array_equal(taken.to_numpy(), np.sort(host, axis=1))
+        flat = space.take(x, webgpu.asarray(np.array([59, 0, 7]), device), (0, 1, 2))
+        np.testing.assert_array_equal(flat.to_numpy(), host.reshape(-1)[[59, 0, 7]])
+    np.testing.assert_array_equal(x.reshape(5, -1).to_numpy(), host.reshape(5, 12))
+    with pytest.raises(InvalidArgumentError, match=r"^shape: expected one of 60 elements"):
+        x.reshape(7, -1)
+
+
+def test_signatures_tell_apart_what_plans_depend_on(device: Any) -> None:
+    host = sample("u4", (6, 8))
+    arrays = [
+        webgpu.asarray(host, device),
+        webgpu.asarray(host.view("f4"), device),
+        webgpu.asarray(host.reshape(8, 6), device),
+        webgpu.array(buffer_of(device, host, before=4), np.uint32, (6, 8), offset=4),
+        webgpu.asarray(host, opened({})),
+    ]
+    kind, _ = recognised("x", arrays[0])
+    assert len({kind.signature(x) for x in arrays}) == len(arrays)
+    assert kind.signature(webgpu.asarray(host + 1, device)) == kind.signature(arrays[0])
+
+
+# -- recording ordinary calls -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [(gpusort.sort, {}), (gpusort.argsort, {"axis": 0}), (gpusort.sum, {"axis": 1}), (gpusort.cumsum, {"axis": 0})],
+)
+def test_planned_calls_are_recorded(device: Any, function: Any, settings: dict[str, Any]) -> None:
+    host = sample("u4", (40, 50))
+    x = webgpu.asarray(host, device)
+    planned = gpusort.plan(function, x, **settings)
+    encoder = device.create_command_encoder()
+    found = planned.encode(encoder, x)
+    assert isinstance(found, webgpu.Array)
+    before = found.to_numpy()
+    device.queue.submit([encoder.finish()])
+    expected = function(host, **settings)
+    np.testing.assert_array_equal(found.to_numpy(), expected)
+    assert not np.array_equal(before, expected), "nothing runs before the caller submits it"
+
+    other = host[::-1].copy()
+    device.queue.write_buffer(x.buffer, 0, other)
+    encoder = device.create_command_encoder()
+    assert planned.encode(encoder, x) is found
+    device.queue.submit([encoder.finish()])
+    np.testing.assert_array_equal(found.to_numpy(), function(other, **settings))
+
+
+def test_a_frame_allocates_nothing(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    depths = webgpu.asarray(sample("u4", 5000), device)
+    planned = gpusort.plan(gpusort.argsort, depths)
+    planned.encode(device.create_command_encoder(), depths)
+    for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
+        monkeypatch.setattr(type(device), name, None)
+    encoder = device.create_command_encoder()
+    order = planned.encode(encoder, depths)
+    device.queue.submit([encoder.finish()])
+    np.testing.assert_array_equal(order.to_numpy(), np.argsort(depths.to_numpy(), kind="stable"))
+
+
+def test_arrays_of_the_host_cannot_be_recorded(device: Any) -> None:
+    x = sample("u4", 100)
+    planned = gpusort.plan(gpusort.sort, x)
+    with pytest.raises(UnsupportedTypeError, match=r"^encode: expected arrays on a device of WebGPU"):
+        planned.encode(device.create_command_encoder(), x)
