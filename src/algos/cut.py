@@ -134,7 +134,7 @@ class Cut:
             lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, least)
         tiles = view.planes.size * -(-view.columns.size // lanes)
         blocks = -(-view.length // (ranks * items))
-        each = -(-blocks // max(1, min(policy.groups // tiles, blocks // _FEWEST_BLOCKS)))
+        each = -(-blocks // max(1, min(policy.groups // 2 // tiles, blocks // _FEWEST_BLOCKS)))  # read twice if shared
         return cls(arrangement, size, lanes, ranks, -(-blocks // each))
 
     def rows_of_share(self, view: Columns, items: int) -> int:
