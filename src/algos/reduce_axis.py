@@ -37,7 +37,7 @@ class Place:
     """Where in the array an invocation works."""
 
     first: U32  # element of its column
-    result: U32
+    result: U32  # of its column's first share
     rank: U32
     share: U32
     writes: Bool
@@ -53,8 +53,9 @@ def grid_place(cx: Invocation, params: AxisParams) -> Place:
     rank = cx.local_id // params.rank_step % params.ranks
     column = tile * params.lanes + lane
     works = (column < params.columns) & (cx.local_id < params.lanes * params.ranks)
-    first = plane * params.plane_stride + minimum(column, params.columns - 1) * params.column_stride
-    result = plane * params.plane_result + column * params.column_result + share * params.length_result
+    column = minimum(column, params.columns - 1)
+    first = plane * params.plane_stride + column * params.column_stride
+    result = plane * params.plane_result + column * params.column_result
     return Place(first, result, rank, share, works & (rank == 0))
 
 
@@ -67,7 +68,7 @@ def side_by_side_place(cx: Invocation, params: AxisParams) -> Place:
     begin = minimum(tile * cx.group_size, params.columns - cx.group_size)
     first = plane * params.plane_stride + begin + cx.local_id
     column = begin + cx.local_id
-    result = plane * params.plane_result + column * params.column_result + share * params.length_result
+    result = plane * params.plane_result + column * params.column_result
     return Place(first, result, U32(0), share, column >= tile * cx.group_size)
 
 
@@ -164,7 +165,7 @@ def reduce_columns(
         case _:
             total = reduce_shared_column(cx, monoid, data, shared, place, params, policy, arrangement)
     if place.writes:
-        results[place.result] = finish.finish(total)
+        results[place.share * params.length_result + place.result] = finish.finish(total)
 
 
 def reduce_axis(
