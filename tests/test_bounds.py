@@ -122,8 +122,8 @@ SCHEDULES: dict[str, Callable[[int], Schedule]] = {
     ),
     "scan": lambda n: scan_rows(Sum(number_for("f4")), 1, n, ScanKind.INCLUSIVE, ScanPolicy()),
 }
-# Where the lesser element of a pair lies, where sorted elements go, and where a plane's share of a column is left, is more
-# than intervals can tell.
+# Where the lesser element of a pair lies, where sorted elements go, and where a plane's share of a column is left, is
+# more than intervals can tell.
 TESTED = {"bitonic_step": 2, "radix_scatter": 2, "reduce_columns": 1}
 
 
