@@ -46,14 +46,14 @@ class Place:
 def grid_place(cx: Invocation, params: AxisParams) -> Place:
     """Invocations beyond the last column, and those that make no whole rank, read what another reads."""
     tile = cx.group_id % params.tiles
-    rest = cx.group_id // params.tiles
-    share = rest % params.shares
-    plane = rest // params.shares
+    share = cx.group_id // params.tiles
     lane = cx.local_id // params.lane_step % params.lanes
     rank = cx.local_id // params.rank_step % params.ranks
-    column = tile * params.lanes + lane
-    works = (column < params.columns) & (cx.local_id < params.lanes * params.ranks)
-    column = minimum(column, params.columns - 1)
+    index = tile * params.lanes + lane
+    works = (index < params.all_columns) & (cx.local_id < params.lanes * params.ranks)
+    index = minimum(index, params.all_columns - 1)
+    plane = index // params.columns
+    column = index - plane * params.columns
     first = plane * params.plane_stride + column * params.column_stride
     result = plane * params.plane_result + column * params.column_result
     return Place(first, result, rank, share, works & (rank == 0))
@@ -232,6 +232,6 @@ def _launch(
 ) -> Launch:  # fmt: skip
     return reduce_columns.launch(
         Grid(cut.groups(view), cut.group_size), monoid, finish, data, Workgroup(monoid.state, cut.group_size),
-        results, cut.params(view, view.planes.size * view.columns.size),
+        results, cut.params(view, view.count),
         attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
     )  # fmt: skip
