@@ -129,7 +129,8 @@ def fitting_axis_reduction(state: object, layout: Layout, info: TargetInfo) -> R
     """The reduction along an axis that lies so, to states of a type, on a target."""
     for line in AXIS_REDUCTIONS:
         if line.suits(info, layout):
-            return fitted_reduce(line.policy, state, info)
+            items = min(line.policy.items, max(1, line.totals_bytes // bytes_held(state)))
+            return fitted_reduce(attrs.evolve(line.policy, items=items), state, info)
     return fitting_reduction(state, layout.length, info)
 
 
