@@ -11,7 +11,7 @@ from .algos.choice import fitting_pairs
 from .api import Shape, checked_axis
 from .arrays import HostArray, Operand, kind_of, operand
 from .checks import checked_flag, checked_flags, order_of
-from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule, swept_together
+from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule, sorted_together
 from .quick import quick_argsort, quick_sort_by_key
 from .signatures import Other
 from .targets.base import Target, sorts_rows
@@ -105,7 +105,7 @@ def _argsort_rows(
     sweeping = fitting_pairs(target.info, key, rows, length, 4)
     itemsize = data.dtype.itemsize
     if sweeping is not None:
-        together = swept_together(sweeping, length, target)
+        together = sorted_together(sweeping, length, target)
     else:
         together = placed_together(length, itemsize, target)
     element = dtype_of(key.element)

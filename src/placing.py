@@ -9,9 +9,8 @@ import attrs
 
 from .algos.argsort import bitonic_argsort, placed_class
 from .algos.choice import fitting_bitonic
-from .algos.radix_sorts import radix_argsort, radix_sort_pairs
 from .algos.sizes import LARGEST_U32
-from .algos.sorts import Radix, bits_of
+from .algos.sorts import PairsAlgorithm
 from .kernel.launch import Schedule
 from .targets.base import Limits, Target
 from .types.dtypes import ArrayKey
@@ -27,7 +26,7 @@ VALUES: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # what values are move
 class PlacesPlan:
     """All that an argsort's schedule depends on."""
 
-    radix: Radix | None
+    sort: PairsAlgorithm | None
     key: ArrayKey
     rows: int
     length: int
@@ -40,16 +39,16 @@ class PlacesPlan:
 def places_schedule(plan: PlacesPlan) -> Schedule:
     """From "data" to "places"."""
     ranks: Any = plan.key if plan.by_bits else RankKey(plan.key)
-    if plan.radix is not None:
-        return radix_argsort(ranks, plan.rows, plan.length, plan.order, plan.radix.policy, bits_of(plan.key))
+    if plan.sort is not None:
+        return plan.sort.argsort(ranks, plan.rows, plan.length, plan.order)
     bitonic = fitting_bitonic(placed_class(plan.key.word), plan.limits)
     return bitonic_argsort(ranks, plan.rows, plan.length, plan.order, bitonic.policy)
 
 
-def swept_together(radix: Radix, length: int, target: Target) -> int:
-    """How many rows a radix sort argsorts at once."""
+def sorted_together(sort: PairsAlgorithm, length: int, target: Target) -> int:
+    """How many rows such a sort argsorts at once."""
     limits = target.info.limits
-    return max(1, min(radix.most_rows(length, limits.groups), limits.storage_bytes // (length * 8)))
+    return max(1, min(sort.most_rows(length, limits.groups), limits.storage_bytes // (length * 8)))
 
 
 def placed_together(length: int, itemsize: int, target: Target) -> int:
@@ -68,7 +67,7 @@ def placed_together(length: int, itemsize: int, target: Target) -> int:
 class PairsPlan:
     """All that a schedule for keys and values depends on."""
 
-    radix: Radix
+    sort: PairsAlgorithm
     key: ArrayKey
     value: Any
     length: int
@@ -78,5 +77,4 @@ class PairsPlan:
 @lru_cache(maxsize=256)
 def pairs_schedule(plan: PairsPlan) -> Schedule:
     """From "data" and "values" to "results" and "moved"."""
-    policy, bits = plan.radix.policy, bits_of(plan.key)
-    return radix_sort_pairs(plan.key, plan.value, 1, plan.length, plan.order, policy, bits)
+    return plan.sort.pairs(plan.key, plan.value, 1, plan.length, plan.order)

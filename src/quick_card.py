@@ -14,7 +14,7 @@ import numpy as np
 from .algos.choice import fitting_pairs, fitting_sort
 from .algos.sorts import Placement
 from .forks import require_own_process
-from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule, swept_together
+from .placing import VALUES, PairsPlan, PlacesPlan, pairs_schedule, placed_together, places_schedule, sorted_together
 from .sorting import SortPlan, rows_together, schedule_of
 from .targets import registry
 from .types.dtypes import ArrayKey, key_for
@@ -147,7 +147,7 @@ def _places_plan(dtype: np.dtype[np.generic], shape: tuple[int, ...], descending
     rows, length = _rows_of(shape)
     radix = fitting_pairs(target.info, key, rows, length, 4)
     itemsize = dtype.itemsize
-    if rows > (placed_together(length, itemsize, target) if radix is None else swept_together(radix, length, target)):
+    if rows > (placed_together(length, itemsize, target) if radix is None else sorted_together(radix, length, target)):
         return None
     plan = PlacesPlan(radix, key, rows, length, ORDERS[descending], target.info.limits)
     return target.prepared(places_schedule(plan), device)

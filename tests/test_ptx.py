@@ -50,6 +50,7 @@ def sorts(dtype: str) -> Iterator[Schedule]:
         yield radix_sort(key, 1, 5000, ASCENDING, policy, bits)
         yield radix_argsort(RankKey(key), 1, 5000, ASCENDING, policy, bits)
         yield radix_sort_pairs(key, U64, 1, 5000, ASCENDING, policy, bits)
+        yield radix_sort(key, 3, 5000, ASCENDING, policy, bits)
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 
@@ -86,9 +87,22 @@ def test_sorts_compile(dtype: str) -> None:
     assert {program.name for program in found} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
         "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
-        "radix_rows",
+        "sweep_row_starts", "sweep_row_plans", "radix_rows",
     }  # fmt: skip
     check(found)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+def test_sorts_of_rows_and_of_portions_compile(dtype: str) -> None:
+    key, bits = key_for(dtype), 8
+    sweeps = attrs.evolve(RADIX, sweeps=True, portion=1000)
+    schedules = [radix_sort(key, 1, 5000, ASCENDING, sweeps, bits)]
+    for policy in (RADIX, attrs.evolve(RADIX, sweeps=True)):
+        schedules.append(radix_argsort(RankKey(key), 3, 5000, ASCENDING, policy, bits))
+        schedules.append(radix_sort_pairs(key, U64, 3, 5000, ASCENDING, policy, bits))
+    inside = RadixRows(items=2, least_group=64, digit_bits=4)
+    schedules += [inside.argsort(RankKey(key), 3, 100, ASCENDING), inside.pairs(key, U64, 3, 100, ASCENDING)]
+    check(programs(iter(schedules)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
