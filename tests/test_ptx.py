@@ -95,8 +95,8 @@ INSIDE = RadixRows(items=2, least_group=64, digit_bits=4)
 SWEEPS = attrs.evolve(RADIX, sweeps=True, portion=1000)
 OF_ROWS: dict[str, Callable[[], Schedule]] = {
     "argsort": lambda: radix_argsort(RankKey(key_for("f4")), 3, 500, ASCENDING, SWEEPS, 8),
-    "pairs": lambda: radix_sort_pairs(key_for("u1"), U64, 3, 500, ASCENDING, RADIX, 8),
-    "portions": lambda: radix_sort(key_for("i8"), 1, 5000, ASCENDING, SWEEPS, 8),
+    "counted": lambda: radix_sort(key_for("u1"), 3, 500, ASCENDING, RADIX, 4),
+    "portions": lambda: radix_sort(key_for("u1"), 1, 5000, ASCENDING, SWEEPS, 4),
     "short argsort": lambda: INSIDE.argsort(RankKey(key_for("f4")), 3, 100, ASCENDING),
     "short pairs": lambda: INSIDE.pairs(key_for("u8"), U64, 3, 100, ASCENDING),
 }
