@@ -274,6 +274,15 @@ def test_long_rows_are_sorted_in_one_run_by_tiles_they_fill(rows: int, length: i
         assert tiles * found.policy.tile < length * 1.25, found
 
 
+@pytest.mark.parametrize(("dtype", "rows", "longest"), [("f4", 4096, 8192), ("f8", 4096, 4096), ("f4", 1, 8192)])
+def test_argsort_of_short_rows_is_one_launch(dtype: str, rows: int, longest: int) -> None:
+    for length in (1025, longest, longest + 1):
+        found = fitting_pairs(CARD, key_for(dtype), rows, length, 4)
+        assert found is not None
+        launches = found.argsort(RankKey(key_for(dtype)), rows, length, UP).launches
+        assert (len(launches) == 1) == (length <= longest)
+
+
 def test_tiles_are_made_smaller_for_short_rows_alone() -> None:
     assert balanced(Radix(SWEEP), 22_000).policy == attrs.evolve(SWEEP, items=20)
     assert balanced(Radix(SWEEP), 2 * SWEEP.tile) == Radix(SWEEP)
