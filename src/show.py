@@ -56,6 +56,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         bitonic_argsort(ranks, 1, _LENGTH, order, BitonicPolicy()),
         radix_sort(key, 1, _LENGTH, order, RadixPolicy(), bits),
         radix_sort(key, 1, _LENGTH, order, sweeping, bits),
+        radix_sort(key, 2, _LENGTH, order, sweeping, bits),
         radix_argsort(ranks, 1, _LENGTH, order, sweeping, bits),
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import attrs
@@ -95,6 +95,22 @@ def test_sorts_compile(dtype: str) -> None:
         "radix_rows",
     }  # fmt: skip
     check(found)
+
+
+INSIDE = RadixRows(items=2, least_group=64, digit_bits=4)
+SWEEPS = attrs.evolve(RADIX, sweeps=True, portion=1000)
+OF_ROWS: dict[str, Callable[[], Schedule]] = {
+    "argsort": lambda: radix_argsort(RankKey(key_for("f4")), 3, 500, ASCENDING, SWEEPS, 8),
+    "counted": lambda: radix_sort(key_for("u1"), 3, 500, ASCENDING, RADIX, 4),
+    "portions": lambda: radix_sort(key_for("u1"), 1, 5000, ASCENDING, SWEEPS, 4),
+    "short argsort": lambda: INSIDE.argsort(RankKey(key_for("f4")), 3, 100, ASCENDING),
+    "short pairs": lambda: INSIDE.pairs(key_for("u8"), U64, 3, 100, ASCENDING),
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_sorts_of_rows_and_of_portions_compile(name: str) -> None:
+    check(programs(iter([OF_ROWS[name]()])))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

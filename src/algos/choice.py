@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 import attrs
 
 from ..machine import Limits, TargetInfo
 from ..types.errors import CapabilityError
 from ..types.keys import RankKey, SortableKey, Word
-from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, power_above
+from ..types.params import BitonicPolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
-from .fit import bytes_held, fitted_network, fitted_radix, fitted_reduce, fitted_scan_policy, power_below
+from .fit import bytes_held, fitted_network, fitted_reduce, fitted_scan_policy, power_below
 from .layout import Layout
 from .select import ArgsortAndTake, Selection
-from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, fitted
+from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, fitted
 from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
 from .tuned import tuned_lines
 
@@ -47,13 +47,15 @@ def _fitted_or_none(
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 
 
-def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int) -> Radix | None:
-    """The radix sort that takes values of a size along, for a row of a length; None where a target has none."""
+def fitting_pairs(
+    info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int
+) -> PairsAlgorithm | None:
+    """The sort that takes values of a size along, for so many rows of a length; None where a target has none."""
     for line in PAIRS:
-        if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length) and isinstance(line.algorithm, Radix):
-            found = _fitted_pairs(line.algorithm.policy, key, length, value_bytes, info)
+        if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length):
+            found = _fitted_pairs(line.algorithm, key, length, value_bytes, info)
             if found is not None:
-                return balanced(found, length) if rows > 1 else found
+                return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
     return None
 
 
@@ -80,11 +82,11 @@ def balanced(radix: Radix, length: int) -> Radix:
 
 
 def _fitted_pairs(
-    policy: RadixPolicy, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo
-) -> Radix | None:
-    """A radix sort with values as a target can run it, if it can."""
+    algorithm: PairsAlgorithm, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo
+) -> PairsAlgorithm | None:
+    """A sort with values as a target can run it, if it can."""
     try:
-        found = Radix(fitted_radix(policy, cast("SortableKey[Any, Any]", key), bits_of(key), info, value_bytes))
+        found = algorithm.fitted_pairs(key, length, value_bytes, info)
     except CapabilityError:
         return None
     return found if found.most_rows(length, info.limits.groups) > 0 else None
@@ -107,7 +109,7 @@ def fitting_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: i
             if found.most_rows(key, length, k, info.limits) > 0:
                 return found
     radix = fitting_pairs(info, RankKey(key), rows, length, 4)
-    return ArgsortAndTake(None if radix is None else radix.policy).fitted(key, length, k, info)
+    return ArgsortAndTake(radix.policy if isinstance(radix, Radix) else None).fitted(key, length, k, info)
 
 
 _ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations

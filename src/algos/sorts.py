@@ -27,8 +27,8 @@ from .fit import (
     no_radix,
     power_below,
 )
-from .radix_rows import radix_rows_sort
-from .radix_sorts import most_radix_rows, radix_sort
+from .radix_rows import radix_rows_argsort, radix_rows_pairs, radix_rows_sort
+from .radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs
 from .sizes import LARGEST_U32
 
 E = TypeVar("E")
@@ -73,6 +73,28 @@ def fitted(algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: 
     if not callable(getattr(algorithm, "fitted", None)):
         return algorithm
     return cast(FitsItself, algorithm).fitted(key, length, info)
+
+
+class PairsAlgorithm(Protocol):
+    """A sort that also says where elements come from, and takes values along. Equal words keep their order."""
+
+    def fitted_pairs(
+        self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /
+    ) -> PairsAlgorithm:
+        """The same sort as a target can run it, with values of a size. Raises CapabilityError where there is none."""
+        ...
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        """As for a SortAlgorithm."""
+        ...
+
+    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        """Where the elements of each row of "data" come from, into "places": U64, from 0 in each row."""
+        ...
+
+    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        """Sorts each row of "data" into "results", and takes "values" along into "moved"."""
+        ...
 
 
 @attrs.frozen
@@ -170,6 +192,11 @@ class Radix:
         policy = fitted_radix(self.policy, cast("SortableKey[Any, Any]", key), bits_of(key), info)
         return self if policy is self.policy else Radix(policy)
 
+    def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> Radix:
+        words = cast("SortableKey[Any, Any]", key)
+        policy = fitted_radix(self.policy, words, bits_of(key), info, value_bytes)
+        return self if policy is self.policy else Radix(policy)
+
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         _require_integers(key, "Radix")
         even = -(-bits_of(key) // self.policy.digit_bits) % 2 == 0
@@ -177,6 +204,12 @@ class Radix:
 
     def most_rows(self, length: int, groups: int, /) -> int:
         return most_radix_rows(self.policy, length, groups)
+
+    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        return radix_argsort(_as_words(key), rows, length, order, self.policy, bits_of(key))
+
+    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        return radix_sort_pairs(_as_words(key), value, rows, length, order, self.policy, bits_of(key))
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
@@ -208,8 +241,14 @@ class RadixRows:
         self.policy_for(1)  # which says what else has to hold
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> RadixRows:
+        return self._fitted(key, length, info, bytes_held(key.word))
+
+    def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> RadixRows:
+        return self._fitted(key, length, info, bytes_held(key.word) + _PLACE_BYTES)  # whatever the values are
+
+    def _fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, word: int) -> RadixRows:
         _require_integers(key, "RadixRows")
-        most, word = min(self.most_group, power_below(info.limits.group_size)), bytes_held(key.word)
+        most = min(self.most_group, power_below(info.limits.group_size))
         whole_one = max(self.least_group, info.limits.most_subgroup_size)
         if self.subgroups and whole_one <= most and has_whole_subgroups(whole_one, info):
             least, lanes = whole_one, (True, info.limits.subgroup_size)
@@ -252,6 +291,20 @@ class RadixRows:
         found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
         in_place = placement is Placement.IN_PLACE
         return radix_rows_sort(found, rows, length, order, self.policy_for(length), bits_of(key), in_place)
+
+    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        return radix_rows_argsort(_as_words(key), rows, length, order, self.policy_for(length), bits_of(key))
+
+    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        return radix_rows_pairs(_as_words(key), value, rows, length, order, self.policy_for(length), bits_of(key))
+
+
+_PLACE_BYTES = 4  # of a place in a row, as workgroup memory holds it
+
+
+def _as_words(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
+    """As good as any key of numbers: the type checkers want one."""
+    return cast("UnsignedKey[U32, U32]", key)
 
 
 def _require_integers(key: SortableKey[E, W], name: str) -> None:

@@ -12,21 +12,22 @@ from .layout import Layout
 from .select import SelectByParts, SelectBySamples, Selection
 from .select_rows import PartPolicy
 from .select_sampled import SampledPolicy
-from .sorts import BitonicRows, Radix, RadixRows, SortAlgorithm
+from .sorts import BitonicRows, PairsAlgorithm, Radix, RadixRows, SortAlgorithm
 
 P = TypeVar("P")
+S = TypeVar("S", SortAlgorithm, PairsAlgorithm)
 
 
 @attrs.frozen
-class SortLine:
-    """One line of the table: an algorithm, and when to take it."""
+class RowsLine(Generic[S]):
+    """One line of a table: an algorithm for rows, and when to take it."""
 
     target: str
     needs: frozenset[Capability]
     bits: tuple[int, ...]  # of an element
     lengths: range  # of a row
     rows: range
-    algorithm: SortAlgorithm
+    algorithm: S
     workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
     elements: range = range(1 << 63)  # of all rows together
 
@@ -41,6 +42,16 @@ class SortLine:
             and rows * length in self.elements
             and self.algorithm.most_rows(length, info.limits.groups) > 0
         )
+
+
+@attrs.frozen
+class SortLine(RowsLine[SortAlgorithm]):
+    """For sorts."""
+
+
+@attrs.frozen
+class PairsLine(RowsLine[PairsAlgorithm]):
+    """For sorts that take something along; the bits are counted of both together."""
 
 
 @attrs.frozen
@@ -157,26 +168,31 @@ SORTS: tuple[SortLine, ...] = (
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
 _PAIRED_ROWS = range(4097, 1 << 32)  # shorter ones leave much of a tile empty; the network sorts them in two tiles
 
-# The same for keys with values; bits are counted of both together.
-PAIRS: tuple[SortLine, ...] = (
-    SortLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
-    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
-    SortLine("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
-    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
-    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
-    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
-    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
-    SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
-    SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
-    SortLine("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
-    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
-    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
-    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
+# The same for keys with values, and for where elements come from: those are values of four bytes.
+PAIRS: tuple[PairsLine, ...] = (
+    # In workgroup memory, as long as an invocation's words, places and ranks stay in registers.
+    PairsLine("cuda", _SUBGROUPS, _PAIR, range(8193), _ONE, RadixRows(items=8)),
+    PairsLine("cuda", _SUBGROUPS, _PAIR, range(1025, 8193), _SEVERAL, RadixRows(items=8)),
+    PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ONE, RadixRows(items=8)),
+    PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(1025, 4097), _SEVERAL, RadixRows(items=8)),
+    PairsLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
+    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
+    PairsLine("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
+    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
+    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
+    PairsLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
+    PairsLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
+    PairsLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
+    PairsLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
+    PairsLine("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
+    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
+    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
+    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
 )
 
 _FEW_ROWS, _MANY_ROWS = range(1, 5), range(5, 1 << 63)
