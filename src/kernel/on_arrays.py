@@ -247,8 +247,11 @@ def _is_all_ones(node: ir.Expression) -> bool:
 def _place_of(index: ir.Expression) -> int | None:
     """Which unit of an invocation's own element an index names: `group_id`, `group_id * units + place`."""
     place = 0
-    if isinstance(index, ir.Apply) and index.op is ops.ADD and isinstance(index.operands[1], ir.Const):
-        index, place = index.operands[0], int(index.operands[1].value)
+    if isinstance(index, ir.Apply) and index.op is ops.ADD:
+        index, added = index.operands
+        if not isinstance(added, ir.Const):
+            return None
+        place = int(added.value)
     if isinstance(index, ir.Apply) and index.op is ops.MUL and isinstance(index.operands[1], ir.Const):
         index = index.operands[0]
     return place if isinstance(index, ir.Identity) and index.builtin is _OWN else None

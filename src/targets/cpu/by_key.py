@@ -65,13 +65,13 @@ def extreme_places(
     if not source.shape[1]:
         raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
     words = words_of_rows(source, by, wanted, policy)
-    match extreme:
-        case Extreme.GREATEST:
-            found: Places = words.argmax(axis=1)
-        case Extreme.LEAST:
-            most = int(np.iinfo(words.dtype).max)
-            last = int(getattr(by.key, "last", most))
-            found = (words - words.dtype.type((last + 1) & most)).argmin(axis=1)
+    if extreme is Extreme.LEAST:
+        most = int(np.iinfo(words.dtype).max)
+        last = int(getattr(by.key, "last", most))
+        words = (
+            words.dtype.type((last + 1) & most) - words - words.dtype.type(1)
+        )  # the first behind `last` the greatest
+    found: Places = words.argmax(axis=1)
     return found
 
 
