@@ -7,11 +7,11 @@ from typing import Any, TypeVar, cast
 import attrs
 
 from ..targets.base import Limits, TargetInfo
-from ..types.errors import CapabilityError
+from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import SortableKey, Word
 from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, power_above
 from .fit import bytes_held, fitted_network, fitted_radix, fitted_reduce, fitted_scan_policy, power_below
-from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, fitted
+from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
 from .table import PAIRS, REDUCTIONS, SCANS, SORTS
 from .tuned import tuned_lines
 
@@ -25,7 +25,7 @@ def fitting_sort(
     """The sort for so many rows of a length on a target: the first that suits of what was measured on this machine
     and of the table, as the target can run it, else the network."""
     for line in (*tuned_lines(info), *SORTS) if with_tuned else SORTS:
-        if line.suits(info, bits_of(key), rows, length):
+        if line.suits(info, element_bits(key), rows, length):
             found = _fitted_or_none(line.algorithm, key, length, info)
             if found is not None:
                 return found
@@ -38,7 +38,7 @@ def _fitted_or_none(
     """A sort as a target can run it, if it can."""
     try:
         found = fitted(algorithm, key, length, info)
-    except CapabilityError:
+    except (CapabilityError, UnsupportedTypeError):  # of a target, of a key
         return None
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 
@@ -46,7 +46,7 @@ def _fitted_or_none(
 def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int) -> Radix | None:
     """The radix sort that takes values of a size along, for a row of a length; None where a target has none."""
     for line in PAIRS:
-        if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length) and isinstance(line.algorithm, Radix):
+        if line.suits(info, element_bits(key) + 8 * value_bytes, rows, length) and isinstance(line.algorithm, Radix):
             found = _fitted_pairs(line.algorithm.policy, key, length, value_bytes, info)
             if found is not None:
                 return found
@@ -58,8 +58,9 @@ def _fitted_pairs(
 ) -> Radix | None:
     """A radix sort with values as a target can run it, if it can."""
     try:
+        require_integers(key, "Radix")
         found = Radix(fitted_radix(policy, cast("SortableKey[Any, Any]", key), bits_of(key), info, value_bytes))
-    except CapabilityError:
+    except (CapabilityError, UnsupportedTypeError):
         return None
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 

@@ -242,6 +242,12 @@ class RankKey(Generic[E, WordT]):
         return True
 
     @property
+    def bits(self) -> int | None:
+        """As many as the other key says."""
+        said: object = getattr(self.key, "bits", None)
+        return said if isinstance(said, int) else None
+
+    @property
     def element(self) -> type[E]:
         return self.key.element
 

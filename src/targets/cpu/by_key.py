@@ -21,7 +21,9 @@ from .policy import SortPolicy
 from .pool import Pool, shared_pool
 from .sorting import sort_rows
 
-_PIECE = 1 << 13  # elements worked on together: what is made of them on the way stays in the nearest caches
+# Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
+# does not give back to the system each time.
+_PIECE = 1 << 16
 
 
 def sort_by_words(source: Array, results: Array, by: KeyWords, policy: SortPolicy, stable: bool = False) -> None:
@@ -80,12 +82,12 @@ def taken(source: Array, places: Places, policy: SortPolicy) -> Array:
     results, rows = np.empty_like(source), len(source)
     if rows == 1:
         row, result, own = source[0], results[0], places[0]
-        pieces = slices(row.size, -(-row.size // _PIECE))
+        pieces = slices(row.size, -(-row.nbytes // _PIECE))
 
         def take(number: int) -> None:
             row.take(own[pieces[number]], out=result[pieces[number]], mode="clip")
     else:
-        pieces = slices(rows, min(rows, -(-source.size // _PIECE)))
+        pieces = slices(rows, min(rows, -(-source.nbytes // _PIECE)))
 
         def take(number: int) -> None:
             some = pieces[number]
@@ -102,7 +104,7 @@ def words_of_rows(source: Array, by: KeyWords, wanted: Wanted, policy: SortPolic
 def _ranks_are_words(source: Array, by: KeyWords, policy: SortPolicy) -> bool:
     """Whether no element shares a rank with another but one of its bits, as the key's own methods say."""
     flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(Wanted.RANKS)
-    pieces = slices(flat.size, -(-flat.size // _PIECE))
+    pieces = slices(flat.size, -(-flat.size * by.word.itemsize // _PIECE))
 
     def are_alike(number: int) -> bool:
         piece = flat[pieces[number]]
@@ -114,7 +116,7 @@ def _ranks_are_words(source: Array, by: KeyWords, policy: SortPolicy) -> bool:
 def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: SortPolicy) -> Array:
     """A function of arrays, done to the pieces of one side by side."""
     flat, results = source.reshape(-1), np.empty(source.size, dtype)
-    pieces = slices(flat.size, -(-flat.size // _PIECE))
+    pieces = slices(flat.size, -(-max(flat.nbytes, results.nbytes) // _PIECE))
 
     def work(number: int) -> None:
         results[pieces[number]] = function(flat[pieces[number]])
