@@ -7,14 +7,14 @@ from typing import TypeVar
 import attrs
 
 from ..machine import Limits, TargetInfo
-from ..types.errors import CapabilityError
+from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import RankKey, SortableKey, Word
 from ..types.params import BitonicPolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
 from .fit import bytes_held, fitted_network, fitted_reduce, fitted_scan_policy, power_below
 from .layout import Layout
 from .select import ArgsortAndTake, Selection
-from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, fitted
+from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
 from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
 from .tuned import tuned_lines
 
@@ -29,7 +29,7 @@ def fitting_sort(
     """The sort for so many rows of a length on a target: the first that suits of what was measured on this machine
     and of the table, as the target can run it, else the network."""
     for line in (*tuned_lines(info), *SORTS) if with_tuned else SORTS:
-        if line.suits(info, bits_of(key), rows, length):
+        if line.suits(info, element_bits(key), rows, length):
             found = _fitted_or_none(line.algorithm, key, length, info)
             if found is not None:
                 return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
@@ -42,7 +42,7 @@ def _fitted_or_none(
     """A sort as a target can run it, if it can."""
     try:
         found = fitted(algorithm, key, length, info)
-    except CapabilityError:
+    except (CapabilityError, UnsupportedTypeError):  # of a target, of a key
         return None
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 
@@ -52,7 +52,7 @@ def fitting_pairs(
 ) -> PairsAlgorithm | None:
     """The sort that takes values of a size along, for so many rows of a length; None where a target has none."""
     for line in PAIRS:
-        if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length):
+        if line.suits(info, element_bits(key) + 8 * value_bytes, rows, length):
             found = _fitted_pairs(line.algorithm, key, length, value_bytes, info)
             if found is not None:
                 return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
@@ -86,8 +86,9 @@ def _fitted_pairs(
 ) -> PairsAlgorithm | None:
     """A sort with values as a target can run it, if it can."""
     try:
+        require_integers(key, "Radix")
         found = algorithm.fitted_pairs(key, length, value_bytes, info)
-    except CapabilityError:
+    except (CapabilityError, UnsupportedTypeError):
         return None
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 

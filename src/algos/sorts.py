@@ -10,10 +10,11 @@ import attrs
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..types.checks import holds, power_within, require, truth, whole, within
-from ..types.elements import dtype_of
+from ..types.elements import dtype_of, scalar_of
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey, UnsignedKey, Word
+from ..types.layout import Type
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
 from ..types.scalars import U32, Scalar
 from .bitonic import bitonic_sort
@@ -33,6 +34,8 @@ from .sizes import LARGEST_U32
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
+
+_UNSIGNED = (Type.U8, Type.U16, Type.U32, Type.U64)
 
 
 class Placement(Enum):
@@ -140,6 +143,11 @@ class BitonicRows:
         require(self.group_size >= self.lanes, self, "group_size", f"at least lanes={self.lanes}")
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> BitonicRows:
+        if scalar_of(key.word) not in _UNSIGNED:
+            raise UnsupportedTypeError(
+                f"algorithm: BitonicRows sorts keys whose words are a U32 or a U64, not {key.word.__name__}; Bitonic() "
+                "sorts any"
+            )
         limits = info.limits
         there = limits.subgroup_size if Capability.SUBGROUPS in info.capabilities else 1
         lanes = power_below(min(self.lanes, there, limits.group_size))
@@ -188,7 +196,7 @@ class Radix:
     policy: RadixPolicy = attrs.field(factory=RadixPolicy, validator=holds(RadixPolicy))
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> Radix:
-        _require_integers(key, "Radix")
+        require_integers(key, "Radix")
         policy = fitted_radix(self.policy, cast("SortableKey[Any, Any]", key), bits_of(key), info)
         return self if policy is self.policy else Radix(policy)
 
@@ -198,7 +206,7 @@ class Radix:
         return self if policy is self.policy else Radix(policy)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
-        _require_integers(key, "Radix")
+        require_integers(key, "Radix")
         even = -(-bits_of(key) // self.policy.digit_bits) % 2 == 0
         return tuple(Placement)[::-1] if even else (Placement.ELSEWHERE,)
 
@@ -247,7 +255,7 @@ class RadixRows:
         return self._fitted(key, length, info, bytes_held(key.word) + _PLACE_BYTES)  # whatever the values are
 
     def _fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, word: int) -> RadixRows:
-        _require_integers(key, "RadixRows")
+        require_integers(key, "RadixRows")
         most = min(self.most_group, power_below(info.limits.group_size))
         whole_one = max(self.least_group, info.limits.most_subgroup_size)
         if self.subgroups and whole_one <= most and has_whole_subgroups(whole_one, info):
@@ -279,7 +287,7 @@ class RadixRows:
         return RadixPolicy(self.digit_bits, group_size, self.items, self.strand, self.subgroups)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
-        _require_integers(key, "RadixRows")
+        require_integers(key, "RadixRows")
         return (Placement.ELSEWHERE, Placement.IN_PLACE)
 
     def most_rows(self, length: int, groups: int, /) -> int:
@@ -307,14 +315,27 @@ def _as_words(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
     return cast("UnsignedKey[U32, U32]", key)
 
 
-def _require_integers(key: SortableKey[E, W], name: str) -> None:
-    if not issubclass(key.element, Scalar) or key.element.type.is_float:
+def require_integers(key: SortableKey[E, W], name: str) -> None:
+    """Refuses a key by which no radix sort can go."""
+    if scalar_of(key.element) not in _UNSIGNED or not issubclass(key.element, Scalar):
         raise UnsupportedTypeError(
-            f"algorithm: {name} sorts keys whose elements are integers in memory, not {key.element.__name__}; "
+            f"algorithm: {name} sorts keys whose elements are unsigned integers in memory, not {key.element.__name__}; "
+            "Bitonic() sorts any"
+        )
+    if scalar_of(key.word) not in _UNSIGNED or bits_of(key) > element_bits(key):
+        raise UnsupportedTypeError(
+            f"algorithm: {name} keeps words where elements lie: it sorts keys whose words are a U32 or a U64 and have "
+            f"no more bits than an element; those of {key} have {bits_of(key)}, as it has no `bits` that says fewer; "
             "Bitonic() sorts any"
         )
 
 
-def bits_of(key: SortableKey[E, W]) -> int:
-    """How many bits of a word can differ: as many as an element has."""
+def element_bits(key: SortableKey[E, W]) -> int:
+    """What an element takes in memory."""
     return 8 * dtype_of(key.element).itemsize
+
+
+def bits_of(key: SortableKey[E, W]) -> int:
+    """How many bits of a word can differ, the lowest: as many as the key says by its `bits`, else all."""
+    said: object = getattr(key, "bits", None)
+    return said if isinstance(said, int) else 8 * dtype_of(key.word).itemsize
