@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, cast
 
 import attrs
 import numpy as np
@@ -15,7 +15,7 @@ from gpusort.algos.fit import bytes_held
 from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, known_buffers, top_k
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import Plan, SampledPolicy, select_sampled
-from gpusort.kernel.launch import Buffer, Schedule
+from gpusort.kernel.launch import Buffer, Launch, Schedule
 from gpusort.targets.base import Capability, Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import ArrayKey, key_for
@@ -178,6 +178,12 @@ CARD = TargetInfo(
 BROWSER = TargetInfo("wgsl", "a browser", "none", Limits(256, 16 << 10, 65535, 128 << 20, 8, 1, 1), frozenset())
 
 
+def shared_bytes(launch: Launch) -> int:
+    """What a workgroup's memories take."""
+    shared = [cast("Workgroup[object]", a) for a in launch.arguments if isinstance(a, Workgroup)]
+    return sum(len(memory.items) * bytes_held(memory.element) for memory in shared)
+
+
 @pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
 @pytest.mark.parametrize("info", [CARD, BROWSER], ids=lambda info: info.adapter)
 def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
@@ -201,8 +207,7 @@ def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
             assert together > 0, (rows, length, k, found)
             schedule = top_k(key, together, length, k, SortOrder.DESCENDING, found)
             for launch in schedule.launches:
-                shared = [a for a in launch.arguments if isinstance(a, Workgroup)]
-                assert sum(a.length.item() * bytes_held(a.element) for a in shared) <= info.limits.workgroup_bytes
+                assert shared_bytes(launch) <= info.limits.workgroup_bytes
                 assert launch.grid.group_size <= info.limits.group_size
                 assert launch.grid.groups <= info.limits.groups
                 assert sum(isinstance(a, Buffer) for a in launch.arguments) <= info.limits.storage_buffers
