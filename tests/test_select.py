@@ -22,7 +22,7 @@ from gpusort.types.dtypes import ArrayKey, key_for
 from gpusort.types.elements import dtype_of
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
-from gpusort.types.params import BitonicPolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
 
@@ -108,6 +108,8 @@ def cases(target: str, form: str, dtype: str) -> list[tuple[Selection, int, int,
     if target == "python":
         parts = SelectByParts(PartPolicy(4, 2, 4, 5))
         return [(parts, 2, 9, 3)] if form == "parts" else [(FORMS["argsort"], 2, 9, 3)]
+    if form == "radix":
+        return [(FORMS[form], 1, 100, 9)] if target != "cpu" else []
     if form == "samples":
         return [(FORMS[form], 2, 400, 1)] if target != "cpu" else []
     if target == "cpu":
