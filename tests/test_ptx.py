@@ -16,6 +16,9 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.select import SelectByParts, SelectBySamples, top_k
+from gpusort.algos.select_rows import PartPolicy
+from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import Placement, RadixRows
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.ir import Program
@@ -163,6 +166,24 @@ def test_scans_along_axes_compile(dtype: str) -> None:
     found = programs(iter([columns, rows]))
     assert {program.name for program in found} == {"scan_column_totals", "scan_columns", "scan_shares"}
     check(found)
+
+
+SELECTED = SampledPolicy(samples=64, group_size=64, ranked=32, filter_group=64, items=2, few=64, sorted_from=10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_selections_compile(dtype: str) -> None:
+    """The filter of every dtype; all kernels of one, and the large ones of 64 bits too."""
+    key, parts, samples = key_for(dtype), SelectByParts(PartPolicy(64, 2, 32, 40)), SelectBySamples(SELECTED)
+    schedules = [top_k(key, 1, 5000, k, ASCENDING, selection) for selection, k in ((parts, 8), (samples, 3))]
+    schedules.append(top_k(key, 1, 5000, 20, ASCENDING, samples))  # by the network
+    found = programs(iter(schedules))
+    assert {program.name for program in found} >= {
+        "select_from_parts", "select_from_rows", "select_threshold", "select_below", "select_anew", "select_ranked",
+        "select_padded", "select_sorted",
+    }  # fmt: skip
+    reading = {"i8": {"select_from_parts", "select_from_rows", "select_threshold", "select_anew"}}
+    check([one for one in found if dtype == "f4" or one.name in reading.get(dtype, {"select_below"})])
 
 
 def test_a_scan_to_a_struct_compiles() -> None:

@@ -202,8 +202,8 @@ def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByP
     return SelectByParts(PartPolicy(group_size, items, sets, kept))
 
 
-# Of many rows as many samples would take longer than reading them.
-_FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, few=1024, groups=1056))
+# Of many rows as many samples would take longer than reading them; of long ones fewer would let too much pass.
+_FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=1024, groups=1056))
 
 # Top-k; elsewhere everything is sorted. Not measured yet: by the figures of a prototype on the card of the lines above.
 # Twice as many sets as k, and about as many candidates are left: while ranking those costs little beside reading, parts
@@ -219,7 +219,8 @@ SELECTIONS: tuple[SelectLine, ...] = tuple(
         SelectLine(target, bits, range(4097), _ANY, 64, _parts(256, 16 // few, 128)),
         SelectLine(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
         SelectLine(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
-        SelectLine(target, bits, range(1 << 14, 1 << 32), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
+        SelectLine(target, bits, range(1 << 14, 1 << 22), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
+        SelectLine(target, bits, range(1 << 22, 1 << 32), _MANY_ROWS, 1 << 32, SelectBySamples()),
         SelectLine(target, bits, range(1 << 15), _ANY, 256, _parts(512, 16 // few, 512, 1024)),
     )
 )
