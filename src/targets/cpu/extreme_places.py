@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Places = npt.NDArray[np.intp]
 
-_SHARED = 1 << 17  # elements: below, waking a thread costs more than it saves
+_SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _ROW = 32  # elements that NumPy looks at as fast
 _MOST_ROUTES = 64
 _FLAT_BYTES = 1 << 24  # below, one core reads a flat array about as fast as it takes to wake another

@@ -82,9 +82,8 @@ def _halves(reduce: Callable[..., object], axes: tuple[int, ...], keepdims: bool
 
 
 def _place(fold: Fold, axis: int | None, keepdims: bool) -> HostCall:
-    if fold is Fold.ARGMIN:
-        return lambda x: cast(object, x.argmin(axis, None, keepdims=keepdims))
-    return lambda x: cast(object, x.argmax(axis, None, keepdims=keepdims))
+    method: Callable[..., object] = np.ndarray.argmin if fold is Fold.ARGMIN else np.ndarray.argmax
+    return lambda x: method(x, axis, None, keepdims=keepdims)
 
 
 def _guarded(call: HostCall, long: Folding | PlaceFolding | None = None) -> HostCall:
