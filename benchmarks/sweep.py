@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -128,8 +128,8 @@ def problem_of(case: Case, host: Array, x: Any) -> str:
     function = case.function
     expected: Any = function.peer_of("numpy")(np, host, case.axis)
     answer: Any = call_of(case, x)()
-    several = isinstance(expected, tuple)
-    for ours, numpys in zip(answer if several else [answer], expected if several else [expected], strict=True):
+    answers, wanted_ones = _several(answer), _several(expected)
+    for ours, numpys in zip(answers, wanted_ones, strict=True):
         result, wanted = case.library.to_host(ours), np.asarray(numpys)
         if result.shape != wanted.shape:
             return f"shape {result.shape}, expected {wanted.shape}"
@@ -144,6 +144,11 @@ def problem_of(case: Case, host: Array, x: Any) -> str:
         if not same:
             return "another result than NumPy's"
     return ""
+
+
+def _several(result: Any) -> list[Any]:
+    """A function may give more than one array."""
+    return list(cast("tuple[Any, ...]", result)) if isinstance(result, tuple) else [result]
 
 
 def timed(case: Case, x: Any, seconds: float) -> Result:

@@ -82,7 +82,7 @@ def _halves(reduce: Callable[..., object], axes: tuple[int, ...], keepdims: bool
 
 
 def _place(fold: Fold, axis: int | None, keepdims: bool) -> HostCall:
-    method: Callable[..., object] = np.ndarray.argmin if fold is Fold.ARGMIN else np.ndarray.argmax
+    method = cast(Callable[..., object], np.ndarray.argmin if fold is Fold.ARGMIN else np.ndarray.argmax)
     return lambda x: method(x, axis, None, keepdims=keepdims)
 
 
