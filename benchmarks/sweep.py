@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import numpy as np
@@ -148,7 +148,8 @@ def problem_of(case: Case, host: Array, x: Any) -> str:
 
 def _several(result: Any) -> list[Any]:
     """A function may give more than one array."""
-    return list(cast("tuple[Any, ...]", result)) if isinstance(result, tuple) else [result]
+    results: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
+    return list(results)
 
 
 def timed(case: Case, x: Any, seconds: float) -> Result:
