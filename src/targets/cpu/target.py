@@ -27,7 +27,7 @@ from ...types.specs import Spec
 from ..base import HostArray, Native
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
-from .argsort import argsort_rows, argsort_runs
+from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .background import background
 from .binding import Binding
 from .lanes import subgroup_size
@@ -118,6 +118,10 @@ class CpuTarget:
     def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
         """Where each row's elements come from, in order. Equal elements keep theirs."""
         argsort_rows(source, places, order, self.policy)
+
+    def argsort_spread_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> bool:
+        """The same of rows and places with any strides, in any byte order, if they are many. Whether it is done."""
+        return argsort_spread_rows(source, places, order, self.policy)
 
     def argsort_runs(self, row: HostArray, order: SortOrder) -> npt.NDArray[np.intp] | None:
         """The same of one row, in a new array, if it is made of a few long runs; else None."""
