@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from . import forks as _forks  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it registers itself
 
 if TYPE_CHECKING:
+    from . import webgpu as webgpu
     from .algos.sorts import Bitonic as Bitonic
     from .algos.sorts import BitonicRows as BitonicRows
     from .algos.sorts import Radix as Radix
@@ -107,6 +108,7 @@ __all__ = [
     "targets",
     "top_k",
     "tune",
+    "webgpu",
 ]
 
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
@@ -137,8 +139,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name == "targets":  # the package of that name, which can be called
-        return import_module(".targets", __name__)
+    if name in ("targets", "webgpu"):  # modules; the first is a package that can be called
+        return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -52,6 +52,7 @@ class JaxArray(Array):
     __module__ = "jaxlib"
     dtype = property(lambda self: self.inside.dtype)
     shape = property(lambda self: self.inside.shape)
+    ndim = property(lambda self: self.inside.ndim)
     sharding = property(lambda self: self.__dlpack_device__())
 
     def devices(self) -> list[Any]:

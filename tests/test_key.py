@@ -126,7 +126,7 @@ def test_a_lossy_key_takes_the_elements_along_as_values(target: str) -> None:
     x = elements_for(key, 30 if target == "python" else 200)
     moved, results = np.zeros_like(x), np.zeros_like(x)
     policy = RadixPolicy(4, 16, 2, 4, subgroups=False)
-    schedule = radix_sort_pairs(key, key.element, x.size, UP, policy, bits_of(key))
+    schedule = radix_sort_pairs(key, key.element, 1, x.size, UP, policy, bits_of(key))
     target_of(target).run(schedule, {"data": x, "values": x.copy(), "results": results, "moved": moved})
     assert_same_bits(moved, x[sorted_one_by_one(key, x.reshape(1, -1), UP)[0]])
     assert fitting_pairs(target_of(target).info, key_cases.Trailing(), 1, 1 << 20, 2) is None

@@ -153,7 +153,7 @@ def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
         ((good, "u4", (-2,)), InvalidArgumentError, "shape: "),
     ):
         with pytest.raises(error, match=f"^{expected}"):
-            webgpu.array(*arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistakes that are tested
+            webgpu.array(*arguments)  # pyright: ignore[reportArgumentType]  # the mistakes that are tested
     with pytest.raises(InvalidArgumentError, match=r"^offset: "):
         webgpu.array(good, np.uint32, offset=3)
     assert webgpu.array(good, np.uint16, offset=6).shape == (17,)

@@ -176,6 +176,9 @@ class _Jax(DLPackKind[V]):
 class JaxOnHost(_Jax[HostArray], OnHost):
     """On the CPU."""
 
+    def signature(self, array: Any) -> Hashable:
+        return array.dtype, array.ndim
+
 
 class JaxOnCuda(_Jax["cupy.ndarray"], OnCuda):
     """On a CUDA device."""

@@ -45,6 +45,8 @@ class Tensor(Protocol):
     def layout(self) -> Hashable: ...
     @property
     def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
     def stride(self) -> tuple[int, ...]: ...
     def is_contiguous(self) -> bool: ...
     def is_neg(self) -> bool: ...
@@ -124,6 +126,15 @@ class HostTensors(TorchKind[HostArray]):
     space = HOST
     is_host = True
     memory_kind = Memory.HOST
+
+    def signature(self, array: Tensor) -> Hashable:
+        """Without the shape, as NumPy's own has it."""
+        try:
+            if array.is_contiguous():
+                return array.dtype, array.ndim, array.data_ptr() & _BEYOND_ALIGNED, array.is_neg(), array.get_device()
+        except RuntimeError:
+            pass
+        return super().signature(array)
 
     def _look(self, array: Tensor) -> None:
         self.view(array)

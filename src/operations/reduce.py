@@ -22,7 +22,7 @@ from ..types.dtypes import number_for
 from ..types.elements import dtype_of, encode, leaves
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.finishes import AsItIs, Finish, finish_of
-from ..types.keys import SortableKey
+from ..types.keys import SortableKey, is_lossy
 from ..types.layout import Type
 from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
 from ..types.params import ReducePolicy
@@ -181,6 +181,8 @@ class Reduce(Reduction):
             number = number_for(given.dtype, "x")
             return Sum(number) if self.reducer is Reducer.SUM else Product(number)
         key: Any = key_of("x", given, self.key)
+        if self.key is not None and is_lossy(self.key):
+            raise UnsupportedTypeError(f"key: {self.key} is lossy: a kernel cannot give back elements by its words")
         makers: dict[Reducer, Callable[[Any], Monoid[Any, Any]]] = {
             Reducer.MIN: Minimum, Reducer.MAX: Maximum, Reducer.ARGMIN: ArgMin, Reducer.ARGMAX: ArgMax,
             Reducer.ANY: AnyTrue, Reducer.ALL: AllTrue,
