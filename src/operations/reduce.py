@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from enum import Enum
@@ -156,7 +157,8 @@ class Reduce(Reduction):
             number_for(x.dtype, "x")
         else:
             key_of("x", x, self.key)
-        dtype = result_dtype(self.reducer.value, x.dtype)
+        by_key = self.key is not None and self.reducer in (Reducer.MIN, Reducer.MAX)
+        dtype = x.dtype if by_key else result_dtype(self.reducer.value, x.dtype)
         if x.size == 0:
             self.answer(x)
         return (Output(self.shape(x), dtype, (), is_scalar=not self.keepdims),)
@@ -166,6 +168,10 @@ class Reduce(Reduction):
         if x.size:
             return None
         self.axes(0, x)
+        if self.key is not None:
+            if math.prod(self.shape(x)):
+                raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
+            return (np.empty(self.shape(x), x.dtype),)
         try:
             found = self.reducer.numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
         except ValueError as error:
