@@ -72,7 +72,7 @@ POLICIES = (
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_sums_along_all_axes_of_all_layouts(policy: ReducePolicy) -> None:
     collapsed = 0
-    for shape in ((5,), (3, 4), (40, 3), (3, 40), (7, 9, 5), (2, 33, 10), (1, 70, 1)):
+    for shape in ((5,), (40, 3), (3, 40), (2, 33, 7), (1, 70, 1)):
         for x in views(np.random.default_rng(1).integers(0, 1 << 32, shape, np.uint32)):
             for count in range(x.ndim + 1):
                 for axes in itertools.combinations(range(x.ndim), count):
@@ -80,13 +80,13 @@ def test_sums_along_all_axes_of_all_layouts(policy: ReducePolicy) -> None:
                     if found is not None:
                         np.testing.assert_array_equal(found, x.sum(axis=axes, dtype=np.uint64))
                         collapsed += 1
-    assert collapsed > 150
+    assert collapsed > 100
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_any_axes_of_any_layout_in_several_steps(policy: ReducePolicy) -> None:
     steps = 0
-    for shape in ((7, 9, 5), (2, 33, 10), (3, 4, 5, 2)):
+    for shape in ((7, 9, 5), (3, 4, 5, 2)):
         for x in views(np.random.default_rng(1).integers(0, 1 << 32, shape, np.uint32)):
             for count in range(1, x.ndim + 1):
                 for axes in itertools.combinations(range(x.ndim), count):
@@ -122,8 +122,8 @@ SHAPES: list[tuple[tuple[int, ...], int]] = [
 
 @pytest.mark.parametrize("layout", ["C", "F", "strided"])
 def test_every_target_reduces_along_every_axis(target: str, layout: str) -> None:
-    few = SHAPES[3:7] if layout != "C" and target == "cpu" else SHAPES
-    for shape, axis in SHAPES[:6] if target == "python" else few:
+    few = SHAPES[4:8] if layout == "C" else SHAPES[6:7]  # each of the CPU's kernels compiles for seconds
+    for shape, axis in few if target == "cpu" else SHAPES[:6] if target == "python" else SHAPES:
         base = np.random.default_rng(axis).integers(0, 1 << 32, shape, np.uint32)
         x = {"C": base, "F": np.asfortranarray(base), "strided": np.repeat(base, 2, axis=-1)[..., ::2]}[layout]
         found = reduced(target, SUM, x, (axis,), "u8")
@@ -145,8 +145,7 @@ def few_dtypes(target: str, dtypes: Sequence[str], few: Sequence[str]) -> Sequen
 def test_extremes_and_where_they_are(target: str, make: Callable[[Any], Any], numpys: Callable[..., Any]) -> None:
     is_place, has_all = make in (ArgMin, ArgMax), make in (Minimum, ArgMax)
     for dtype in few_dtypes(target, DTYPES if has_all else ["?", "i2", "f8"], ["f4"][: int(has_all)]):
-        shapes: Sequence[tuple[int, ...]] = ((1, 4), (9, 3), (200, 5))
-        for shape in shapes[:2] if target == "python" else shapes:
+        for shape in ((9, 3),) if target == "python" else ((9, 3), (70, 5)):
             x = sample(dtype, shape, seed=shape[0])
             if x.dtype.kind in "mM":
                 continue  # the two below say enough of 64-bit integers
@@ -171,7 +170,7 @@ def test_the_index_counts_along_all_axes_that_go(target: str) -> None:
 
 @pytest.mark.parametrize(("make", "numpys"), [(AnyTrue, np.any), (AllTrue, np.all)])
 def test_truths_are_bytes(target: str, make: Callable[[Any], Any], numpys: Callable[..., Any]) -> None:
-    for dtype in few_dtypes(target, ["?", "u1", "i8", "f2", "f8"], ["u1"]):
+    for dtype in few_dtypes(target, ["?", "u1", "i8", "f2", "f8"], ["u1"] if make is AnyTrue else []):
         x = sample(dtype, (7, 3) if target == "python" else (61, 11), seed=2)
         x[:, 0], x[:, 1] = 0, 1
         for axis in range(2):
