@@ -138,8 +138,11 @@ def test_extremes(target: str, key: SortableKey[Any, Any]) -> None:
         pytest.skip("each kernel compiles for seconds there")
     info, x = target_of(target).info, elements_for(key, 33)
     order = sorted_one_by_one(key, x.reshape(1, -1), UP)[0]
-    for make, expected in ((Minimum, x[order[0]]), (Maximum, x[order[-1]])):
-        monoid: Any = make(ranked(key))
+    cases: tuple[tuple[Any, Any], ...] = (
+        (Minimum(ranked(key)), x[order[0]]),
+        (Maximum(ranked(key)), x[order[-1]]),
+    )
+    for monoid, expected in cases:
         found = np.zeros(1, dtype_of(key.element))
         schedule = extremes(monoid, 1, x.size, fitting_reduction(monoid.state, x.size, info))
         target_of(target).run(schedule, {"data": x, "results": found})

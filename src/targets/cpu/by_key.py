@@ -35,15 +35,16 @@ def sort_by_words(source: Array, results: Array, by: KeyWords, policy: SortPolic
     by.require(source.dtype)
     if not source.size:
         return
-    by.try_on(source.reshape(-1))
     if is_lossy(by.key) or (stable and not _ranks_are_words(source, by, policy)):
         places = np.empty(source.shape, np.intp)
-        argsort_by_words(source, places, by, policy, Wanted.WORDS if not stable else Wanted.RANKS)
+        argsort_by_words(source, places, by, policy, Wanted.RANKS if stable else Wanted.WORDS)
         ordered = taken(source, places, policy)
     else:
-        words = words_of_rows(source, by, Wanted.WORDS, policy)
+        to_words, to_elements = by.to_words(), by.to_elements()
+        by.try_on(source.reshape(-1), to_words, to_elements)
+        words = _in_pieces(to_words, source, by.word, policy)
         sort_rows(words, words, SortOrder.ASCENDING, policy)
-        ordered = _in_pieces(by.to_elements(), words, by.element, policy).view(source.dtype)
+        ordered = _in_pieces(to_elements, words, by.element, policy).view(source.dtype)
     if np.may_share_memory(source, results):
         put_in_place(ordered.reshape(-1), results.reshape(-1), _pool_for(source, policy))
     else:
