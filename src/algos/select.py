@@ -226,7 +226,8 @@ class SelectBySamples:
             return 0
         policy = self.policy
         groups = max(-(-plan.capacity // policy.ranked), policy.samples // policy.ranked)
-        return min(rows_within(key, length, k, limits, plan.capacity * state_bytes(key)), limits.groups // groups)
+        most = min(limits.groups // groups, LARGEST_U32 // plan.capacity)
+        return min(most, rows_within(key, length, k, limits, plan.capacity * state_bytes(key)))
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         plan = Plan.of(length, k, self.policy)

@@ -181,8 +181,9 @@ def select_below(
                 hits |= U32(not threshold < source.lift(elements[i], place)) << i
         else:
             for i in dynamic_range(U32(0), U32(policy.items)):
-                place = start + i * cx.group_size + cx.local_id
-                if place < count:
+                offset = i * cx.group_size + cx.local_id
+                if offset < count - start:
+                    place = start + offset
                     hits |= U32(not threshold < source.lift(data[first + place], place)) << i
         if hits != 0:
             found = count_ones(hits)
