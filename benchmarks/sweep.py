@@ -128,7 +128,8 @@ def problem_of(case: Case, host: Array, x: Any) -> str:
     function = case.function
     expected: Any = function.peer_of("numpy")(np, host, case.axis)
     answer: Any = call_of(case, x)()
-    answers, wanted_ones = _several(answer), _several(expected)
+    answers: list[Any] = [*answer] if function.results > 1 else [answer]
+    wanted_ones: list[Any] = [*expected] if function.results > 1 else [expected]
     for ours, numpys in zip(answers, wanted_ones, strict=True):
         result, wanted = case.library.to_host(ours), np.asarray(numpys)
         if result.shape != wanted.shape:
@@ -144,12 +145,6 @@ def problem_of(case: Case, host: Array, x: Any) -> str:
         if not same:
             return "another result than NumPy's"
     return ""
-
-
-def _several(result: Any) -> list[Any]:
-    """A function may give more than one array."""
-    results: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
-    return list(results)
 
 
 def timed(case: Case, x: Any, seconds: float) -> Result:
