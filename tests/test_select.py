@@ -22,7 +22,7 @@ from gpusort.types.dtypes import ArrayKey, key_for
 from gpusort.types.elements import dtype_of
 from gpusort.types.indices import SortOrder
 from gpusort.types.memory import Workgroup
-from gpusort.types.params import BitonicPolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
 

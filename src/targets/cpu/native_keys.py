@@ -43,7 +43,6 @@ class KeyedWay:
         (x,) = arrays
         packed = _rows(x, self.axis)
         flat = packed.reshape(-1, packed.shape[-1])
-        self.by.try_on(packed.reshape(-1))
         found = self.work(flat, self).reshape(packed.shape)
         return _put_back(found if found.dtype == _INDEX else found.astype(x.dtype, copy=False), self.axis)
 
@@ -87,7 +86,6 @@ class KeyedExtreme:
         shape = tuple(x.shape[axis] for axis in others)
         packed = np.array(x.transpose(*others, *self.axes), native(x.dtype), order="C")
         rows = packed.reshape(int(np.prod(shape)), -1)
-        self.by.try_on(packed.reshape(-1))
         places = extreme_places(rows, self.by, self.extreme, self.target.policy)
         found = cast(HostArray, rows[np.arange(len(rows)), places]).reshape(shape).astype(x.dtype, copy=False)
         return np.expand_dims(found, self.axes) if self.keepdims else found[()]
