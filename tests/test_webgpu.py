@@ -57,6 +57,10 @@ def opened(limits: dict[str, int]) -> Any:
     return adapter.request_device_sync(required_limits=dict(limits))
 
 
+def class_of(x: Any) -> Any:
+    return cast(Any, type(x))
+
+
 def buffer_of(device: Any, host: Array, usage: int = STORAGE | COPY_SRC | COPY_DST, before: int = 0) -> Any:
     """A buffer with an array in it, behind other bytes."""
     data = np.full(before + -(-host.nbytes // 4) * 4, 0xA5, np.uint8)
@@ -131,8 +135,8 @@ def test_nothing_is_read_back_or_waited_for(device: Any, monkeypatch: pytest.Mon
     if "llvmpipe" in device.adapter_info.device:
         pytest.skip("Mesa's software driver may cut loops short, which is looked for after each run")
     x = webgpu.asarray(sample("f4", (9, 40)), device)
-    monkeypatch.setattr(type(x.buffer), "map_sync", None)
-    monkeypatch.setattr(type(device.queue), "read_buffer", None)
+    monkeypatch.setattr(class_of(x.buffer), "map_sync", None)
+    monkeypatch.setattr(class_of(device.queue), "read_buffer", None)
     for axis in (0, 1):
         sort(x, axis=axis)
         argsort(x, axis=axis)
@@ -153,7 +157,7 @@ def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
         ((good, "u4", (-2,)), InvalidArgumentError, "shape: "),
     ):
         with pytest.raises(error, match=f"^{expected}"):
-            webgpu.array(*arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the mistakes that are tested
+            webgpu.array(*arguments)  # pyright: ignore[reportArgumentType]  # the mistakes that are tested
     with pytest.raises(InvalidArgumentError, match=r"^offset: "):
         webgpu.array(good, np.uint32, offset=3)
     assert webgpu.array(good, np.uint16, offset=6).shape == (17,)
@@ -205,7 +209,7 @@ def test_work_is_recorded_into_the_callers_encoder(device: Any, monkeypatch: pyt
     device.queue.write_buffer(x.buffer, 0, other)
     with monkeypatch.context() as patch:
         for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
-            patch.setattr(type(device), name, None)
+            patch.setattr(class_of(device), name, None)
         encoder = device.create_command_encoder()
         for _ in range(3):
             prepared.encode(encoder, [x, out])
@@ -322,7 +326,7 @@ def test_a_frame_allocates_nothing(device: Any, monkeypatch: pytest.MonkeyPatch)
     planned = gpusort.plan(gpusort.argsort, depths)
     planned.encode(device.create_command_encoder(), depths)
     for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
-        monkeypatch.setattr(type(device), name, None)
+        monkeypatch.setattr(class_of(device), name, None)
     encoder = device.create_command_encoder()
     order = planned.encode(encoder, depths)
     device.queue.submit([encoder.finish()])
