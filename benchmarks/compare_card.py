@@ -14,7 +14,6 @@ import gpusort
 from benchmarks.card import call_clock, cub_cumsum, cub_sort, event_clock, torch_cumsum, uniform
 from benchmarks.timing import Result, Work, against
 from gpusort.algos.choice import fitting_pairs, fitting_reduction, fitting_sort
-from gpusort.algos.radix_sorts import radix_argsort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.sorts import Placement
 from gpusort.kernel.launch import Schedule
@@ -161,7 +160,7 @@ def _wgsl_argsort(count: int) -> Result:
     target, key = gpusort.target("wgsl"), key_for("u4")
     chosen = fitting_pairs(target.info, key, 1, count, 4)
     assert chosen is not None, "a Vulkan driver for this card has subgroups"
-    schedule = radix_argsort(RankKey(key), 1, count, SortOrder.ASCENDING, chosen.policy, 32)
+    schedule = chosen.argsort(RankKey(key), 1, count, SortOrder.ASCENDING)
     host, places = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32), np.zeros(count, np.uint64)
     x = cupy.asarray(host)
     result = _through_vulkan(

@@ -31,6 +31,7 @@ LOW = 0.8  # times as fast as the best peer: what no case should be under
 _DOUBTFUL = 0.95  # such cases are timed once more, for longer
 _ROUND = 2e-4  # seconds that one round takes at least
 _ROUNDS = 3
+_BOX = 0.5  # seconds after which fewer will do
 _PROGRESS = 0.5  # seconds between two lines of it
 
 
@@ -127,8 +128,9 @@ def problem_of(case: Case, host: Array, x: Any) -> str:
     function = case.function
     expected: Any = function.peer_of("numpy")(np, host, case.axis)
     answer: Any = call_of(case, x)()
-    several = isinstance(expected, tuple)
-    for ours, numpys in zip(answer if several else [answer], expected if several else [expected], strict=True):
+    answers: list[Any] = [*answer] if function.results > 1 else [answer]
+    wanted_ones: list[Any] = [*expected] if function.results > 1 else [expected]
+    for ours, numpys in zip(answers, wanted_ones, strict=True):
         result, wanted = case.library.to_host(ours), np.asarray(numpys)
         if result.shape != wanted.shape:
             return f"shape {result.shape}, expected {wanted.shape}"
@@ -150,14 +152,15 @@ def timed(case: Case, x: Any, seconds: float) -> Result:
     hardly any is undisturbed. What is found to be slow is timed again, four times and twenty times as long."""
     ours, peers = call_of(case, x), dict(case.library.peers(case.function, x, case.axis))
     clock = case.library.clock
-    calls = {name: _calls(clock, work) for name, work in [("ours", ours), *peers.items()] if _works(work)}
+    counted = {name: _calls(clock, work) for name, work in [("ours", ours), *peers.items()]}
+    calls = {name: count for name, count in counted.items() if count}
     if len(calls) < 2:
         raise RuntimeError("nobody else does it")
     result: Result | None = None
     for limit in (seconds, 4 * seconds, 20 * seconds):
         times: dict[str, list[float]] = {name: [] for name in calls}
         start = time.perf_counter()
-        while len(times["ours"]) < _ROUNDS or time.perf_counter() - start < limit:
+        while (len(times["ours"]) < _ROUNDS and _since(start) < _BOX) or _since(start) < limit:
             for name, count in calls.items():
                 times[name].append(clock(ours if name == "ours" else peers[name], count))
         least = {name: min(of_one) for name, of_one in times.items()}
@@ -170,19 +173,18 @@ def timed(case: Case, x: Any, seconds: float) -> Result:
     return result
 
 
-def _works(work: Work) -> bool:
-    """A library may lack a function for a dtype."""
-    try:
-        work()
-    except (TypeError, NotImplementedError, RuntimeError):
-        return False
-    return True
+def _since(start: float) -> float:
+    return time.perf_counter() - start
 
 
 def _calls(clock: Callable[[Work, int], float], work: Work) -> int:
-    """How many calls make a round, after as much to warm up."""
-    once = clock(work, 1)
-    once = min(once, clock(work, max(1, min(20, int(_ROUND / max(once, 1e-7))))))
+    """How many calls make a round, after some to warm up. None, if a library lacks the function for a dtype."""
+    try:
+        once = clock(work, 1)
+    except (TypeError, NotImplementedError, RuntimeError):
+        return 0
+    if once < _ROUND:
+        once = min(once, clock(work, max(1, min(20, int(_ROUND / max(once, 1e-7))))))
     return max(1, math.ceil(_ROUND / max(once, 1e-7)))
 
 

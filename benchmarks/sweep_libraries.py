@@ -29,7 +29,8 @@ class Function:
     torch: Peer | None = None
     data: Callable[[Array], Array] = lambda x: x  # of numbers from a normal distribution, or of any bits
     says: str = ""  # what is special about these data
-    keywords: dict[str, object] = attrs.Factory(dict)  # ours
+    keywords: dict[str, object] = attrs.field(factory=dict[str, object])  # ours
+    results: int = 1  # arrays that it gives
     exact: bool = True  # whether floats have one right answer
     kinds: str = "biuf"
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from .algos.argsort import bitonic_argsort
 from .algos.bitonic import bitonic_sort
 from .algos.finish import extremes, places
+from .algos.layout import Layout
 from .algos.radix_sorts import radix_argsort, radix_sort
 from .algos.reduce import reduce_rows
+from .algos.reduce_axis import reduce_axis
 from .algos.scan import scan_rows
+from .algos.scan_axis import scan_axis
 from .algos.sorts import BitonicRows, Placement, RadixRows, bits_of
 from .kernel.launch import Launch, Schedule
 from .kernel.specialise import specialise
@@ -25,6 +28,7 @@ KEYS: dict[str, str] = {
 }  # fmt: skip
 
 _LENGTH = 1 << 16  # enough that every kernel of a schedule has a part to play
+_COLUMNS = Layout(1, _LENGTH, 60, 0, 60, 1)
 _ROW = 60  # short enough for every kernel that sorts rows
 
 
@@ -52,6 +56,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         bitonic_argsort(ranks, 1, _LENGTH, order, BitonicPolicy()),
         radix_sort(key, 1, _LENGTH, order, RadixPolicy(), bits),
         radix_sort(key, 1, _LENGTH, order, sweeping, bits),
+        radix_sort(key, 2, _LENGTH, order, sweeping, bits),
         radix_argsort(ranks, 1, _LENGTH, order, sweeping, bits),
     ]
 
@@ -63,7 +68,9 @@ def _sums(dtype: str) -> list[Schedule]:
         return []
     return [
         reduce_rows(total, 1, _LENGTH, ReducePolicy()),
+        reduce_axis(total, _COLUMNS, ReducePolicy()),
         scan_rows(total, 1, _LENGTH, ScanKind.INCLUSIVE, ScanPolicy()),
+        scan_axis(total, _COLUMNS, ScanKind.INCLUSIVE, ScanPolicy()),
     ]
 
 

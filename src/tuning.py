@@ -8,12 +8,9 @@ and used from then on, in this process and in others.
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-import attrs
 import numpy as np
 
 from .algos import tuned
@@ -22,10 +19,7 @@ from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
 from .algos.table import SortLine
 from .api.call import forget_plans
 from .machine import Capability, TargetInfo
-from .targets.base import Target, TellsTime
-from .targets.cpu.background import background
-from .targets.cpu.policy import MEASURED, SortPolicy
-from .targets.cpu.target import CpuTarget, kept_policy
+from .targets.base import Target, TellsTime, TunesItself
 from .targets.registry import choose
 from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
@@ -65,11 +59,8 @@ def tune(
         if target is None and info.is_software:
             tell(f"{info.name}: left out, for {info.adapter} is software; tune(target={info.name!r}) measures it")
             continue
-        if isinstance(found, CpuTarget):
-            with background.off():
-                found.policy = _tuned_policy(largest, tell)
-            changed = {name: value for name, value in attrs.asdict(found.policy).items() if name in MEASURED}
-            path = tuned.write(info.name, info.adapter, {"policy": changed})
+        if isinstance(found, TunesItself):
+            path = tuned.write(info.name, info.adapter, {"policy": found.tune(largest, tell)})
         elif isinstance(found, TellsTime):
             path = tuned.keep_sorts(info, _tuned_sorts(found, info, largest, tell))
         else:
@@ -87,8 +78,8 @@ def forget_tuning(target: str | Target | None = None) -> None:
     """Goes back to the tables that come with the package."""
     for found in _targets(target):
         tuned.forget(found.info.name, found.info.adapter)
-        if isinstance(found, CpuTarget):
-            found.policy = kept_policy()
+        if isinstance(found, TunesItself):
+            found.read_tuning()
     forget_plans()
 
 
@@ -162,50 +153,6 @@ def _seconds(target: TellsTime, algorithm: SortAlgorithm, dtype: str, length: in
         if not np.array_equal(data if placement is Placement.IN_PLACE else results, expected):
             return None
     return min(times)
-
-
-# -- the CPU: from which size on its own ways pay -----------------------------------------------------------
-
-# Each threshold, the dtype it is about, the bytes a size of it stands for, and the sizes to try.
-_THRESHOLDS: dict[str, tuple[str, int, Sequence[int]]] = {
-    "part_bytes_from": ("u4", 1, [1 << log for log in range(18, 25)]),
-    "count_bytes_from": ("u1", 1, [1 << log for log in range(14, 21)]),
-    "count_pairs_from": ("u2", 2, [1 << log for log in range(16, 23)]),
-}
-
-
-def _tuned_policy(largest: int, tell: Report) -> SortPolicy:
-    policy = SortPolicy()
-    for name, (dtype, unit, sizes) in _THRESHOLDS.items():
-        worth: int | None = None
-        never = CpuTarget(attrs.evolve(policy, **{name: 1 << 62}))
-        always = CpuTarget(attrs.evolve(policy, **{name: 1}))
-        for size in sizes:
-            x = _random(dtype, size * unit // np.dtype(dtype).itemsize)
-            if x.size > largest:
-                break
-            plain, own = _side_by_side(never, always, x)
-            tell(f"cpu {dtype} {x.size}: NumPy alone {_shown(plain)}, threads' own way {_shown(own)}")
-            if own > plain * _WORTH:
-                worth = None
-            elif worth is None:
-                worth = size
-        if worth is not None:
-            policy = attrs.evolve(policy, **{name: worth})
-    return policy
-
-
-def _side_by_side(a: CpuTarget, b: CpuTarget, x: np.ndarray[tuple[int], np.dtype[np.generic]]) -> tuple[float, float]:
-    """Medians of both by turns, after a call of each."""
-    times: tuple[list[float], list[float]] = ([], [])
-    rows, results = x.reshape(1, -1), np.empty_like(x).reshape(1, -1)
-    for number in range(2 * _ROUNDS + 1):
-        for target, found in zip((a, b), times, strict=True):
-            start = time.perf_counter()
-            target.sort_rows(rows, results, SortOrder.ASCENDING)
-            if number:
-                found.append(time.perf_counter() - start)
-    return statistics.median(times[0]), statistics.median(times[1])
 
 
 def _random(dtype: str, length: int) -> np.ndarray[tuple[int], np.dtype[np.generic]]:

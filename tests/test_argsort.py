@@ -9,6 +9,8 @@ import pytest
 
 import gpusort
 from gpusort.targets.base import HasNative
+from gpusort.targets.cpu.target import CpuTarget
+from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 
 LENGTHS = [0, 1, 2, 3, 255, 1000]
@@ -117,3 +119,17 @@ def test_an_array_of_no_dimensions_is_a_row_of_one(target: str) -> None:
         assert_same_bits(found, np.argsort(np.array(5, "u4"), axis=axis))
     with pytest.raises(np.exceptions.AxisError):
         gpusort.argsort(np.array(5, "u4"), axis=1, target=target)
+
+
+@pytest.mark.parametrize("order", list(SortOrder))
+@pytest.mark.parametrize("dtype", ["f4", "i8", "u1", ">f8"])
+def test_many_rows_that_lie_apart_on_the_host(dtype: str, order: SortOrder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the front: a matrix's columns, to places that are columns too."""
+    monkeypatch.setenv("GPUSORT_THREADS", "2")
+    x = sample(dtype, (9, 40_000))
+    target, places = CpuTarget(), np.empty(x.shape, np.intp)
+    assert target.argsort_spread_rows(x.T, places.T, order)
+    for column in range(0, 40_000, 97):
+        expected = stable_order(x[:, column], order is SortOrder.DESCENDING)
+        np.testing.assert_array_equal(places[:, column], expected)
+    assert not target.argsort_spread_rows(x, places, order)  # few long ones

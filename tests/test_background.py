@@ -170,7 +170,7 @@ def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
 
 # -- which loops a dtype needs ------------------------------------------------------------------------------
 
-_MODULES = ("sum_kernels", "part_kernels", "split_kernels", "count_kernels", "rank_kernels")
+_MODULES = ("part_kernels", "split_kernels", "count_kernels", "rank_kernels")
 
 
 def _compiled() -> set[tuple[str, str]]:

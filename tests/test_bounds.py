@@ -13,9 +13,12 @@ import pytest
 
 import gpusort
 from gpusort.algos.bitonic import bitonic_sort
+from gpusort.algos.layout import Layout
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
+from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
+from gpusort.algos.scan_axis import scan_axis
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule, Step
@@ -113,10 +116,15 @@ SCHEDULES: dict[str, Callable[[int], Schedule]] = {
     "bitonic": lambda n: bitonic_sort(_U4, 1, n, _UP, BitonicPolicy()),
     "radix": lambda n: radix_sort(_U4, 1, n, _UP, RadixPolicy(strand=8), 32),
     "reduce": lambda n: reduce_rows(Sum(number_for("f4")), 1, n, ReducePolicy()),
+    "reduce columns": lambda n: reduce_axis(Sum(number_for("f4")), Layout(2, n, 3, 3 * n, 3, 1), ReducePolicy()),
+    "scan columns": lambda n: scan_axis(
+        Sum(number_for("f4")), Layout(2, n, 3, 3 * n, 3, 1), ScanKind.INCLUSIVE, ScanPolicy()
+    ),
     "scan": lambda n: scan_rows(Sum(number_for("f4")), 1, n, ScanKind.INCLUSIVE, ScanPolicy()),
 }
-# Where the lesser element of a pair lies, and where sorted elements go, is more than intervals can tell.
-TESTED = {"bitonic_step": 2, "radix_scatter": 2}
+# Where the lesser element of a pair lies, where sorted elements go, and where a plane's share of a column is left, is
+# more than intervals can tell.
+TESTED = {"bitonic_step": 2, "radix_scatter": 2, "reduce_columns": 1}
 
 
 @pytest.mark.parametrize("name", SCHEDULES)

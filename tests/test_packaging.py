@@ -243,9 +243,10 @@ def assert_typed(environment: Environment, users_file: Path) -> None:
 def test_an_editable_install_is_typed_and_finds_new_modules(checkout: Path, users_file: Path, tmp_path: Path) -> None:
     environment = Environment(tmp_path / "venv", "--editable", checkout)
     assert_typed(environment, users_file)
-    found = environment.prints("import sys, types, gpusort.api; print(gpusort.api.__file__, *sys.path, sep='\\n')")
+    code = "import sys, types, gpusort.api.call as call; print(call.__file__, *sys.path, sep='\\n')"
+    found = environment.prints(code)
     file, *paths = found.split("\n")
-    assert Path(file) == checkout / "src" / "api.py"  # not by way of the link
+    assert Path(file) == checkout / "src" / "api" / "call.py"  # not by way of the link
     assert str(checkout / "typings" / "on-path") in paths
     assert str(checkout / "src") not in paths
     new = checkout / "src" / "types" / "brand_new.py"

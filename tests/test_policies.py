@@ -370,12 +370,11 @@ def test_the_lines_of_the_table_fit_the_cards_they_were_measured_on() -> None:
         for bits in line.bits:
             key, length = key_for(UNSIGNED[bits]), min(line.lengths.stop - 1, 1 << 24)
             assert fitted(line.algorithm, key, length, MEASURED[line.target]) == line.algorithm, line
-    for line in PAIRS:
+    for pair_line in PAIRS:
         for bits, dtype in UNSIGNED.items():
-            if line.bits[0] <= bits + 32 <= line.bits[-1]:
-                assert isinstance(line.algorithm, Radix)
-                found = fitted_radix(line.algorithm.policy, key_for(dtype), bits, MEASURED[line.target], 4)
-                assert found == line.algorithm.policy, line
+            if pair_line.bits[0] <= bits + 32 <= pair_line.bits[-1]:
+                found = pair_line.algorithm.fitted_pairs(key_for(dtype), 8192, 4, MEASURED[pair_line.target])
+                assert found == pair_line.algorithm, pair_line
 
 
 def test_a_smaller_card_gets_fewer_copies_and_a_target_without_subgroups_masks() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import attrs
@@ -16,6 +16,9 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.select import SelectByParts, SelectBySamples, top_k
+from gpusort.algos.select_rows import PartPolicy
+from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import Placement, RadixRows
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.ir import Program
@@ -97,6 +100,22 @@ def test_sorts_compile(dtype: str) -> None:
     check(found)
 
 
+INSIDE = RadixRows(items=2, least_group=64, digit_bits=4)
+SWEEPS = attrs.evolve(RADIX, sweeps=True, portion=1000)
+OF_ROWS: dict[str, Callable[[], Schedule]] = {
+    "argsort": lambda: radix_argsort(RankKey(key_for("f4")), 3, 500, ASCENDING, SWEEPS, 8),
+    "counted": lambda: radix_sort(key_for("u1"), 3, 500, ASCENDING, RADIX, 4),
+    "portions": lambda: radix_sort(key_for("u1"), 1, 5000, ASCENDING, SWEEPS, 4),
+    "short argsort": lambda: INSIDE.argsort(RankKey(key_for("f4")), 3, 100, ASCENDING),
+    "short pairs": lambda: INSIDE.pairs(key_for("u8"), U64, 3, 100, ASCENDING),
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_sorts_of_rows_and_of_portions_compile(name: str) -> None:
+    check(programs(iter([OF_ROWS[name]()])))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_compile(dtype: str) -> None:
     check(programs(reductions(dtype)))
@@ -147,6 +166,24 @@ def test_scans_along_axes_compile(dtype: str) -> None:
     found = programs(iter([columns, rows]))
     assert {program.name for program in found} == {"scan_column_totals", "scan_columns", "scan_shares"}
     check(found)
+
+
+SELECTED = SampledPolicy(samples=64, group_size=64, ranked=32, filter_group=64, items=2, few=64, sorted_from=10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_selections_compile(dtype: str) -> None:
+    """The filter of every dtype; all kernels of one, and the large ones of 64 bits too."""
+    key, parts, samples = key_for(dtype), SelectByParts(PartPolicy(64, 2, 32, 40)), SelectBySamples(SELECTED)
+    schedules = [top_k(key, 1, 5000, k, ASCENDING, selection) for selection, k in ((parts, 8), (samples, 3))]
+    schedules.append(top_k(key, 1, 5000, 20, ASCENDING, samples))  # by the network
+    found = programs(iter(schedules))
+    assert {program.name for program in found} >= {
+        "select_from_parts", "select_from_rows", "select_threshold", "select_below", "select_anew", "select_ranked",
+        "select_padded", "select_sorted",
+    }  # fmt: skip
+    reading = {"i8": {"select_from_parts", "select_from_rows", "select_threshold", "select_anew"}}
+    check([one for one in found if dtype == "f4" or one.name in reading.get(dtype, {"select_below"})])
 
 
 def test_a_scan_to_a_struct_compiles() -> None:

@@ -13,13 +13,14 @@ from gpusort.algos.choice import balanced, fitting_pairs, fitting_sort
 from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
 from gpusort.algos.radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs, shared_words
 from gpusort.algos.sizes import LARGEST_U32
-from gpusort.algos.sorts import Radix
+from gpusort.algos.sorts import Placement, Radix
 from gpusort.algos.sweep_schedule import SweepState
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
+from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
-from gpusort.types.errors import InvalidArgumentError
+from gpusort.types.errors import InvalidArgumentError, TargetUnavailableError
 from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.params import MOST_COUNTED, RadixPolicy
@@ -274,12 +275,74 @@ def test_long_rows_are_sorted_in_one_run_by_tiles_they_fill(rows: int, length: i
         assert tiles * found.policy.tile < length * 1.25, found
 
 
+@pytest.mark.parametrize(("dtype", "rows", "longest"), [("f4", 4096, 8192), ("f8", 4096, 4096), ("f4", 1, 8192)])
+def test_argsort_of_short_rows_is_one_launch(dtype: str, rows: int, longest: int) -> None:
+    for length in (1025, longest, longest + 1):
+        found = fitting_pairs(CARD, key_for(dtype), rows, length, 4)
+        assert found is not None
+        launches = found.argsort(RankKey(key_for(dtype)), rows, length, UP).launches
+        assert (len(launches) == 1) == (length <= longest)
+
+
 def test_tiles_are_made_smaller_for_short_rows_alone() -> None:
     assert balanced(Radix(SWEEP), 22_000).policy == attrs.evolve(SWEEP, items=20)
     assert balanced(Radix(SWEEP), 2 * SWEEP.tile) == Radix(SWEEP)
     assert balanced(Radix(SWEEP), 1 << 20) == Radix(SWEEP)
     one, many = (fitting_sort(CARD, key_for("u4"), rows, 22_000_000 // rows) for rows in (1, 1000))
     assert one == Radix(SWEEP) != many
+
+
+# -- on a card --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real_card() -> CudaTarget:
+    try:
+        return CudaTarget()
+    except TargetUnavailableError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize(("rows", "length"), [(64, 1 << 16), (300, 20_000), (33, 22_001), (500, 4096), (70, 8193)])
+@pytest.mark.parametrize("dtype", ["f4", "i8"])
+def test_rows_as_the_table_sorts_them_on_a_card(real_card: CudaTarget, dtype: str, rows: int, length: int) -> None:
+    key, info = key_for(dtype), real_card.info
+    x = rows_of(dtype, rows, length)
+    sort = fitting_sort(info, key, rows, length)
+    for order in SortOrder:
+        for placement in sort.placements(key):
+            check(sorted_rows(sort.schedule(key, rows, length, order, placement), "cuda", x), x, order)
+        pairs = fitting_pairs(info, key, rows, length, 4)
+        assert pairs is not None
+        places = np.zeros(x.shape, np.uint64)
+        schedule = pairs.argsort(RankKey(key), rows, length, order)
+        real_card.run(schedule, {"data": words(x).reshape(-1), "places": places.reshape(-1)})
+        np.testing.assert_array_equal(places, np.array([stable_order(row, order) for row in x]))
+
+
+@pytest.mark.parametrize("tiles", [1, 3, 1000])
+def test_portions_on_a_card(real_card: CudaTarget, tiles: int) -> None:
+    """As if a status word counted few tiles: the next launch goes on where one ended."""
+    length = 1 << 22
+    x = random_bits("u4", length)[np.newaxis]
+    policy = attrs.evolve(SWEEP, portion=tiles * SWEEP.tile + 1)
+    check(sorted_rows(radix_sort(key_for("u4"), 1, length, UP, policy, 32), "cuda", x), x, UP)
+
+
+@pytest.mark.parametrize("length", [(1 << 30) + 7, LARGEST_U32])
+def test_the_longest_rows_on_a_card(real_card: CudaTarget, length: int) -> None:
+    """Of bytes, which are quickly made and counted; the table's own sort of them."""
+    key = key_for("u1")
+    sort = fitting_sort(real_card.info, key, 1, length)
+    assert isinstance(sort, Radix)
+    assert sort.policy.sweeps
+    x = np.random.default_rng(1).integers(0, 256, length, np.uint8)
+    found = np.zeros(length, np.uint8)
+    real_card.run(sort.schedule(key, 1, length, UP, Placement.ELSEWHERE), {"data": x, "results": found})
+    counts = np.bincount(x[: 1 << 20], minlength=256)  # in pieces: NumPy's own counting takes 8 bytes an element
+    for start in range(1 << 20, length, 1 << 20):
+        counts += np.bincount(x[start : start + (1 << 20)], minlength=256)
+    np.testing.assert_array_equal(found, np.repeat(np.arange(256, dtype=np.uint8), counts))
 
 
 def test_group_and_items_are_those_of_the_other_tests() -> None:

@@ -11,9 +11,10 @@ from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
-from gpusort.types.keys import UnsignedKey
-from gpusort.types.scalars import F32, U32
+from gpusort.types.keys import RankKey, UnsignedKey
+from gpusort.types.scalars import F32, U16, U32
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
+from tests.test_pairs import stable_order
 
 GROUP, ITEMS = 64, 2
 CAPACITY = 2 * GROUP * ITEMS
@@ -53,6 +54,33 @@ def test_rows(target: str, dtype: str, descending: bool, placement: Placement) -
                 assert_same_bits(np.sort(row.view(words)), np.sort(mine.view(words)))
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+def test_places_in_rows_and_values_that_go_along(target: str, dtype: str, descending: bool) -> None:
+    if target == "python":
+        pytest.skip("plain Python takes minutes for these")
+    if target == "cpu" and (dtype, descending) != ("u1", False):
+        pytest.skip("each kernel compiles for seconds there")
+    order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    algorithm, key = algorithm_for(target), key_for(dtype)
+    for rows, length in [(3, 129)] if target == "cpu" else [(1, 1), (3, 129), (2, CAPACITY)]:
+        x = sample(dtype, (rows, length), seed=length)
+        words, places = x.reshape(-1).view(f"u{x.itemsize}"), np.zeros(x.shape, np.uint64)
+        schedule = algorithm.argsort(RankKey(key), rows, length, order)
+        target_of(target).run(schedule, {"data": words, "places": places.reshape(-1)})
+        expected = np.array([stable_order(row, order) for row in x])
+        np.testing.assert_array_equal(places, expected)
+        if target == "cpu":
+            continue
+        values = np.random.default_rng(length).integers(0, 1 << 16, x.shape, np.uint16)
+        found, moved = np.zeros_like(x), np.zeros_like(values)
+        arrays = {"data": words, "values": values.reshape(-1), "results": found.reshape(-1).view(words.dtype)}
+        schedule = algorithm.pairs(RankKey(key), U16, rows, length, order)
+        target_of(target).run(schedule, {**arrays, "moved": moved.reshape(-1)})
+        np.testing.assert_array_equal(found, np.take_along_axis(x, expected, -1))
+        np.testing.assert_array_equal(moved, np.take_along_axis(values, expected, -1))
+
+
 def test_the_smallest_workgroup_that_holds_a_row_is_taken() -> None:
     algorithm = RadixRows(items=16)
     assert [algorithm.policy_for(n).group_size for n in (1, 4096, 4097, 8192, 8193, 16384)] == [
@@ -64,7 +92,7 @@ def test_the_smallest_workgroup_that_holds_a_row_is_taken() -> None:
 
 def test_keys_of_other_elements_are_refused() -> None:
     assert RadixRows().placements(UnsignedKey(U32, U32, 32))
-    with pytest.raises(gpusort.UnsupportedTypeError, match="RadixRows sorts keys whose elements are integers"):
+    with pytest.raises(gpusort.UnsupportedTypeError, match="RadixRows sorts keys whose elements are unsigned integers"):
         RadixRows().placements(_Floats())
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gpusort.targets import trust
-from gpusort.targets.trust import Untrusted, trusted_directory
+from gpusort.kept import trust
+from gpusort.kept.trust import Untrusted, trusted_directory
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users have no numbers on this system")
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 import attrs
 
 from ..machine import Limits, TargetInfo
-from ..types.errors import CapabilityError
+from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import RankKey, SortableKey, Word
-from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, power_above
+from ..types.params import BitonicPolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
-from .fit import bytes_held, fitted_network, fitted_radix, fitted_reduce, fitted_scan_policy, power_below
+from .fit import bytes_held, fitted_network, fitted_reduce, fitted_scan_policy, power_below
 from .layout import Layout
 from .select import ArgsortAndTake, Selection
-from .sorts import Bitonic, Radix, SortAlgorithm, bits_of, fitted
+from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
 from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
 from .tuned import tuned_lines
 
@@ -29,7 +29,7 @@ def fitting_sort(
     """The sort for so many rows of a length on a target: the first that suits of what was measured on this machine
     and of the table, as the target can run it, else the network."""
     for line in (*tuned_lines(info), *SORTS) if with_tuned else SORTS:
-        if line.suits(info, bits_of(key), rows, length):
+        if line.suits(info, element_bits(key), rows, length):
             found = _fitted_or_none(line.algorithm, key, length, info)
             if found is not None:
                 return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
@@ -42,18 +42,20 @@ def _fitted_or_none(
     """A sort as a target can run it, if it can."""
     try:
         found = fitted(algorithm, key, length, info)
-    except CapabilityError:
+    except (CapabilityError, UnsupportedTypeError):  # of a target, of a key
         return None
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 
 
-def fitting_pairs(info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int) -> Radix | None:
-    """The radix sort that takes values of a size along, for a row of a length; None where a target has none."""
+def fitting_pairs(
+    info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int
+) -> PairsAlgorithm | None:
+    """The sort that takes values of a size along, for so many rows of a length; None where a target has none."""
     for line in PAIRS:
-        if line.suits(info, bits_of(key) + 8 * value_bytes, rows, length) and isinstance(line.algorithm, Radix):
-            found = _fitted_pairs(line.algorithm.policy, key, length, value_bytes, info)
+        if line.suits(info, element_bits(key) + 8 * value_bytes, rows, length):
+            found = _fitted_pairs(line.algorithm, key, length, value_bytes, info)
             if found is not None:
-                return balanced(found, length) if rows > 1 else found
+                return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
     return None
 
 
@@ -80,12 +82,13 @@ def balanced(radix: Radix, length: int) -> Radix:
 
 
 def _fitted_pairs(
-    policy: RadixPolicy, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo
-) -> Radix | None:
-    """A radix sort with values as a target can run it, if it can."""
+    algorithm: PairsAlgorithm, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo
+) -> PairsAlgorithm | None:
+    """A sort with values as a target can run it, if it can."""
     try:
-        found = Radix(fitted_radix(policy, cast("SortableKey[Any, Any]", key), bits_of(key), info, value_bytes))
-    except CapabilityError:
+        require_integers(key, "Radix")
+        found = algorithm.fitted_pairs(key, length, value_bytes, info)
+    except (CapabilityError, UnsupportedTypeError):
         return None
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 
@@ -107,7 +110,7 @@ def fitting_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: i
             if found.most_rows(key, length, k, info.limits) > 0:
                 return found
     radix = fitting_pairs(info, RankKey(key), rows, length, 4)
-    return ArgsortAndTake(None if radix is None else radix.policy).fitted(key, length, k, info)
+    return ArgsortAndTake(radix.policy if isinstance(radix, Radix) else None).fitted(key, length, k, info)
 
 
 _ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations
@@ -129,7 +132,8 @@ def fitting_axis_reduction(state: object, layout: Layout, info: TargetInfo) -> R
     """The reduction along an axis that lies so, to states of a type, on a target."""
     for line in AXIS_REDUCTIONS:
         if line.suits(info, layout):
-            return fitted_reduce(line.policy, state, info)
+            items = min(line.policy.items, max(1, line.totals_bytes // bytes_held(state)))
+            return fitted_reduce(attrs.evolve(line.policy, items=items), state, info)
     return fitting_reduction(state, layout.length, info)
 
 

@@ -58,6 +58,11 @@ class Columns:
         return cls(outer if outer.size > 1 else Loop(1, 0, 0), inner, layout.length, layout.length_stride)
 
     @property
+    def count(self) -> int:
+        """Of the columns of all planes."""
+        return self.planes.size * self.columns.size
+
+    @property
     def in_order(self) -> Columns:
         """The same with results packed, plane by plane."""
         planes = attrs.evolve(self.planes, result=self.columns.size)
@@ -65,12 +70,11 @@ class Columns:
 
     def left_by(self, shares: int) -> Columns:
         """What so many shares leave where each packs its results behind those of the one before."""
-        count = self.planes.size * self.columns.size
         planes = attrs.evolve(self.planes, stride=self.columns.size)
         columns = attrs.evolve(self.columns, stride=1)
         if self.planes.size == 1 or self.planes.result == self.columns.size * self.columns.result:
-            planes, columns = Loop(1, 0, 0), attrs.evolve(columns, size=count)
-        return Columns(planes, columns, shares, count)
+            planes, columns = Loop(1, 0, 0), attrs.evolve(columns, size=self.count)
+        return Columns(planes, columns, shares, self.count)
 
     @property
     def ranks_are_neighbours(self) -> bool:
@@ -100,42 +104,36 @@ class Cut:
     def of(cls, view: Columns, policy: ReducePolicy, itemsize: int) -> Cut:
         """As many ranks as find `items` elements each, and as many shares as there are workgroups to be had."""
         size, items = policy.group_size, policy.items
-        columns, planes = view.columns.size, view.planes.size
         most_ranks = power_above(min(size, max(1, -(-view.length // items))))
+        side_by_side = _most_side_by_side(view, size) if policy.side_by_side else 0
         arrangement = Arrangement.GRID
-        sizes = [n for n in (size, *_SIZES) if n <= min(columns, size)]
         if view.ranks_are_neighbours:
             ranks = min(most_ranks, size)
             rounds = -(-view.length // (policy.strand * items))
-            if policy.subgroups and (rounds <= _FEW_ROUNDS or planes * columns * policy.strand >= policy.groups * size):
+            if policy.subgroups and (rounds <= _FEW_ROUNDS or view.count * policy.strand >= policy.groups * size):
                 arrangement, ranks = Arrangement.STRANDS, min(most_ranks, policy.strand)
-            lanes = max(1, min(size // ranks, columns))
-        elif policy.side_by_side and view.columns.stride == 1 and sizes:
-            arrangement, ranks = Arrangement.SIDE_BY_SIDE, 1
-            lanes = size = max(sizes)
+            lanes = max(1, min(size // ranks, view.count))
+        elif side_by_side:
+            arrangement, size, lanes, ranks = Arrangement.SIDE_BY_SIDE, side_by_side, side_by_side, 1
         else:
-            least = max(1, policy.line // itemsize)
-            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, least)
-        tiles = planes * -(-columns // lanes)
-        shares = max(1, min(policy.groups // tiles, view.length // (ranks * items)))
-        return cls(arrangement, size, lanes, ranks, shares)
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, max(1, policy.line // itemsize))
+        one = cls(arrangement, size, lanes, ranks, 1)
+        return attrs.evolve(one, shares=max(1, min(policy.groups // one.groups(view), view.length // (ranks * items))))
 
     @classmethod
     def of_scan(cls, view: Columns, policy: ScanPolicy, itemsize: int) -> Cut:
         """The same where elements keep their order: lanes are neighbours, ranks have elements that follow each other,
-        and a share is made of whole tiles."""
+        and a share is made of whole tiles. All shares are read twice."""
         size, items = policy.group_size, policy.items
-        sizes = [n for n in (size, *_SIZES) if n <= min(view.columns.size, size)]
-        if policy.side_by_side and view.columns.stride == view.columns.result == 1 and sizes:
-            arrangement, ranks = Arrangement.SIDE_BY_SIDE, 1
-            lanes = size = max(sizes)
+        side_by_side = _most_side_by_side(view, size) if policy.side_by_side else 0
+        if side_by_side and view.columns.result == 1:
+            one = cls(Arrangement.SIDE_BY_SIDE, side_by_side, side_by_side, 1, 1)
         else:
-            arrangement, least = Arrangement.GRID, max(1, policy.line // itemsize)
-            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, least)
-        tiles = view.planes.size * -(-view.columns.size // lanes)
-        blocks = -(-view.length // (ranks * items))
-        each = -(-blocks // max(1, min(policy.groups // tiles, blocks // _FEWEST_BLOCKS)))
-        return cls(arrangement, size, lanes, ranks, -(-blocks // each))
+            lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, max(1, policy.line // itemsize))
+            one = cls(Arrangement.GRID, size, lanes, ranks, 1)
+        blocks = -(-view.length // (one.ranks * items))
+        each = -(-blocks // max(1, min(policy.groups // 2 // one.groups(view), blocks // _FEWEST_BLOCKS)))
+        return attrs.evolve(one, shares=-(-blocks // each))
 
     def rows_of_share(self, view: Columns, items: int) -> int:
         """In a scan: whole tiles."""
@@ -144,28 +142,38 @@ class Cut:
         return min(view.length, block * -(-blocks // self.shares))
 
     def tiles(self, view: Columns) -> int:
-        """Of a plane."""
-        return -(-view.columns.size // self.lanes)
+        """Of all columns, or of a plane's."""
+        return -(-(view.columns.size if self._in_planes else view.count) // self.lanes)
 
     def groups(self, view: Columns) -> int:
-        return self.tiles(view) * view.planes.size * self.shares
+        return self.tiles(view) * (view.planes.size if self._in_planes else 1) * self.shares
+
+    @property
+    def _in_planes(self) -> bool:
+        return self.arrangement is Arrangement.SIDE_BY_SIDE
 
     def params(self, view: Columns, length_result: int, column_total: int = 0, share: int = 0) -> AxisParams:
         steps = (self.ranks, 1) if view.ranks_are_neighbours else (1, self.lanes)
         numbers = (
-            view.columns.size, view.length, view.planes.stride, view.length_stride, view.columns.stride,
+            view.columns.size, view.count, view.length, view.planes.stride, view.length_stride, view.columns.stride,
             view.planes.result, length_result, view.columns.result, column_total, self.lanes, self.ranks, *steps,
             self.tiles(view), self.shares, share,
         )  # fmt: skip
         return AxisParams(*map(U32, numbers))
 
 
+def _most_side_by_side(view: Columns, size: int) -> int:
+    """Invocations of a workgroup with a column each; 0 where columns are no neighbours, or too few."""
+    sizes = [n for n in (size, *_SIZES) if n <= min(view.columns.size, size)]
+    return max(sizes, default=0) if view.columns.stride == 1 else 0
+
+
 def _lanes_and_ranks(view: Columns, size: int, items: int, groups: int, least: int) -> tuple[int, int]:
     """Of a workgroup whose lanes are neighbours: they are all of it, or give way to ranks where workgroups are too few
     and columns long; yet no fewer than read a whole line of memory."""
-    columns, least = view.columns.size, min(least, size)
+    least = min(least, size)
     most_ranks = power_above(min(size, max(1, -(-view.length // items))))
-    lanes = max(1, min(size, columns))
-    while lanes > least and size // lanes < most_ranks and view.planes.size * -(-columns // lanes) < groups:
+    lanes = max(1, min(size, view.count))
+    while lanes > least and size // lanes < most_ranks and -(-view.count // lanes) < groups:
         lanes = max(least, power_above(lanes) // 2)
     return lanes, min(size // lanes, most_ranks)

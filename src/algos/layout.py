@@ -17,7 +17,7 @@ from .sizes import LARGEST_U32
 _MOST = 1 << 63
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Axis:
     """One loop over a buffer: how often, and how many elements apart."""
 
@@ -99,24 +99,71 @@ def layout_to_reduce(
     `strides` are in bytes, as NumPy's. An index along `length` counts along the flattened axes that go, in C order;
     results are those of the axes that stay, in C order.
     """
-    counted = _axes_of(shape, strides, itemsize)
     if 0 in shape:
-        gone = math.prod(size for number, size in enumerate(shape) if number in axes)
-        return Layout(math.prod(size for number, size in enumerate(shape) if number not in axes), gone, 1, 0, 0, 0)
+        return _of_nothing(shape, axes)
+    counted = _axes_of(shape, strides, itemsize)
     if counted is None:
         return None
     along = _merged([axis for number, axis in enumerate(counted) if number in axes])
-    kept = _merged([axis for number, axis in enumerate(counted) if number not in axes])
-    if len(along) > 1 or len(kept) > 2:
+    kept = [axis for number, axis in enumerate(counted) if number not in axes]
+    return _nested(kept, along[0] if along else Axis(1, 1)) if len(along) < 2 else None
+
+
+def layouts_to_reduce(
+    shape: Sequence[int], strides: Sequence[int], itemsize: int, axes: Collection[int]
+) -> tuple[Layout, ...] | None:
+    """The same for monoids that ask for no index, which may take elements in any order: reductions one after another,
+    the first of the array, each other of the packed states of the one before. More arrays lie so: with axes that go in
+    any order, and with several that do not merge. None where the array has to be packed first.
+    """
+    if 0 in shape:
+        return (_of_nothing(shape, axes),)
+    counted = _axes_of(shape, strides, itemsize)
+    if counted is None:
         return None
-    length = along[0] if along else Axis(1, 1)
+    along = _merged(sorted((axis for number, axis in enumerate(counted) if number in axes), key=_distance))
+    kept = [axis for number, axis in enumerate(counted) if number not in axes]
+    found: list[Layout] = []
+    while len(along) > 1:  # the closest in memory goes first; what is left is packed as it lay
+        closest = along.pop()
+        others = sorted((*kept, *along), key=_distance)
+        layout = _nested(others, closest)
+        if layout is None:
+            return None
+        found.append(layout)
+        packed: dict[Axis, Axis] = {}
+        stride = 1
+        for axis in reversed(others):
+            packed[axis] = Axis(axis.size, stride)
+            stride *= axis.size
+        kept = [packed[axis] for axis in kept]
+        along = _merged([packed[axis] for axis in along])
+    layout = _nested(kept, along[0] if along else Axis(1, 1))
+    return None if layout is None else (*found, layout)
+
+
+def _of_nothing(shape: Sequence[int], axes: Collection[int]) -> Layout:
+    gone = math.prod(size for number, size in enumerate(shape) if number in axes)
+    return Layout(math.prod(size for number, size in enumerate(shape) if number not in axes), gone, 1, 0, 0, 0)
+
+
+def _nested(others: Sequence[Axis], length: Axis) -> Layout | None:
+    """A loop inside of, or between, those of the axes that stay, in their order, if these are two at most."""
+    kept = _merged(others)
+    if len(kept) > 2:
+        return None
     if len(kept) == 2:
         outer, inner = kept
-    elif kept and along and is_closer(kept[0].stride, length.stride):
+    elif kept and length.size > 1 and is_closer(kept[0].stride, length.stride):
         outer, inner = Axis(1, 0), kept[0]
     else:
         outer, inner = kept[0] if kept else Axis(1, 0), Axis(1, 1)
     return Layout(outer.size, length.size, inner.size, outer.stride, length.stride, inner.stride)
+
+
+def _distance(axis: Axis) -> int:
+    """To sort by: the farthest first, those of one element again and again before all."""
+    return -(axis.stride or _MOST)
 
 
 def layout_to_scan(shape: Sequence[int], strides: Sequence[int], itemsize: int, axis: int) -> Layout | None:

@@ -1,12 +1,16 @@
 """Radix sort of rows that fit into workgroup memory: a workgroup sorts its row by all digits, in one launch.
 
+A word may take its place in the row along: what lies there is then fetched from memory once, at the end.
+
 The words go from registers into the sorted tile and back, digit by digit. Beyond a row's end stand greatest words: they
 rank behind all that is there.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import attrs
 
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role, Schedule
@@ -24,14 +28,30 @@ from .radix_tile import Strand, clear_counters, count_strands, place_strands, so
 from .sizes import require_countable, require_digits
 
 A = TypeVar("A", U8, U16, U32, U64)
+V = TypeVar("V", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
+
+
+@attrs.frozen
+class RowsMode:
+    """What comes of the sorted rows."""
+
+    in_place: bool = False  # the keys come in `results`, and `data` is not read
+    keeps_keys: bool = True
+    takes_values: bool = False
+    gives_places: bool = False
+
+    @property
+    def follows(self) -> bool:
+        """Whether somebody asks where the keys came from."""
+        return self.takes_values or self.gives_places
 
 
 @kernel
 def radix_rows(
-    cx: Invocation, key: SortableKey[A, W], data: Storage[A], results: Storage[A], tile: Workgroup[W],
-    counters: Workgroup[U32], shared: Workgroup[U32], params: RowsParams, passes: int, order: SortOrder,
-    in_place: bool, policy: RadixPolicy,
+    cx: Invocation, key: SortableKey[A, W], data: Storage[A], results: Storage[A], values: Storage[V],
+    moved: Storage[V], numbers: Storage[U64], tile: Workgroup[W], beside: Workgroup[U32], counters: Workgroup[U32],
+    shared: Workgroup[U32], params: RowsParams, passes: int, order: SortOrder, mode: RowsMode, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Sorts one row."""
     row = cx.group_id * params.length
@@ -41,9 +61,13 @@ def radix_rows(
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = first + i * strand.width
         if element < params.length:
-            words[i] = to_ordered(key, results[row + element] if in_place else data[row + element], order)
+            words[i] = to_ordered(key, results[row + element] if mode.in_place else data[row + element], order)
         else:
             words[i] = key.greatest
+    came_from: Registers[U32] = Registers(U32, policy.items if mode.follows else 1)
+    if mode.follows:
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            came_from[i] = first + i * strand.width
     places: Registers[U32] = Registers(U32, policy.items)
     for number in dynamic_range(U32(0), U32(passes)):
         place = DigitPlace(number, policy.digit_bits)
@@ -55,32 +79,90 @@ def radix_rows(
         place_strands(cx, counters, counts, shared, total, policy)
         cx.barrier()
         sort_tile(cx, words, strand, tile, counters, places, place, policy)
+        if mode.follows:
+            for i in dynamic_range(U32(0), U32(policy.items)):
+                beside[places[i]] = came_from[i]
         cx.barrier()
         if number + 1 < passes:
             for i in dynamic_range(U32(0), U32(policy.items)):
                 words[i] = tile[first + i * strand.width]
+                if mode.follows:
+                    came_from[i] = beside[first + i * strand.width]
     for i in dynamic_range(U32(0), U32(policy.items)):
         position = i * cx.group_size + cx.local_id
         if position < params.length:
-            results[row + position] = from_ordered(key, tile[position], order)
+            if mode.keeps_keys:
+                results[row + position] = from_ordered(key, tile[position], order)
+            if mode.gives_places:
+                numbers[row + position] = U64(beside[position])
+            if mode.takes_values:
+                moved[row + position] = values[row + beside[position]]
+
+
+_NONE: Any = Buffer("none", U32, 1, Role.SCRATCH)  # in place of what a mode does without; no target gets to see it
+_PLACES: Any = Buffer("none", U64, 1, Role.SCRATCH)
 
 
 def radix_rows_sort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int, in_place: bool
 ) -> Schedule:
     """Sorts every row of `data` into `results`, or in place. A row is no longer than a tile."""
-    require_countable(rows, length)
-    require_digits(key_bits, key.word.type.bits)
-    if length > policy.tile:
-        raise InvalidArgumentError(f"length: expected at most the {policy.tile} elements of a tile, found {length}")
     data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
     results = data if in_place else Buffer("results", key.element, rows * length, Role.OUTPUT)
-    buffers = (data,) if in_place else (data, results)
-    if not rows * length:
-        return Schedule(buffers, ())
-    launch = radix_rows.launch(
-        Grid(rows, policy.group_size), key, data, results, Workgroup(key.word, policy.tile),
-        Workgroup(U32, policy.counters), Workgroup(U32, policy.scanned), RowsParams(U32(rows), U32(length)),
-        -(-key_bits // policy.digit_bits), order, in_place, policy,
-    )  # fmt: skip
-    return Schedule(buffers, (launch,))
+    sort = _Rows(key, rows, length, order, policy, key_bits, RowsMode(in_place))
+    return sort.schedule((data,) if in_place else (data, results), data, results, _NONE, _NONE, _PLACES)
+
+
+def radix_rows_pairs(
+    key: SortableKey[A, W], value: type[V], rows: int, length: int, order: SortOrder, policy: RadixPolicy,
+    key_bits: int,
+) -> Schedule:  # fmt: skip
+    """Sorts every row of `data` into `results` and takes `values` along into `moved`. Equal words keep their order."""
+    count = rows * length
+    data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
+    results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
+    sort = _Rows(key, rows, length, order, policy, key_bits, RowsMode(takes_values=True))
+    return sort.schedule((data, values, results, moved), data, results, values, moved, _PLACES)
+
+
+def radix_rows_argsort(
+    key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int
+) -> Schedule:
+    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
+    data = Buffer("data", key.element, rows * length, Role.INPUT)
+    places = Buffer("places", U64, rows * length, Role.OUTPUT)
+    sort = _Rows(key, rows, length, order, policy, key_bits, RowsMode(keeps_keys=False, gives_places=True))
+    none: Any = Buffer("none", key.element, 1, Role.SCRATCH)
+    return sort.schedule((data, places), data, none, _NONE, _NONE, places)
+
+
+@attrs.frozen
+class _Rows:
+    """Rows to sort, and what to do with them."""
+
+    key: SortableKey[Any, Any]
+    rows: int
+    length: int
+    order: SortOrder
+    policy: RadixPolicy
+    key_bits: int
+    mode: RowsMode
+
+    def schedule(
+        self, buffers: tuple[Buffer[Any], ...], data: Buffer[A], results: Buffer[A], values: Buffer[V],
+        moved: Buffer[V], places: Buffer[U64],
+    ) -> Schedule:  # fmt: skip
+        require_countable(self.rows, self.length)
+        require_digits(self.key_bits, self.key.word.type.bits)
+        policy, length = self.policy, self.length
+        if length > policy.tile:
+            raise InvalidArgumentError(f"length: expected at most the {policy.tile} elements of a tile, found {length}")
+        if not self.rows * length:
+            return Schedule(buffers, ())
+        launch = radix_rows.launch(
+            Grid(self.rows, policy.group_size), self.key, data, results, values, moved, places,
+            Workgroup(self.key.word, policy.tile), Workgroup(U32, policy.tile), Workgroup(U32, policy.counters),
+            Workgroup(U32, policy.scanned), RowsParams(U32(self.rows), U32(length)),
+            -(-self.key_bits // policy.digit_bits), self.order, self.mode, policy,
+        )  # fmt: skip
+        return Schedule(buffers, (launch,))

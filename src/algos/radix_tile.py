@@ -76,7 +76,9 @@ def load_tile(
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
             is_there = mine + row * strand.width < here.remaining()
-            words[row] = to_ordered(source, data[first + row * strand.width], order) if is_there else source.greatest
+            words[row] = (
+                to_ordered(source, data[exact_sum(first, row * strand.width)], order) if is_there else source.greatest
+            )
 
 
 def count_strands(
@@ -191,7 +193,7 @@ def place_values(
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
             if mine + row * strand.width < here.remaining():
-                beside[places[row]] = values[first + row * strand.width]
+                beside[places[row]] = values[exact_sum(first, row * strand.width)]
 
 
 def place_numbers(

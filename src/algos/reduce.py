@@ -125,22 +125,26 @@ def reduce_rows(
     finish = finish or AsItIs(monoid.state)
     data = Buffer("data", monoid.element, span, Role.INPUT)
     results = Buffer("results", finish.result, rows, Role.OUTPUT)
+    return reduce_rows_between(monoid, finish, rows, length, stride, policy, data, results, "partials")
+
+
+def reduce_rows_between(
+    monoid: Monoid[E, S], finish: Finish[S, R], rows: int, length: int, row_stride: int, policy: ReducePolicy,
+    data: Buffer[E], results: Buffer[R], partials: str,
+) -> Schedule:  # fmt: skip
+    """The same from one buffer into another; `partials` names the one between two launches."""
     shared = Workgroup(monoid.state, policy.group_size)
-    grouped = max(1, length // (policy.group_size * policy.items))
-    groups = min(grouped, max(1, policy.groups // max(1, rows)))
-    params = ReduceParams(U32(length), U32(groups), U32(stride))
+    blocks = max(1, length // (policy.group_size * policy.items))
+    groups = min(blocks, max(1, policy.groups // max(1, rows)))
+    params = ReduceParams(U32(length), U32(groups), U32(row_stride))
     grid = Grid(rows * groups, policy.group_size)
     if groups == 1:
         only = reduce_row.launch(grid, monoid, finish, data, shared, results, params, policy)
         return Schedule((data, results), (only,))
-    partials = Buffer("partials", monoid.state, rows * groups, Role.SCRATCH)
-    again = ReduceParams(U32(groups), U32(1), U32(groups))
-    return Schedule(
-        (data, partials, results),
-        (
-            reduce_row.launch(grid, monoid, AsItIs(monoid.state), data, shared, partials, params, policy),
-            reduce_row.launch(
-                Grid(rows, policy.group_size), Resumed(monoid), finish, partials, shared, results, again, policy
-            ),
-        ),
-    )
+    between = Buffer(partials, monoid.state, rows * groups, Role.SCRATCH)
+    again = reduce_row.launch(
+        Grid(rows, policy.group_size), Resumed(monoid), finish, between, shared, results,
+        ReduceParams(U32(groups), U32(1), U32(groups)), policy,
+    )  # fmt: skip
+    first = reduce_row.launch(grid, monoid, AsItIs(monoid.state), data, shared, between, params, policy)
+    return Schedule((data, between, results), (first, again))

@@ -8,6 +8,7 @@ this depends on the layout and the policy alone, so a result is reproducible.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -24,7 +25,7 @@ from ..types.params import AxisParams, ReducePolicy
 from ..types.scalars import U32, Bool
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
-from .reduce import reduce_registers, reduce_rows, take_rest
+from .reduce import reduce_registers, reduce_rows_between, take_rest
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -36,27 +37,26 @@ class Place:
     """Where in the array an invocation works."""
 
     first: U32  # element of its column
-    result: U32
+    result: U32  # of its column's first share
     rank: U32
-    ranks: U32
     share: U32
-    works: Bool  # in a column of its own
     writes: Bool
 
 
 def grid_place(cx: Invocation, params: AxisParams) -> Place:
     """Invocations beyond the last column, and those that make no whole rank, read what another reads."""
     tile = cx.group_id % params.tiles
-    rest = cx.group_id // params.tiles
-    share = rest % params.shares
-    plane = rest // params.shares
+    share = cx.group_id // params.tiles
     lane = cx.local_id // params.lane_step % params.lanes
     rank = cx.local_id // params.rank_step % params.ranks
-    column = tile * params.lanes + lane
-    works = (column < params.columns) & (cx.local_id < params.lanes * params.ranks)
-    first = plane * params.plane_stride + minimum(column, params.columns - 1) * params.column_stride
-    result = plane * params.plane_result + column * params.column_result + share * params.length_result
-    return Place(first, result, rank, params.ranks, share, works, works & (rank == 0))
+    index = tile * params.lanes + lane
+    works = (index < params.all_columns) & (cx.local_id < params.lanes * params.ranks)
+    index = minimum(index, params.all_columns - 1)
+    plane = index // params.columns
+    column = index - plane * params.columns
+    first = plane * params.plane_stride + column * params.column_stride
+    result = plane * params.plane_result + column * params.column_result
+    return Place(first, result, rank, share, works & (rank == 0))
 
 
 def side_by_side_place(cx: Invocation, params: AxisParams) -> Place:
@@ -68,8 +68,8 @@ def side_by_side_place(cx: Invocation, params: AxisParams) -> Place:
     begin = minimum(tile * cx.group_size, params.columns - cx.group_size)
     first = plane * params.plane_stride + begin + cx.local_id
     column = begin + cx.local_id
-    result = plane * params.plane_result + column * params.column_result + share * params.length_result
-    return Place(first, result, U32(0), U32(1), share, Bool(True), column >= tile * cx.group_size)
+    result = plane * params.plane_result + column * params.column_result
+    return Place(first, result, U32(0), share, column >= tile * cx.group_size)
 
 
 def place_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> Place:
@@ -106,6 +106,51 @@ def reduce_strand(cx: Invocation, monoid: Monoid[E, S], total: S, ranks: U32) ->
     return total
 
 
+def reduce_shared_column(
+    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], shared: Workgroup[S], place: Place, params: AxisParams,
+    policy: ReducePolicy, arrangement: Arrangement,
+) -> S:  # fmt: skip
+    """A share of a column by its ranks, each with several loads in flight and a total for each."""
+    block = params.ranks * policy.items
+    whole = params.length - params.length % block  # up to here, blocks are full and need no test
+    totals: Registers[S] = Registers(monoid.state, policy.items)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        totals[i] = monoid.identity()
+    for start in dynamic_range(place.share * block, whole, params.shares * block):
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            index = start + i * params.ranks + place.rank
+            element = data[index * params.length_stride + place.first]
+            totals[i] = monoid.combine(totals[i], monoid.lift(element, index))
+    if place.share == params.shares - 1 and whole < params.length:
+        take_rest(
+            monoid, totals, data, place.first, params.length_stride, whole, params.length, place.rank, params.ranks,
+            policy,
+        )  # fmt: skip
+    total = reduce_registers(monoid, totals, policy)
+    match arrangement:
+        case Arrangement.STRANDS:
+            return reduce_strand(cx, monoid, total, params.ranks)
+        case _:
+            return reduce_ranks(cx, monoid, shared, total, place.rank, params)
+
+
+def reduce_own_column(
+    monoid: Monoid[E, S], data: Storage[E], place: Place, params: AxisParams, policy: ReducePolicy
+) -> S:
+    """A share of a column by one invocation, several rows at a time: on a CPU a total is loaded and stored for each
+    of those."""
+    whole = params.length - params.length % policy.items
+    total = monoid.identity()
+    for start in dynamic_range(place.share * policy.items, whole, params.shares * policy.items):
+        for i in range(policy.items):
+            element = data[(start + i) * params.length_stride + place.first]
+            total = monoid.combine(total, monoid.lift(element, start + i))
+    if place.share == params.shares - 1:
+        for index in dynamic_range(whole, params.length):
+            total = monoid.combine(total, monoid.lift(data[index * params.length_stride + place.first], index))
+    return total
+
+
 @kernel
 def reduce_columns(
     cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], shared: Workgroup[S],
@@ -113,33 +158,14 @@ def reduce_columns(
 ) -> None:  # fmt: skip
     """Each workgroup combines its share of some columns into a state each."""
     place = place_of(cx, params, arrangement)
-    block = place.ranks * policy.items
-    whole = params.length - params.length % block  # up to here, blocks are full and need no test
-
-    totals: Registers[S] = Registers(monoid.state, policy.items)
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        totals[i] = monoid.identity()
-    for start in dynamic_range(place.share * block, whole, params.shares * block):
-        for i in dynamic_range(U32(0), U32(policy.items)):
-            index = start + i * place.ranks + place.rank
-            element = data[index * params.length_stride + place.first]
-            totals[i] = monoid.combine(totals[i], monoid.lift(element, index))
-    if place.share == params.shares - 1 and whole < params.length:
-        take_rest(
-            monoid, totals, data, place.first, params.length_stride, whole, params.length, place.rank, place.ranks,
-            policy,
-        )  # fmt: skip
-
-    total = reduce_registers(monoid, totals, policy)
+    total = monoid.identity()
     match arrangement:
-        case Arrangement.GRID:
-            total = reduce_ranks(cx, monoid, shared, total, place.rank, params)
-        case Arrangement.STRANDS:
-            total = reduce_strand(cx, monoid, total, params.ranks)
         case Arrangement.SIDE_BY_SIDE:
-            pass
+            total = reduce_own_column(monoid, data, place, params, policy)
+        case _:
+            total = reduce_shared_column(cx, monoid, data, shared, place, params, policy, arrangement)
     if place.writes:
-        results[place.result] = finish.finish(total)
+        results[place.share * params.length_result + place.result] = finish.finish(total)
 
 
 def reduce_axis(
@@ -150,29 +176,54 @@ def reduce_axis(
     `data` (INPUT) holds `layout.span` elements, from the first of the view on; `results` (OUTPUT) `layout.results`
     results, packed in C order: states, or what `finish` makes of them.
     """
+    return reduce_axes(monoid, (layout,), (policy,), finish)
+
+
+def reduce_axes(
+    monoid: Monoid[E, S], layouts: Sequence[Layout], policies: Sequence[ReducePolicy],
+    finish: Finish[S, Any] | None = None,
+) -> Schedule:  # fmt: skip
+    """The same along several lengths one after another, as `layouts_to_reduce` found them. A monoid's index is of no
+    use where there are more than one."""
+    *earlier, last = layouts
+    as_it_is, finish = AsItIs(monoid.state), finish or AsItIs(monoid.state)
+    data: Buffer[Any] = Buffer("data", monoid.element, layouts[0].span, Role.INPUT)
+    results = Buffer("results", finish.result, last.results, Role.OUTPUT)
+    reading: Monoid[Any, S] = monoid
+    buffers: list[Buffer[Any]] = [data]
+    launches: list[Launch] = []
+    for number, (layout, policy) in enumerate(zip(earlier, policies, strict=False)):
+        states = Buffer(f"states_{number}", monoid.state, layout.results, Role.SCRATCH)
+        step = _reduction(reading, as_it_is, layout, policy, data, states, f"partials_{number}")
+        buffers += step.buffers[1:]
+        launches += step.launches
+        reading, data = Resumed(monoid), states
+    step = _reduction(reading, finish, last, policies[-1], data, results, "partials")
+    return Schedule((*buffers, *step.buffers[1:]), (*launches, *step.launches))
+
+
+def _reduction(
+    monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, policy: ReducePolicy, data: Buffer[E],
+    results: Buffer[R], partials: str,
+) -> Schedule:  # fmt: skip
+    """From one buffer into another."""
     require_addressable(layout, layout.results)
-    finish = finish or AsItIs(monoid.state)
-    row_stride = layout.row_stride
-    if row_stride is not None and layout.size and layout.length >= policy.short:
-        return reduce_rows(monoid, layout.results, layout.length, policy, finish, row_stride)
-    data = Buffer("data", monoid.element, layout.span, Role.INPUT)
-    results = Buffer("results", finish.result, layout.results, Role.OUTPUT)
     if layout.results == 0:
         return Schedule((data, results), ())
+    row_stride = layout.row_stride
+    if row_stride is not None and layout.size and layout.length >= policy.short:
+        rows = layout.results, layout.length, row_stride
+        return reduce_rows_between(monoid, finish, *rows, policy, data, results, partials)
     view = Columns.of(layout)
     cut = Cut.of(view, policy, dtype_of(monoid.element).itemsize)
     if cut.shares == 1:
         return Schedule((data, results), (_launch(monoid, finish, data, results, view, cut, policy),))
-    partials = Buffer("partials", monoid.state, layout.results * cut.shares, Role.SCRATCH)
     left = view.left_by(cut.shares)
     again = attrs.evolve(Cut.of(left, policy, dtype_of(monoid.state).itemsize), shares=1)
-    return Schedule(
-        (data, partials, results),
-        (
-            _launch(monoid, AsItIs(monoid.state), data, partials, view.in_order, cut, policy),
-            _launch(Resumed(monoid), finish, partials, results, left, again, policy),
-        ),
-    )
+    between = Buffer(partials, monoid.state, layout.results * cut.shares, Role.SCRATCH)
+    first = _launch(monoid, AsItIs(monoid.state), data, between, view.in_order, cut, policy)
+    second = _launch(Resumed(monoid), finish, between, results, left, again, policy)
+    return Schedule((data, between, results), (first, second))
 
 
 def _launch(
@@ -181,6 +232,6 @@ def _launch(
 ) -> Launch:  # fmt: skip
     return reduce_columns.launch(
         Grid(cut.groups(view), cut.group_size), monoid, finish, data, Workgroup(monoid.state, cut.group_size),
-        results, cut.params(view, view.planes.size * view.columns.size),
+        results, cut.params(view, view.count),
         attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
     )  # fmt: skip

@@ -53,29 +53,30 @@ def strip_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> St
     group = cx.num_groups - 1 - cx.group_id
     tile = group % params.tiles
     rest = group // params.tiles
-    share = rest % params.shares
-    plane = rest // params.shares
-    begin = share * params.share
-    end = begin + minimum(params.share, params.length - begin)
-    row = plane * params.plane_stride
-    out = plane * params.plane_result
     match arrangement:
         case Arrangement.SIDE_BY_SIDE:  # the last tile begins so early that it is full
-            leftmost = minimum(tile * cx.group_size, params.columns - cx.group_size)
-            column = leftmost + cx.local_id
+            share = rest % params.shares
+            plane = rest // params.shares
+            begin = share * params.share
+            end = begin + minimum(params.share, params.length - begin)
+            column = minimum(tile * cx.group_size, params.columns - cx.group_size) + cx.local_id
             return Strip(
-                row + leftmost + cx.local_id, out + leftmost + cx.local_id, plane * params.columns + column, share,
-                begin, end, U32(0), U32(1), column >= tile * cx.group_size,
+                plane * params.plane_stride + column, plane * params.plane_result + column,
+                plane * params.columns + column, share, begin, end, U32(0), U32(1), column >= tile * cx.group_size,
             )  # fmt: skip
         case _:
-            lane = cx.local_id % params.lanes
+            begin = rest * params.share
+            end = begin + minimum(params.share, params.length - begin)
             rank = cx.local_id // params.lanes
-            column = tile * params.lanes + lane
-            works = (column < params.columns) & (rank < params.ranks)
-            column = minimum(column, params.columns - 1)
+            index = tile * params.lanes + cx.local_id % params.lanes
+            works = (index < params.all_columns) & (rank < params.ranks)
+            index = minimum(index, params.all_columns - 1)
+            plane = index // params.columns
+            column = index - plane * params.columns
             return Strip(
-                row + column * params.column_stride, out + column * params.column_result,
-                plane * params.columns + column, share, begin, end, rank, params.ranks, works,
+                plane * params.plane_stride + column * params.column_stride,
+                plane * params.plane_result + column * params.column_result, index, rest, begin, end, rank,
+                params.ranks, works,
             )  # fmt: skip
 
 
@@ -207,9 +208,8 @@ def scan_axis(
     view = Columns.to_scan(layout)
     cut = Cut.of_scan(view, policy, dtype_of(monoid.element).itemsize)
     each = cut.rows_of_share(view, policy.items)
-    columns = view.planes.size * view.columns.size
-    totals = Buffer("totals", monoid.state, columns * cut.shares, Role.SCRATCH)
-    params = cut.params(view, layout.inner, columns, each)
+    totals = Buffer("totals", monoid.state, view.count * cut.shares, Role.SCRATCH)
+    params = cut.params(view, layout.inner, view.count, each)
     grid, shared = Grid(cut.groups(view), cut.group_size), Workgroup(monoid.state, cut.group_size)
     sized = attrs.evolve(policy, group_size=cut.group_size)
     reduce = scan_column_totals.launch(grid, monoid, data, shared, totals, params, sized, cut.arrangement)

@@ -24,7 +24,7 @@ from ..types.memory import Storage
 from ..types.params import MOST_ITEMS, BitonicPolicy, RadixPolicy
 from ..types.scalars import U32, U64
 from .argsort import bitonic_argsort, placed_class
-from .fit import bytes_held, fitted_network, power_below
+from .fit import bytes_held, fitted_network, fitted_radix, power_below
 from .radix_sorts import most_radix_rows, radix_argsort
 from .select_rows import DIGITS, PartPolicy, first_of, parts_of, select_by_parts
 from .select_sampled import Plan, SampledPolicy, select_sampled
@@ -127,9 +127,12 @@ class ArgsortAndTake:
     groups: int = 1024
 
     def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> ArgsortAndTake:
-        limits = info.limits
+        limits, radix, ranks = info.limits, self.radix, RankKey(key)
+        if radix is not None:
+            radix = fitted_radix(radix, ranks, bits_of(key), info, dtype_of(U32).itemsize)
         return attrs.evolve(
-            self, network=fitted_network(self.network, placed_class(key.word), limits),
+            self,
+            radix=radix, network=fitted_network(self.network, placed_class(key.word), limits),
             group_size=min(self.group_size, limits.group_size), groups=min(self.groups, limits.groups),
         )  # fmt: skip
 
@@ -223,7 +226,8 @@ class SelectBySamples:
             return 0
         policy = self.policy
         groups = max(-(-plan.capacity // policy.ranked), policy.samples // policy.ranked)
-        return min(rows_within(key, length, k, limits, plan.capacity * state_bytes(key)), limits.groups // groups)
+        most = min(limits.groups // groups, LARGEST_U32 // plan.capacity)
+        return min(most, rows_within(key, length, k, limits, plan.capacity * state_bytes(key)))
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         plan = Plan.of(length, k, self.policy)

@@ -249,13 +249,8 @@ def gather_first(
     """Leaves at least the first k of a part in `kept`, in any order; how many. k is at most `count`."""
     elements: Registers[E] = Registers(source.element, policy.items)
     mine = source.identity()
-    if count == policy.tile:
-        for i in dynamic_range(U32(0), U32(policy.items)):
-            elements[i] = data[first + i * cx.group_size + cx.local_id]
-    else:
-        for i in dynamic_range(U32(0), U32(policy.items)):
-            index = i * cx.group_size + cx.local_id
-            elements[i] = data[first + minimum(index, count - 1)]
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        elements[i] = data[first + minimum(i * cx.group_size + cx.local_id, count - 1)]
     for i in dynamic_range(U32(0), U32(policy.items)):
         index = i * cx.group_size + cx.local_id
         state = source.lift(elements[i], place + index)

@@ -11,7 +11,7 @@ went well, then finds the k-th element itself, digit by digit. So whatever the d
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -181,8 +181,9 @@ def select_below(
                 hits |= U32(not threshold < source.lift(elements[i], place)) << i
         else:
             for i in dynamic_range(U32(0), U32(policy.items)):
-                place = start + i * cx.group_size + cx.local_id
-                if place < count:
+                offset = i * cx.group_size + cx.local_id
+                if offset < count - start:
+                    place = start + offset
                     hits |= U32(not threshold < source.lift(data[first + place], place)) << i
         if hits != 0:
             found = count_ones(hits)
@@ -328,7 +329,7 @@ class Plan:
     again: int  # candidates after a second sample, at most; 0 where there is none
 
     @classmethod
-    @cache
+    @lru_cache(maxsize=512)
     def of(cls, length: int, k: int, policy: SampledPolicy) -> Plan | None:
         """None where samples would be of no use."""
         expected = k * policy.samples / length
@@ -344,7 +345,8 @@ class Plan:
             again = k * policy.samples / count + 1
             wanted = again + 6 * (math.sqrt(again) + 2) + 13
             left = max(left, count / policy.samples * _greatest_mean(math.ceil(wanted)))
-        return cls(rank, capacity, min(capacity, max(policy.few, math.ceil(left))))
+        again_capacity = max(policy.few, math.ceil(left))
+        return cls(rank, capacity, again_capacity if 2 * again_capacity <= capacity else 0)
 
 
 def _greatest_count(mean: float) -> int:

@@ -10,10 +10,11 @@ import attrs
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..types.checks import holds, power_within, require, truth, whole, within
-from ..types.elements import dtype_of
+from ..types.elements import dtype_of, scalar_of
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey, UnsignedKey, Word
+from ..types.layout import Type
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
 from ..types.scalars import U32, Scalar
 from .bitonic import bitonic_sort
@@ -27,12 +28,14 @@ from .fit import (
     no_radix,
     power_below,
 )
-from .radix_rows import radix_rows_sort
-from .radix_sorts import most_radix_rows, radix_sort
+from .radix_rows import radix_rows_argsort, radix_rows_pairs, radix_rows_sort
+from .radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs
 from .sizes import LARGEST_U32
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
+
+_UNSIGNED = (Type.U8, Type.U16, Type.U32, Type.U64)
 
 
 class Placement(Enum):
@@ -73,6 +76,28 @@ def fitted(algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: 
     if not callable(getattr(algorithm, "fitted", None)):
         return algorithm
     return cast(FitsItself, algorithm).fitted(key, length, info)
+
+
+class PairsAlgorithm(Protocol):
+    """A sort that also says where elements come from, and takes values along. Equal words keep their order."""
+
+    def fitted_pairs(
+        self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /
+    ) -> PairsAlgorithm:
+        """The same sort as a target can run it, with values of a size. Raises CapabilityError where there is none."""
+        ...
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        """As for a SortAlgorithm."""
+        ...
+
+    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        """Where the elements of each row of "data" come from, into "places": U64, from 0 in each row."""
+        ...
+
+    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        """Sorts each row of "data" into "results", and takes "values" along into "moved"."""
+        ...
 
 
 @attrs.frozen
@@ -118,6 +143,11 @@ class BitonicRows:
         require(self.group_size >= self.lanes, self, "group_size", f"at least lanes={self.lanes}")
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> BitonicRows:
+        if scalar_of(key.word) not in _UNSIGNED:
+            raise UnsupportedTypeError(
+                f"algorithm: BitonicRows sorts keys whose words are a U32 or a U64, not {key.word.__name__}; Bitonic() "
+                "sorts any"
+            )
         limits = info.limits
         there = limits.subgroup_size if Capability.SUBGROUPS in info.capabilities else 1
         lanes = power_below(min(self.lanes, there, limits.group_size))
@@ -166,17 +196,28 @@ class Radix:
     policy: RadixPolicy = attrs.field(factory=RadixPolicy, validator=holds(RadixPolicy))
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> Radix:
-        _require_integers(key, "Radix")
+        require_integers(key, "Radix")
         policy = fitted_radix(self.policy, cast("SortableKey[Any, Any]", key), bits_of(key), info)
         return self if policy is self.policy else Radix(policy)
 
+    def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> Radix:
+        words = cast("SortableKey[Any, Any]", key)
+        policy = fitted_radix(self.policy, words, bits_of(key), info, value_bytes)
+        return self if policy is self.policy else Radix(policy)
+
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
-        _require_integers(key, "Radix")
+        require_integers(key, "Radix")
         even = -(-bits_of(key) // self.policy.digit_bits) % 2 == 0
         return tuple(Placement)[::-1] if even else (Placement.ELSEWHERE,)
 
     def most_rows(self, length: int, groups: int, /) -> int:
         return most_radix_rows(self.policy, length, groups)
+
+    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        return radix_argsort(_as_words(key), rows, length, order, self.policy, bits_of(key))
+
+    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        return radix_sort_pairs(_as_words(key), value, rows, length, order, self.policy, bits_of(key))
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
@@ -208,8 +249,14 @@ class RadixRows:
         self.policy_for(1)  # which says what else has to hold
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> RadixRows:
-        _require_integers(key, "RadixRows")
-        most, word = min(self.most_group, power_below(info.limits.group_size)), bytes_held(key.word)
+        return self._fitted(key, length, info, bytes_held(key.word))
+
+    def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> RadixRows:
+        return self._fitted(key, length, info, bytes_held(key.word) + _PLACE_BYTES)  # whatever the values are
+
+    def _fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, word: int) -> RadixRows:
+        require_integers(key, "RadixRows")
+        most = min(self.most_group, power_below(info.limits.group_size))
         whole_one = max(self.least_group, info.limits.most_subgroup_size)
         if self.subgroups and whole_one <= most and has_whole_subgroups(whole_one, info):
             least, lanes = whole_one, (True, info.limits.subgroup_size)
@@ -240,7 +287,7 @@ class RadixRows:
         return RadixPolicy(self.digit_bits, group_size, self.items, self.strand, self.subgroups)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
-        _require_integers(key, "RadixRows")
+        require_integers(key, "RadixRows")
         return (Placement.ELSEWHERE, Placement.IN_PLACE)
 
     def most_rows(self, length: int, groups: int, /) -> int:
@@ -253,15 +300,42 @@ class RadixRows:
         in_place = placement is Placement.IN_PLACE
         return radix_rows_sort(found, rows, length, order, self.policy_for(length), bits_of(key), in_place)
 
+    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        return radix_rows_argsort(_as_words(key), rows, length, order, self.policy_for(length), bits_of(key))
 
-def _require_integers(key: SortableKey[E, W], name: str) -> None:
-    if not issubclass(key.element, Scalar) or key.element.type.is_float:
+    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        return radix_rows_pairs(_as_words(key), value, rows, length, order, self.policy_for(length), bits_of(key))
+
+
+_PLACE_BYTES = 4  # of a place in a row, as workgroup memory holds it
+
+
+def _as_words(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
+    """As good as any key of numbers: the type checkers want one."""
+    return cast("UnsignedKey[U32, U32]", key)
+
+
+def require_integers(key: SortableKey[E, W], name: str) -> None:
+    """Refuses a key by which no radix sort can go."""
+    if scalar_of(key.element) not in _UNSIGNED or not issubclass(key.element, Scalar):
         raise UnsupportedTypeError(
-            f"algorithm: {name} sorts keys whose elements are integers in memory, not {key.element.__name__}; "
+            f"algorithm: {name} sorts keys whose elements are unsigned integers in memory, not {key.element.__name__}; "
+            "Bitonic() sorts any"
+        )
+    if scalar_of(key.word) not in _UNSIGNED or bits_of(key) > element_bits(key):
+        raise UnsupportedTypeError(
+            f"algorithm: {name} keeps words where elements lie: it sorts keys whose words are a U32 or a U64 and have "
+            f"no more bits than an element; those of {key} have {bits_of(key)}, as it has no `bits` that says fewer; "
             "Bitonic() sorts any"
         )
 
 
-def bits_of(key: SortableKey[E, W]) -> int:
-    """How many bits of a word can differ: as many as an element has."""
+def element_bits(key: SortableKey[E, W]) -> int:
+    """What an element takes in memory."""
     return 8 * dtype_of(key.element).itemsize
+
+
+def bits_of(key: SortableKey[E, W]) -> int:
+    """How many bits of a word can differ, the lowest: as many as the key says by its `bits`, else all."""
+    said: object = getattr(key, "bits", None)
+    return said if isinstance(said, int) else 8 * dtype_of(key.word).itemsize

@@ -12,21 +12,22 @@ from .layout import Layout
 from .select import SelectByParts, SelectBySamples, Selection
 from .select_rows import PartPolicy
 from .select_sampled import SampledPolicy
-from .sorts import BitonicRows, Radix, RadixRows, SortAlgorithm
+from .sorts import BitonicRows, PairsAlgorithm, Radix, RadixRows, SortAlgorithm
 
 P = TypeVar("P")
+S = TypeVar("S", SortAlgorithm, PairsAlgorithm)
 
 
 @attrs.frozen
-class SortLine:
-    """One line of the table: an algorithm, and when to take it."""
+class RowsLine(Generic[S]):
+    """One line of a table: an algorithm for rows, and when to take it."""
 
     target: str
     needs: frozenset[Capability]
     bits: tuple[int, ...]  # of an element
     lengths: range  # of a row
     rows: range
-    algorithm: SortAlgorithm
+    algorithm: S
     workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
     elements: range = range(1 << 63)  # of all rows together
 
@@ -41,6 +42,16 @@ class SortLine:
             and rows * length in self.elements
             and self.algorithm.most_rows(length, info.limits.groups) > 0
         )
+
+
+@attrs.frozen
+class SortLine(RowsLine[SortAlgorithm]):
+    """For sorts."""
+
+
+@attrs.frozen
+class PairsLine(RowsLine[PairsAlgorithm]):
+    """For sorts that take something along; the bits are counted of both together."""
 
 
 @attrs.frozen
@@ -66,6 +77,7 @@ class AxisLine(Generic[P]):
     lengths: range
     results: range
     policy: P
+    totals_bytes: int = 1 << 20  # of an invocation, at most: of larger states it keeps fewer
 
     def suits(self, info: TargetInfo, layout: Layout) -> bool:
         return (
@@ -156,26 +168,31 @@ SORTS: tuple[SortLine, ...] = (
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
 _PAIRED_ROWS = range(4097, 1 << 32)  # shorter ones leave much of a tile empty; the network sorts them in two tiles
 
-# The same for keys with values; bits are counted of both together.
-PAIRS: tuple[SortLine, ...] = (
-    SortLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
-    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
-    SortLine("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
-    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
-    SortLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
-    SortLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
-    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
-    SortLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
-    SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
-    SortLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
-    SortLine("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
-    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
-    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
-    SortLine("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
+# The same for keys with values, and for where elements come from: those are values of four bytes.
+PAIRS: tuple[PairsLine, ...] = (
+    # In workgroup memory, as long as an invocation's words, places and ranks stay in registers.
+    PairsLine("cuda", _SUBGROUPS, _PAIR, range(8193), _ONE, RadixRows(items=8)),
+    PairsLine("cuda", _SUBGROUPS, _PAIR, range(1025, 8193), _SEVERAL, RadixRows(items=8)),
+    PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ONE, RadixRows(items=8)),
+    PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(1025, 4097), _SEVERAL, RadixRows(items=8)),
+    PairsLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
+    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
+    PairsLine("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
+    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
+    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
+    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
+    PairsLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
+    PairsLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
+    PairsLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
+    PairsLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
+    PairsLine("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
+    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
+    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
+    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
 )
 
 _FEW_ROWS, _MANY_ROWS = range(1, 5), range(5, 1 << 63)
@@ -185,8 +202,8 @@ def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByP
     return SelectByParts(PartPolicy(group_size, items, sets, kept))
 
 
-# Of many rows as many samples would take longer than reading them.
-_FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, few=1024, groups=1056))
+# Of many rows as many samples would take longer than reading them; of long ones fewer would let too much pass.
+_FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=1024, groups=1056))
 
 # Top-k; elsewhere everything is sorted. Not measured yet: by the figures of a prototype on the card of the lines above.
 # Twice as many sets as k, and about as many candidates are left: while ranking those costs little beside reading, parts
@@ -202,7 +219,8 @@ SELECTIONS: tuple[SelectLine, ...] = tuple(
         SelectLine(target, bits, range(4097), _ANY, 64, _parts(256, 16 // few, 128)),
         SelectLine(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
         SelectLine(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
-        SelectLine(target, bits, range(1 << 14, 1 << 32), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
+        SelectLine(target, bits, range(1 << 14, 1 << 22), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
+        SelectLine(target, bits, range(1 << 22, 1 << 32), _MANY_ROWS, 1 << 32, SelectBySamples()),
         SelectLine(target, bits, range(1 << 15), _ANY, 256, _parts(512, 16 // few, 512, 1024)),
     )
 )
@@ -212,16 +230,24 @@ REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
 )
 
 # Loads in flight hide the latency of memory: 2 workgroups of 512 with 16 each, or 8 of 256 with 8, are 64 KiB a
-# multiprocessor, twice what Little's law asks of an H200. Some 264 workgroups are all that it runs at a time.
+# multiprocessor, twice what Little's law asks of an H200, and 264 workgroups are all that it runs at a time. An
+# invocation whose totals take more than 64 bytes of registers leaves too few to the others.
+_ROWS_ON_CARD = ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32)
+_COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32)
+_ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
 AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
     AxisLine("cuda", _SUBGROUPS, True, range(1 << 18, 1 << 63), range(33), ReducePolicy(768, 16, 264, subgroups=True)),
-    AxisLine("cuda", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32)),
-    AxisLine("cuda", _SUBGROUPS, False, _ANY, _ANY, ReducePolicy(512, 16, 264, subgroups=True, strand=32)),
-    AxisLine("wgsl", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)),
+    AxisLine(
+        "cuda", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32), 64
+    ),
+    AxisLine("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, 64),
+    AxisLine(
+        "wgsl", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32), 64
+    ),
     AxisLine("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
     AxisLine("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
     # A vector of a CPU takes neighbouring columns, and the first cache holds their totals.
-    AxisLine("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 1, 64, side_by_side=True)),
+    AxisLine("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
     # Where an invocation is a thread, or a step of an interpreter, few do.
     AxisLine("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
     AxisLine("simulator", frozenset(), False, _ANY, _ANY, ReducePolicy(64, 2, 16, subgroups=True, line=64, strand=8)),

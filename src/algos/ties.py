@@ -80,6 +80,10 @@ class TieCount(Generic[A, W]):
         return a + b
 
 
+def at_most(count: U32, most: U32) -> U32:
+    return minimum(count, most)
+
+
 def first_not_below(
     key: FloatKey[A, W], results: Storage[A], first: U32, low: U32, high: U32, bound: W, order: SortOrder, ways: int
 ) -> U32:
@@ -89,11 +93,11 @@ def first_not_below(
         step = width // ways if width >= ways else U32(1)
         below = U32(0)
         for part in dynamic_range(U32(1), U32(ways + 1)):
-            place = low + minimum(part * step, width) - 1
+            place = low + at_most(part * step, width) - 1
             below = below + U32(to_ordered(key, results[first + place], order) < bound)
         if below < ways:
-            high = low + minimum((below + 1) * step - 1, width)
-        low = low + minimum(below * step, width)
+            high = low + at_most((below + 1) * step - 1, width)
+        low = low + at_most(below * step, width)
     return low
 
 

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import attrs
 
+from ..kept import cache
 from ..machine import Capability, TargetInfo
-from ..targets import cache
 from ..types.errors import GpusortError
 from ..types.params import BitonicPolicy, RadixPolicy
 from .sorts import Bitonic, Radix, SortAlgorithm

@@ -16,7 +16,8 @@ from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from .plan import Plan, plan_for
+from .plan import Plan
+from .planning import plan_for
 from .prepared import Planning
 
 Maker: TypeAlias = Callable[..., Operation]

@@ -1,7 +1,7 @@
 """Prepared calls: for those who make the same call a million times, or record it into a graph.
 
 call = gpusort.plan(gpusort.sort, x, axis=0)
-y = call(x)        # nothing is compiled, looked up or allocated; y is the same array every time
+y = call(x)  # nothing is compiled, looked up or allocated; y is the same array every time
 """
 
 from __future__ import annotations

@@ -9,9 +9,8 @@ import numpy as np
 
 from ..algos.argsort import bitonic_argsort, placed_class
 from ..algos.choice import fitting_bitonic, fitting_pairs
-from ..algos.radix_sorts import radix_argsort, radix_sort_pairs
 from ..algos.sizes import LARGEST_U32
-from ..algos.sorts import bits_of
+from ..algos.sorts import PairsAlgorithm
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError, InvalidArgumentError
@@ -62,15 +61,15 @@ class Argsort(Operation):
         (x,) = given
         key, (rows, length) = key_of(self.name, x, self.key), rows_of(x, self.axes(0, x))
         ranks: Any = key if self.by_bits else RankKey(key)
-        radix = fitting_pairs(info, key, rows, length, 4)
+        sort = fitting_pairs(info, key, rows, length, 4)
         parts = {"data": Part(0, length), "places": Part(1, length)}
-        if radix is not None:
+        if sort is not None:
 
-            def sweep(count: int) -> Schedule:
-                return radix_argsort(ranks, count, length, self.order, radix.policy, bits_of(key))
+            def places(count: int) -> Schedule:
+                return sort.argsort(ranks, count, length, self.order)
 
-            most = min(radix.most_rows(length, info.limits.groups), info.limits.storage_bytes // (8 * length))
-            return (Work(rows, max(1, most), sweep, parts),)
+            most = min(sort.most_rows(length, info.limits.groups), info.limits.storage_bytes // (8 * length))
+            return (Work(rows, max(1, most), places, parts),)
         network = fitting_bitonic(placed_class(key.word), info.limits).policy
 
         def schedule(count: int) -> Schedule:
@@ -117,18 +116,18 @@ class SortPairs(Operation):
 
     def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
         """The permutation, where no sort takes values of their size along."""
-        if self._moved(given[1]) is not None and self._radix(given, info) is not None:
+        if self._moved(given[1]) is not None and self._sort(given, info) is not None:
             return None
         return Argsort(0, self.order, self.key, by_bits=True, name="keys")
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         keys, values = given
         key, length = key_of("keys", keys, self.key), keys.size
-        value, radix = self._moved(values), self._radix(given, info)
-        assert radix is not None, "or there is another operation instead"
+        value, sort = self._moved(values), self._sort(given, info)
+        assert sort is not None, "or there is another operation instead"
 
         def schedule(count: int) -> Schedule:
-            return radix_sort_pairs(key, value, 1, length, self.order, radix.policy, bits_of(key))
+            return sort.pairs(key, value, 1, length, self.order)
 
         names = ("data", "values", "results", "moved")
         return (Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),)
@@ -136,7 +135,7 @@ class SortPairs(Operation):
     def _moved(self, values: Spec) -> Any:
         return MOVED.get(values.dtype.itemsize)
 
-    def _radix(self, given: tuple[Spec, ...], info: TargetInfo) -> Any:
+    def _sort(self, given: tuple[Spec, ...], info: TargetInfo) -> PairsAlgorithm | None:
         keys, values = given
         key = key_of("keys", keys, self.key)
         return fitting_pairs(info, key, 1, keys.size, values.dtype.itemsize)

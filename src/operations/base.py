@@ -49,7 +49,6 @@ class Part:
 
     array: int  # its number, inputs first, then outputs
     each: int
-    dtype: DType | None = None  # as kernels write it, where it is converted afterwards
 
 
 @attrs.frozen

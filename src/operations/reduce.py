@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from enum import Enum
@@ -22,7 +23,7 @@ from ..types.dtypes import number_for
 from ..types.elements import dtype_of, encode, leaves
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.finishes import AsItIs, Finish, finish_of
-from ..types.keys import SortableKey
+from ..types.keys import SortableKey, is_lossy
 from ..types.layout import Type
 from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
 from ..types.params import ReducePolicy
@@ -156,7 +157,8 @@ class Reduce(Reduction):
             number_for(x.dtype, "x")
         else:
             key_of("x", x, self.key)
-        dtype = result_dtype(self.reducer.value, x.dtype)
+        by_key = self.key is not None and self.reducer in (Reducer.MIN, Reducer.MAX)
+        dtype = x.dtype if by_key else result_dtype(self.reducer.value, x.dtype)
         if x.size == 0:
             self.answer(x)
         return (Output(self.shape(x), dtype, (), is_scalar=not self.keepdims),)
@@ -166,6 +168,10 @@ class Reduce(Reduction):
         if x.size:
             return None
         self.axes(0, x)
+        if self.key is not None:
+            if math.prod(self.shape(x)):
+                raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
+            return (np.empty(self.shape(x), x.dtype),)
         try:
             found = self.reducer.numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
         except ValueError as error:
@@ -181,6 +187,8 @@ class Reduce(Reduction):
             number = number_for(given.dtype, "x")
             return Sum(number) if self.reducer is Reducer.SUM else Product(number)
         key: Any = key_of("x", given, self.key)
+        if self.key is not None and is_lossy(self.key):
+            raise UnsupportedTypeError(f"key: {self.key} is lossy: a kernel cannot give back elements by its words")
         makers: dict[Reducer, Callable[[Any], Monoid[Any, Any]]] = {
             Reducer.MIN: Minimum, Reducer.MAX: Maximum, Reducer.ARGMIN: ArgMin, Reducer.ARGMAX: ArgMax,
             Reducer.ANY: AnyTrue, Reducer.ALL: AllTrue,

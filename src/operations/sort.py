@@ -15,9 +15,10 @@ from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError
 from ..types.indices import SortOrder
-from ..types.keys import FloatKey, SortableKey
+from ..types.keys import FloatKey, SortableKey, is_lossy
 from ..types.scalars import U32
 from ..types.specs import Spec
+from .argsort import Argsort
 from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of, rows_together
 
 
@@ -43,6 +44,12 @@ class Sort(Operation):
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         return None if given[0].size else (np.empty(self.outputs(*given)[0].shape, given[0].dtype),)
+
+    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
+        """The permutation, where the key's words do not tell which elements they are of."""
+        if self.key is None or not is_lossy(self.key):
+            return None
+        return Argsort(self.axis, self.order, self.key)
 
     def _has_ties(self, given: Spec) -> bool:
         """Whether equal elements can be told apart, and are to keep their order."""

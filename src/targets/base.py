@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import attrs
@@ -118,6 +118,19 @@ class TellsTime(Protocol):
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
         """Runs a schedule on arrays of the host, and says how long the device was at its launches alone."""
+        ...
+
+
+@runtime_checkable
+class TunesItself(Protocol):
+    """A target with sizes of its own to measure, from which on it takes one way and not another."""
+
+    def tune(self, largest: int, tell: Callable[[str], object], /) -> Mapping[str, int]:
+        """Measures on arrays no longer than that, goes by it, and gives back what is to be kept."""
+        ...
+
+    def read_tuning(self) -> None:
+        """Goes by what is kept now."""
         ...
 
 

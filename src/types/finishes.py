@@ -142,18 +142,19 @@ def finish_of(monoid: Monoid[Any, S]) -> Finish[S, Any]:
 
 
 def _finish_of(monoid: object) -> object:
+    known = cast(Any, monoid)  # its type variables are not known here
     match monoid:
         case Minimum():
-            return Least(monoid.key)
+            return Least(cast("RankedKey[Any, Any]", known.key))
         case Maximum():
-            return Greatest(monoid.key)
+            return Greatest(cast("RankedKey[Any, Any]", known.key))
         case ArgMin() | ArgMax():
-            return Place(monoid.state)
+            return Place(cast("type[Ranked[Any]]", known.state))
         case AnyTrue() | AllTrue():
             return Truth()
-        case Sum() | Product() if isinstance(monoid.number, HalfNumber):
+        case Sum() | Product() if isinstance(known.number, HalfNumber):
             return Half()
         case OfTruths() | OfField():
-            return _finish_of(monoid.monoid)
+            return _finish_of(known.monoid)
         case _:
-            return AsItIs(cast("Monoid[Any, Any]", monoid).state)
+            return AsItIs(cast("type[object]", known.state))

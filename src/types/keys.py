@@ -60,6 +60,12 @@ class SortableKey(Protocol[E, WordT]):
         ...
 
 
+def is_lossy(key: SortableKey[E, WordT]) -> bool:
+    """Whether a key's words do not tell all elements apart, which it says by `is_lossy = True`: its to_word is no
+    bijection then, and from_word is not used. Elements with one word keep their order."""
+    return bool(getattr(key, "is_lossy", False))
+
+
 @attrs.frozen
 class UnsignedKey(Generic[Memory, W]):
     """Unsigned integers of so many bits; also bool, as a byte."""
@@ -230,6 +236,16 @@ class RankKey(Generic[E, WordT]):
     """
 
     key: SortableKey[E, WordT]
+
+    @property
+    def is_lossy(self) -> bool:
+        return True
+
+    @property
+    def bits(self) -> int | None:
+        """As many as the other key says."""
+        said: object = getattr(self.key, "bits", None)
+        return said if isinstance(said, int) else None
 
     @property
     def element(self) -> type[E]:

@@ -114,6 +114,7 @@ class AxisParams:
     """
 
     columns: U32  # of a plane
+    all_columns: U32  # of all planes
     length: U32
     plane_stride: U32
     length_stride: U32
@@ -126,7 +127,7 @@ class AxisParams:
     ranks: U32
     lane_step: U32  # invocations from one lane to the next, and from one rank to the next
     rank_step: U32
-    tiles: U32  # of the columns of a plane, each as wide as a workgroup
+    tiles: U32  # of all columns, each as wide as a workgroup; where columns lie side by side, of those of a plane
     shares: U32  # workgroups that share the elements of a column
     share: U32  # elements of one of them in a scan; in a reduction they take blocks in turn
 

@@ -27,6 +27,7 @@ WORD_BITS = 64
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FEW_TIES = 8  # one of so many elements
 _NUMBERS = 1 << 16
+_LINE = 64  # bytes that the memory hands out at a time
 
 
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> None:
@@ -45,6 +46,29 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: So
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
     pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
+
+
+def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> bool:
+    """The same of rows and places with any strides, in any byte order, if the rows are many and short: block by block,
+    for a few columns of a matrix fill whole cache lines. Whether it is done."""
+    rows, length = source.shape
+    if not source.size or length < 2 or length >= policy.serial_below:
+        return False
+    pool = Pool(1) if source.size < policy.serial_below else shared_pool()
+    block = max(_LINE // source.itemsize, policy.chunk // length)
+    if rows < 2 * pool.threads * block:
+        return False
+    dtype = source.dtype.newbyteorder("=")
+
+    def work(number: int) -> None:
+        own = slice(number * block, (number + 1) * block)
+        packed = np.array(source[own], dtype, order="C")
+        found: Places = np.empty(packed.shape, np.intp)
+        _argsort_chunk(packed, found, order, policy)
+        places[own] = found
+
+    pool.run(work, -(-rows // block))
+    return True
 
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places | None:

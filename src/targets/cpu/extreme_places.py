@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 Places = npt.NDArray[np.intp]
 
-_SHARED = 1 << 17  # elements: below, waking a thread costs more than it saves
+_SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _ROW = 32  # elements that NumPy looks at as fast
 _MOST_ROUTES = 64
+_MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
 _FLAT_BYTES = 1 << 24  # below, one core reads a flat array about as fast as it takes to wake another
 _SLAB = 1 << 16  # elements
 
@@ -87,7 +88,7 @@ class PlaceFolding:
     def _route(self, x: HostArray, axis: int) -> PlaceRoute | None:
         """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
         walk = Walk.of(x, (axis,), forwards=True)
-        if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1:
+        if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or walk.length > _MOST:
             return None
         if self.dtype != np.float16 and walk.nearest_goes and walk.gone[0].length >= _ROW:
             return None
@@ -102,17 +103,17 @@ class PlaceFolding:
 
     def _along(self, x: HostArray, route: PlaceRoute) -> Places:
         best: HostArray = np.empty(route.parts * route.rows, self.seen_as)
-        where: Places = np.empty(route.parts * route.rows, np.intp)
+        where: npt.NDArray[np.int32] = np.empty(route.parts * route.rows, np.int32)
         kernel, plan, memory = _kernel(self.fold, self.dtype), route.plan, route.walk.memory(x, self.seen_as)
         in_threads(lambda first, last: kernel(memory, best, where, plan, first, last), route.tasks, route.is_shared)
         return self._first_best(best.reshape(route.parts, -1), where.reshape(route.parts, -1))
 
-    def _first_best(self, best: HostArray, where: Places) -> Places:
+    def _first_best(self, best: HostArray, where: npt.NDArray[np.signedinteger[Any]]) -> Places:
         """Of each column of candidates, in their order, the place of the first that is the best."""
         if len(best) == 1:
-            return cast(Places, where[0])
+            return cast(Places, where[0].astype(np.intp, copy=False))
         found = best.argmin(0) if self.fold is Fold.ARGMIN else best.argmax(0)
-        return cast(Places, np.take_along_axis(where, found[np.newaxis], 0)[0])
+        return cast(Places, np.take_along_axis(where, found[np.newaxis], 0)[0].astype(np.intp, copy=False))
 
     # -- of all: slabs by NumPy -------------------------------------------------------------------------------
 
@@ -159,4 +160,4 @@ def rehearse(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loop."""
     seen = PlaceFolding(fold, dtype, 0, 2, False).seen_as
     plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0], np.int64)
-    yield _kernel(fold, dtype)(np.zeros(1, seen), np.empty(1, seen), np.empty(1, np.intp), plan, 0, 1)
+    yield _kernel(fold, dtype)(np.zeros(1, seen), np.empty(1, seen), np.empty(1, np.int32), plan, 0, 1)

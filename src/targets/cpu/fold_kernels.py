@@ -20,7 +20,7 @@ from .keeping import keep
 Elements = npt.NDArray[Any]
 Plan = npt.NDArray[np.int64]
 Kernel = Callable[[Elements, Elements, Plan, int, int], None]
-PlaceKernel = Callable[[Elements, Elements, Plan, Plan, int, int], None]
+PlaceKernel = Callable[[Elements, Elements, Elements, Plan, int, int], None]
 Step = Callable[[Any, Any, Any], Any]  # of what is found so far, an element, and the plan's constant
 Lift = Callable[[Any, Any], Any]  # of an element, and the constant
 
@@ -40,8 +40,14 @@ def _columns(label: str, lift: Lift, step: Step) -> Kernel:
             found = out[place : place + count]
             origin = start + outer * s0 + begin * s1
             low, high = m0 * part // parts, m0 * (part + 1) // parts
-            for j in range(count):
-                found[j] = lift(flat[np.uint64(origin + low * t0 + j * s1)], constant)
+            begun = origin + low * t0
+            if s1 == 1:
+                row = flat[begun : begun + count]
+                for j in range(count):
+                    found[j] = lift(row[j], constant)
+            else:
+                for j in range(count):
+                    found[j] = lift(flat[np.uint64(begun + j * s1)], constant)
             for r in range(low, high):
                 for q in range(1 if r == low else 0, m1):
                     base = origin + r * t0 + q * t1
@@ -192,26 +198,58 @@ def greatest_of_floats(size: int) -> Pair:
     return _FLOATS[size][1]
 
 
-# -- any and all: of unsigned integers, of which only the constant's bits count ---------------------------------
+# -- any and all ----------------------------------------------------------------------------------------------
 
 
 @njit
 def _truth(element: Any, constant: Any) -> Any:
-    return np.uint8((np.uint64(element) & np.uint64(constant)) != np.uint64(0))
+    return np.uint8(element != 0)
 
 
 @njit
 def _either(found: Any, element: Any, constant: Any) -> Any:
-    return np.uint8(found | _truth(element, constant))
+    return np.uint8(found | np.uint8(element != 0))
 
 
 @njit
 def _both(found: Any, element: Any, constant: Any) -> Any:
-    return np.uint8(found & _truth(element, constant))
+    return np.uint8(found & np.uint8(element != 0))
 
 
 ANY = Pair.of("any", _truth, _either)
 ALL = Pair.of("all", _truth, _both)
+
+
+def _truths_of_floats(word: Any) -> tuple[Pair, Pair]:
+    """By the bits, as unsigned integers, of which the highest makes none true."""
+    one = word(1)
+
+    @njit
+    def truth(element: Any, constant: Any) -> Any:
+        return np.uint8(word(element << one) != word(0))
+
+    @njit
+    def either(found: Any, element: Any, constant: Any) -> Any:
+        return np.uint8(found | truth(element, constant))
+
+    @njit
+    def both(found: Any, element: Any, constant: Any) -> Any:
+        return np.uint8(found & truth(element, constant))
+
+    label = np.dtype(word).str
+    return Pair.of(f"any of floats {label}", truth, either), Pair.of(f"all of floats {label}", truth, both)
+
+
+_TRUTHS_OF_FLOATS = {2: _truths_of_floats(np.uint16), 4: _truths_of_floats(np.uint32), 8: _truths_of_floats(np.uint64)}
+
+
+def any_of_floats(size: int) -> Pair:
+    """Of floats of so many bytes, which are read as unsigned integers."""
+    return _TRUTHS_OF_FLOATS[size][0]
+
+
+def all_of_floats(size: int) -> Pair:
+    return _TRUTHS_OF_FLOATS[size][1]
 
 
 # -- where extremes are ---------------------------------------------------------------------------------------
@@ -221,7 +259,7 @@ def _places(label: str, lift: Lift, is_better: Callable[[Any, Any], Any]) -> Pla
     """As `_columns`, along one way alone: what is found so far, and where it was."""
 
     @njit(nogil=True)
-    def places(flat: Elements, best: Elements, where: Plan, plan: Plan, first: int, last: int) -> None:
+    def places(flat: Elements, best: Elements, where: Elements, plan: Plan, first: int, last: int) -> None:
         start, n0, s0, n1, s1, m0, t0, _, _, parts, block, constant = plan
         blocks = (n1 + block - 1) // block
         for task in range(first, last):

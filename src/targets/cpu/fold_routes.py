@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import HostArray
-from .folds import TRUTHS, UFUNCS, Fold, result_of
+from .folds import EXTREMES, UFUNCS, Fold, result_of
 from .pool import shared_pool
 from .silence import silently
 from .walk import Walk, Way
@@ -24,8 +24,8 @@ PARTS = 16  # at most, where they are for threads
 _ROW = 32  # neighbours that are worth a loop of their own
 _BESIDE = 128  # neighbours that are worth a loop over them
 _CHAIN = 1 << 12  # floats at most that are added one after the other
-_SHARED = 1 << 18  # elements that lie apart: below, waking a thread costs more than it saves
-_SHARED_BYTES = 1 << 22  # the same of neighbours
+_SHARED = 1 << 19  # elements that lie apart: below, waking a thread costs more than it saves
+_SHARED_BYTES = 1 << 23  # the same of neighbours
 
 
 @attrs.frozen
@@ -71,15 +71,12 @@ class Side:
 class Route:
     """All that is to be done for arrays of one shape and layout."""
 
-    fold: Fold
-    dtype: np.dtype[np.generic]
     walk: Walk
     leg: Leg
     side: Side | None
 
-    def states(self, x: HostArray) -> HostArray:
+    def states(self, x: HostArray, loops: Compiled) -> HostArray:
         """What the loops make of every row."""
-        loops = compiled(self.fold, self.dtype)
         memory = self.walk.memory(x, loops.seen_as)
         found = self.leg.run(loops, memory)
         if self.side is None:
@@ -95,7 +92,7 @@ def route_of(fold: Fold, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     in_rows = walk.nearest_goes and walk.nearest.length >= _ROW
     count = 0 if walk.nearest_goes else _side_by_side(walk)
     if not count:
-        return Route(fold, dtype, walk, _leg(fold, dtype, walk, walk.kept, walk.gone, in_rows), None)
+        return Route(walk, _leg(fold, dtype, walk, walk.kept, walk.gone, in_rows), None)
     split, near, others = walk.gone[-1], walk.kept[-1], walk.kept[:-1]
     whole = split.length // count
     rest = split.length - whole * count
@@ -107,7 +104,7 @@ def route_of(fold: Fold, dtype: np.dtype[np.generic], walk: Walk) -> Route:
         tail = attrs.evolve(walk, start=walk.start + whole * count * split.stride)
         left = _leg(fold, dtype, tail, walk.kept, (*walk.gone[:-1], Way(rest, split.stride)), in_rows=False)
     shape = (math.prod(way.length for way in others), count, near.length)
-    return Route(fold, dtype, walk, leg, Side(shape, left))
+    return Route(walk, leg, Side(shape, left))
 
 
 def _side_by_side(walk: Walk) -> int:
@@ -175,20 +172,20 @@ def compiled(fold: Fold, dtype: np.dtype[np.generic]) -> Compiled:
             return Compiled(pair, ufunc, signed, signed, constant)
         case Fold.MIN | Fold.MAX:
             return Compiled(kernels.LEAST if fold is Fold.MIN else kernels.GREATEST, ufunc, dtype, dtype)
+        case Fold.ANY | Fold.ALL if dtype.kind == "f":
+            pair = kernels.any_of_floats(size) if fold is Fold.ANY else kernels.all_of_floats(size)
+            return Compiled(pair, ufunc, np.dtype(f"u{size}"), np.dtype(np.uint8))
         case _:
             pair = kernels.ANY if fold is Fold.ANY else kernels.ALL
-            return Compiled(pair, ufunc, np.dtype(f"u{size}"), np.dtype(np.uint8), constant)
+            return Compiled(pair, ufunc, dtype, np.dtype(np.uint8))
 
 
 def compiled_constant(fold: Fold, dtype: np.dtype[np.generic]) -> int:
-    """Of any and all the bits that count: all but a float's sign. Of the extremes of floats what is to become the least
-    of all integers, less that least one, where floats are integers in the order of the numbers: -inf where the greatest
-    is looked for, so that NaN is greater than all; else the first NaN, so that it is less than all."""
-    if dtype.kind != "f":
-        return -1
-    bits = 8 * dtype.itemsize
-    if fold in TRUTHS:
-        return (1 << (bits - 1)) - 1
+    """Of the extremes of floats what is to become the least of all integers, less that least one, where floats are
+    integers in the order of the numbers: -inf where the greatest is looked for, so that NaN is greater than all; else
+    the first NaN, so that it is less than all."""
+    if fold not in EXTREMES or dtype.kind != "f":
+        return 0
     infinity = int(np.array(np.inf, dtype).view(f"i{dtype.itemsize}")[()])
-    least = -(1 << (bits - 1))
+    least = -(1 << (8 * dtype.itemsize - 1))
     return ~infinity - least if fold is Fold.MAX else infinity + 1 + least

@@ -16,7 +16,7 @@ import numpy as np
 from ...types.dtypes import Extreme, Words, extremes_of, key_for
 from ..apart import import_apart
 from ..base import HostArray
-from .fold_routes import Route, compiled, route_of
+from .fold_routes import Compiled, Route, compiled, route_of
 from .folds import ARITHMETIC, EXTREMES, PLACES, TRUTHS, Fold, in_shape, reducing, result_of
 from .loops import can_fold
 from .silence import silently
@@ -25,8 +25,8 @@ from .walk import Walk
 LONG = 1 << 15  # elements: below, NumPy is done before anything else has begun
 _ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
 _MEMORY = 1 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
-_ROW = 1 << 11  # bytes of neighbours that NumPy's loops need to be fast
-_HEAD = 1 << 12  # elements that may settle what any and all ask
+_ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
+_HEAD = 1 << 9  # elements that may settle what any and all ask
 _MOST_ROUTES = 64
 
 
@@ -40,6 +40,7 @@ class Folding:
     ndim: int
     keepdims: bool
     _routes: dict[object, Route | None] = attrs.field(factory=dict[object, "Route | None"], init=False, eq=False)
+    _loops: list[Compiled] = attrs.field(factory=list[Compiled], init=False, eq=False)  # once they are loaded
 
     @classmethod
     def of(
@@ -65,11 +66,13 @@ class Folding:
             route = self._routes[lies] = self._route(x)
         if route is None or type(x) is not np.ndarray or not x.flags.aligned:
             return None
-        if self._waits:
-            import_apart("numba")
-        elif not can_fold(self.fold, self.dtype, x.nbytes):
-            return self._by_numpy(x, route)
-        return self._by_route(x, route)
+        if not self._loops:
+            if self._waits:
+                import_apart("numba")
+            elif not can_fold(self.fold, self.dtype, x.nbytes):
+                return self._by_numpy(x, route)
+            self._loops.append(compiled(self.fold, self.dtype))
+        return self._by_route(x, route, self._loops[0])
 
     @property
     def _waits(self) -> bool:
@@ -104,10 +107,11 @@ class Folding:
         if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
             return cast(object, found[()])
         import_apart("numba")
-        return self._by_route(x, route)
+        return self._by_route(x, route, compiled(self.fold, self.dtype))
 
-    def _by_route(self, x: HostArray, route: Route) -> object:
-        return in_shape(route.walk.arranged(self._elements(route.states(x))), x, self.axes, self.keepdims)
+    def _by_route(self, x: HostArray, route: Route, loops: Compiled) -> object:
+        elements = self._elements(route.states(x, loops))
+        return in_shape(route.walk.arranged(elements), x, self.axes, self.keepdims)
 
     def _elements(self, states: HostArray) -> HostArray:
         """What the loops leave as the result has it."""

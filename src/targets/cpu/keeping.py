@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from ..seal import read_sealed, write_sealed
+from ...kept.seal import read_sealed, write_sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

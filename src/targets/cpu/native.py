@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import attrs
 import numpy as np
 
+from ...algos.words import KeyWords
 from ...arrays.recycled import new_array
 from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
-from ...operations.reduce import Reduce
+from ...operations.reduce import Reduce, Reducer
 from ...operations.scan import Cumsum
 from ...operations.select import TopK
 from ...operations.sort import Sort
-from ...types.dtypes import key_for, native
+from ...types.dtypes import Extreme, key_for, native
 from ...types.indices import SortOrder
 from ...types.specs import Spec
 from ..base import HostArray, Native
-from .argsort import argsort_rows, argsort_runs
+from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .folds import HostCall
+from .native_keys import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .ranks import bits_of, ordered_words
 from .reductions import host_reduction
 from .scans import host_cumsum
@@ -41,6 +43,15 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
     match operation:
         case Sort(axis, order, stable, None, None):
             return HostSort(target, axis, order, stable, _is_plain(given[0], order), _zero_of(given[0]))
+        case Sort(axis, order, stable, key, None) if key is not None:
+            return keyed_sort(target, key, axis, order, stable)
+        case Argsort(axis, order, key, by_bits) if key is not None:
+            return keyed_argsort(target, key, axis, order, by_bits)
+        case SortPairs(order, key) if key is not None:
+            return HostSortPairs(keyed_argsort(target, key, 0, order, by_bits=True))
+        case Reduce(_, keepdims, Reducer.MIN | Reducer.MAX as reducer, key) if key is not None:
+            extreme = Extreme.LEAST if reducer is Reducer.MIN else Extreme.GREATEST
+            return KeyedExtreme(target, KeyWords(key), operation.axes(0, given[0]), keepdims, extreme)
         case Argsort(axis, order, None, by_bits):
             return HostArgsort(target, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
         case SortPairs(order, None):
@@ -157,12 +168,14 @@ class HostArgsort:
         if axis is None or x.ndim == 0:
             x, axis = x.reshape(-1), -1
         rows = x if axis in (-1, x.ndim - 1) else np.moveaxis(x, axis, -1)
+        if rows is x and _is_packed(x):
+            return self._indices(x).reshape(x.shape)
+        indices = cast(Indices, np.empty(x.shape, _INDEX))
+        spread = np.moveaxis(indices, axis, -1)
+        if x.ndim == 2 and not self.by_bits and argsort_spread_rows(rows, spread, self.order, self.target.policy):
+            return indices
         packed = rows if _is_packed(rows) else np.array(rows, native(x.dtype), order="C")
-        found = self._indices(packed).reshape(rows.shape)
-        if rows is x:
-            return found
-        indices: HostArray = np.empty(x.shape, _INDEX)
-        np.moveaxis(indices, axis, -1)[...] = found
+        spread[...] = self._indices(packed).reshape(rows.shape)
         return indices
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
@@ -186,7 +199,7 @@ class HostArgsort:
 class HostSortPairs:
     """Keys and values, taken in the order of the keys."""
 
-    argsort: HostArgsort
+    argsort: HostArgsort | KeyedWay
 
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         keys, values = arrays

@@ -7,7 +7,7 @@ way an array takes, and so the order in which its floats are added, depends on i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -82,10 +82,8 @@ def _halves(reduce: Callable[..., object], axes: tuple[int, ...], keepdims: bool
 
 
 def _place(fold: Fold, axis: int | None, keepdims: bool) -> HostCall:
-    along: Any = axis  # NumPy's own annotations leave out None where keepdims is given
-    if fold is Fold.ARGMIN:
-        return lambda x: cast(object, x.argmin(along, None, keepdims=keepdims))
-    return lambda x: cast(object, x.argmax(along, None, keepdims=keepdims))
+    method = cast(Callable[..., object], np.ndarray.argmin if fold is Fold.ARGMIN else np.ndarray.argmax)
+    return lambda x: method(x, axis, None, keepdims=keepdims)
 
 
 def _guarded(call: HostCall, long: Folding | PlaceFolding | None = None) -> HostCall:

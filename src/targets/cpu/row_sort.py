@@ -152,7 +152,7 @@ def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: 
             return
         np.negative(floats, out=floats)
     if stable:
-        restore_rows(source, floats, zeros, nans)
+        restore_rows(source, floats, bool(zeros), bool(nans))
     elif nans:
         restore_nans(source, floats)
     if floats is not results:

@@ -67,10 +67,10 @@ def _totals(wide: Any, label: str) -> Totals:
         step = plan[8]
         for four in range(4 * first, min(4 * last, sums.size), 4):
             p, _, n = _piece(plan, four)
-            q, _, _ = _piece(plan, min(four + 1, sums.size - 1))
-            r, _, _ = _piece(plan, min(four + 2, sums.size - 1))
-            s, _, m = _piece(plan, min(four + 3, sums.size - 1))
-            if m == n and four + 3 < sums.size:
+            q, _, nq = _piece(plan, min(four + 1, sums.size - 1))
+            r, _, nr = _piece(plan, min(four + 2, sums.size - 1))
+            s, _, ns = _piece(plan, min(four + 3, sums.size - 1))
+            if n == nq == nr == ns and four + 3 < sums.size:
                 a, b = wide(flat[np.uint64(p)]), wide(flat[np.uint64(q)])
                 c, d = wide(flat[np.uint64(r)]), wide(flat[np.uint64(s)])
                 for i in range(1, n):
@@ -96,10 +96,10 @@ def _pieces(wide: Any, label: str) -> Pieces:
         step, out_step = plan[8], plan[9]
         for four in range(4 * first, min(4 * last, before.size), 4):
             p, at_p, n = _piece(plan, four)
-            q, at_q, _ = _piece(plan, min(four + 1, before.size - 1))
-            r, at_r, _ = _piece(plan, min(four + 2, before.size - 1))
-            s, at_s, m = _piece(plan, min(four + 3, before.size - 1))
-            if m == n and four + 3 < before.size:
+            q, at_q, nq = _piece(plan, min(four + 1, before.size - 1))
+            r, at_r, nr = _piece(plan, min(four + 2, before.size - 1))
+            s, at_s, ns = _piece(plan, min(four + 3, before.size - 1))
+            if n == nq == nr == ns and four + 3 < before.size:
                 w, x, y, z = before[four], before[four + 1], before[four + 2], before[four + 3]
                 a, b = wide(flat[np.uint64(p)]), wide(flat[np.uint64(q)])
                 c, d = wide(flat[np.uint64(r)]), wide(flat[np.uint64(s)])

@@ -29,7 +29,7 @@ _LONG = 1 << 14  # elements: below, NumPy is done before anything else has begun
 _IN_PIECES = 1 << 17  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
 _PIECE = 1 << 12
-_SHARED = 1 << 18  # elements: below, waking a thread costs more than it saves
+_SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _MOST_ROUTES = 64
 
 
@@ -127,7 +127,9 @@ class LongScan:
         length, rows = x.shape[axis], x.size // x.shape[axis]
         two = [(1, 0, 0)] * (2 - len(stays)) + stays
         in_rows = lying[-1] == axis or rows == 1
-        divides = rows < _FEW and length >= _IN_PIECES
+        divides = rows < _FEW and (length >= _IN_PIECES or (self.dtype.kind != "f" and length > 2 * _PIECE))
+        if in_rows and rows < 4 and not divides:
+            return None
         piece = _PIECE if divides else length
         block = min(BLOCK, two[1][0])
         ways = [number for way in two for number in way]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -27,7 +27,7 @@ from ...types.specs import Spec
 from ..base import HostArray, Native
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
-from .argsort import argsort_rows, argsort_runs
+from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .background import background
 from .binding import Binding
 from .lanes import subgroup_size
@@ -38,6 +38,7 @@ from .pool import shared_pool, thread_count
 from .sorting import sort_rows, sort_spread_rows
 from .stopping import run_stoppable
 from .text import module_text
+from .tuning import tuned_policy
 from .writer import asks
 
 _LARGEST_U32 = (1 << 32) - 1
@@ -118,9 +119,23 @@ class CpuTarget:
         """Where each row's elements come from, in order. Equal elements keep theirs."""
         argsort_rows(source, places, order, self.policy)
 
+    def argsort_spread_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> bool:
+        """The same of rows and places with any strides, in any byte order, if they are many. Whether it is done."""
+        return argsort_spread_rows(source, places, order, self.policy)
+
     def argsort_runs(self, row: HostArray, order: SortOrder) -> npt.NDArray[np.intp] | None:
         """The same of one row, in a new array, if it is made of a few long runs; else None."""
         return argsort_runs(row, order, self.policy)
+
+    def tune(self, largest: int, tell: Callable[[str], object], /) -> Mapping[str, int]:
+        """Measures from which sizes on its own ways pay, goes by that, and says what is to be kept."""
+        with background.off():
+            self.policy = tuned_policy(largest, tell)
+        return {name: value for name, value in attrs.asdict(self.policy).items() if name in MEASURED}
+
+    def read_tuning(self) -> None:
+        """Goes by what is kept."""
+        self.policy = kept_policy()
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""

@@ -131,10 +131,10 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     found: list[Places] = [_NONE] * len(pieces)
 
     def look(number: int) -> None:
-        words = ascending_words(row[pieces[number]], order)
-        hits = _hits(words <= threshold)
+        piece = row[pieces[number]]
+        hits = _hits(_comes_up_to(piece, threshold, order))
         if hits.size > 2 * k + 64:  # then many are equal to it, of which k are enough
-            is_equal = words[hits] == threshold
+            is_equal = ascending_words(piece[hits], order) == threshold
             is_equal[is_equal.nonzero()[0][:k]] = False
             hits = hits[~is_equal]
         found[number] = hits + pieces[number].start
@@ -142,6 +142,16 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     pool.run(look, len(pieces))
     places = np.concatenate(found)
     return places if places.size >= k else None
+
+
+def _comes_up_to(elements: Elements, threshold: Any, order: SortOrder) -> npt.NDArray[np.bool_]:
+    """Which elements do not lie behind a word: without making words of them all where the word can be turned back."""
+    found: npt.NDArray[np.bool_]
+    if order is SortOrder.ASCENDING or elements.dtype.kind in "Mm":
+        found = ascending_words(elements, order) <= threshold
+    else:
+        found = numbers_of(elements) >= (-threshold if elements.dtype.kind == "f" else ~threshold)
+    return found
 
 
 _NONE: Places = np.empty(0, np.intp)

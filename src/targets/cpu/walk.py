@@ -103,6 +103,6 @@ class _Window:
     def __init__(self, owner: HostArray, offset: int, count: int, dtype: np.dtype[np.generic]) -> None:
         self.owner = owner
         address, _ = owner.__array_interface__["data"]
-        self.__array_interface__: dict[str, object] = {
+        self.__array_interface__ = {
             "data": (address + offset, False), "shape": (count,), "typestr": dtype.str, "version": 3,
         }  # fmt: skip

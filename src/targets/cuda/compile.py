@@ -20,10 +20,10 @@ from weakref import WeakKeyDictionary
 import attrs
 import numpy as np
 
+from ...kept.seal import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..apart import import_apart
-from ..seal import read_sealed, write_sealed
 from .text import KernelText, kernel_text
 from .writer import WARP
 

@@ -1,0 +1,144 @@
+"""A key's own methods, done to whole host arrays: elements to words, and back.
+
+What the key says of one element is read as for any target, and run by NumPy. So whatever orders words orders elements
+by any key, a user's or a built-in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeAlias, TypeVar
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Role
+from ..kernel.on_arrays import OnArrays
+from ..types.elements import dtype_of, scalar_of
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.indices import SortOrder
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey, Word
+from ..types.layout import Type
+from ..types.memory import Storage
+from .bitonic import from_ordered, to_ordered
+
+E = TypeVar("E")
+W = TypeVar("W", bound=Word)
+Array: TypeAlias = npt.NDArray[Any]  # elements of whatever dtype a key has
+
+# What is done to arrays of one dimension.
+Transform: TypeAlias = Callable[[Array], Array]
+
+_SEEN = 32  # elements that a key is tried on
+
+
+class Wanted(Enum):
+    """Which of a key's words."""
+
+    WORDS = "words"  # which tell elements apart
+    RANKS = "ranks"  # which elements that compare equal share
+
+
+@kernel
+def write_words(
+    cx: Invocation, key: SortableKey[E, W], elements: Storage[E], words: Storage[W], order: SortOrder, wanted: Wanted
+) -> None:
+    """The word of one element, such that lesser words come first in this order."""
+    match wanted:
+        case Wanted.WORDS:
+            words[cx.group_id] = to_ordered(key, elements[cx.group_id], order)
+        case Wanted.RANKS:
+            match order:
+                case SortOrder.ASCENDING:
+                    words[cx.group_id] = key.to_rank(elements[cx.group_id])
+                case SortOrder.DESCENDING:
+                    words[cx.group_id] = key.mirrored(key.to_rank(elements[cx.group_id]))
+
+
+@kernel
+def write_elements(
+    cx: Invocation, key: SortableKey[E, W], words: Storage[W], elements: Storage[E], order: SortOrder
+) -> None:
+    """The element of one such word."""
+    elements[cx.group_id] = from_ordered(key, words[cx.group_id], order)
+
+
+@attrs.frozen
+class KeyWords:
+    """A key in an order, as two functions of arrays of one dimension."""
+
+    key: SortableKey[Any, Any]
+    order: SortOrder = SortOrder.ASCENDING
+
+    @property
+    def element(self) -> np.dtype[np.generic]:
+        return dtype_of(self.key.element)
+
+    @property
+    def word(self) -> np.dtype[np.generic]:
+        return dtype_of(self.key.word)
+
+    def to_words(self, wanted: Wanted = Wanted.WORDS) -> Transform:
+        """From elements to unsigned integers, the lesser of which come first in the order."""
+        source, results = self._buffers(Role.INPUT, Role.OUTPUT)
+        run = OnArrays.of(write_words.launch(Grid(1, 1), self.key, source, results, self.order, wanted))
+
+        element, word = self.element, self.word
+
+        def words(elements: Array) -> Array:
+            found = np.empty(elements.size, word)
+            run({"elements": elements.view(element), "words": found}, elements.size)
+            return found
+
+        return words
+
+    def to_elements(self) -> Transform:
+        """From such words to the elements that they are of."""
+        results, source = self._buffers(Role.OUTPUT, Role.INPUT)
+        run = OnArrays.of(write_elements.launch(Grid(1, 1), self.key, source, results, self.order))
+
+        element = self.element
+
+        def elements(words: Array) -> Array:
+            found = np.empty(words.size, element)
+            run({"elements": found, "words": words}, words.size)
+            return found
+
+        return elements
+
+    def _buffers(self, elements: Role, words: Role) -> tuple[Buffer[Any], Buffer[Any]]:
+        return Buffer("elements", self.key.element, 1, elements), Buffer("words", self.key.word, 1, words)
+
+    def require(self, dtype: np.dtype[np.generic]) -> None:
+        """Refuses a key that is not for elements of a dtype, or whose words no sort of integers orders."""
+        wanted = self.element
+        fits = dtype == wanted or (
+            wanted.kind == "u" and dtype.itemsize == wanted.itemsize and dtype.kind in "biufmM" and dtype.isnative
+        )
+        if not fits:
+            raise UnsupportedTypeError(f"key: {self.key} orders elements of dtype {wanted}, not {dtype}")
+        if scalar_of(self.key.word) not in (Type.U32, Type.U64):
+            raise UnsupportedTypeError(
+                f"key: expected words of U32 or U64 to sort by on the host, found {self.key.word.__name__} in "
+                f"{self.key}; algorithm=Bitonic() sorts by any word"
+            )
+
+    def try_on(self, elements: Array, words: Transform, back: Transform) -> None:
+        """Refuses a key that says it is a bijection and is none, as far as some of the elements show it."""
+        some = elements[:: -(-elements.size // _SEEN)].copy().view(self.element)
+        found = back(words(some))
+        wrong = np.flatnonzero(_bits(found) != _bits(some))
+        if wrong.size:
+            raise InvalidArgumentError(
+                f"key: {self.key} makes {found[wrong[0]]} of the word of {some[wrong[0]]}; from_word must give back "
+                "the element, or the key must say `is_lossy = True`"
+            )
+
+
+def _bits(elements: Array) -> Array:
+    """What two elements are compared by."""
+    return elements.view(f"u{elements.itemsize}") if elements.dtype.kind in "iuf" else elements

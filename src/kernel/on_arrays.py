@@ -1,0 +1,261 @@
+"""Kernels whose invocations each keep to an element of their own, run by NumPy on whole arrays: the host's way to what
+a user has written for one element, with nothing compiled.
+
+Each operation is done to all elements by its row of the table. Where control comes apart, a mask says for which
+elements a statement counts; what the others had stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ..types import ops
+from ..types.errors import IterationLimitError, UnsupportedTypeError
+from . import ir
+from .launch import Launch, Step
+from .span import Span
+from .specialise import specialise
+
+Values: TypeAlias = npt.NDArray[Any]  # of any scalar type; one value where all elements have the same
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_OWN = ir.Builtin.GROUP_ID  # which element an invocation has: such kernels run one invocation a workgroup
+_EVERY: Mask = np.ones(1, np.bool_)
+
+
+@attrs.define
+class _Run:
+    """What one run has come to. A mask of one entry holds for all elements."""
+
+    memories: dict[ir.Memory, Values]
+    arguments: dict[ir.Parameter, Values]
+    variables: dict[ir.Variable, Values] = attrs.field(factory=dict["ir.Variable", "Values"])
+    mask: Mask = _EVERY
+
+
+_Expression: TypeAlias = Callable[[_Run], Values]
+_Statement: TypeAlias = Callable[[_Run], None]
+
+
+@attrs.frozen
+class OnArrays:
+    """A launch of a kernel, ready to be run so."""
+
+    step: Step
+    run: _Statement
+    arguments: dict[ir.Parameter, Values]
+
+    @classmethod
+    def of(cls, launch: Launch) -> OnArrays:
+        """Raises UnsupportedTypeError, with the line, where an invocation meets others, or has other memory than its
+        element."""
+        step = specialise(launch)
+        run = _known.get(step.program)
+        if run is None:
+            run = _known.setdefault(step.program, _Reading().block(step.program.body))
+        given = zip(step.program.parameters, step.values, strict=True)
+        return cls(step, run, {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in given})
+
+    def __call__(self, arrays: Mapping[str, npt.NDArray[Any]], count: int) -> None:
+        """Runs the kernel for so many elements, on arrays by their buffers' names."""
+        if not count:
+            return
+        memories: dict[ir.Memory, Values] = {}
+        for memory, buffer in zip(self.step.program.storage, self.step.buffers, strict=True):
+            units = arrays[buffer.name].view(memory.type.dtype)
+            memories[memory] = units.reshape(count, -1)
+        with np.errstate(all="ignore"):
+            self.run(_Run(memories, self.arguments))
+
+
+_known: WeakKeyDictionary[ir.Program, _Statement] = WeakKeyDictionary()
+
+
+class _Reading:
+    """Makes functions of statements and expressions: what is known of them is looked at once."""
+
+    # -- statements: each narrows the mask to the elements that go on to the next ----------------------------
+
+    def block(self, block: ir.Block) -> _Statement:
+        statements = [self._statement(statement) for statement in block]
+
+        def run(run: _Run) -> None:
+            for statement in statements:
+                statement(run)
+
+        return run
+
+    def _statement(self, statement: ir.Statement) -> _Statement:
+        match statement:
+            case ir.Assign():
+                return _assignment(statement.variable, self._expression(statement.value))
+            case ir.Load():
+                return _assignment(statement.variable, self._own(statement.memory, statement.index, statement.span))
+            case ir.Store():
+                place = self._own(statement.memory, statement.index, statement.span)
+                value = self._expression(statement.value)
+                return lambda run: np.copyto(place(run), value(run), where=run.mask)
+            case ir.If():
+                return self._if(statement)
+            case ir.For():
+                return self._for(statement)
+            case ir.While():
+                return self._while(statement)
+            case ir.Break():
+                return _break
+            case ir.Atomic() | ir.Subgroup() | ir.Barrier():
+                raise _refused(statement.span, "expected elements that have nothing to do with each other")
+
+    def _if(self, statement: ir.If) -> _Statement:
+        then, otherwise = self.block(statement.then), self.block(statement.otherwise)
+        condition = self._expression(statement.condition)
+
+        def choose(run: _Run) -> None:
+            before, holds = run.mask, condition(run)
+            stay, are_all_left = np.zeros(1, np.bool_), True
+            for block, mask in ((then, before & holds), (otherwise, before & ~holds)):
+                run.mask = mask
+                if mask.any():
+                    block(run)
+                are_all_left = are_all_left and run.mask is mask
+                stay = stay | run.mask
+            run.mask = before if are_all_left else stay
+
+        if isinstance(statement.condition, ir.Const):
+            return then if statement.condition.value else otherwise
+        return choose
+
+    def _for(self, statement: ir.For) -> _Statement:
+        bounds = [self._expression(bound) for bound in (statement.start, statement.stop, statement.step)]
+        body = self.block(statement.body)
+
+        def loop(run: _Run) -> None:
+            # Counted in 64 bits: a variable near 2^32 must end its loop, not wrap.
+            counter, stop, step = (bound(run).astype(np.int64) for bound in bounds)
+            before = run.mask
+            if (before & (step == 0)).any():
+                span = statement.span
+                raise IterationLimitError(f"{span}: a loop with a step of 0 never ends\n    {span.text}")
+            run.mask = before & (counter < stop)
+            while run.mask.any():
+                _assign(run, statement.variable, counter.astype(np.uint32))
+                body(run)
+                counter = counter + step
+                run.mask = run.mask & (counter < stop)
+            run.mask = before
+
+        return loop
+
+    def _while(self, statement: ir.While) -> _Statement:
+        head, body = self.block(statement.head), self.block(statement.body)
+        condition = self._expression(statement.condition)
+
+        def loop(run: _Run) -> None:
+            before = run.mask
+            while run.mask.any():
+                head(run)
+                run.mask = run.mask & condition(run)
+                body(run)
+            run.mask = before
+
+        return loop
+
+    # -- expressions -----------------------------------------------------------------------------------------
+
+    def _expression(self, node: ir.Expression) -> _Expression:
+        match node:
+            case ir.Read():
+                variable = node.variable
+                return lambda run: run.variables[variable]
+            case ir.Const():
+                constant = np.full(1, node.value, node.type.dtype)
+                return lambda run: constant
+            case ir.Argument():
+                parameter = node.parameter
+                return lambda run: run.arguments[parameter]
+            case ir.Apply():
+                return self._apply(node)
+            case ir.Identity() | ir.Length():
+                raise _refused(node.span, "expected what an element alone decides")
+
+    def _apply(self, node: ir.Apply) -> _Expression:
+        op, evaluate, operands = node.op, node.op.evaluate, [self._expression(operand) for operand in node.operands]
+        first = operands[0]
+        if op is ops.CAST or op is ops.BITCAST:
+            return lambda run: evaluate(first(run), node.type)
+        if op is ops.AND and _is_all_ones(node.operands[1]):
+            return first
+        if op is ops.SELECT:
+            return lambda run: _chosen(first(run), operands[1](run), operands[2](run))
+        if op is ops.FLOORDIV or op is ops.MOD:
+            return lambda run: evaluate(first(run), _divisor(run, operands[1](run), node))
+        if len(operands) == 2:
+            second = operands[1]
+            return lambda run: evaluate(first(run), second(run))
+        return lambda run: evaluate(*[operand(run) for operand in operands])
+
+    def _own(self, memory: ir.Memory, index: ir.Expression, span: Span) -> _Expression:
+        """The units of this number in all elements."""
+        place = _place_of(index)
+        if memory.space is not ir.Space.STORAGE or place is None:
+            raise _refused(span, "expected no memory but the element itself")
+        return lambda run: run.memories[memory][:, place]
+
+
+def _assignment(variable: ir.Variable, value: _Expression) -> _Statement:
+    return lambda run: _assign(run, variable, value(run))
+
+
+def _assign(run: _Run, variable: ir.Variable, value: Values) -> None:
+    before = run.variables.get(variable) if run.mask is not _EVERY else None
+    run.variables[variable] = value if before is None else _chosen(run.mask, value, before)
+
+
+def _break(run: _Run) -> None:
+    run.mask = np.zeros_like(run.mask)
+
+
+def _chosen(condition: Mask, then: Values, otherwise: Values) -> Values:
+    """What SELECT gives, by the bits of both: NumPy's choice takes several times as long for what is not foreseen."""
+    bits = f"u{then.itemsize}"
+    chosen: Values = then.view(bits) ^ otherwise.view(bits)
+    mask = condition.view(np.uint8) if then.dtype == np.bool_ else np.negative(condition.astype(bits))
+    chosen = chosen & mask
+    chosen ^= otherwise.view(bits)
+    return chosen.view(then.dtype)
+
+
+def _divisor(run: _Run, divisor: Values, node: ir.Apply) -> Values:
+    """One where a division does not count."""
+    zero = divisor == 0
+    if (zero & run.mask).any():
+        raise ZeroDivisionError(f"{node.span}: {node.op} by zero\n    {node.span.text}")
+    return np.where(zero, divisor.dtype.type(1), divisor) if zero.any() else divisor
+
+
+def _is_all_ones(node: ir.Expression) -> bool:
+    """Whether a literal changes nothing by AND: so keys name the bits that they have, be it all of a word."""
+    return isinstance(node, ir.Const) and node.type.is_unsigned and node.value == (1 << node.type.bits) - 1
+
+
+def _place_of(index: ir.Expression) -> int | None:
+    """Which unit of an invocation's own element an index names: `group_id`, `group_id * units + place`."""
+    place = 0
+    if isinstance(index, ir.Apply) and index.op is ops.ADD:
+        index, added = index.operands
+        if not isinstance(added, ir.Const):
+            return None
+        place = int(added.value)
+    if isinstance(index, ir.Apply) and index.op is ops.MUL and isinstance(index.operands[1], ir.Const):
+        index = index.operands[0]
+    return place if isinstance(index, ir.Identity) and index.builtin is _OWN else None
+
+
+def _refused(span: Span, expected: str) -> UnsupportedTypeError:
+    return UnsupportedTypeError(f"{span}: {expected}, to be computed on the host\n    {span.text}")

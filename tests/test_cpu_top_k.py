@@ -1,0 +1,74 @@
+"""Top-k of host arrays, compared with the first k of NumPy's stable argsort exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gpusort.targets.cpu import top_k
+from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.top_k import top_k_rows
+from gpusort.types.indices import SortOrder
+from tests.reference import DTYPES, Array, assert_same_bits, sample
+from tests.test_argsort import stable_order
+from tests.test_select import adverse
+
+POLICY = SortPolicy()
+LONG = (1 << 17) + 5
+
+
+def check(x: Array, *ks: int) -> None:
+    """Of rows of x, both ends, in order and as they come."""
+    before = x.copy()
+    for order in SortOrder:
+        whole = [stable_order(row, order is SortOrder.DESCENDING) for row in x]
+        for k in ks:
+            expected = np.array([row[:k] for row in whole], np.int64).reshape(len(x), k)
+            values, indices = top_k_rows(x, k, order, True, POLICY)
+            assert_same_bits(indices, expected)
+            assert_same_bits(values, np.take_along_axis(x, expected, axis=1))
+            values, indices = top_k_rows(x, k, order, False, POLICY)
+            np.testing.assert_array_equal(np.sort(indices, axis=1), np.sort(expected, axis=1))
+            assert_same_bits(values, np.take_along_axis(x, indices, axis=1))
+    assert_same_bits(x, before)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_short_rows(dtype: str) -> None:
+    for shape in ((0, 3), (1, 1), (1, 7), (1, 500), (3, 50), (5, 200), (30, 333), (300, 700)):
+        length = shape[1]
+        check(sample(dtype, shape, seed=3), *sorted({0, 1, min(5, length), min(40, length), length}))
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i8", "f2", "f4", "f8", "M8[ns]"])
+def test_a_long_row(dtype: str) -> None:
+    check(sample(dtype, (1, LONG), seed=1), 1, 300, 9000)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
+def test_adverse_rows(dtype: str) -> None:
+    for x in adverse(dtype, LONG).values():
+        check(x[np.newaxis], 1, 100)
+    for x in adverse(dtype, 1000).values():
+        check(np.stack([x] * 70), 1, 10, 100)
+
+
+def test_more_nans_than_numbers() -> None:
+    x = np.full((1, LONG), np.nan, "f4")
+    x[0, 1000:1010] = 1
+    check(x, 5, 50)
+    check(x[:, : 70 * 1000].reshape(70, 1000), 5, 50)
+
+
+@pytest.mark.parametrize("end", SortOrder)
+def test_a_sample_that_misses(monkeypatch: pytest.MonkeyPatch, end: SortOrder) -> None:
+    """All of it comes before, or behind, nearly everything."""
+    x = sample("f4", (1, LONG), seed=2)
+    ordered = stable_order(x[0], end is SortOrder.DESCENDING)
+
+    def sampled(length: int, count: int) -> npt.NDArray[np.intp]:
+        return ordered[:count]
+
+    monkeypatch.setattr(top_k, "_sampled_places", sampled)
+    check(x, 7, 2000)

@@ -1,0 +1,253 @@
+"""The host's own reductions, below the front: found once for a function, dtype and axis, called for any array."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import gpusort
+from gpusort.targets.cpu import extreme_places, fold_routes, folding
+from gpusort.targets.cpu.folds import Fold
+from gpusort.targets.cpu.reductions import Axes, host_reduction
+from tests.new_process import printed
+from tests.reference import DTYPES, SWAPPED, sample, whole_numbers
+
+Array = npt.NDArray[Any]
+NAMES = tuple(fold.value for fold in Fold)
+LAYOUTS = ("C", "Fortran", "strided", "backwards")
+LONG_SHAPES = ((40_000,), (5000, 8), (8, 5000), (200, 200), (33, 35, 37), (20_000, 3))
+COMPILED = (
+    *((name, "f4") for name in NAMES), ("max", "i2"), ("argmin", "i2"), ("all", "i2"), ("sum", "u1"), ("prod", "i4"),
+    ("min", "f2"), ("argmax", "f2"), ("any", "f2"),
+)  # fmt: skip
+
+
+def laid_out(x: Array, layout: str) -> Array:
+    match layout:
+        case "Fortran":
+            return np.asfortranarray(x)
+        case "strided":
+            return np.repeat(x, 2, axis=-1)[..., ::2]
+        case "backwards":
+            return x[::-1, ..., ::-1] if x.ndim > 1 else x[::-1]
+        case _:
+            return x
+
+
+def reduced(name: str, x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
+    call = host_reduction(name, x.dtype, x.ndim, axis, keepdims)
+    assert call is not None
+    return call(x)
+
+
+def by_numpy(name: str, x: Array, axis: Axes = None, keepdims: bool = False) -> Any:
+    single = {"dtype": np.float32} if x.dtype.newbyteorder("=") == np.float16 and name in ("sum", "prod") else {}
+    with np.errstate(all="ignore"):
+        found = getattr(np, name)(x, axis=axis, keepdims=keepdims, **single)
+        return found.astype(np.float16) if single else found
+
+
+def assert_same(found: Any, expected: Any, context: object = "") -> None:
+    assert type(found) is type(expected), context
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape), context
+    assert np.array_equal(found, expected, equal_nan=found.dtype.kind in "fmM"), context
+
+
+def _is_not_loaded(fold: Fold, dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    return False
+
+
+def axes_of(x: Array, name: str) -> list[Axes]:
+    several: list[Axes] = [(0, 1)] if x.ndim > 2 and not name.startswith("arg") else []
+    return [None, *range(x.ndim), -1, *several]
+
+
+# -- values -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, *SWAPPED])
+@pytest.mark.parametrize("name", NAMES)
+def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
+    kind = np.dtype(dtype).kind
+    if (name == "sum" and kind == "M") or (name == "prod" and kind in "mM"):
+        assert host_reduction(name, np.dtype(dtype), 1, None, False) is None
+        return
+    for shape in ((7,), (3, 5), (2, 3, 4)):
+        exact = name in ("sum", "prod") and kind in "fm"
+        x = whole_numbers(dtype, shape) if exact else sample(dtype, shape)
+        for layout in LAYOUTS:
+            y = laid_out(x, layout)
+            for axis in axes_of(y, name):
+                for keepdims in (False, True):
+                    expected = by_numpy(name, y, axis, keepdims)
+                    assert_same(reduced(name, y, axis, keepdims), expected, (shape, layout, axis))
+
+
+@pytest.mark.parametrize(("name", "dtype"), COMPILED)
+def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By compiled loops, wherever there are any."""
+    for constant in ("_ADDED", "_MEMORY"):
+        monkeypatch.setattr(folding, constant, 0)
+    monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)
+    monkeypatch.setattr(fold_routes, "_SHARED_BYTES", 0)
+    monkeypatch.setattr(extreme_places, "_SHARED", 1 << 15)
+    for number, shape in enumerate(LONG_SHAPES):
+        x = whole_numbers(dtype, shape) if name in ("sum", "prod") else sample(dtype, shape, number)
+        if name == "prod" and x.dtype.kind == "f":
+            x = np.where(x == 0, 1, np.sign(x)).astype(dtype)
+        if number % 2 and x.dtype.kind == "f":
+            x[np.isnan(x)] = 1
+        for layout in LAYOUTS:
+            y = laid_out(x, layout)
+            for axis in axes_of(y, name):
+                keepdims = (number + len(layout)) % 2 == 0
+                assert_same(reduced(name, y, axis, keepdims), by_numpy(name, y, axis, keepdims), (shape, layout, axis))
+
+
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_one_element_far_from_the_first_decides(name: str) -> None:
+    for dtype in ("f4", "f2", "i2"):
+        x = np.full((300, 400), name == "all", dtype)
+        assert reduced(name, x) == (name == "all")
+        x[299, 399] = name == "any"
+        if name == "all" and x.dtype.kind == "f":
+            x[299, 399] = -0.0
+        assert reduced(name, x) == (name == "any")
+        assert reduced(name, x, 0).tolist() == [name == "all"] * 399 + [name == "any"]
+
+
+def test_the_first_elements_can_decide() -> None:
+    """Without a look at the others, of which there are more than the memory has room for."""
+    x = np.broadcast_to(np.float32(1), (1 << 20, 1 << 20))
+    assert reduced("any", x)
+    assert not reduced("all", np.broadcast_to(np.int64(0), (1 << 20, 1 << 20)))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+def test_which_zero_or_nan_is_the_extreme_does_not_depend_on_what_is_loaded(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = whole_numbers(dtype, (5000, 8))
+    x[np.random.default_rng(1).random(x.shape) < 0.5] = -0.0
+    x[:, 3] = abs(x[:, 3])
+    x[::3, 4] = np.nan
+    x[1::3, 4] = -np.nan
+    for name in ("min", "max"):
+        for axis in (0, 1, None):
+            after = np.asarray(reduced(name, x, axis)).tobytes()
+            with monkeypatch.context() as patch:
+                patch.setattr(folding, "can_fold", _is_not_loaded)
+                assert np.asarray(reduced(name, x, axis)).tobytes() == after
+
+
+# -- floats added -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_float_sums_do_not_depend_on_threads_and_are_close(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for shape, layout in (
+        ((300_001, 3), "C"),
+        ((700, 1301), "C"),
+        ((700, 1301), "strided"),
+        ((99, 101, 103), "Fortran"),
+    ):
+        x = laid_out(np.random.default_rng(1).standard_normal(shape).astype(dtype), layout)
+        scale = np.abs(x).astype("f8")
+        for axis in (None, *range(x.ndim)):
+            found = np.asarray(reduced("sum", x, axis))
+            for threads in ("1", "2", "3"):
+                monkeypatch.setenv("GPUSORT_THREADS", threads)
+                assert np.asarray(reduced("sum", x, axis)).tobytes() == found.tobytes()
+            off = np.abs(found - x.astype("f8").sum(axis))
+            assert (off <= 4 * float(np.finfo(dtype).eps) * scale.sum(axis)).all(), (shape, layout, axis)
+
+
+def test_a_long_column_is_not_added_up_in_one_chain() -> None:
+    """As NumPy does, whose sums of float32 do not grow beyond 2^24 by ones."""
+    x = np.broadcast_to(np.float32(1), ((1 << 25) + 5, 2))
+    np.testing.assert_allclose(reduced("sum", x, 0), len(x), rtol=1e-5)
+
+
+def test_special_values() -> None:
+    x = np.full((5, 300_001), -0.0, np.float32)
+    assert not np.signbit(reduced("sum", x, 1)).any()
+    for values in ([np.inf], [np.inf, -np.inf], [np.nan], [np.finfo("f4").max] * 2):
+        x[2, -len(values) :] = values
+        np.testing.assert_array_equal(reduced("sum", x, 1), by_numpy("sum", x, 1))
+
+
+def test_nobody_is_warned() -> None:
+    huge = np.full((4, 300_000), np.finfo("f4").max, np.float32)
+    signalling = np.full(7, 0x7FA00000, np.uint32).view(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in NAMES:
+            for x in (huge, huge[:, :9], huge.T, signalling, np.full(9, 60_000, np.float16)):
+                reduced(name, x)
+                reduced(name, x, 0)
+
+
+# -- what is refused, and what is left to NumPy -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arrays_of_nothing(name: str) -> None:
+    for shape, axis in (((0,), None), ((0, 3), 0), ((0, 3), 1), ((2, 0), None)):
+        x, message, expected = np.empty(shape, np.float32), "", None
+        try:
+            expected = by_numpy(name, x, axis)
+        except ValueError as error:
+            message = str(error)
+        if message:
+            with pytest.raises(gpusort.InvalidArgumentError, match=f"^{message}$"):
+                reduced(name, x, axis)
+        else:
+            assert_same(reduced(name, x, axis), expected)
+
+
+def test_what_there_is_not() -> None:
+    single = np.dtype(np.float32)
+    for axis in (2, -3, (0, 0), (0, 2)):
+        assert host_reduction("sum", single, 2, axis, False) is None
+    assert host_reduction("argmin", single, 2, (0,), False) is None
+    for dtype in ("c8", "O", "U1", "S3"):
+        assert host_reduction("min", np.dtype(dtype), 1, None, False) is None
+
+
+def test_no_dimensions_and_no_axes() -> None:
+    for name in NAMES:
+        assert_same(reduced(name, np.array(3.0)), by_numpy(name, np.array(3.0)))
+        assert_same(reduced(name, np.array(3.0), 0), by_numpy(name, np.array(3.0), 0))
+    x = whole_numbers("i4", (200, 300))
+    np.testing.assert_array_equal(reduced("sum", x, ()), x)
+
+
+def test_subclasses_and_read_only_arrays() -> None:
+    x = whole_numbers("i4", (200, 300))
+    with pytest.warns(PendingDeprecationWarning):
+        matrix: Any = cast(Any, np.matrix)(x)
+    assert type(reduced("sum", matrix, 0)) is type(matrix)
+    x.flags.writeable = False
+    for name in NAMES:
+        assert_same(reduced(name, x.T, 0), by_numpy(name, x.T, 0))
+
+
+def test_neither_short_arrays_nor_the_first_long_one_load_numba() -> None:
+    code = """
+import sys
+import numpy as np
+from gpusort.targets.cpu.reductions import host_reduction
+from gpusort.targets.cpu.scans import host_cumsum
+for name in ("sum", "min", "argmax", "any"):
+    for dtype in (np.dtype("f4"), np.dtype("u1")):
+        for count in (10, 1000, 30_000):
+            host_reduction(name, dtype, 2, 0, False)(np.ones((count, 1), dtype))
+            host_cumsum(dtype, 2, 0)(np.ones((count // 2, 1), dtype))
+host_reduction("max", np.dtype("i4"), 2, 0, False)(np.ones((30_000, 8), "i4"))
+print("numba" in sys.modules)
+"""
+    assert printed(code, GPUSORT_THREADS="2") == "False"

@@ -1,0 +1,102 @@
+"""The host's own cumulative sums, below the front: NumPy's values in every layout, along every axis."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from gpusort.targets.cpu import scans
+from gpusort.targets.cpu.scans import host_cumsum
+from tests.reference import sample, whole_numbers
+from tests.test_host_reductions import LAYOUTS, laid_out
+
+Array = npt.NDArray[Any]
+SHAPES = (
+    (30_000,),
+    (2, 20_000),
+    (3, 10_000),
+    (5000, 8),
+    (8, 5000),
+    (33, 35, 37),
+    (1, 30_000, 1),
+    (3, 4, 5),
+    (7,),
+    (0, 3),
+)  # the third: of four pieces side by side, the first, the third and the fourth are whole
+
+
+def added(x: Array, axis: int | None = None) -> Array:
+    call = host_cumsum(x.dtype, x.ndim, axis)
+    assert call is not None
+    return call(x)
+
+
+def assert_same(x: Array, axis: int | None, context: object) -> None:
+    found = added(x, axis)
+    expected = np.cumsum(x, axis=axis, dtype=np.float32 if x.dtype == np.float16 else None)
+    if x.dtype == np.float16:
+        expected = expected.astype(np.float16)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape), context
+    np.testing.assert_array_equal(found, expected, err_msg=str(context))
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "f2", "f4", "m8[s]", ">i4"])
+def test_sums_are_numpys(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "_SHARED", 1 << 14)
+    monkeypatch.setattr(scans, "_IN_PIECES", 1 << 13)
+    for shape in SHAPES:
+        x = sample(dtype, shape) if np.dtype(dtype).kind in "biu" else whole_numbers(dtype, shape)
+        for layout in LAYOUTS:
+            y = laid_out(x, layout)
+            for axis in (None, *range(y.ndim), -1):
+                assert_same(y, axis, (shape, layout, axis))
+
+
+def test_times_with_nat() -> None:
+    x = np.arange(60).astype("m8[s]").reshape(3, 20)
+    x[1, 5] = "NaT"
+    for axis in (None, 0, 1):
+        np.testing.assert_array_equal(added(x, axis), np.cumsum(x, axis=axis))
+
+
+def test_sums_of_floats_in_pieces_neither_depend_on_threads_nor_go_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(1).random((3, 300_001), np.float32)
+    found = added(x, 1)
+    for threads in ("1", "2", "3"):
+        monkeypatch.setenv("GPUSORT_THREADS", threads)
+        assert added(x, 1).tobytes() == found.tobytes()
+    assert (np.diff(found, axis=1) >= 0).all()
+    np.testing.assert_allclose(found, np.cumsum(x, axis=1, dtype="f8"), rtol=1e-4)
+
+
+def test_rows_that_are_many_keep_the_order_of_numpys_additions() -> None:
+    x = np.random.default_rng(1).standard_normal((40, 5000)).astype(np.float32)
+    for axis in (0, 1):
+        assert added(x, axis).tobytes() == np.cumsum(x, axis=axis).tobytes()
+
+
+def test_zeros_keep_their_sign() -> None:
+    for shape in ((1 << 18,), (100, 300)):
+        for axis in range(len(shape)):
+            assert np.signbit(added(np.full(shape, -0.0, np.float32), axis)).all()
+
+
+def test_nobody_is_warned_and_the_source_stays() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for count in (9, 1 << 18):
+            x = np.full(count, np.finfo("f4").max, np.float32)
+            assert np.isinf(added(x)[-1])
+            assert (x == np.finfo("f4").max).all()
+        assert np.isinf(added(np.full(9, 60_000, np.float16))[-1])
+
+
+def test_what_there_is_not() -> None:
+    assert host_cumsum(np.dtype("M8[s]"), 1, None) is None
+    assert host_cumsum(np.dtype("c8"), 1, None) is None
+    assert host_cumsum(np.dtype("f4"), 2, 2) is None
+    assert added(np.array(5), 0).tolist() == [5]

@@ -1,0 +1,75 @@
+"""What may import what: each layer knows those below it, and nothing outside targets/ knows a target by name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_SRC = Path(__file__).parent.parent / "src"
+_CONCRETE = {f"targets.{name}" for name in ("cpu", "wgsl", "cuda", "simulator", "python")}
+
+# Packages, and what they may know besides themselves. `targets` stands for targets/base.py and its registry alone.
+_BELOW: dict[str, frozenset[str]] = {
+    "types": frozenset(),
+    "kernel": frozenset({"types", "forks"}),
+    "kept": frozenset({"types"}),
+    "machine": frozenset({"types"}),
+    "algos": frozenset({"types", "kernel", "machine", "kept"}),
+    "operations": frozenset({"types", "kernel", "machine", "algos"}),
+    "arrays": frozenset({"types", "kernel", "machine", "algos", "targets", "forks"}),
+    "api": frozenset({"types", "kernel", "machine", "algos", "operations", "arrays", "targets", "forks"}),
+}
+
+
+def imports(file: Path) -> Iterator[tuple[str, int]]:
+    """The modules of the package that a file imports, wherever in it, with their lines."""
+    parts = file.relative_to(_SRC).with_suffix("").parts
+    package = parts[:-1]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            module = (*base, *(node.module.split(".") if node.module else ()))
+            for name in [".".join((*module, alias.name)) for alias in node.names]:
+                yield name, node.lineno
+
+
+def files(package: str) -> list[Path]:
+    folder = _SRC / package
+    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+
+
+@pytest.mark.parametrize("package", _BELOW)
+def test_a_layer_knows_those_below_it(package: str) -> None:
+    allowed = {package, *_BELOW[package]}
+    wrong = [
+        f"{file.relative_to(_SRC)}:{line}: {name}"
+        for file in files(package)
+        for name, line in imports(file)
+        if name.split(".")[0] not in allowed
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nothing_outside_targets_knows_a_target_by_name() -> None:
+    wrong = [
+        f"{file.relative_to(_SRC)}:{line}: {name}"
+        for file in sorted(_SRC.rglob("*.py"))
+        if file.relative_to(_SRC).parts[0] != "targets"
+        for name, line in imports(file)
+        if any(name == target or name.startswith(f"{target}.") for target in _CONCRETE)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_modules_of_the_old_front_are_gone() -> None:
+    gone = ("quick", "quick_card", "quick_reduce", "quick_scan", "placing", "reducing", "sorting")
+    assert [name for name in gone if (_SRC / f"{name}.py").exists()] == []
+
+
+def test_these_tests_can_fail() -> None:
+    seen = dict(imports(_SRC / "targets" / "cpu" / "target.py"))
+    assert "operations.base.Operation" in seen
+    assert any(name.startswith("targets.cpu.") for name in seen)

@@ -1,0 +1,165 @@
+"""Keys as users write them, on every target: sorted by whatever sort is chosen, argsorted, reduced to extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.algos.argsort import bitonic_argsort
+from gpusort.algos.choice import fitting_pairs, fitting_reduction, fitting_sort
+from gpusort.algos.finish import extremes, places
+from gpusort.algos.radix_sorts import radix_sort_pairs
+from gpusort.algos.sorts import Bitonic, BitonicRows, Placement, Radix, RadixRows, bits_of, element_bits
+from gpusort.algos.words import Wanted
+from gpusort.machine import Capability, Limits, TargetInfo
+from gpusort.targets.base import Target
+from gpusort.targets.registry import target as target_of
+from gpusort.types.dtypes import key_for
+from gpusort.types.elements import dtype_of
+from gpusort.types.indices import SortOrder
+from gpusort.types.keys import RankKey, SortableKey, is_lossy
+from gpusort.types.monoids import ArgMin, Maximum, Minimum, ranked
+from gpusort.types.params import BitonicPolicy, RadixPolicy
+from gpusort.types.scalars import U32
+from tests import key_cases
+from tests.reference import DTYPES, Array, assert_same_bits
+from tests.test_words import Key, elements_for, sorted_one_by_one
+
+UP, DOWN = SortOrder.ASCENDING, SortOrder.DESCENDING
+BIJECTIONS: tuple[Key, ...] = (key_cases.AbsoluteFirst(), key_cases.DateKey(), key_cases.Trailing())
+SMALL = BitonicPolicy(tile=16, group_size=8, fused_passes=2)
+
+
+def sorted_by(target: Target, algorithm: Any, key: Key, x: Array, order: SortOrder) -> Array:
+    """As the algorithm does it where it does it best."""
+    placement = algorithm.placements(key)[0]
+    schedule = algorithm.schedule(key, 1, x.size, order, placement)
+    data, results = x.copy(), np.zeros_like(x)
+    in_place = placement is Placement.IN_PLACE
+    target.run(schedule, {"data": data} if in_place else {"data": data, "results": results})
+    return data if in_place else results
+
+
+@pytest.mark.parametrize("key", BIJECTIONS, ids=str)
+def test_the_sort_that_is_chosen(target: str, key: Key) -> None:
+    if target == "cpu" and not isinstance(key, key_cases.DateKey):
+        pytest.skip("each kernel compiles for seconds there")
+    x = elements_for(key, 30 if target == "python" else 400)
+    where = target_of(target)
+    for order in SortOrder:
+        algorithm = fitting_sort(where.info, key, 1, x.size)
+        expected = x[sorted_one_by_one(key, x.reshape(1, -1), order)[0]]
+        assert_same_bits(sorted_by(where, algorithm, key, x, order), expected)
+
+
+def test_a_key_by_which_radix_sorts_go_says_how_many_bits_its_words_have(target: str) -> None:
+    @attrs.frozen
+    class Named(key_cases.Trailing):
+        """Words of 16 bits only."""
+
+        bits: int = 16
+
+        def to_word(self, element: Any) -> U32:
+            return 65535 - U32(element)
+
+        def from_word(self, word: U32) -> Any:
+            return self.element(65535 - word)
+
+        def mirrored(self, word: U32) -> U32:
+            return 65535 - word
+
+    key: Key = Named()
+    x = elements_for(key, 20 if target == "python" else 100)
+    algorithm = Radix(RadixPolicy(4, 16, 2, 4, subgroups=False))
+    expected = x[sorted_one_by_one(key, x.reshape(1, -1), DOWN)[0]]
+    assert_same_bits(sorted_by(target_of(target), algorithm, key, x, DOWN), expected)
+
+
+def test_radix_sorts_refuse_words_wider_than_elements() -> None:
+    """They would keep only the lowest bits."""
+    refused: tuple[Key, ...] = (*BIJECTIONS, key_cases.ClosestTo())
+    for algorithm in (Radix(), RadixRows()):
+        for key in refused:
+            with pytest.raises(gpusort.UnsupportedTypeError, match=r"Bitonic\(\) sorts any"):
+                algorithm.placements(key)
+        assert algorithm.placements(key_cases.NotTheOther())
+
+
+def test_a_card_sorts_by_what_its_fastest_sorts_refuse() -> None:
+    """The table names sorts for lengths and sizes; a key that they do not take is left to the network."""
+    limits = Limits(1024, 48 << 10, 1 << 31, 1 << 36, 32, 32, 32)
+    card = TargetInfo("cuda", "a card", "a driver", limits, frozenset({*Capability}))
+    keys: tuple[Key, ...] = (*BIJECTIONS, key_cases.ClosestTo())
+    for key in keys:
+        for rows, length in ((1, 3000), (1, 1 << 24), (100, 3000)):
+            assert isinstance(fitting_sort(card, key, rows, length), Bitonic)
+            assert fitting_pairs(card, key, rows, length, 4) is None
+        assert isinstance(fitting_sort(card, key, 1000, 64), BitonicRows)
+
+
+def test_bits_of_built_in_keys_are_those_of_their_elements() -> None:
+    for dtype in DTYPES:
+        for key in (key_for(dtype), RankKey(key_for(dtype))):
+            assert bits_of(key) == element_bits(key) == 8 * np.dtype(dtype).itemsize
+    assert bits_of(key_cases.Trailing()) == bits_of(RankKey(key_cases.Trailing())) == 32
+
+
+@pytest.mark.parametrize("key", [key_cases.Absolute(), key_cases.DateKey(), key_cases.ClosestTo()], ids=str)
+def test_where_elements_come_from(target: str, key: Key) -> None:
+    if target == "cpu" and not isinstance(key, key_cases.ClosestTo):
+        pytest.skip("each kernel compiles for seconds there")
+    x = elements_for(key, 20 if target == "python" else 100)
+    found = np.zeros(x.size, np.uint64)
+    schedule = bitonic_argsort(RankKey(key), 1, x.size, DOWN, SMALL)
+    target_of(target).run(schedule, {"data": x, "places": found})
+    np.testing.assert_array_equal(found, sorted_one_by_one(key, x.reshape(1, -1), DOWN, Wanted.RANKS)[0])
+
+
+def test_a_lossy_key_takes_the_elements_along_as_values(target: str) -> None:
+    """What a front does with one: nothing comes back from words."""
+    key: Any = key_cases.Reciprocal()
+    assert is_lossy(key)
+    x = elements_for(key, 30 if target == "python" else 200)
+    moved, results = np.zeros_like(x), np.zeros_like(x)
+    policy = RadixPolicy(4, 16, 2, 4, subgroups=False)
+    schedule = radix_sort_pairs(key, key.element, 1, x.size, UP, policy, bits_of(key))
+    target_of(target).run(schedule, {"data": x, "values": x.copy(), "results": results, "moved": moved})
+    assert_same_bits(moved, x[sorted_one_by_one(key, x.reshape(1, -1), UP)[0]])
+    assert fitting_pairs(target_of(target).info, key_cases.Trailing(), 1, 1 << 20, 2) is None
+
+
+@pytest.mark.parametrize("key", BIJECTIONS, ids=str)
+def test_extremes(target: str, key: SortableKey[Any, Any]) -> None:
+    if target == "cpu" and not isinstance(key, key_cases.DateKey):
+        pytest.skip("each kernel compiles for seconds there")
+    info, x = target_of(target).info, elements_for(key, 33)
+    order = sorted_one_by_one(key, x.reshape(1, -1), UP)[0]
+    cases: tuple[tuple[Any, Any], ...] = (
+        (Minimum(ranked(key)), x[order[0]]),
+        (Maximum(ranked(key)), x[order[-1]]),
+    )
+    for monoid, expected in cases:
+        found = np.zeros(1, dtype_of(key.element))
+        schedule = extremes(monoid, 1, x.size, fitting_reduction(monoid.state, x.size, info))
+        target_of(target).run(schedule, {"data": x, "results": found})
+        assert found[0].tobytes() == expected.tobytes()
+
+
+def test_where_the_least_element_by_a_lossy_key_stands(target: str) -> None:
+    info, key = target_of(target).info, key_cases.ClosestTo()
+    x = elements_for(key, 33)
+    monoid: Any = ArgMin(ranked(key))
+    found = np.zeros(1, np.uint64)
+    schedule = places(monoid, 1, x.size, fitting_reduction(monoid.state, x.size, info))
+    target_of(target).run(schedule, {"data": x, "results": found})
+    assert found[0] == sorted_one_by_one(key, x.reshape(1, -1), UP, Wanted.RANKS)[0][0]
+
+
+def test_a_built_in_key_is_ranked_as_it_is() -> None:
+    key = key_for("f4")
+    assert ranked(key) is key
+    assert Bitonic().placements(key_cases.ClosestTo()) == (Placement.IN_PLACE,)

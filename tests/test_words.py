@@ -1,0 +1,162 @@
+"""Keys done to whole arrays, and host arrays sorted by them, against what each key's methods say of one element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.algos.words import KeyWords, Wanted
+from gpusort.targets.cpu.by_key import argsort_by_words, extreme_places, sort_by_words
+from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.types.dtypes import Extreme, key_for
+from gpusort.types.elements import decode, dtype_of, encode
+from gpusort.types.indices import SortOrder
+from gpusort.types.keys import RankKey, SortableKey, is_lossy
+from gpusort.types.scalars import U32
+from tests import key_cases
+from tests.reference import DTYPES, Array, assert_same_bits, sample, sorted_by_numpy
+
+POLICY = SortPolicy()
+IN_PARTS = attrs.evolve(POLICY, serial_below=256, part_bytes_from=4096, chunk=500)
+Key = SortableKey[Any, Any]
+
+USERS: tuple[Key, ...] = (
+    key_cases.Absolute(), key_cases.AbsoluteFirst(), key_cases.LowBitsFirst(U32(5)), key_cases.Folded(),
+    key_cases.DateKey(), key_cases.Trailing(), key_cases.Reciprocal(), key_cases.ClosestTo(),
+)  # fmt: skip
+
+
+def elements_for(key: Key, shape: int | tuple[int, ...], seed: int = 0) -> Array:
+    """Elements that a key takes, equals and extremes among them."""
+    dtype = dtype_of(key.element)
+    numbers = np.random.default_rng(seed)
+    if isinstance(key, key_cases.Folded):
+        letters: Array = numbers.choice(np.frombuffer(b"aAbBzZ@[`{\0\xff", np.uint8), (int(np.prod(shape)), 8))
+        return letters.view(dtype).reshape(shape)
+    if isinstance(key, key_cases.ClosestTo):
+        return numbers.choice(np.array([0, -0.0, 0.5, 1.5, 1, -3, 5, 1e-30], "f4"), shape)
+    if dtype.fields:
+        bits: Array = numbers.integers(0, 4, (int(np.prod(shape)), dtype.itemsize), np.uint8).view(dtype)
+        return bits.reshape(shape)
+    found = sample(dtype.str[1:], shape, seed)
+    small: Array = numbers.integers(0, 2, shape) == 0
+    return np.where(small, found % found.dtype.type(9), found)
+
+
+def words_one_by_one(key: Key, x: Array, order: SortOrder, wanted: Wanted) -> list[int]:
+    """By the methods as CPython runs them."""
+    found: list[int] = []
+    for item in x.view(dtype_of(key.element)):
+        element = decode(key.element, item)
+        word = key.to_word(element) if wanted is Wanted.WORDS else key.to_rank(element)
+        found.append(encode(key.mirrored(word) if order is SortOrder.DESCENDING else word))
+    return found
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("key", [*map(key_for, DTYPES), RankKey(key_for("f4")), *USERS], ids=str)
+def test_words_are_what_the_methods_say(key: Key, order: SortOrder) -> None:
+    dtype = dtype_of(key.element)
+    x = elements_for(key, 150) if key in USERS else sample(dtype.str[1:], 150)
+    by = KeyWords(key, order)
+    for wanted in Wanted:
+        found = by.to_words(wanted)(x)
+        assert found.dtype == dtype_of(key.word)
+        assert found.tolist() == words_one_by_one(key, x, order, wanted)
+        assert by.to_words(wanted)(x[:0]).size == 0
+    if not is_lossy(key):
+        assert_same_bits(by.to_elements()(by.to_words()(x)), x.view(dtype))
+
+
+def sorted_one_by_one(key: Key, x: Array, order: SortOrder, wanted: Wanted = Wanted.WORDS) -> Array:
+    """Rows in the order of their words; those that share one as they came."""
+    rows = [np.argsort(np.array(words_one_by_one(key, row, order, wanted), np.uint64), kind="stable") for row in x]
+    return np.array(rows, np.intp).reshape(x.shape)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("key", USERS, ids=str)
+def test_rows_are_sorted_by_a_users_key(key: Key, order: SortOrder) -> None:
+    by = KeyWords(key, order)
+    for policy, shape in (
+        (POLICY, (3, 40)),
+        (POLICY, (1, 1)),
+        (IN_PARTS, (2, 300)),
+        (POLICY, (0, 3)),
+        (POLICY, (2, 0)),
+    ):
+        x = elements_for(key, shape, seed=shape[1])
+        places = np.empty(shape, np.intp)
+        argsort_by_words(x, places, by, policy)
+        expected = sorted_one_by_one(key, x, order, Wanted.RANKS)
+        np.testing.assert_array_equal(places, expected)
+        for stable in (False, True):
+            wanted = expected if stable else sorted_one_by_one(key, x, order)
+            results = np.empty_like(x)
+            sort_by_words(x, results, by, policy, stable)
+            assert_same_bits(results, np.take_along_axis(x, wanted, axis=1))
+            mine = x.copy()
+            sort_by_words(mine, mine, by, policy, stable)
+            assert_same_bits(mine, results)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_built_in_key_sorts_as_ever(dtype: str, descending: bool) -> None:
+    x = sample(dtype, (2, 3000), seed=5)
+    by = KeyWords(key_for(dtype), SortOrder.DESCENDING if descending else SortOrder.ASCENDING)
+    results = np.empty_like(x)
+    sort_by_words(x, results, by, POLICY, stable=True)
+    assert_same_bits(results, sorted_by_numpy(x, descending=descending))
+
+
+@pytest.mark.parametrize("extreme", Extreme)
+@pytest.mark.parametrize("key", [key_for("f4"), key_for("M8[s]"), key_for("u1"), *USERS], ids=str)
+def test_extremes(key: Key, extreme: Extreme) -> None:
+    x = elements_for(key, (4, 50)) if key in USERS else sample(dtype_of(key.element).str[1:], (4, 50))
+    found = extreme_places(x, KeyWords(key), extreme, POLICY)
+    for row, place in zip(x, found, strict=True):
+        words = words_one_by_one(key, row, SortOrder.ASCENDING, Wanted.WORDS)
+        last = getattr(key, "last", None)
+        beyond = [index for index, word in enumerate(words) if last is not None and word > last]
+        best = max(words) if extreme is Extreme.GREATEST else min([words[i] for i in beyond] or words)
+        assert place == words.index(best)
+    with pytest.raises(gpusort.InvalidArgumentError, match="an empty row"):
+        extreme_places(x[:, :0], KeyWords(key), extreme, POLICY)
+
+
+def test_what_a_key_relies_on_is_looked_at_anew() -> None:
+    """A number that comes with the call is none that was compiled in."""
+    x = elements_for(key_cases.LowBitsFirst(U32(1)), (1, 100))
+    for count in (1, 7):
+        by = KeyWords(key_cases.LowBitsFirst(U32(count)))
+        assert by.to_words()(x[0]).tolist() == words_one_by_one(by.key, x[0], by.order, Wanted.WORDS)
+
+
+def refused(key: Key, x: Array, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        sort_by_words(x.reshape(1, -1), np.empty_like(x).reshape(1, -1), KeyWords(key), POLICY)
+
+
+def test_refusals() -> None:
+    numbers = np.arange(10, dtype=np.uint32)
+    refused(key_cases.NotTheOther(), numbers, gpusort.InvalidArgumentError, "makes 0 of the word of 1; from_word must")
+    refused(key_cases.WithMemory(), numbers, gpusort.UnsupportedTypeError, "no memory but the element itself")
+    refused(key_cases.OfStructs(), numbers, gpusort.UnsupportedTypeError, "words of U32 or U64 .* found Date")
+    refused(key_cases.Trailing(), numbers, gpusort.UnsupportedTypeError, "orders elements of dtype uint16, not uint32")
+    refused(key_cases.DateKey(), numbers, gpusort.UnsupportedTypeError, "orders elements of dtype .*, not uint32")
+
+
+def test_a_division_by_zero_is_an_error_as_it_is_for_one_element() -> None:
+    @attrs.frozen
+    class Unguarded(key_cases.Reciprocal):
+        def to_word(self, element: U32) -> U32:
+            return 1000000 // element
+
+    with pytest.raises(ZeroDivisionError):
+        KeyWords(Unguarded()).to_words()(np.arange(3, dtype=np.uint32))
+    assert KeyWords(Unguarded()).to_words()(np.array([1, 2], np.uint32)).tolist() == [1000000, 500000]
