@@ -47,14 +47,15 @@ def callers_device(request: pytest.FixtureRequest) -> Any:
         choose("wgsl", Memory.HOST)
     except TargetUnavailableError as error:
         pytest.skip(str(error))
-    return opened(DEFAULTS if request.param == "defaults" else {})
+    return opened(DEFAULTS) if request.param == "defaults" else opened({}, "subgroup", "subgroups")
 
 
-def opened(limits: dict[str, int]) -> Any:
+def opened(limits: dict[str, int], *features: str) -> Any:
     import wgpu
 
     adapter = wgpu.gpu.request_adapter_sync()
-    return adapter.request_device_sync(required_limits=dict(limits))
+    wanted = [name for name in features if name in adapter.features][:1]
+    return adapter.request_device_sync(required_limits=dict(limits), required_features=wanted)
 
 
 def class_of(x: Any) -> Any:
