@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -185,12 +185,12 @@ class ndarray:
         interface["strides"] = strides
         self.host = np.asarray(SimpleNamespace(__array_interface__=interface, keeps=self.data))
 
-    def _of(self, view: np.ndarray[Any, Any]) -> ndarray:
+    def seen(self, view: np.ndarray[Any, Any]) -> ndarray:
         """Part of this array's memory."""
         offset = view.ctypes.data - self.data.mem.ptr if view.size else 0
         return ndarray(view.shape, view.dtype, MemoryPointer(self.data.mem, offset), view.strides)
 
-    def _used(self) -> np.ndarray[Any, Any]:
+    def used(self) -> np.ndarray[Any, Any]:
         """As work on the device sees it."""
         assert self.data.device_id == current_device[0], "work on an array needs its device current"
         return self.host
@@ -225,65 +225,63 @@ class ndarray:
         return self.host.copy()
 
     def set(self, array: np.ndarray[Any, Any]) -> None:
-        self._used()[...] = array
+        self.used()[...] = array
 
     def reshape(self, *shape: Any, order: str = "C") -> ndarray:
-        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
-        made = self.host.reshape(wanted)
-        return self._of(made) if np.shares_memory(made, self.host) or not made.size else asarray(made)
+        made = self.host.reshape(*shape)
+        return self.seen(made) if np.shares_memory(made, self.host) or not made.size else asarray(made)
 
     def view(self, dtype: Any) -> ndarray:
-        return self._of(self.host.view(dtype))
+        return self.seen(self.host.view(dtype))
 
     def transpose(self, *axes: int) -> ndarray:
-        return self._of(self.host.transpose(*axes))
+        return self.seen(self.host.transpose(*axes))
 
     def astype(self, dtype: Any, order: str = "K", *, copy: bool = True) -> ndarray:
-        return asarray(self._used().astype(dtype))
+        return asarray(self.used().astype(dtype))
 
     def copy(self, order: str = "C") -> ndarray:
-        return asarray(self._used())
+        return asarray(self.used())
 
     def ravel(self, order: str = "C") -> ndarray:
         return self.reshape(-1)
 
     def fill(self, value: Any) -> None:
-        self._used().fill(value)
+        self.used().fill(value)
 
     def __len__(self) -> int:
         return len(self.host)
 
     def __getitem__(self, index: Any) -> ndarray:
         plain = _plain(index)
-        found = self.host[plain]
-        is_view = not isinstance(plain, np.ndarray) and isinstance(found, np.ndarray)
-        if is_view:
-            return self._of(found)
-        self._used()
-        return asarray(np.asarray(found))
+        found: np.ndarray[Any, Any] = np.asarray(self.host[plain])
+        if np.may_share_memory(found, self.host) or not found.size:
+            return self.seen(found)
+        self.used()
+        return asarray(found)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._used()[_plain(index)] = _plain(value)
+        self.used()[_plain(index)] = _plain(value)
 
     def __eq__(self, other: object) -> Any:
-        return asarray(self._used() == _plain(other))
+        return asarray(self.used() == _plain(other))
 
     def __and__(self, other: Any) -> ndarray:
-        return asarray(self._used() & _plain(other))
+        return asarray(self.used() & _plain(other))
 
-    __hash__ = None  # type: ignore[assignment]  # as cupy's
+    __hash__ = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]  # as cupy's
 
     def __gt__(self, other: Any) -> ndarray:
-        return asarray(self._used() > _plain(other))
+        return asarray(self.used() > _plain(other))
 
     def __bool__(self) -> bool:
         return bool(self.host)
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_plain, value))
-    return value._used() if isinstance(value, ndarray) else value
+    if type(value) is tuple:
+        return tuple(map(_plain, cast(Any, value)))
+    return value.used() if isinstance(value, ndarray) else value
 
 
 def asarray(array: Any, dtype: Any = None, **_: object) -> ndarray:
@@ -313,7 +311,7 @@ def empty_like(prototype: ndarray, dtype: Any = None, **_: object) -> ndarray:
 
 def copyto(target: ndarray, source: Any, casting: Any = "same_kind", where: Any = None) -> None:
     with np.errstate(over="ignore"):
-        np.copyto(target._used(), _plain(source), casting=casting)
+        np.copyto(target.used(), _plain(source), casting=casting)
 
 
 # -- kernels ----------------------------------------------------------------------------------------------
@@ -344,6 +342,38 @@ class Module:
 
     def get_function(self, name: str) -> Function:
         return Function(self._source)
+
+
+def _zeros(shape: Any, dtype: Any = float) -> ndarray:
+    return asarray(np.zeros(shape, dtype))
+
+
+def _arange(*given: Any, **more: Any) -> ndarray:
+    return asarray(np.arange(*given, **more))
+
+
+def _contiguous(a: ndarray) -> ndarray:
+    return a if a.flags.c_contiguous else a.copy()
+
+
+def _moved(a: ndarray, source: Any, goal: Any) -> ndarray:
+    return a.seen(np.moveaxis(a.host, source, goal))
+
+
+def _nonzero(a: ndarray) -> ndarray:
+    return asarray(np.flatnonzero(a.used()))
+
+
+def _taken(a: ndarray, places: ndarray, axis: int) -> ndarray:
+    return asarray(np.take_along_axis(a.used(), places.used(), axis))
+
+
+def _shared(a: ndarray, b: ndarray, max_work: int | None = None) -> bool:
+    return np.shares_memory(a.host, b.host)
+
+
+def _current_of(device: int = -1) -> Stream:
+    return _current()
 
 
 def _copy(target: int, source: int, size: int, kind: int, stream: int) -> None:
@@ -395,19 +425,14 @@ def module() -> ModuleType:
     )
     cuda = SimpleNamespace(
         runtime=runtime, driver=driver, alloc=_alloc, alloc_pinned_memory=PinnedMemory, Device=Device,
-        ExternalStream=Stream, Stream=Stream, get_current_stream=lambda *device: _current(),
+        ExternalStream=Stream, Stream=Stream, get_current_stream=_current_of,
         UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer, function=SimpleNamespace(Module=Module),
     )  # fmt: skip
     vars(cupy).update(
         cuda=cuda, ndarray=ndarray, __version__="14.0", asarray=asarray, array=asarray, asnumpy=asnumpy,
         empty=ndarray, empty_like=empty_like, copyto=copyto, from_dlpack=from_dlpack,
-        zeros=lambda shape, dtype=float: asarray(np.zeros(shape, dtype)),
-        arange=lambda *given, **more: asarray(np.arange(*given, **more)),
-        ascontiguousarray=lambda a: a if a.flags.c_contiguous else a.copy(),
-        moveaxis=lambda a, source, goal: a._of(np.moveaxis(a.host, source, goal)),
-        flatnonzero=lambda a: asarray(np.flatnonzero(a._used())),
-        take_along_axis=lambda a, places, axis: asarray(np.take_along_axis(a._used(), places._used(), axis)),
-        shares_memory=lambda a, b, max_work=None: np.shares_memory(a.host, b.host),
+        zeros=_zeros, arange=_arange, ascontiguousarray=_contiguous, moveaxis=_moved, flatnonzero=_nonzero,
+        take_along_axis=_taken, shares_memory=_shared,
     )  # fmt: skip
     return cupy
 

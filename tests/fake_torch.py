@@ -108,12 +108,16 @@ def stream(pointer: int) -> Any:
         streams.pop()
 
 
+def _current_stream(device: int) -> int:
+    return streams[-1]
+
+
 def module() -> ModuleType:
     """The fake, to be put into sys.modules."""
     torch = ModuleType("torch")
     vars(torch).update({name.partition(".")[2]: name for name in _NAMES.values()})
     vars(torch).update(
         Tensor=Tensor, bfloat16=BFLOAT16, from_numpy=Tensor, as_tensor=_as_tensor, empty=_empty, empty_like=_empty_like,
-        _C=SimpleNamespace(_cuda_getCurrentRawStream=lambda device: streams[-1]),
+        _C=SimpleNamespace(_cuda_getCurrentRawStream=_current_stream),
     )  # fmt: skip
     return torch

@@ -40,6 +40,13 @@ class Array:
         return self.inside.__dlpack__(**more)
 
 
+class Broken:
+    """Something that has no dtype of NumPy's."""
+
+    def __dlpack__(self, **more: object) -> int:
+        return 0
+
+
 class Bare(Array):
     """Of one that takes over no memory."""
 
@@ -98,8 +105,7 @@ def jax_or_its_stand_in(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("index", [..., np.s_[:, ::2], np.s_[::-1], np.s_[1, 2, 3], np.s_[:0]])
 def test_arrays_on_the_host_are_seen_where_they_lie(index: Any) -> None:
-    inside = HOST.copy()[index]
-    x = Array(inside if isinstance(inside, np.ndarray) else np.asarray(inside))
+    x = Array(np.asarray(HOST.copy()[index]))
     kind, array = recognised("x", x)
     assert array is x
     assert kind.is_host
@@ -178,7 +184,7 @@ def test_what_lies_elsewhere_is_refused(jax: Any) -> None:
 
 
 def test_dtypes_that_numpy_has_not_are_refused(jax: Any) -> None:
-    x = Array(SimpleNamespace(__dlpack__=lambda **_: 0))
+    x = Array(Broken())
     kind, _ = recognised("x", x)
     with pytest.raises(UnsupportedTypeError, match=r"^x: expected a dense array .* found Array"):
         kind.spec("x", x)
@@ -191,6 +197,10 @@ def test_dtypes_that_numpy_has_not_are_refused(jax: Any) -> None:
 def real_jax(monkeypatch: pytest.MonkeyPatch) -> Any:
     pytest.importorskip("jax", reason="JAX is not installed")
     return importlib.import_module("jax.numpy")
+
+
+def traced(x: Any) -> Any:
+    return recognised("x", x)[1]
 
 
 def test_jaxs_own_arrays(jnp: Any) -> None:
@@ -211,4 +221,4 @@ def test_jaxs_own_arrays(jnp: Any) -> None:
         with pytest.raises(UnsupportedTypeError, match=r"^x: "):
             kind.spec("x", refused)
     with pytest.raises(UnsupportedTypeError, match=r"^x: found a traced array"):
-        jax.jit(lambda y: recognised("x", y))(x)
+        jax.jit(traced)(x)

@@ -90,7 +90,5 @@ def test_a_tensor_with_a_history_is_sorted_without_it() -> None:
 def test_a_warm_call_finds_what_is_missing() -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     call["sort"](polars.Series([3, 1, 2]))
-    with pytest.raises(
-        gpusort.InvalidArgumentError, match=r"^x: found a Series of Int64 in which elements"
-    ):
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: found a Series of Int64 in which elements"):
         call["sort"](polars.Series([3, None, 2]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -63,6 +63,22 @@ class Numbas(Foreign):
     """Numba's."""
 
 
+def as_cuda_array(values: Any, sync: bool) -> Numbas:
+    assert not sync, "nothing is waited for"
+    return Numbas(values)
+
+
+def class_of(x: Any) -> Any:
+    return cast(Any, type(x))
+
+
+class TorchsStream:
+    """As torch shows one."""
+
+    def __init__(self, device: int) -> None:
+        self.cuda_stream = 70 + device
+
+
 Numbas.__module__ = "numba.cuda.cudadrv.devicearray"
 
 
@@ -89,7 +105,7 @@ def part_of(array: Any, index: Any) -> Any:
 @pytest.fixture(name="library", params=["cupy", "torch", "numba", "nobody's"])
 def any_library(request: pytest.FixtureRequest, torch: ModuleType, monkeypatch: pytest.MonkeyPatch) -> str:
     numba_cuda = ModuleType("numba.cuda")
-    vars(numba_cuda)["as_cuda_array"] = lambda values, sync: Numbas(values)
+    vars(numba_cuda)["as_cuda_array"] = as_cuda_array
     monkeypatch.setitem(sys.modules, "numba.cuda", numba_cuda)
     return str(request.param)
 
@@ -142,7 +158,7 @@ def test_signatures_tell_apart_what_plans_depend_on(library: str) -> None:
 def test_results_are_of_the_callers_kind_on_its_device(library: str, device: int) -> None:
     x = made_by(library, HOST, device)
     kind, _ = recognised("x", x)
-    expected = fake_cupy.ndarray if library == "nobody's" else type(x)
+    expected = fake_cupy.ndarray if library == "nobody's" else class_of(x)
     scope = kind.scope(x)
     assert (scope is None) == (device == 0)
     with scope or nullcontext():
@@ -202,7 +218,7 @@ def test_torchs_current_stream_is_worked_on(torch: ModuleType) -> None:
 
 def test_an_early_torch_is_asked_in_public(torch: Any) -> None:
     del torch._C
-    torch.cuda = type("cuda", (), {"current_stream": lambda device: type("Stream", (), {"cuda_stream": 70 + device})})
+    torch.cuda = SimpleNamespace(current_stream=TorchsStream)
     x = made_by("torch", HOST, device=1)
     kind, _ = recognised("x", x)
     assert launch_within(kind, x) == ["launch on 71"]
@@ -237,11 +253,12 @@ def test_what_may_only_be_read_says_so(cp: Any) -> None:
 
 def test_foreign_arrays_that_fit_no_kernel_are_refused(cp: Any) -> None:
     inside = fake_cupy.on_card(HOST)
-    for more, expected in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"typestr": ">f4"}, "native byte order"),
         ({"typestr": "|V4"}, "expected numbers"),
         ({"mask": inside}, "masked arrays"),
-    ):
+    )
+    for more, expected in cases:
         x = Foreign(inside, **more)
         kind, _ = recognised("x", x)
         with pytest.raises(UnsupportedTypeError, match=f"^x: .*{expected}"):

@@ -41,7 +41,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cuda_arrays.device_count.cache_clear()
     forget_plans()
     target = CudaTarget()
-    monkeypatch.setattr(targets, "_opened", {**targets._opened, "cuda": target})
+    monkeypatch.setattr(targets, "_opened", {"cuda": target})
     yield
     registry.forget_classes()
     cuda_arrays.device_count.cache_clear()

@@ -47,14 +47,19 @@ def callers_device(request: pytest.FixtureRequest) -> Any:
         choose("wgsl", Memory.HOST)
     except TargetUnavailableError as error:
         pytest.skip(str(error))
-    return opened(DEFAULTS if request.param == "defaults" else {})
+    return opened(DEFAULTS) if request.param == "defaults" else opened({}, "subgroup", "subgroups")
 
 
-def opened(limits: dict[str, int]) -> Any:
+def opened(limits: dict[str, int], *features: str) -> Any:
     import wgpu
 
     adapter = wgpu.gpu.request_adapter_sync()
-    return adapter.request_device_sync(required_limits=dict(limits))
+    wanted = [name for name in features if name in adapter.features][:1]
+    return adapter.request_device_sync(required_limits=dict(limits), required_features=wanted)
+
+
+def class_of(x: Any) -> Any:
+    return cast(Any, type(x))
 
 
 def buffer_of(device: Any, host: Array, usage: int = STORAGE | COPY_SRC | COPY_DST, before: int = 0) -> Any:
@@ -131,8 +136,8 @@ def test_nothing_is_read_back_or_waited_for(device: Any, monkeypatch: pytest.Mon
     if "llvmpipe" in device.adapter_info.device:
         pytest.skip("Mesa's software driver may cut loops short, which is looked for after each run")
     x = webgpu.asarray(sample("f4", (9, 40)), device)
-    monkeypatch.setattr(type(x.buffer), "map_sync", None)
-    monkeypatch.setattr(type(device.queue), "read_buffer", None)
+    monkeypatch.setattr(class_of(x.buffer), "map_sync", None)
+    monkeypatch.setattr(class_of(device.queue), "read_buffer", None)
     for axis in (0, 1):
         sort(x, axis=axis)
         argsort(x, axis=axis)
@@ -205,7 +210,7 @@ def test_work_is_recorded_into_the_callers_encoder(device: Any, monkeypatch: pyt
     device.queue.write_buffer(x.buffer, 0, other)
     with monkeypatch.context() as patch:
         for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
-            patch.setattr(type(device), name, None)
+            patch.setattr(class_of(device), name, None)
         encoder = device.create_command_encoder()
         for _ in range(3):
             prepared.encode(encoder, [x, out])
@@ -322,7 +327,7 @@ def test_a_frame_allocates_nothing(device: Any, monkeypatch: pytest.MonkeyPatch)
     planned = gpusort.plan(gpusort.argsort, depths)
     planned.encode(device.create_command_encoder(), depths)
     for name in ("create_buffer", "create_bind_group", "create_compute_pipeline", "create_buffer_with_data"):
-        monkeypatch.setattr(type(device), name, None)
+        monkeypatch.setattr(class_of(device), name, None)
     encoder = device.create_command_encoder()
     order = planned.encode(encoder, depths)
     device.queue.submit([encoder.finish()])

@@ -181,7 +181,7 @@ def copy_strided(
     if number is None:
         launch = copy_elements.launch(_grid(count), data, goal, params)
     else:
-        convert = shorten_elements if to in (U8, U16) else convert_elements
+        convert: Any = shorten_elements if to in (U8, U16) else convert_elements
         launch = convert.launch(_grid(count), number, to, data, goal, params)
     return Schedule((data, goal), (launch,))
 

@@ -46,9 +46,10 @@ class HostSpace(Space[HostArray]):
         return array.reshape(shape)
 
     def take(self, array: HostArray, indices: HostArray, axes: Sequence[int]) -> HostArray:
+        places = cast("npt.NDArray[np.int64]", indices)
         if len(axes) != 1:
-            return cast(HostArray, array.reshape(-1)[indices])
-        return np.take_along_axis(array, cast("npt.NDArray[np.int64]", indices), axes[0])
+            return cast(HostArray, array.reshape(-1)[places])
+        return np.take_along_axis(array, places, axes[0])
 
     def extent(self, array: HostArray) -> tuple[int, tuple[int, ...]]:
         return array.ctypes.data, array.strides

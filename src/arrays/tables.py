@@ -51,7 +51,8 @@ class ColumnKind(ArrayKind[Any, HostArray]):
 
     def signature(self, array: Any) -> Hashable:
         if isinstance(array, np.ndarray):
-            return array.dtype, array.ndim, array.flags.num
+            values = cast(HostArray, array)
+            return values.dtype, values.ndim, values.flags.num
         if not self._fits(array) or self._missing(array):
             return self._dtype(array), self._missing(array)  # which `spec` refuses
         return self._dtype(array), self._values(array).flags.num
