@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -72,7 +72,8 @@ def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...], like:
 
 
 def as_tuple(found: Any) -> tuple[Any, ...]:
-    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+    several: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+    return several
 
 
 def answered(kind: Kind, operation: Operation, arrays: Arrays) -> object:

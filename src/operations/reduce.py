@@ -14,8 +14,8 @@ import numpy as np
 
 from ..algos.choice import fitting_axis_reduction
 from ..algos.fit import fitted_reduce
-from ..algos.layout import Layout, layout_to_reduce
-from ..algos.reduce_axis import reduce_axis
+from ..algos.layout import Layout, layout_to_reduce, layouts_to_reduce
+from ..algos.reduce_axis import reduce_axes, reduce_axis
 from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
@@ -103,6 +103,11 @@ class Reduction(Operation):
     def finish(self, given: Spec) -> Finish[Any, Any]:
         """What is written of a state."""
 
+    @property
+    def ignores_indices(self) -> bool:
+        """Whether it makes no difference where in its row an element stands."""
+        return False
+
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
         return fitting_axis_reduction(self.monoid(given).state, layout, info)
 
@@ -110,11 +115,11 @@ class Reduction(Operation):
         (x,) = given
         monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(0, x)
         require_floats(monoid, info)
-        layout = _as_it_lies(x, axes, info)
-        if layout is not None:
-            policy = self.policy_for(x, layout, info)
-            whole = {"data": Part(0, layout.span), "results": Part(1, layout.results)}
-            return (Work(1, 1, lambda _: reduce_axis(monoid, layout, policy, finish), whole, as_it_lies=True),)
+        layouts = self._as_it_lies(x, axes, info)
+        if layouts is not None:
+            policies = [self.policy_for(x, layout, info) for layout in layouts]
+            whole = {"data": Part(0, layouts[0].span), "results": Part(1, layouts[-1].results)}
+            return (Work(1, 1, lambda _: reduce_axes(monoid, layouts, policies, finish), whole, as_it_lies=True),)
         rows, length = rows_of(x, axes)
         together = min(rows, rows_together(length, length * x.dtype.itemsize, 1, info))
         policy = self.policy_for(x, Layout.rows(together, length), info)
@@ -124,15 +129,17 @@ class Reduction(Operation):
 
         return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, 1)}),)
 
-
-def _as_it_lies(given: Spec, axes: tuple[int, ...], info: TargetInfo) -> Layout | None:
-    """How kernels read the array where it is; None where it has to be packed, or read in several runs."""
-    if not given.is_plain:
-        return None
-    layout = layout_to_reduce(given.shape, given.all_strides, given.dtype.itemsize, axes)
-    if layout is None or max(layout.span, layout.results) > LARGEST_U32:
-        return None
-    return layout if layout.span * given.dtype.itemsize <= info.limits.storage_bytes else None
+    def _as_it_lies(self, given: Spec, axes: tuple[int, ...], info: TargetInfo) -> tuple[Layout, ...] | None:
+        """How kernels read the array where it is, in one step or several; None where it has to be packed, or read in
+        several runs."""
+        if not given.is_plain:
+            return None
+        place = given.shape, given.all_strides, given.dtype.itemsize, axes
+        one = layout_to_reduce(*place)
+        layouts = (one,) if one is not None else layouts_to_reduce(*place) if self.ignores_indices else None
+        if layouts is None or any(max(layout.span, layout.results) > LARGEST_U32 for layout in layouts):
+            return None
+        return layouts if layouts[0].span * given.dtype.itemsize <= info.limits.storage_bytes else None
 
 
 @attrs.frozen
@@ -197,6 +204,10 @@ class Reduce(Reduction):
 
     def finish(self, given: Spec) -> Finish[Any, Any]:
         return finish_of(self.monoid(given))
+
+    @property
+    def ignores_indices(self) -> bool:
+        return not self.reducer.finds_index
 
 
 @attrs.frozen

@@ -190,7 +190,7 @@ class HostArgsort:
             merged = argsort_runs(rows[0], order, policy)
             if merged is not None:
                 return merged
-        indices = cast(Indices, new_array(rows.shape, _INDEX))
+        indices: Indices = new_array(rows.shape, _INDEX)
         argsort_rows(rows, indices, order, policy)
         return indices
 
@@ -203,7 +203,7 @@ class HostSortPairs:
 
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         keys, values = arrays
-        indices = self.argsort(keys)
+        indices = cast(Indices, self.argsort(keys))
         return cast("tuple[HostArray, HostArray]", (keys[indices], values[indices]))
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
