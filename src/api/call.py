@@ -23,7 +23,7 @@ from .prepared import Planning
 Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
 
-_MOST_PLANS = 1 << 12
+_MOST_PLANS = 1 << 10
 _plans: dict[Hashable, Plan] = {}
 
 

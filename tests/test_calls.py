@@ -1,0 +1,167 @@
+"""The front: plans that are kept, prepared calls, and what every operation gets from it: axes, layouts, keys, kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.api import call
+from gpusort.types.elements import dtype_of
+from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from tests import key_cases
+from tests.reference import assert_same_bits, sample
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "Fortran": np.asfortranarray,
+    "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "reversed": lambda x: x[..., ::-1],
+}
+
+
+# -- plans ------------------------------------------------------------------------------------------------
+
+
+def test_a_warm_call_finds_its_plan_whatever_the_length() -> None:
+    call.forget_plans()
+    for length in (3, 10, 5000):
+        gpusort.sort(np.arange(length, dtype="u4"))
+    plans = vars(call)["_plans"]
+    assert len(plans) == 1
+    gpusort.sort(np.arange(3, dtype="i4"))
+    gpusort.sort(np.arange(3, dtype="u4"), descending=True)
+    assert len(plans) == 3
+
+
+def test_what_is_equal_but_of_another_class_is_looked_at_all_the_same() -> None:
+    """1 == 1.0 == True, so a plan found by an equal setting would let a wrong one pass."""
+    x = np.arange(6.0).reshape(2, 3)
+    assert gpusort.sum(x, axis=1).shape == (2,)
+    assert gpusort.sort(x, axis=np.int64(1)).shape == (2, 3)
+    wrong: Any = 1.0
+    for function in (gpusort.sum, gpusort.sort, gpusort.argsort, gpusort.argmax, gpusort.cumsum):
+        with pytest.raises(UnsupportedTypeError, match="axis: expected"):
+            function(x, axis=wrong)
+    with pytest.raises(UnsupportedTypeError, match="descending: expected True or False"):
+        gpusort.sort(x, descending=wrong)
+
+
+def test_an_empty_array_is_no_surprise_to_a_plan_that_is_there() -> None:
+    assert gpusort.max(np.arange(3.0)) == 2
+    with pytest.raises(InvalidArgumentError, match="zero-size"):
+        gpusort.max(np.arange(0.0))
+    assert gpusort.sum(np.arange(0.0)) == 0
+    assert gpusort.sort(np.arange(0.0)).shape == (0,)
+
+
+class Marked(np.ndarray[Any, Any]):
+    """A subclass of NumPy's."""
+
+
+@pytest.mark.parametrize("function", [gpusort.sort, gpusort.argsort, gpusort.cumsum])
+def test_a_subclass_comes_back(function: Any) -> None:
+    x = np.arange(6.0).reshape(2, 3).view(Marked)
+    assert type(function(x, axis=0)) is Marked
+    assert type(gpusort.sum(x, axis=0)) is Marked
+    assert gpusort.sum(x) == 15
+
+
+# -- axes and layouts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+def test_every_operation_along_every_axis_of_every_layout(target: str, layout: str, axis: int | None) -> None:
+    x = LAYOUTS[layout](sample("i2", 60, seed=3).reshape(3, 4, 5) % 7)
+    np.testing.assert_array_equal(gpusort.sum(x, axis=axis, target=target), np.sum(x, axis=axis))
+    np.testing.assert_array_equal(gpusort.cumsum(x, axis=axis, target=target), np.cumsum(x, axis=axis))
+    np.testing.assert_array_equal(gpusort.argmax(x, axis=axis, target=target), np.argmax(x, axis=axis))
+    np.testing.assert_array_equal(gpusort.sort(x, axis=axis, target=target), np.sort(x, axis=axis))
+
+
+@pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2), (0, 1, 2), ()])
+def test_several_axes_and_keepdims(target: str, axes: tuple[int, ...]) -> None:
+    x = (sample("u1", 60, seed=4).reshape(3, 4, 5) % 9)[:, ::2]
+    for name in ("sum", "max", "any"):
+        found = getattr(gpusort, name)(x, axis=axes, keepdims=True, target=target)
+        np.testing.assert_array_equal(found, getattr(np, name)(x, axis=axes, keepdims=True))
+
+
+# -- top_k and keys ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_top_k_is_the_beginning_of_argsort(target: str, axis: int | None, largest: bool) -> None:
+    x = sample("f4", 70, seed=5).reshape(7, 10)
+    order = gpusort.argsort(x, axis=axis, descending=largest)
+    for k in (0, 1, 4):
+        values, indices = gpusort.top_k(x, k, axis=axis, largest=largest, target=target)
+        expected = order[:k] if axis is None else np.take(order, range(k), axis=axis)
+        np.testing.assert_array_equal(indices, expected)
+        taken = x.reshape(-1)[expected] if axis is None else np.take_along_axis(x, expected, axis)
+        assert_same_bits(values, taken)
+
+
+def test_top_k_says_how_many_there_are() -> None:
+    with pytest.raises(InvalidArgumentError, match="k: expected 0 to the 3 elements of a row, found 4"):
+        gpusort.top_k([1, 2, 3], 4)
+    with pytest.raises(InvalidArgumentError, match="k: expected 0 or more, found -1"):
+        gpusort.top_k([1, 2, 3], -1)
+
+
+def test_a_key_orders_on_every_target(target: str) -> None:
+    key: Any = key_cases.DateKey()
+    x = np.random.default_rng(6).integers(1, 250, (2, 48)).astype("u1").view(dtype_of(key.element))
+    expected = np.take_along_axis(x, gpusort.argsort(x, key=key), 1)
+    assert_same_bits(gpusort.sort(x, key=key, target=target), expected)
+    assert_same_bits(gpusort.min(x, axis=1, key=key, target=target), expected[:, 0].copy())
+    moved = gpusort.sort_by_key(x[0], np.arange(x.shape[1]), key=key, target=target)[1]
+    np.testing.assert_array_equal(moved, gpusort.argsort(x[0], key=key))
+
+
+def test_a_key_for_other_elements_is_refused() -> None:
+    with pytest.raises(UnsupportedTypeError, match="x: expected dtype"):
+        gpusort.sort(np.arange(3, dtype="u2"), key=gpusort.key_for("u4"))
+
+
+# -- prepared calls ---------------------------------------------------------------------------------------
+
+
+def test_a_prepared_call_gives_the_same_arrays_every_time(target: str) -> None:
+    x = sample("i4", 60, seed=7).reshape(6, 10)
+    prepared = gpusort.plan(gpusort.sort, x, axis=0, target=target)
+    first = prepared(x)
+    np.testing.assert_array_equal(first, np.sort(x, axis=0))
+    assert prepared(x[::-1].copy()) is first
+    np.testing.assert_array_equal(first, np.sort(x, axis=0))
+    with pytest.raises(InvalidArgumentError, match="arrays: expected such as were planned for"):
+        prepared(x[:3])
+
+
+def test_a_prepared_call_writes_where_it_was_told() -> None:
+    x, out = sample("f4", 100, seed=8), np.empty(100, "f4")
+    prepared = gpusort.plan(gpusort.sort, x, out=out, target="python", algorithm=gpusort.Bitonic())
+    assert prepared(x) is out
+    assert_same_bits(out, gpusort.sort(x))
+    cost = prepared.cost
+    assert cost.launches >= 1
+    assert cost.temporary_bytes == 0
+    assert cost.bytes_moved is not None
+    assert cost.bytes_moved >= x.nbytes
+
+
+def test_any_function_can_be_planned(target: str) -> None:
+    x = sample("u4", 50, seed=9)
+    assert gpusort.plan(gpusort.max, x, target=target)(x) == x.max()
+    np.testing.assert_array_equal(gpusort.plan(gpusort.top_k, x, 3, target=target)(x)[0], np.sort(x)[::-1][:3])
+    keys, values = gpusort.plan(gpusort.sort_by_key, x, x, target=target)(x, x)
+    np.testing.assert_array_equal(keys, values)
+
+
+def test_what_is_not_gpusorts_cannot_be_planned() -> None:
+    with pytest.raises(UnsupportedTypeError, match="function: expected one of gpusort's"):
+        gpusort.plan(np.sort, np.arange(3))
