@@ -121,7 +121,8 @@ class PlaceFolding:
         """In C order; None where one thread of NumPy's is as good."""
         flat = x.reshape(-1) if x.flags.c_contiguous else x
         is_half = self.dtype == np.float16
-        if flat.nbytes < _FLAT_BYTES and not is_half and (flat.ndim == 1 and flat.strides[0] == flat.itemsize):
+        is_packed = flat.ndim == 1 and flat.strides[0] == flat.itemsize
+        if not is_half and (flat.nbytes < _FLAT_BYTES if is_packed else flat.size < _SHARED):
             return None
         inner = flat.size // len(flat)
         step = max(1, _SLAB // inner)

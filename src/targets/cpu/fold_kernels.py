@@ -33,13 +33,17 @@ def _columns(label: str, lift: Lift, step: Step) -> Kernel:
         start, n0, s0, n1, s1, m0, t0, m1, t1, parts, block, constant = plan
         blocks = (n1 + block - 1) // block
         for task in range(first, last):
-            part, rest = task // (n0 * blocks), task % (n0 * blocks)
-            outer, begin = rest // blocks, (rest % blocks) * block
+            part, outer, begin = 0, task, 0
+            if parts > 1 or blocks > 1:  # divisions take as long as a short row
+                part, rest = task // (n0 * blocks), task % (n0 * blocks)
+                outer, begin = rest // blocks, (rest % blocks) * block
             count = min(block, n1 - begin)
             place = (part * n0 + outer) * n1 + begin
             found = out[place : place + count]
             origin = start + outer * s0 + begin * s1
-            low, high = m0 * part // parts, m0 * (part + 1) // parts
+            low, high = 0, m0
+            if parts > 1:
+                low, high = m0 * part // parts, m0 * (part + 1) // parts
             begun = origin + low * t0
             if s1 == 1:
                 row = flat[begun : begun + count]
@@ -73,9 +77,13 @@ def _rows(label: str, lift: Lift, step: Step) -> Kernel:
     def rows(flat: Elements, out: Elements, plan: Plan, first: int, last: int) -> None:
         start, n0, s0, n1, s1, m0, t0, m1, t1, parts, _, constant = plan
         for task in range(first, last):
-            part, rest = task // (n0 * n1), task % (n0 * n1)
-            origin = start + rest // n1 * s0 + rest % n1 * s1
-            low, high = m1 * part // parts, m1 * (part + 1) // parts
+            part, row_of, low, high = 0, task, 0, m1
+            if parts > 1:  # divisions take as long as a short row
+                part, row_of = task // (n0 * n1), task % (n0 * n1)
+                low, high = m1 * part // parts, m1 * (part + 1) // parts
+            origin = start + row_of * s1
+            if n0 > 1:
+                origin = start + row_of // n1 * s0 + row_of % n1 * s1
             found = lift(flat[np.uint64(origin + low * t1)], constant)
             for r in range(m0):
                 begin = low + 1 if r == 0 else low
@@ -263,13 +271,17 @@ def _places(label: str, lift: Lift, is_better: Callable[[Any, Any], Any]) -> Pla
         start, n0, s0, n1, s1, m0, t0, _, _, parts, block, constant = plan
         blocks = (n1 + block - 1) // block
         for task in range(first, last):
-            part, rest = task // (n0 * blocks), task % (n0 * blocks)
-            outer, begin = rest // blocks, (rest % blocks) * block
+            part, outer, begin = 0, task, 0
+            if parts > 1 or blocks > 1:  # divisions take as long as a short row
+                part, rest = task // (n0 * blocks), task % (n0 * blocks)
+                outer, begin = rest // blocks, (rest % blocks) * block
             count = min(block, n1 - begin)
             place = (part * n0 + outer) * n1 + begin
             found, found_at = best[place : place + count], where[place : place + count]
             origin = start + outer * s0 + begin * s1
-            low, high = m0 * part // parts, m0 * (part + 1) // parts
+            low, high = 0, m0
+            if parts > 1:
+                low, high = m0 * part // parts, m0 * (part + 1) // parts
             for j in range(count):
                 found[j] = lift(flat[np.uint64(origin + low * t0 + j * s1)], constant)
                 found_at[j] = low
