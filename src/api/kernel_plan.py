@@ -102,7 +102,7 @@ class KernelPlan(Plan):
     def _is_direct(self) -> bool:
         """Whether all arrays can be handed to kernels as they are, all rows at once."""
         last = all(
-            (axes == () or axes[-1] == len(output.shape) - 1) and (not output.is_like or self.specs[0].strides is None)
+            (not axes or axes[-1] == len(output.shape) - 1) and (not output.is_like or self.specs[0].strides is None)
             for output, axes in zip(self.outputs, self.row_axes, strict=True)
         )
         return (

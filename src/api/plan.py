@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import attrs
 
@@ -72,7 +72,7 @@ def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...], like:
 
 
 def as_tuple(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)
+    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
 
 
 def answered(kind: Kind, operation: Operation, arrays: Arrays) -> object:

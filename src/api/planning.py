@@ -54,7 +54,7 @@ class NativePlan(Plan):
             return answered(kind, self.operation, arrays)
         found = self.native(*views)
         if isinstance(found, tuple):
-            return tuple(kind.given_back(values, arrays[0]) for values in found)
+            return tuple(kind.given_back(values, arrays[0]) for values in as_tuple(found))
         return kind.given_back(found, arrays[0])
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
