@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -240,3 +241,64 @@ def test_pairs_that_do_not_belong_together_are_refused(cp: Any) -> None:
         gpusort.sort_by_key(keys.reshape(2, 5), keys.reshape(2, 5))
     with pytest.raises(gpusort.UnsupportedTypeError):
         gpusort.argsort(cp.zeros(9, np.complex64))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1", "f2"])
+def test_jaxs_arrays_stay_jaxs(cp: Any, dtype: str) -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX has no CUDA device here")
+    host = sample(dtype, (7, 300))
+    x = jax.numpy.asarray(host)
+    for axis in (0, 1):
+        found = sort(x, axis=axis)
+        assert isinstance(found, jax.Array)
+        assert found.devices() == x.devices()
+        np.testing.assert_array_equal(np.asarray(found), np.sort(host, axis=axis))
+        np.testing.assert_array_equal(np.asarray(max_of(x, axis=axis)), np.max(host, axis=axis))
+    np.testing.assert_array_equal(np.asarray(x), host)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^x: expected an array that can be written"):
+        sort_inplace(x)
+
+
+def test_what_a_library_does_before_and_after_is_in_order(cp: Any) -> None:
+    torch = pytest.importorskip("torch")
+    for stream in (torch.cuda.default_stream(), torch.cuda.Stream()):
+        with torch.cuda.stream(stream):
+            for _ in range(20):
+                x = torch.rand(1 << 22, device="cuda") * 2 - 1
+                expected, found = torch.sort(x).values + 1, sort(x) + 1
+                del x  # its memory may be given out anew at once
+                torch.rand(1 << 22, device="cuda")
+                assert torch.equal(found, expected)
+
+
+def test_an_array_of_another_stream_is_waited_for(cp: Any) -> None:
+    stream = cp.cuda.Stream(non_blocking=True)
+    for _ in range(20):
+        with stream:
+            x = cp.random.rand(1 << 22)
+            x += 1
+            expected = cp.sort(x)
+        foreign: Any = Foreign(x, read_only=False)
+        foreign.__cuda_array_interface__["stream"] = stream.ptr
+        found = sort(foreign)
+        with stream:
+            x.fill(0)  # behind the sort, which has read it
+        stream.synchronize()
+        assert same_bits(found, expected.get())
+
+
+def test_a_warm_call_costs_little_of_the_host(cp: Any) -> None:
+    """Printed, for whoever runs the tests on a card: the bar is 10 us."""
+    torch = pytest.importorskip("torch")
+    x = cp.arange(1000, dtype=cp.uint32)
+    for name, array in (("cupy", x), ("torch", torch.rand(1000, device="cuda"))):
+        for _ in range(50):
+            sort(array)
+        cp.cuda.runtime.deviceSynchronize()
+        start = time.perf_counter()
+        for _ in range(300):
+            sort(array)
+        print(f"{name}: {(time.perf_counter() - start) / 300 * 1e6:.1f} us a call")
+        cp.cuda.runtime.deviceSynchronize()

@@ -68,6 +68,16 @@ def test_what_cannot_be_written_is_not_sorted_in_place(made: Callable[..., Any])
     np.testing.assert_array_equal(plain(x), host)
 
 
+def test_calls_are_planned_for_what_can_be_written(made: Callable[..., Any]) -> None:
+    host = sample("f4", 100)
+    x = made(host)
+    if type(x).__name__ == "Tensor":
+        np.testing.assert_array_equal(plain(gpusort.plan(gpusort.sort, x)(x)), np.sort(host))
+        return
+    with pytest.raises(gpusort.UnsupportedTypeError, match=r"^plan: results are written anew by every call"):
+        gpusort.plan(gpusort.sort, x)
+
+
 def test_rows_and_columns_of_tensors_and_jax() -> None:
     host = sample("f4", (30, 40))
     for name in ("torch", "jax.numpy"):

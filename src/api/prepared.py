@@ -58,6 +58,10 @@ class Planning:
         outputs = plan.operation.outputs(*specs)
         if any(output.dtype.names is not None for output in outputs) and not kind.is_host:
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
+        if outs is None and kind.finishes:
+            raise UnsupportedTypeError(
+                f"plan: results are written anew by every call, as arrays like {type(arrays[0]).__name__} cannot be"
+            )
         if outs is None:
             outs = [
                 kind.empty_like(arrays[0]) if output.is_like else kind.empty(output.shape, output.dtype, arrays[0])

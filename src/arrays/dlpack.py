@@ -57,6 +57,8 @@ ALIGNED = AlignedSpace()
 class DLPackKind(ArrayKind[Any, V]):
     """What all of them have in common."""
 
+    finishes = True
+
     def signature(self, array: Any) -> Hashable:
         spec = self.spec("x", array)
         return cast(Hashable, type(array)), spec, self.place(array)

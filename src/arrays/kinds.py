@@ -84,6 +84,7 @@ class ArrayKind(ABC, Generic[A, V]):
 
     space: Space[V]
     is_host: bool = False  # whether views are NumPy arrays
+    finishes: bool = False  # whether what is made is another array before it is `finished`
 
     @abstractmethod
     def signature(self, array: A) -> Hashable:

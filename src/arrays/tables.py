@@ -25,6 +25,7 @@ class ColumnKind(ArrayKind[Any, HostArray]):
 
     space = HOST
     is_host = True
+    finishes = True
 
     @abstractmethod
     def _values(self, column: Any) -> HostArray:

@@ -169,12 +169,13 @@ class WgslPrepared:
     @staticmethod
     def _place(session: Session, buffer: Buffer[Any], memory: Any) -> Place:
         array: OnWebGpu = memory
-        device, offset = session.device, array.offset
+        device = session.device
         if array.device is not device.handle:
             raise InvalidArgumentError(
                 f"arrays[{buffer.name!r}]: expected one on {device.adapter!r} as this target has opened it, "
                 "found one of another device"
             )
+        offset = array.offset
         if offset + padded(buffer.nbytes) > array.buffer.size:
             raise InvalidArgumentError(
                 f"arrays[{buffer.name!r}]: expected {padded(buffer.nbytes)} bytes from {offset} on, found a buffer of "
