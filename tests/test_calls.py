@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from tests import key_cases
 from tests.reference import assert_same_bits, sample
 
-LAYOUTS = {
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "C": lambda x: x,
     "Fortran": np.asfortranarray,
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],

@@ -14,9 +14,8 @@ from ..types.monoids import Monoid
 from ..types.params import ReducePolicy
 from .arguments import axes_or_none, axis_or_none, check_key, check_monoid, check_policy, checked_flag
 from .call import call
-from .signatures import Axis, is_arithmetic, is_extremum, is_place, is_truth
+from .signatures import Axis, Keyed, is_arithmetic, is_extremum, is_place, is_truth
 from .signatures_monoids import is_reduce
-from .sorting import Keyed
 
 E = TypeVar("E")
 S = TypeVar("S")

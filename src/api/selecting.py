@@ -15,8 +15,7 @@ from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .arguments import axis_or_none, check_key, checked_flag
 from .call import call
-from .signatures import Other
-from .sorting import Keyed
+from .signatures import Keyed, Other
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 

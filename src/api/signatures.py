@@ -7,7 +7,7 @@ an int a float, so overloads for lists of them overlap, and are read in turn: th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..arrays.kinds import HostArray
 from ..arrays.protocols import OnCard, Tensor
 from ..targets.base import Target
+from ..types.keys import SortableKey
 
 T = TypeVar("T")
 G = TypeVar("G", bound=np.generic)
@@ -29,6 +30,7 @@ Kept: TypeAlias = Literal[True]
 Signed: TypeAlias = npt.NDArray[np.bool_ | np.signedinteger]  # what is added up in int64
 Unsigned: TypeAlias = npt.NDArray[np.unsignedinteger]
 Where: TypeAlias = "str | Target"
+Keyed: TypeAlias = "SortableKey[Any, Any] | None"
 
 
 class Arithmetic(Protocol):
@@ -111,49 +113,107 @@ class Extremum(Protocol):
 
     @overload
     def __call__(
-        self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+        self,
+        x: npt.NDArray[G],
+        /,
+        *,
+        axis: None = None,
+        keepdims: Whole = False,
+        target: Where = "auto",
+        key: Keyed = None,
     ) -> G: ...
     @overload
     def __call__(
-        self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
+        self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Kept, target: Where = "auto", key: Keyed = None
     ) -> npt.NDArray[G]: ...
     @overload
     def __call__(
-        self, x: npt.NDArray[G], /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
+        self, x: npt.NDArray[G], /, *, axis: Axes, keepdims: bool = False, target: Where = "auto", key: Keyed = None
     ) -> npt.NDArray[G]: ...
     @overload
     def __call__(
-        self, x: npt.NDArray[G], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+        self,
+        x: npt.NDArray[G],
+        /,
+        *,
+        axis: Axis = None,
+        keepdims: bool = False,
+        target: Where = "auto",
+        key: Keyed = None,
     ) -> G | npt.NDArray[G]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-        self, x: Nested[bool], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+        self,
+        x: Nested[bool],
+        /,
+        *,
+        axis: None = None,
+        keepdims: Whole = False,
+        target: Where = "auto",
+        key: Keyed = None,
     ) -> np.bool_: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, x: Nested[bool], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+        self,
+        x: Nested[bool],
+        /,
+        *,
+        axis: Axis = None,
+        keepdims: bool = False,
+        target: Where = "auto",
+        key: Keyed = None,
     ) -> np.bool_ | npt.NDArray[np.bool_]: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, x: Nested[int], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+        self,
+        x: Nested[int],
+        /,
+        *,
+        axis: None = None,
+        keepdims: Whole = False,
+        target: Where = "auto",
+        key: Keyed = None,
     ) -> np.int64: ...
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self, x: Nested[int], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+        self, x: Nested[int], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None
     ) -> np.int64 | npt.NDArray[np.int64]: ...
     @overload
     def __call__(
-        self, x: Nested[float], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
+        self,
+        x: Nested[float],
+        /,
+        *,
+        axis: None = None,
+        keepdims: Whole = False,
+        target: Where = "auto",
+        key: Keyed = None,
     ) -> np.float64: ...
     @overload
     def __call__(
-        self, x: Nested[float], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+        self,
+        x: Nested[float],
+        /,
+        *,
+        axis: Axis = None,
+        keepdims: bool = False,
+        target: Where = "auto",
+        key: Keyed = None,
     ) -> np.float64 | npt.NDArray[np.float64]: ...
     @overload
-    def __call__(self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> Other: ...
+    def __call__(
+        self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None
+    ) -> Other: ...
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
+        self,
+        x: npt.ArrayLike,
+        /,
+        *,
+        axis: Axis = None,
+        keepdims: bool = False,
+        target: Where = "auto",
+        key: Keyed = None,
     ) -> np.generic | HostArray: ...
 
 

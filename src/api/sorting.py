@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,10 @@ from ..operations.base import index_of
 from ..operations.sort import Sort
 from ..targets.base import Target
 from ..types.indices import SortOrder
-from ..types.keys import SortableKey
 from .arguments import axis_or_none, check_algorithm, check_key, checked_flag
 from .call import call, call_in_place, call_with
-from .signatures import Nested, Other
+from .signatures import Keyed, Nested, Other
 
-Keyed: TypeAlias = SortableKey[Any, Any] | None
 _ASCENDING, _DESCENDING = SortOrder.ASCENDING, SortOrder.DESCENDING
 D = TypeVar("D", bound=np.dtype[np.generic])
 V = TypeVar("V", bound=np.dtype[np.generic])

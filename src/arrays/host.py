@@ -123,7 +123,7 @@ class SubclassKind(NumPyKind):
         return np.asarray(array)
 
     def given_back(self, values: HostArray, like: HostArray) -> object:
-        return like.__array_wrap__(values)
+        return like.__array_wrap__(values) if np.ndim(values) else np.asarray(values)[()]  # or a scalar
 
     def scalar(self, array: HostArray) -> object:
         return np.asarray(array)[()] if array.ndim == 0 else array

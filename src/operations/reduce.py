@@ -25,7 +25,7 @@ from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTyp
 from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.keys import SortableKey, is_lossy
 from ..types.layout import Type
-from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
+from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum, ranked
 from ..types.params import ReducePolicy
 from ..types.specs import Spec
 from ..types.truths import of_truths
@@ -196,6 +196,7 @@ class Reduce(Reduction):
         key: Any = key_of("x", given, self.key)
         if self.key is not None and is_lossy(self.key):
             raise UnsupportedTypeError(f"key: {self.key} is lossy: a kernel cannot give back elements by its words")
+        key = ranked(key)
         makers: dict[Reducer, Callable[[Any], Monoid[Any, Any]]] = {
             Reducer.MIN: Minimum, Reducer.MAX: Maximum, Reducer.ARGMIN: ArgMin, Reducer.ARGMAX: ArgMax,
             Reducer.ANY: AnyTrue, Reducer.ALL: AllTrue,
