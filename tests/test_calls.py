@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import gpusort
@@ -76,7 +77,7 @@ def test_a_subclass_comes_back(function: Any) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("axis", [None, 0, 1, 2])
 def test_every_operation_along_every_axis_of_every_layout(target: str, layout: str, axis: int | None) -> None:
-    x = LAYOUTS[layout](sample("i2", 60, seed=3).reshape(3, 4, 5) % 7)
+    x: npt.NDArray[np.int16] = LAYOUTS[layout](sample("i2", 60, seed=3).reshape(3, 4, 5) % 7)
     np.testing.assert_array_equal(gpusort.sum(x, axis=axis, target=target), np.sum(x, axis=axis))
     np.testing.assert_array_equal(gpusort.cumsum(x, axis=axis, target=target), np.cumsum(x, axis=axis))
     np.testing.assert_array_equal(gpusort.argmax(x, axis=axis, target=target), np.argmax(x, axis=axis))
@@ -120,7 +121,8 @@ def test_a_key_orders_on_every_target(target: str) -> None:
     expected = np.take_along_axis(x, gpusort.argsort(x, key=key), 1)
     assert_same_bits(gpusort.sort(x, key=key, target=target), expected)
     assert_same_bits(gpusort.min(x, axis=1, key=key, target=target), expected[:, 0].copy())
-    moved = gpusort.sort_by_key(x[0], np.arange(x.shape[1]), key=key, target=target)[1]
+    values: npt.NDArray[np.int64] = np.arange(x.shape[1])
+    moved = gpusort.sort_by_key(x[0], values, key=key, target=target)[1]
     np.testing.assert_array_equal(moved, gpusort.argsort(x[0], key=key))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import attrs
 
@@ -71,9 +71,12 @@ def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...], like:
             raise InvalidArgumentError("out: expected an array that can be written, found a read-only one")
 
 
-def as_tuple(found: Any) -> tuple[Any, ...]:
-    several: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
-    return several
+def as_tuple(found: object) -> tuple[Any, ...]:
+    return found if _are_several(found) else (found,)
+
+
+def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(found, tuple)
 
 
 def answered(kind: Kind, operation: Operation, arrays: Arrays) -> object:
