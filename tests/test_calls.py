@@ -121,7 +121,7 @@ def test_a_key_orders_on_every_target(target: str) -> None:
     expected = np.take_along_axis(x, gpusort.argsort(x, key=key), 1)
     assert_same_bits(gpusort.sort(x, key=key, target=target), expected)
     assert_same_bits(gpusort.min(x, axis=1, key=key, target=target), expected[:, 0].copy())
-    values: npt.NDArray[np.int64] = np.arange(x.shape[1])
+    values = np.array(range(len(x[0])))
     moved = gpusort.sort_by_key(x[0], values, key=key, target=target)[1]
     np.testing.assert_array_equal(moved, gpusort.argsort(x[0], key=key))
 
