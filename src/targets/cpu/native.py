@@ -105,17 +105,15 @@ class HostSort:
         x = arrays[0]
         if self.axis is None:
             return self._flat(x)
-        if self.is_plain and x.size <= _SHORT:
+        zero = self.zero
+        if self.is_plain and x.size <= _SHORT and (zero is None or x.ndim == 1):
             results = x.copy("K")
             results.sort(self.axis)
-            zero = self.zero
             if zero is None:
                 return results
-            if results.ndim == 1:
-                place = results.searchsorted(zero)
-                last = results[-1]
-                if last == last and (place == len(results) or results[place] != zero):
-                    return results
+            place, last = results.searchsorted(zero), results[-1]
+            if last == last and (place == len(results) or results[place] != zero):
+                return results
         else:
             results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
         self._sort_along(self.axis, x, results)
