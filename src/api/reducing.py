@@ -56,7 +56,7 @@ def _reduced(
 
 @is_arithmetic
 def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
-    """The sum of the elements: integers in 64 bits, floats in pairwise order.
+    """The sum of the elements: integers in 64 bits, floats in an order that depends on shape, dtype and layout alone.
 
     NaT makes NaT; so does a sum of times on its way from the first to the last, if it comes by int64's least number.
     """
@@ -65,7 +65,7 @@ def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str 
 
 @is_arithmetic
 def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
-    """The product of the elements: integers in 64 bits, floats in pairwise order."""
+    """The product of the elements: integers in 64 bits, floats in an order as that of `sum`."""
     return _reduced(Reducer.PROD, x, axis, keepdims, target)
 
 
