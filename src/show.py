@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .algos.argsort import bitonic_argsort
 from .algos.bitonic import bitonic_sort
+from .algos.copy import Strided, copy_strided, take_rows
 from .algos.finish import extremes, places
 from .algos.layout import Layout
 from .algos.radix_sorts import radix_argsort, radix_sort
@@ -11,16 +12,22 @@ from .algos.reduce import reduce_rows
 from .algos.reduce_axis import reduce_axis
 from .algos.scan import scan_rows
 from .algos.scan_axis import scan_axis
+from .algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, top_k
+from .algos.select_rows import PartPolicy
+from .algos.select_sampled import SampledPolicy
 from .algos.sorts import BitonicRows, Placement, RadixRows, bits_of
-from .kernel.launch import Launch, Schedule
+from .algos.ties import restore_ties
+from .algos.words import Wanted, write_elements, write_words
+from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from .kernel.specialise import specialise
 from .targets.registry import FORMS
 from .types.dtypes import ArrayKey, key_for, number_for
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.indices import ScanKind, SortOrder
-from .types.keys import RankKey
+from .types.keys import FloatKey, RankKey
 from .types.monoids import ArgMin, Maximum, Minimum, Sum
 from .types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from .types.scalars import U16, U32, U64
 
 KEYS: dict[str, str] = {
     "bool": "?", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
@@ -35,9 +42,10 @@ _ROW = 60  # short enough for every kernel that sorts rows
 def launches_for(dtype: str) -> dict[str, Launch]:
     """An example launch of every kernel that works on this dtype, by the kernel's name."""
     found: dict[str, Launch] = {}
-    for schedule in (*_sorts(key_for(dtype)), *_sums(dtype), *_extremes(key_for(dtype))):
-        for launch in schedule.launches:
-            found.setdefault(launch.kernel.name, launch)
+    key = key_for(dtype)
+    schedules = (*_sorts(key), *_sums(dtype), *_extremes(key), *_selections(key), *_copies(key), *_ties(key))
+    for launch in (*(launch for schedule in schedules for launch in schedule.launches), *_words(key)):
+        found.setdefault(launch.kernel.name, launch)
     return found
 
 
@@ -83,9 +91,50 @@ def _extremes(key: ArrayKey) -> list[Schedule]:
     ]
 
 
+def _selections(key: ArrayKey) -> list[Schedule]:
+    parts = SelectByParts(PartPolicy(64, 2, 32, 40))
+    samples = SelectBySamples(
+        SampledPolicy(samples=64, group_size=64, ranked=32, filter_group=64, items=2, few=64, sorted_from=10)
+    )
+    ways: list[tuple[int, Selection]] = [(8, parts), (3, samples), (20, samples), (8, ArgsortAndTake())]
+    return [top_k(key, 1, _LENGTH, k, SortOrder.DESCENDING, selection) for k, selection in ways]
+
+
+def _copies(key: ArrayKey) -> list[Schedule]:
+    """Of elements, of integers that become others, and by indices."""
+    shape, rows, columns = (6, 10), Strided(0, (10, 1), _ROW), Strided(0, (1, 6), _ROW)
+    number = number_for("u4")
+    return [
+        copy_strided(key.element, shape, rows, columns),
+        copy_strided(U32, shape, rows, columns, to=U64, number=number),
+        copy_strided(U32, shape, rows, columns, to=U16, number=number),
+        take_rows(key.element, U64, 1, _ROW, 5),
+    ]
+
+
+def _ties(key: ArrayKey) -> list[Schedule]:
+    """Only floats that are equal can be told apart."""
+    if not isinstance(key, FloatKey):
+        return []
+    policy, order = ScanPolicy(), SortOrder.ASCENDING
+    return [restore_ties(key, 2, _ROW, order, policy), restore_ties(key, 1, _LENGTH, order, policy)]
+
+
+def _words(key: ArrayKey) -> list[Launch]:
+    """What is done to whole arrays on the host."""
+    one, order = Grid(1, 1), SortOrder.ASCENDING
+    elements, words = Buffer("elements", key.element, 1, Role.INPUT), Buffer("words", key.word, 1, Role.OUTPUT)
+    return [
+        write_words.launch(one, key, elements, words, order, Wanted.WORDS),
+        write_elements.launch(
+            one, key, Buffer("words", key.word, 1, Role.INPUT), Buffer("elements", key.element, 1, Role.OUTPUT), order
+        ),
+    ]
+
+
 def kernel_names() -> tuple[str, ...]:
-    """What can be shown."""
-    return tuple(launches_for("u4"))
+    """What can be shown, some of it for floats alone."""
+    return tuple({**launches_for("u4"), **launches_for("f4")})
 
 
 def text_of(kernel: str, key: str, form: str) -> str:

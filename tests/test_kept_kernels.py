@@ -165,7 +165,7 @@ def test_every_file_that_loops_are_compiled_from_counts(tmp_path: Path, monkeypa
     monkeypatch.setattr(keeping, "_HERE", copy)
     (copy / "policy.py").write_text("SIZE = 3\n")
     (tmp_path / "above.py").write_text("SIZE = 3\n")
-    with (copy / "sum_kernels.py").open("a") as file:
+    with (copy / "rank_kernels.py").open("a") as file:
         file.write("from .policy import SIZE\nfrom ..above import SIZE\n")
     stamps = {keeping.stamp()}
     (copy / "pool.py").write_text("# no part of any loop\n")
@@ -196,20 +196,20 @@ def test_text_of_a_generated_module_is_there_for_tracebacks() -> None:
 
 # -- planted files, and processes of their own ------------------------------------------------------------
 
-_SUMS = """
+_NUMBERS = """
 import numpy as np
-from gpusort.targets.cpu.sum_kernels import BLOCK, sum_signed
-sums = np.zeros(1, np.int64)
-sum_signed(np.arange(BLOCK), sums, 0, 1)
-assert sums[0] == BLOCK * (BLOCK - 1) // 2
-print(sum(sum_signed.stats.cache_hits.values()))
+from gpusort.targets.cpu.split_kernels import number
+places = np.zeros(9, np.intp)
+number(places, 3)
+assert places.tolist() == list(range(3, 12))
+print(sum(number.stats.cache_hits.values()))
 """
 _PLANTS = """
 import pathlib, sys
 from numba.core.caching import FunctionCache
-from gpusort.targets.cpu import sum_kernels
+from gpusort.targets.cpu import split_kernels
 content = pathlib.Path(sys.argv[1]).read_bytes()
-for loop in vars(sum_kernels).values():
+for loop in vars(split_kernels).values():
     if hasattr(loop, "py_func"):
         file = pathlib.Path(FunctionCache(loop.py_func)._cache_file._index_path)
         file.write_bytes(content)
@@ -235,14 +235,14 @@ def test_planted_pickles_never_run(place: Path, tmp_path: Path) -> None:
     content.write_bytes(bomb(mark))
     environment = {"NUMBA_CACHE_DIR": str(tmp_path / "numba")}
     (tmp_path / "numba").mkdir()
-    planted = in_a_process(_PLANTS + _SUMS, str(content), **environment).stdout.split()
+    planted = in_a_process(_PLANTS + _NUMBERS, str(content), **environment).stdout.split()
     assert planted[0].startswith(environment["NUMBA_CACHE_DIR"])
     assert not mark.exists()
     kept = sorted((place / "cpu").iterdir())
-    assert len(kept) == 2
+    assert len(kept) == 1
     for path in kept:
         path.write_bytes(content.read_bytes())
-    assert in_a_process(_SUMS, **environment).stdout.split() == ["0"]
+    assert in_a_process(_NUMBERS, **environment).stdout.split() == ["0"]
     assert not mark.exists()
     assert sorted((place / "cpu").iterdir()) == kept
     assert all(path.read_bytes() != content.read_bytes() for path in kept)
@@ -259,12 +259,12 @@ if hasattr(os, "fork"):
 
 def test_a_directory_that_others_may_write_is_neither_read_nor_written(place: Path, tmp_path: Path) -> None:
     """Even where all in it bears a good seal; and nothing is put in its place that would stay behind."""
-    in_a_process(_SUMS)
+    in_a_process(_NUMBERS)
     before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     place.chmod(0o777)
-    done = in_a_process(_SUMS + _FORKS, TMPDIR=str(temporary))
+    done = in_a_process(_NUMBERS + _FORKS, TMPDIR=str(temporary))
     if hasattr(os, "geteuid"):
         assert done.stdout.split()[0] == "0"
         assert done.stderr.count("the cache directory") == 1

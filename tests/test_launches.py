@@ -22,6 +22,7 @@ from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
 from gpusort.targets.registry import target as target_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.finishes import AsItIs
 from gpusort.types.indices import SortOrder
 from gpusort.types.intrinsics import bitcast
 from gpusort.types.invocation import Invocation
@@ -137,7 +138,7 @@ WRONG: dict[str, tuple[str, object, str]] = {
     "an array for a scalar": ("factor", np.zeros(3), "found array([0., 0., 0.]), e.g. `U32(0)`"),
     "another scalar": ("factor", U64(3), "expected U32 for 'factor' of kernel 'plain', found U64(3), e.g. `U32(3)`"),
     "a Bool": ("factor", Bool(True), "found Bool(True), e.g. `U32("),
-    "another struct": ("params", ReduceParams(U32(1), U32(1)), "expected Params for 'params'"),
+    "another struct": ("params", ReduceParams(U32(1), U32(1), U32(1)), "expected Params for 'params'"),
     "a struct with a number": (
         "params", Params(3, SortOrder.ASCENDING), "expected U32 for 'params.factor' of kernel 'plain', found 3, e.g. "
     ),
@@ -401,5 +402,6 @@ def test_names_of_another_function_are_looked_up_as_far_as_they_can_be() -> None
 
 def test_the_librarys_kernels_are_held_to_their_annotations() -> None:
     number: Any = target_of  # anything that is no monoid
-    message = refusal(lambda: reduce_row.launch(GRID, number, DATA, Workgroup(U32, 4), OUT, None, ReducePolicy()))
+    finish, shared = AsItIs(U32), Workgroup(U32, 4)
+    message = refusal(lambda: reduce_row.launch(GRID, number, finish, DATA, shared, OUT, None, ReducePolicy()))
     assert "expected Monoid[E, S] for 'monoid' of kernel 'reduce_row'" in message

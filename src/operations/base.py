@@ -143,6 +143,11 @@ def rows_of(given: Spec, axes: tuple[int, ...]) -> tuple[int, int]:
     return math.prod(size for axis, size in enumerate(given.shape) if axis not in axes), length
 
 
+def fits(schedule: Schedule, info: TargetInfo) -> bool:
+    """Whether a target launches as many workgroups."""
+    return all(launch.grid.groups <= info.limits.groups for launch in schedule.launches)
+
+
 def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name: str = "x") -> int:
     """Rows a launch, of so many elements, bytes in the largest buffer and workgroups each; CapabilityError where one
     row is too much."""

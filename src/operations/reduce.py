@@ -37,6 +37,7 @@ from .base import (
     Part,
     Work,
     checked_axes,
+    fits,
     key_of,
     require_readable,
     rows_of,
@@ -119,7 +120,9 @@ class Reduction(Operation):
         if layouts is not None:
             policies = [self.policy_for(x, layout, info) for layout in layouts]
             whole = {"data": Part(0, layouts[0].span), "results": Part(1, layouts[-1].results)}
-            return (Work(1, 1, lambda _: reduce_axes(monoid, layouts, policies, finish), whole, as_it_lies=True),)
+            once = reduce_axes(monoid, layouts, policies, finish)
+            if fits(once, info):
+                return (Work(1, 1, lambda _: once, whole, as_it_lies=True),)
         rows, length = rows_of(x, axes)
         together = min(rows, rows_together(length, length * x.dtype.itemsize, 1, info))
         policy = self.policy_for(x, Layout.rows(together, length), info)

@@ -32,6 +32,7 @@ from .base import (
     Part,
     Work,
     checked_axis,
+    fits,
     require_readable,
     rows_of,
     rows_together,
@@ -83,10 +84,9 @@ class Scanning(Operation):
             policy = self._policy(monoid, layout, info)
             whole = {"data": Part(0, layout.span), "results": Part(1, layout.size)}
 
-            def once(_: int) -> Schedule:
-                return scan_axis(monoid, layout, self.kind, policy, finish)
-
-            return (Work(1, 1, once, whole, as_it_lies=True),)
+            once = scan_axis(monoid, layout, self.kind, policy, finish)
+            if fits(once, info):
+                return (Work(1, 1, lambda _: once, whole, as_it_lies=True),)
         rows, length = rows_of(x, axes)
         policy = self._policy(monoid, Layout.rows(rows, length), info)
         together = min(rows, rows_together(length, length * largest, shares(rows, length, policy)[1], info))
@@ -112,8 +112,8 @@ def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetI
         layout = Layout.rows(1, given.size) if given.strides is None else None
     if layout is None or max(layout.span, layout.size) > LARGEST_U32:
         return None
-    fits = max(layout.span * given.dtype.itemsize, layout.size * itemsize) <= info.limits.storage_bytes
-    return layout if fits and layout.outer <= info.limits.groups else None
+    is_bindable = max(layout.span * given.dtype.itemsize, layout.size * itemsize) <= info.limits.storage_bytes
+    return layout if is_bindable else None
 
 
 @attrs.frozen
