@@ -83,7 +83,7 @@ class Listener(event.Listener):
     def on_end(self, event):
         pass
 event.register("numba:compile", Listener())
-thread = threading.Thread(target=lambda: gpusort.reduce(np.ones((9, 999), np.float32), Sum(gpusort.number_for("f4")), axis=1))
+thread = threading.Thread(target=lambda: gpusort.reduce(np.ones((9, 999), "f4"), Sum(gpusort.number_for("f4")), axis=1))
 thread.start()
 assert compiling.wait(100)
 print(child(works))
