@@ -52,10 +52,7 @@ class NativePlan(Plan):
         views = [kind.view(array) for array in arrays]
         if not views[0].size:
             return answered(kind, self.operation, arrays)
-        found = self.native(*views)
-        if isinstance(found, tuple):
-            return tuple(kind.given_back(values, arrays[0]) for values in as_tuple(found))
-        return kind.given_back(found, arrays[0])
+        return one_or_all([kind.given_back(values, arrays[0]) for values in as_tuple(self.native(*views))])
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         kind = self.kind
