@@ -16,7 +16,6 @@ import gpusort
 from gpusort.compile_log import tell, told
 from gpusort.targets.cpu.background import Background, background
 from gpusort.targets.cpu.rehearsal import argsorting, sorting
-from gpusort.targets.cpu.target import CpuTarget
 from tests.new_process import printed, run_new
 
 # -- a process from its first call on ----------------------------------------------------------------------
@@ -229,7 +228,7 @@ def _never(*_: object) -> bool:
 
 @pytest.mark.parametrize("code", ["?", "i1", ">u2", "i4", "u8", "f2", "f4", ">f8", "M8[s]", "m8[s]"])
 def test_what_numpy_serves_meanwhile_is_numpys(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CpuTarget, "has_loaded", _never)
+    monkeypatch.setattr(Background, "has", _never)
     dtype = np.dtype(code)
     x = (np.random.default_rng(2).integers(0, 250, (5, 6, 7)) + 1).astype(dtype.newbyteorder("=")).astype(dtype)
     kinds = {"sum": "biu", "prod": "biu", "any": "biuf", "all": "biuf"}

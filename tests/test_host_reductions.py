@@ -10,14 +10,14 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
+from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu import extreme_places, fold_routes, folding
-from gpusort.targets.cpu.folds import Fold
 from gpusort.targets.cpu.reductions import Axes, host_reduction
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, sample, whole_numbers
 
 Array = npt.NDArray[Any]
-NAMES = tuple(fold.value for fold in Fold)
+NAMES = tuple(fold.value for fold in Reducer)
 LAYOUTS = ("C", "Fortran", "strided", "backwards")
 LONG_SHAPES = ((40_000,), (5000, 8), (8, 5000), (200, 200), (33, 35, 37), (20_000, 3))
 COMPILED = (
@@ -57,7 +57,7 @@ def assert_same(found: Any, expected: Any, context: object = "") -> None:
     assert np.array_equal(found, expected, equal_nan=found.dtype.kind in "fmM"), context
 
 
-def _is_not_loaded(fold: Fold, dtype: np.dtype[np.generic], nbytes: int) -> bool:
+def _is_not_loaded(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
     return False
 
 

@@ -8,6 +8,7 @@ from typing import SupportsIndex, TypeVar, cast
 import numpy as np
 
 from ..algos.fit import checked_policy
+from ..operations.base import index_of
 from ..types.errors import UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.needs import Policy
@@ -29,11 +30,7 @@ def checked_flag(name: str, value: object) -> bool:
 
 def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:
     """An axis as a plain int, so that what is equal to one is not taken for it."""
-    if axis is None:
-        return None
-    if isinstance(axis, np.ndarray) or not hasattr(axis, "__index__"):
-        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}")
-    return operator.index(cast(SupportsIndex, axis))
+    return None if axis is None else index_of(axis, expected)
 
 
 def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
@@ -45,13 +42,6 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
         return tuple([operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)])
     except TypeError as error:
         raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}") from error
-
-
-def checked_flags(descending: object, stable: object) -> tuple[bool, bool]:
-    """Both, at hardly any cost where they are bools."""
-    if type(descending) is bool and type(stable) is bool:
-        return descending, stable
-    return checked_flag("descending", descending), checked_flag("stable", stable)
 
 
 def order_of(descending: bool) -> SortOrder:

@@ -27,7 +27,7 @@ _MOST_PLANS = 1 << 10
 _plans: dict[Hashable, Plan] = {}
 
 
-def call(make: Maker, settings: Settings, target: str | Target | Planning, x: object, name: str = "x") -> object:
+def call(make: Maker, settings: Settings, target: str | Target | Planning, x: object) -> object:
     """The result of an operation with these settings on an array. Settings that are equal must be of one class."""
     kind = KNOWN.get(type(x)) or known_kind(x)
     if kind is not None:
@@ -37,7 +37,7 @@ def call(make: Maker, settings: Settings, target: str | Target | Planning, x: ob
             plan = None
         if plan is not None:
             return plan(x)
-    kind, array = recognised(name, x)
+    kind, array = recognised("x", x)
     plan = planned(make, settings, target, (kind,), (array,))
     return plan(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)
 
@@ -108,7 +108,7 @@ def planned(
         operation = make(*settings)
         specs = tuple(k.spec(name, array) for k, name, array in zip(kinds, operation.names, arrays, strict=True))
         operation.outputs(*specs)
-        plan = plan_for(operation, kinds[0], arrays, specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
+        plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
             if len(_plans) >= _MOST_PLANS:
                 _plans.clear()

@@ -76,7 +76,7 @@ class KernelPlan(Plan):
             return self._directly(arrays) if self.is_direct else self._made(arrays)
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        require_fitting(self.kind, outs, self.outputs, arrays[0])
+        require_fitting(self.kind, outs, self.outputs)
         if not self.is_answered:
             self._check(arrays)
             with self.kind.scope(arrays[0]) or nullcontext():

@@ -58,7 +58,7 @@ def one_or_all(outs: list[Any]) -> object:
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...], like: object) -> None:
+def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...]) -> None:
     """Refuses arrays that results cannot be written to."""
     for out, output in zip(outs, outputs, strict=True):
         spec = kind.spec("out", out)

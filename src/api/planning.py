@@ -19,7 +19,7 @@ from .overlap import Overlap, overlap
 from .plan import Arrays, Plan, answered, as_tuple, one_or_all, require_fitting, specs_of
 
 
-def plan_for(operation: Operation, kind: Kind, arrays: Arrays, specs: tuple[Spec, ...], target: Target) -> Plan:
+def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: Target) -> Plan:
     """The way that suits arrays of a kind, on a target."""
     if kind.is_host and operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
@@ -57,7 +57,7 @@ class NativePlan(Plan):
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         kind = self.kind
         outputs = self.operation.outputs(*specs_of(kind, self.operation, arrays))
-        require_fitting(kind, outs, outputs, arrays[0])
+        require_fitting(kind, outs, outputs)
         views, goals = [kind.view(array) for array in arrays], [kind.view(out) for out in outs]
         if any(overlap(kind.space, view, goal) is Overlap.PARTLY for view in views for goal in goals):
             for goal, values in zip(goals, as_tuple(self.native(*views)), strict=True):
@@ -121,7 +121,7 @@ class IndexedPlan(Plan):
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         kind, space = self.kind, self.kind.space
-        require_fitting(kind, outs, self.operation.outputs(*specs_of(kind, self.operation, arrays)), arrays[0])
+        require_fitting(kind, outs, self.operation.outputs(*specs_of(kind, self.operation, arrays)))
         with kind.scope(arrays[0]) or nullcontext():
             found = as_tuple(self(*arrays))
             for out, values in zip(outs, found, strict=True):

@@ -50,7 +50,6 @@ class Planning:
     """Stands for a target in a call that is to be planned, and not made."""
 
     target: Any
-    out: Any = None
 
     def prepared(self, plan: Plan, kind: Kind, arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall:
         specs = tuple(kind.spec(name, x) for name, x in zip(plan.operation.names, arrays, strict=True))

@@ -12,8 +12,7 @@ from ..arrays.kinds import HostArray
 from ..operations.select import TopK
 from ..targets.base import Target
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.indices import SortOrder
-from .arguments import axis_or_none, check_key, checked_flag
+from .arguments import axis_or_none, check_key, checked_flag, order_of
 from .call import call
 from .signatures import Keyed, Other
 
@@ -58,5 +57,4 @@ def top_k(
         sorted = checked_flag("sorted", sorted)
     if key is not None:
         check_key(key)
-    order = SortOrder.DESCENDING if largest else SortOrder.ASCENDING
-    return cast("tuple[object, object]", call(TopK, (count, axis, order, sorted, key), target, x))
+    return cast("tuple[object, object]", call(TopK, (count, axis, order_of(largest), sorted, key), target, x))

@@ -9,9 +9,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ...operations.reduce import Reducer
 from ..base import HostArray
 from .fold_routes import BLOCK, PARTS, in_threads, padded
-from .folds import Fold, in_shape
+from .folds import in_shape
 from .loops import can_fold
 from .walk import Walk
 
@@ -44,7 +45,7 @@ class PlaceRoute:
 class PlaceFolding:
     """argmin or argmax of elements of a dtype, along an axis or of all."""
 
-    fold: Fold
+    fold: Reducer
     dtype: np.dtype[np.generic]
     axis: int | None
     ndim: int
@@ -55,7 +56,7 @@ class PlaceFolding:
 
     @classmethod
     def of(
-        cls, fold: Fold, dtype: np.dtype[np.generic], axis: int | None, ndim: int, keepdims: bool
+        cls, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None, ndim: int, keepdims: bool
     ) -> PlaceFolding | None:
         """None where NumPy's loops are all there is."""
         if dtype.kind not in "iuf" or not dtype.isnative or not ndim:
@@ -112,7 +113,7 @@ class PlaceFolding:
         """Of each column of candidates, in their order, the place of the first that is the best."""
         if len(best) == 1:
             return cast(Places, where[0].astype(np.intp, copy=False))
-        found = best.argmin(0) if self.fold is Fold.ARGMIN else best.argmax(0)
+        found = best.argmin(0) if self.fold is Reducer.ARGMIN else best.argmax(0)
         return cast(Places, np.take_along_axis(where, found[np.newaxis], 0)[0].astype(np.intp, copy=False))
 
     # -- of all: slabs by NumPy -------------------------------------------------------------------------------
@@ -134,7 +135,7 @@ class PlaceFolding:
             for number in range(first, last):
                 slab = flat[number * step : (number + 1) * step]
                 packed = slab.astype(np.float32) if is_half else np.ascontiguousarray(slab)
-                place = packed.argmin() if self.fold is Fold.ARGMIN else packed.argmax()
+                place = packed.argmin() if self.fold is Reducer.ARGMIN else packed.argmax()
                 best[number] = packed.reshape(-1)[place]
                 where[number] = number * step * inner + place
 
@@ -142,22 +143,22 @@ class PlaceFolding:
         return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())
 
 
-def _nan(fold: Fold) -> int:
+def _nan(fold: Reducer) -> int:
     """What NaNs of float16 are to be, as signed integers of 16 bits."""
-    return -(1 << 15) if fold is Fold.ARGMIN else (1 << 15) - 1
+    return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
 
 
-def _kernel(fold: Fold, dtype: np.dtype[np.generic]) -> PlaceKernel:
+def _kernel(fold: Reducer, dtype: np.dtype[np.generic]) -> PlaceKernel:
     from . import fold_kernels
 
     if dtype == np.float16:
         least, greatest = fold_kernels.PLACE_OF_LEAST_HALF, fold_kernels.PLACE_OF_GREATEST_HALF
     else:
         least, greatest = fold_kernels.PLACE_OF_LEAST, fold_kernels.PLACE_OF_GREATEST
-    return least if fold is Fold.ARGMIN else greatest
+    return least if fold is Reducer.ARGMIN else greatest
 
 
-def rehearse(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:
+def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loop."""
     seen = PlaceFolding(fold, dtype, 0, 2, False).seen_as
     plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0], np.int64)

@@ -10,8 +10,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ...operations.reduce import Reducer
 from ..base import HostArray
-from .folds import EXTREMES, UFUNCS, Fold, result_of
+from .folds import EXTREMES, UFUNCS, result_of
 from .pool import shared_pool
 from .silence import silently
 from .walk import Walk, Way
@@ -88,7 +89,7 @@ class Route:
         return states.reshape(-1)
 
 
-def route_of(fold: Fold, dtype: np.dtype[np.generic], walk: Walk) -> Route:
+def route_of(fold: Reducer, dtype: np.dtype[np.generic], walk: Walk) -> Route:
     in_rows = walk.nearest_goes and walk.nearest.length >= _ROW
     count = 0 if walk.nearest_goes else _side_by_side(walk)
     if not count:
@@ -117,7 +118,7 @@ def _side_by_side(walk: Walk) -> int:
 
 
 def _leg(
-    fold: Fold, dtype: np.dtype[np.generic], walk: Walk, kept: tuple[Way, ...], gone: tuple[Way, ...], in_rows: bool
+    fold: Reducer, dtype: np.dtype[np.generic], walk: Walk, kept: tuple[Way, ...], gone: tuple[Way, ...], in_rows: bool
 ) -> Leg:
     stay, go = padded(kept), padded(gone)
     if not in_rows and go[0].length < go[1].length:
@@ -129,7 +130,7 @@ def _leg(
     near = go[1] if in_rows else stay[1]
     is_shared = rows * length >= _SHARED and (near.stride != 1 or rows * length * walk.size >= _SHARED_BYTES)
     parts = max(1, min(PARTS, divided // 16)) if tasks < 8 and rows * length >= _SHARED else 1
-    if fold is Fold.SUM and dtype.kind == "f":
+    if fold is Reducer.SUM and dtype.kind == "f":
         chain = _CHAIN * (16 if in_rows else 1)  # as many sums go on at a time
         parts = max(parts, min(divided, -(-length // chain)))
     ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
@@ -155,32 +156,32 @@ def in_threads(work: Callable[[int, int], None], tasks: int, is_worth_it: bool) 
 # -- which loops ----------------------------------------------------------------------------------------------
 
 
-def compiled(fold: Fold, dtype: np.dtype[np.generic]) -> Compiled:
+def compiled(fold: Reducer, dtype: np.dtype[np.generic]) -> Compiled:
     """The loops for a dtype. Loads Numba."""
     from . import fold_kernels as kernels
 
     ufunc, size, constant = UFUNCS[fold], dtype.itemsize, compiled_constant(fold, dtype)
     match fold:
-        case Fold.SUM | Fold.PROD:
+        case Reducer.SUM | Reducer.PROD:
             result = result_of(fold, dtype)
             return Compiled(
-                kernels.sums(result) if fold is Fold.SUM else kernels.products(result), ufunc, dtype, result
+                kernels.sums(result) if fold is Reducer.SUM else kernels.products(result), ufunc, dtype, result
             )
-        case Fold.MIN | Fold.MAX if dtype.kind == "f":
+        case Reducer.MIN | Reducer.MAX if dtype.kind == "f":
             signed = np.dtype(f"i{size}")
-            pair = kernels.least_of_floats(size) if fold is Fold.MIN else kernels.greatest_of_floats(size)
+            pair = kernels.least_of_floats(size) if fold is Reducer.MIN else kernels.greatest_of_floats(size)
             return Compiled(pair, ufunc, signed, signed, constant)
-        case Fold.MIN | Fold.MAX:
-            return Compiled(kernels.LEAST if fold is Fold.MIN else kernels.GREATEST, ufunc, dtype, dtype)
-        case Fold.ANY | Fold.ALL if dtype.kind == "f":
-            pair = kernels.any_of_floats(size) if fold is Fold.ANY else kernels.all_of_floats(size)
+        case Reducer.MIN | Reducer.MAX:
+            return Compiled(kernels.LEAST if fold is Reducer.MIN else kernels.GREATEST, ufunc, dtype, dtype)
+        case Reducer.ANY | Reducer.ALL if dtype.kind == "f":
+            pair = kernels.any_of_floats(size) if fold is Reducer.ANY else kernels.all_of_floats(size)
             return Compiled(pair, ufunc, np.dtype(f"u{size}"), np.dtype(np.uint8))
         case _:
-            pair = kernels.ANY if fold is Fold.ANY else kernels.ALL
+            pair = kernels.ANY if fold is Reducer.ANY else kernels.ALL
             return Compiled(pair, ufunc, dtype, np.dtype(np.uint8))
 
 
-def compiled_constant(fold: Fold, dtype: np.dtype[np.generic]) -> int:
+def compiled_constant(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
     """Of the extremes of floats what is to become the least of all integers, less that least one, where floats are
     integers in the order of the numbers: -inf where the greatest is looked for, so that NaN is greater than all; else
     the first NaN, so that it is less than all."""
@@ -188,4 +189,4 @@ def compiled_constant(fold: Fold, dtype: np.dtype[np.generic]) -> int:
         return 0
     infinity = int(np.array(np.inf, dtype).view(f"i{dtype.itemsize}")[()])
     least = -(1 << (8 * dtype.itemsize - 1))
-    return ~infinity - least if fold is Fold.MAX else infinity + 1 + least
+    return ~infinity - least if fold is Reducer.MAX else infinity + 1 + least

@@ -13,11 +13,12 @@ from typing import cast
 import attrs
 import numpy as np
 
+from ...operations.reduce import Reducer
 from ...types.dtypes import Extreme, Words, extremes_of, key_for
 from ..apart import import_apart
 from ..base import HostArray
 from .fold_routes import Compiled, Route, compiled, route_of
-from .folds import ARITHMETIC, EXTREMES, PLACES, TRUTHS, Fold, in_shape, reducing, result_of
+from .folds import ARITHMETIC, EXTREMES, PLACES, TRUTHS, in_shape, reducing, result_of
 from .loops import can_fold
 from .silence import silently
 from .walk import Walk
@@ -34,7 +35,7 @@ _MOST_ROUTES = 64
 class Folding:
     """A reduction of elements of a dtype along some axes."""
 
-    fold: Fold
+    fold: Reducer
     dtype: np.dtype[np.generic]
     axes: tuple[int, ...]
     ndim: int
@@ -44,7 +45,7 @@ class Folding:
 
     @classmethod
     def of(
-        cls, fold: Fold, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
+        cls, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
     ) -> Folding | None:
         """None where NumPy's loops are all there is."""
         if fold in PLACES or dtype.kind not in "iuf" or not dtype.isnative or not axes:
@@ -56,7 +57,7 @@ class Folding:
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy's loop is to give it."""
         if self.fold in TRUTHS and len(self.axes) == self.ndim and self._is_settled(x):
-            return in_shape(np.array(self.fold is Fold.ANY), x, self.axes, self.keepdims)
+            return in_shape(np.array(self.fold is Reducer.ANY), x, self.axes, self.keepdims)
         lies = (x.shape, x.strides)
         try:
             route = self._routes[lies]
@@ -88,7 +89,11 @@ class Folding:
     def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
         if self._waits:
             return nbytes < _ADDED
-        if self.dtype == np.float16 or self.fold is Fold.PROD or (self.fold is Fold.SUM and self.dtype.itemsize < 8):
+        if (
+            self.dtype == np.float16
+            or self.fold is Reducer.PROD
+            or (self.fold is Reducer.SUM and self.dtype.itemsize < 8)
+        ):
             return False
         near, most = walk.nearest, _MEMORY << (2 if self.dtype.itemsize == 1 else 0)
         return nbytes < most and near.stride == 1 and near.length * self.dtype.itemsize >= _ROW
@@ -97,7 +102,7 @@ class Folding:
         """Whether the first elements say all."""
         side = slice(round(_HEAD ** (1 / self.ndim)))
         head = x[(side,) * self.ndim]
-        return bool(silently(head.any)) if self.fold is Fold.ANY else not silently(head.all)
+        return bool(silently(head.any)) if self.fold is Reducer.ANY else not silently(head.all)
 
     def _by_numpy(self, x: HostArray, route: Route) -> object | None:
         """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""
@@ -118,14 +123,14 @@ class Folding:
         if self.fold in EXTREMES and self.dtype.kind == "f":
             word = np.dtype(f"u{self.dtype.itemsize}")
             words = states.view(word) ^ word.type(1 << (8 * word.itemsize - 1))
-            end = Extreme.LEAST if self.fold is Fold.MIN else Extreme.GREATEST
+            end = Extreme.LEAST if self.fold is Reducer.MIN else Extreme.GREATEST
             return extremes_of(key_for(self.dtype), cast(Words, words), end).view(self.dtype)
-        if self.fold is Fold.SUM and self.dtype.kind == "f":
+        if self.fold is Reducer.SUM and self.dtype.kind == "f":
             return cast(HostArray, np.add(states, self.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
         return states.astype(result_of(self.fold, self.dtype), copy=False)
 
 
-def rehearse(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:
+def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loops, one after the other."""
     loops = compiled(fold, dtype)
     plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, loops.constant], np.int64)

@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import TypeAlias, cast
 
 import numpy as np
 
+from ...operations.reduce import Reducer
 from ..base import HostArray
 
 HostCall: TypeAlias = Callable[[HostArray], object]
 
 
-class Fold(Enum):
-    """By the names of the functions."""
-
-    SUM = "sum"
-    PROD = "prod"
-    MIN = "min"
-    MAX = "max"
-    ARGMIN = "argmin"
-    ARGMAX = "argmax"
-    ANY = "any"
-    ALL = "all"
-
-
-UFUNCS: dict[Fold, np.ufunc] = {
-    Fold.SUM: np.add, Fold.PROD: np.multiply, Fold.MIN: np.minimum, Fold.MAX: np.maximum, Fold.ANY: np.logical_or,
-    Fold.ALL: np.logical_and,
+UFUNCS: dict[Reducer, np.ufunc] = {
+    Reducer.SUM: np.add, Reducer.PROD: np.multiply, Reducer.MIN: np.minimum, Reducer.MAX: np.maximum,
+    Reducer.ANY: np.logical_or, Reducer.ALL: np.logical_and,
 }  # fmt: skip
-ARITHMETIC = (Fold.SUM, Fold.PROD)
-EXTREMES = (Fold.MIN, Fold.MAX)
-TRUTHS = (Fold.ANY, Fold.ALL)
-PLACES = (Fold.ARGMIN, Fold.ARGMAX)
+ARITHMETIC = (Reducer.SUM, Reducer.PROD)
+EXTREMES = (Reducer.MIN, Reducer.MAX)
+TRUTHS = (Reducer.ANY, Reducer.ALL)
+PLACES = (Reducer.ARGMIN, Reducer.ARGMAX)
 
 
-def reducing(fold: Fold) -> Callable[..., object]:
+def reducing(fold: Reducer) -> Callable[..., object]:
     """NumPy's reduction, whose arguments are array, axes, dtype, out and keepdims."""
     return UFUNCS[fold].reduce
 
 
-def takes(fold: Fold, dtype: np.dtype[np.generic]) -> bool:
+def takes(fold: Reducer, dtype: np.dtype[np.generic]) -> bool:
     """Whether there is such a function of elements of a dtype."""
-    kinds = {Fold.SUM: "biufm", Fold.PROD: "biuf"}.get(fold, "biufmM")
+    kinds = {Reducer.SUM: "biufm", Reducer.PROD: "biuf"}.get(fold, "biufmM")
     return dtype.kind in kinds and not (dtype.kind == "f" and dtype.itemsize > 8)
 
 
-def result_of(fold: Fold, dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+def result_of(fold: Reducer, dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """The dtype that it gives."""
     if fold in TRUTHS:
         return np.dtype(np.bool_)

@@ -7,8 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from ...operations.reduce import Reducer
 from .background import background
-from .folds import PLACES, Fold
+from .folds import PLACES
 
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
@@ -20,7 +21,7 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     return background.has(("argsort", dtype), partial(_argsorting, dtype), nbytes)
 
 
-def can_fold(fold: Fold, dtype: np.dtype[np.generic], nbytes: int) -> bool:
+def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a reduction."""
     return background.has(("fold", fold, dtype), partial(_folding, fold, dtype), nbytes)
 
@@ -45,7 +46,7 @@ def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
     yield from argsorting(dtype)
 
 
-def _folding(fold: Fold, dtype: np.dtype[np.generic]) -> Iterator[object]:
+def _folding(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     from . import extreme_places, folding
 
     yield from (extreme_places if fold in PLACES else folding).rehearse(fold, dtype)

@@ -12,11 +12,12 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from ...operations.reduce import Reducer
 from ...types.errors import InvalidArgumentError
 from ..base import HostArray
 from .extreme_places import PlaceFolding
 from .folding import LONG, Folding
-from .folds import PLACES, TRUTHS, Fold, HostCall, reducing, takes
+from .folds import PLACES, TRUTHS, HostCall, reducing, takes
 from .silence import silently
 
 Axes: TypeAlias = int | tuple[int, ...] | None
@@ -31,7 +32,7 @@ def host_reduction(
     nothing that has no answer is an InvalidArgumentError. None where there is no such function of these elements, or no
     such axis.
     """
-    fold = Fold(function if isinstance(function, str) else function.__name__)
+    fold = Reducer(function if isinstance(function, str) else function.__name__)
     axes = _checked(axis, ndim)
     if not takes(fold, dtype) or axes is None or (fold in PLACES and isinstance(axis, tuple)):
         return None
@@ -40,7 +41,7 @@ def host_reduction(
         return _guarded(_place(fold, along, keepdims), PlaceFolding.of(fold, dtype, along, ndim, keepdims))
     long = Folding.of(fold, dtype, axes, ndim, keepdims)
     reduce = reducing(fold)
-    if dtype.kind == "f" and dtype.itemsize == 2 and fold in (Fold.SUM, Fold.PROD):
+    if dtype.kind == "f" and dtype.itemsize == 2 and fold in (Reducer.SUM, Reducer.PROD):
         return _guarded(_halves(reduce, axes, keepdims))
     call = _plain(reduce, dtype, np.dtype(np.bool_) if fold in TRUTHS else None, axes, keepdims)
     return _guarded(call, long)
@@ -81,8 +82,8 @@ def _halves(reduce: Callable[..., object], axes: tuple[int, ...], keepdims: bool
     return lambda x: silently(lambda: cast(HostArray, reduce(x, axes, single, None, keepdims)).astype(half))
 
 
-def _place(fold: Fold, axis: int | None, keepdims: bool) -> HostCall:
-    method = cast(Callable[..., object], np.ndarray.argmin if fold is Fold.ARGMIN else np.ndarray.argmax)
+def _place(fold: Reducer, axis: int | None, keepdims: bool) -> HostCall:
+    method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
     return lambda x: method(x, axis, None, keepdims=keepdims)
 
 

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays.recycled import new_array
+from ...operations.reduce import Reducer
 from ..apart import import_apart
 from ..base import HostArray
 from .fold_routes import BLOCK, in_threads
-from .folds import Fold, result_of, takes
+from .folds import result_of, takes
 from .loops import can_scan
 from .silence import silently
 from .walk import Walk
@@ -36,7 +37,7 @@ _MOST_ROUTES = 64
 def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> HostScan | None:
     """What adds up host arrays of a dtype and so many dimensions as `np.cumsum` does: of any shape and layout; float16
     in 32 bits, rounded once. Silent about overflow. None where there are no such sums, or no such axis."""
-    if not takes(Fold.SUM, dtype) or not (axis is None or -ndim <= axis < ndim or (ndim == 0 and axis in (0, -1))):
+    if not takes(Reducer.SUM, dtype) or not (axis is None or -ndim <= axis < ndim or (ndim == 0 and axis in (0, -1))):
         return None
     if dtype.kind == "f" and dtype.itemsize == 2:
         single, half = np.dtype(np.float32), np.dtype(np.float16)
@@ -143,7 +144,7 @@ class LongScan:
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         from .scan_kernels import SCANS
 
-        result = result_of(Fold.SUM, self.dtype)
+        result = result_of(Reducer.SUM, self.dtype)
         loops, plan, memory = SCANS[result.str[1:]], route.plan, route.walk.memory(x, self.seen_as)
         results: HostArray = new_array(route.shape, result)
         out, is_shared = results.reshape(-1), x.size >= _SHARED
@@ -165,7 +166,7 @@ def rehearse(dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loops, one after the other."""
     from .scan_kernels import SCANS
 
-    result, seen = result_of(Fold.SUM, dtype), LongScan(dtype, 0).seen_as
+    result, seen = result_of(Reducer.SUM, dtype), LongScan(dtype, 0).seen_as
     loops, plan = SCANS[result.str[1:]], np.array([0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1], np.int64)
     one: HostArray = np.zeros(1, seen)
     loops.pieces(one, np.empty(1, result), np.zeros(1, result), plan, 0, 1)

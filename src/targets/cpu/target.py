@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import cast
-from weakref import WeakValueDictionary
 
 import attrs
 import numpy as np
@@ -17,7 +16,6 @@ import numpy.typing as npt
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.passes.safe import Safety
-from ...kernel.specialise import specialise
 from ...machine import Capability, Limits, TargetInfo
 from ...operations.base import Operation
 from ...types.errors import CapabilityError, InvalidArgumentError
@@ -64,7 +62,6 @@ class CpuTarget:
     def __init__(self, policy: SortPolicy | None = None) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
         self._safety = Safety(subgroup_size, asks=True)
-        self._loaded: WeakValueDictionary[int, Schedule] = WeakValueDictionary()
         self.policy = kept_policy() if policy is None else policy
 
     @property
@@ -92,16 +89,6 @@ class CpuTarget:
         for kernel, step, views in ready:
             _launch(kernel, step, views)
         binding.hand_back()
-
-    def has_loaded(self, schedule: Schedule, nbytes: int) -> bool:
-        """Whether a schedule on so many bytes should be run, now or at last. If not, it is being compiled."""
-        if self._loaded.get(id(schedule)) is schedule:
-            return True
-        programs = [self._safety.safe(specialise(launch)).program for launch in schedule.launches]
-        if all(program in self._kernels for program in programs):
-            self._loaded[id(schedule)] = schedule
-            return True
-        return background.has(("kernels", *programs), lambda: map(self._kernel, programs), nbytes)
 
     def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
         """NumPy's sort behind a parallel partition, and NumPy's loops shared out among threads."""
