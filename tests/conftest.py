@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from gpusort.types.errors import TargetUnavailableError
+
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of a card from the other tests
 
 
 @pytest.fixture(scope="session", params=registry.NAMES)
