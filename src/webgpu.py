@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .arrays.webgpu import STORAGE, Array, current, packed_strides
+from .arrays.kinds import packed_strides
+from .arrays.webgpu import STORAGE, Array, current
 from .arrays.webgpu import WEBGPU_SPACE as _SPACE
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 

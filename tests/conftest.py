@@ -10,7 +10,6 @@ from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from gpusort.types.errors import TargetUnavailableError
 
-
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of a card from the other tests
 
 

@@ -10,7 +10,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, SimpleNamespace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -264,22 +264,23 @@ def _signature(source: str) -> Sequence[Kind | Pointer]:
     return found
 
 
-def _decoded(kind: Kind | Pointer, argument: Any) -> Scalar | Memory:
-    """An argument as cupy hands it over: an int in eight bytes, a NumPy scalar in its own."""
-    if isinstance(kind, Pointer):
-        assert type(argument) is int
-        return Memory(argument, kind.kind)
-    assert isinstance(argument, np.generic), f"{argument!r} would travel as eight bytes"
-    scalar = cast(Scalar, argument)
-    assert scalar.nbytes == kind.dtype.itemsize
-    return scalar.view(kind.dtype)
-
-
-def run_kernel(source: str, groups: int, group_size: int, arguments: Sequence[Any], dynamic_bytes: int) -> None:
-    """One launch, workgroup by workgroup."""
+def arguments_at(source: str, pointers: int) -> list[Scalar | Memory]:
+    """A kernel's arguments, from memory that holds a pointer to each, as the driver reads them."""
     signature = _signature(source)
+    places = (ctypes.c_uint64 * len(signature)).from_address(pointers)
+    return [_read(kind, place) for kind, place in zip(signature, places, strict=True)]
+
+
+def _read(kind: Kind | Pointer, place: int) -> Scalar | Memory:
+    if isinstance(kind, Pointer):
+        return Memory(ctypes.c_uint64.from_address(place).value, kind.kind)
+    raw = (ctypes.c_uint8 * kind.dtype.itemsize).from_address(place)
+    return np.frombuffer(bytes(raw), kind.dtype)[0]
+
+
+def run_kernel(source: str, groups: int, group_size: int, values: Sequence[Any], dynamic_bytes: int) -> None:
+    """One launch, workgroup by workgroup."""
     code = compile(source[source.index("def kernel(") :], "<kernel>", "exec")
-    values = [_decoded(kind, argument) for kind, argument in zip(signature, arguments, strict=True)]
     for group_id in range(groups):
         warps = [Meeting(min(WARP, group_size - first)) for first in range(0, group_size, WARP)]
         group = Group(group_size, ctypes.create_string_buffer(max(dynamic_bytes, 1)), Meeting(group_size), warps)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self, cast
 
 import numpy as np
 
-from tests.cuda_stand_in import run_kernel
+from tests.cuda_stand_in import arguments_at, run_kernel
 
 log: list[str] = []  # what happened, in order
 current_device = [0]
@@ -318,22 +318,38 @@ def copyto(target: ndarray, source: Any, casting: Any = "same_kind", where: Any 
 
 
 class Function:
-    def __init__(self, source: str) -> None:
-        self.ptr = 0x77
-        self._source = source
+    """Given a handle when it is made. What a launch does is made of its arguments, which the driver reads at once."""
 
-    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], shared_mem: int = 0) -> None:
+    def __init__(self, source: str = "") -> None:
+        self.ptr = 0x77 + len(functions)
+        self._source = source
+        functions[self.ptr] = self
+
+    def bound(self, groups: int, group_size: int, pointers: int, shared_bytes: int) -> Callable[[], None]:
+        args = arguments_at(self._source, pointers)
+
         def launch() -> None:
             log.append("launch")
-            run_kernel(self._source, grid[0], block[0], args, shared_mem)
+            run_kernel(self._source, groups, group_size, args, shared_bytes)
 
-        stream = _current().ptr
-        if recording:
-            recording[-1].append(launch)
-        else:
-            if stream:
-                log.append(f"stream {stream}")
-            launch()
+        return launch
+
+
+functions: dict[int, Function] = {}
+
+
+def _launch_kernel(
+    function: int, groups: int, y: int, z: int, group_size: int, group_y: int, group_z: int, shared_bytes: int,
+    stream: int, pointers: int, extra: int,
+) -> None:  # fmt: skip
+    assert (y, z, group_y, group_z, extra) == (1, 1, 1, 1, 0)
+    launch = functions[function].bound(groups, group_size, pointers, shared_bytes)
+    if recording:
+        recording[-1].append(launch)
+    else:
+        if stream:
+            log.append(f"stream {stream}")
+        launch()
 
 
 class Module:
@@ -390,6 +406,10 @@ def _alloc_quietly(size: int) -> MemoryPointer:
     return MemoryPointer(Memory(size), 0)
 
 
+def _is_capturing(stream: int) -> bool:
+    return bool(recording)
+
+
 def _properties(device: int) -> dict[str, bytes]:
     return {"name": b"Card of the tests"}
 
@@ -418,10 +438,12 @@ def module() -> ModuleType:
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,
         memoryTypeUnregistered=0,
+        streamIsCapturing=_is_capturing,
     )
     driver = SimpleNamespace(
         CUDADriverError=CUDADriverError,
         funcSetAttribute=_set_attribute,
+        launchKernel=_launch_kernel,
     )
     cuda = SimpleNamespace(
         runtime=runtime, driver=driver, alloc=_alloc, alloc_pinned_memory=PinnedMemory, Device=Device,

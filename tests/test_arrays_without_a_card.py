@@ -117,6 +117,59 @@ def test_a_warm_call_launches_and_allocates_its_result_alone() -> None:
     assert not [line for line in fake_cupy.log if not line.startswith(("launch", "alloc", "graph"))]
 
 
+def test_a_warm_call_takes_its_scratch_from_the_callers_library() -> None:
+    host = np.arange(1000, dtype=np.int32)
+    x = on_card("torch", host)
+    for _ in range(3):  # launched one by one, recorded, and as a graph
+        fake_cupy.log.clear()
+        with fake_torch.stream(88):
+            assert host_of(call["sum"](x)) == host.sum()
+    assert not [line for line in fake_cupy.log if line.startswith("alloc")]
+    assert fake_cupy.log[0] in ("stream 88", "graph on 88")
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_warm_results_go_into_arrays_of_any_place(library: str) -> None:
+    host = sample("u4", 50)
+    for _ in range(3):
+        x, out = on_card(library, host), on_card(library, np.zeros_like(host))
+        assert call["sort"](x, out=out) is out
+        np.testing.assert_array_equal(host_of(out), np.sort(host))
+        np.testing.assert_array_equal(host_of(x), host)
+        call["sort"](x, out=x)
+        np.testing.assert_array_equal(host_of(x), np.sort(host))
+        x = on_card(library, host)
+        call["sort"](x[:-8], out=x[8:])  # which lie partly in the same memory, and are packed
+        np.testing.assert_array_equal(host_of(x[8:]), np.sort(host[:-8]))
+        wide = on_card(library, np.zeros((50, 2), host.dtype))
+        call["sort"](on_card(library, host), out=wide[:, 1])
+        np.testing.assert_array_equal(host_of(wide), np.stack([np.zeros_like(host), np.sort(host)], 1))
+        for wrong in (on_card(library, np.zeros(49, np.uint32)), on_card(library, np.zeros(50, np.int32))):
+            with pytest.raises(gpusort.InvalidArgumentError, match=r"^out: expected shape \(50,\) and dtype uint32"):
+                call["sort"](on_card(library, host), out=wrong)
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None:
+    host = np.arange(1000, dtype=np.int32)
+    x, other = on_card(library, host), on_card(library, -host)
+    call = gpusort.plan(gpusort.sum, x)
+    found = [call(x) for _ in range(3)]
+    assert found[0] is found[2]
+    fake_cupy.log.clear()
+    fake_cupy.recording.append([])  # as a caller's stream that records is seen
+    with fake_torch.stream(88), fake_cupy.Stream(88):
+        assert call(other) is found[0]
+    launches = fake_cupy.recording.pop()
+    assert fake_cupy.log == []
+    assert host_of(found[0]) == host.sum()
+    for launch in launches:
+        launch()
+    assert host_of(found[0]) == -host.sum()
+    with pytest.raises(gpusort.InvalidArgumentError, match="expected such as were planned for"):
+        call(x[1:])
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     x, tensor = on_card("cupy", sample("u4", 9)), on_card("torch", sample("u4", 9))
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^out: expected an array of x's kind"):

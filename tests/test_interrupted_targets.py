@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -66,17 +66,15 @@ def some_floats() -> npt.NDArray[np.float32]:
     return np.random.default_rng(3).standard_normal(LENGTH).astype(np.float32)
 
 
-class _Inverts:
+class _Inverts(fake_cupy.Function):
     """A kernel after which an array holds other words, until it runs again."""
 
     def __init__(self, x: npt.NDArray[np.uint32]) -> None:
+        super().__init__()
         self.x = x
 
-    def __call__(self, *_: object) -> None:
-        if fake_cupy.recording:
-            fake_cupy.recording[-1].append(self)
-        else:
-            np.invert(self.x, out=self.x)
+    def bound(self, groups: int, group_size: int, pointers: int, shared_bytes: int) -> Callable[[], None]:
+        return lambda: cast(None, np.invert(self.x, out=self.x))
 
 
 @pytest.mark.usefixtures("card")

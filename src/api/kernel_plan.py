@@ -6,7 +6,7 @@ that is done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -21,10 +21,12 @@ from ..targets.base import ChecksMonoids, Prepared, Target, prepared_by
 from ..types.dtypes import native
 from ..types.specs import Spec
 from .laws import try_laws
+from .on_stream import StreamCall
 from .overlap import Overlap, overlap
 from .plan import Arrays, Cost, Plan, answered, as_tuple, one_or_all, require_fitting
 
 _BYTE = np.dtype(np.uint8)
+_MOST_FITTING = 64
 
 
 @attrs.frozen
@@ -52,6 +54,9 @@ class KernelPlan(Plan):
         self.as_it_lies = any(work.as_it_lies for work in self.works)
         self.row_axes = tuple(() if self.as_it_lies else output.axes for output in self.outputs)
         self.is_direct = not self.is_answered and self._is_direct()
+        self._is_ready = False
+        self._on_stream: StreamCall | None = None
+        self._fitting: set[tuple[Hashable, ...]] = set()  # signatures of arrays that results can go to directly
 
     @cached_property
     def runs(self) -> Works:
@@ -66,22 +71,48 @@ class KernelPlan(Plan):
         return None if works is None else tuple((work, self._runs(work)) for work in works)
 
     def __call__(self, *arrays: Any) -> object:
+        on_stream = self._on_stream
+        if on_stream is not None and (stream := on_stream.streamed.stream()) is not None:
+            return on_stream(arrays, stream)
         if self.is_answered:
             return answered(self.kind, self.operation, arrays)
         self._check(arrays)
-        scope = self.kind.scope(arrays[0])
-        if scope is None:
-            return self._directly(arrays) if self.is_direct else self._made(arrays)
-        with scope:
+        with self.kind.scope(arrays[0]) or nullcontext():
+            self.make_ready(arrays)
             return self._directly(arrays) if self.is_direct else self._made(arrays)
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        require_fitting(self.kind, outs, self.outputs)
+        kind, on_stream = self.kind, self._on_stream
+        if on_stream is not None and (stream := on_stream.streamed.stream()) is not None:
+            known = tuple([kind.signature(out) for out in outs])
+            if known in self._fitting or self._fit(known, outs):
+                if on_stream.into(arrays, outs, stream):
+                    return one_or_all(list(outs))
+        require_fitting(kind, outs, self.outputs)
         if not self.is_answered:
             self._check(arrays)
-            with self.kind.scope(arrays[0]) or nullcontext():
+            with kind.scope(arrays[0]) or nullcontext():
                 self._run_into(arrays, outs)
         return one_or_all(list(outs))
+
+    def make_ready(self, arrays: Arrays) -> None:
+        """Within their scope. Where packed arrays are on a device with streams, later calls take the short way."""
+        if self.is_direct and not self._is_ready:
+            streamed = self.kind.streamed(arrays[0])
+            if streamed is not None:
+                runs = [(run.prepared, run.arrays) for _, runs in self.runs for run in runs]
+                self._on_stream = StreamCall.of(streamed, self.specs, self.outputs, runs, self.keeps_scratch)
+        self._is_ready = True
+
+    def _fit(self, signatures: tuple[Hashable, ...], outs: Arrays) -> bool:
+        """Whether results can go to such arrays as they lie: kept, for arrays of the same signatures."""
+        require_fitting(self.kind, outs, self.outputs)
+        fits = all(self.kind.is_packed(out) for out in outs)
+        if fits:
+            if len(self._fitting) >= _MOST_FITTING:
+                self._fitting.clear()
+            self._fitting.add(signatures)
+        return fits
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
         plan = KernelPlan(self.kind, self.operation, specs, self.target)

@@ -43,6 +43,10 @@ class Plan(ABC):
         """The same for arrays of these specs alone, with scratch of its own; not for several threads at once."""
         return self
 
+    def make_ready(self, arrays: Arrays) -> None:
+        """Compiles, and allocates what is kept, for such arrays."""
+        return
+
     def cost(self, specs: tuple[Spec, ...]) -> Cost:
         return Cost(0, None, None)
 

@@ -6,7 +6,8 @@ y = call(x)  # nothing is compiled, looked up or allocated; y is the same array 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol, cast
 
 import attrs
@@ -24,14 +25,19 @@ class PreparedCall:
     plan: Plan
     kind: Kind
     specs: tuple[Spec, ...]
+    signatures: list[Hashable]
     outs: tuple[Any, ...]
 
     def __call__(self, *arrays: object) -> Any:
         """The results: the same arrays in every call, those that were handed in as `out` where there were such."""
+        if self.kind.is_host or [self.kind.signature(x) for x in arrays] != self.signatures:
+            self._require_fitting(arrays)
+        return self.plan.into(arrays, self.outs)
+
+    def _require_fitting(self, arrays: Sequence[object]) -> None:
         found = tuple([self.kind.spec(name, x) for name, x in zip(self.plan.operation.names, arrays, strict=True)])
         if found != self.specs:
             raise InvalidArgumentError(f"arrays: expected such as were planned for, {self.specs}, found {found}")
-        return self.plan.into(arrays, self.outs)
 
     def encode(self, encoder: Any, /, *arrays: object) -> Any:
         """Records the call into a command encoder of wgpu, for arrays of `gpusort.webgpu`: in passes of its own, which
@@ -66,7 +72,9 @@ class Planning:
                 kind.empty_like(arrays[0]) if output.is_like else kind.empty(output.shape, output.dtype, arrays[0])
                 for output in outputs
             ]
-        return PreparedCall(plan, kind, specs, tuple(outs))
+        with kind.scope(arrays[0]) or nullcontext():
+            plan.make_ready(arrays)
+        return PreparedCall(plan, kind, specs, [kind.signature(x) for x in arrays], tuple(outs))
 
 
 class Function(Protocol):

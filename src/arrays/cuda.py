@@ -10,7 +10,8 @@ import math
 import sys
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import attrs
@@ -20,7 +21,7 @@ from ..forks import require_own_process
 from ..targets.apart import import_apart
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .kinds import ArrayKind, DType, HostArray, Kind, Space
+from .kinds import ArrayKind, DType, HostArray, Kind, Space, Streamed
 
 if TYPE_CHECKING:
     import cupy
@@ -118,9 +119,8 @@ class CupyKind(OnDevice["cupy.ndarray"]):
 
     def signature(self, array: cupy.ndarray) -> Hashable:
         require_own_process("cuda")
-        memory = array.data
-        strides = None if array.flags.c_contiguous else array.strides
-        return array.dtype, array.shape, strides, memory.device_id, memory.ptr & _BEYOND_ALIGNED
+        memory = array.data  # strides as they are take less time than asking for the flags
+        return array.dtype, array.shape, array.strides, memory.device_id, memory.ptr & _BEYOND_ALIGNED
 
     def spec(self, name: str, array: cupy.ndarray) -> Spec:
         return Spec(array.shape, array.dtype, Memory.CUDA, None if CUDA.is_packed(array) else array.strides)
@@ -152,6 +152,23 @@ class CupyKind(OnDevice["cupy.ndarray"]):
 
         device = array.data.device_id
         return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
+
+    def streamed(self, like: cupy.ndarray) -> Streamed[cupy.ndarray]:
+        import cupy
+
+        device, alloc = like.data.device_id, cupy.cuda.alloc
+        current, stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+
+        def scratch(nbytes: int) -> tuple[object, int]:
+            memory = alloc(nbytes)
+            return memory, memory.ptr
+
+        return Streamed(
+            lambda: stream().ptr if current() == device else None,
+            attrgetter("data.ptr"),
+            lambda shape, dtype: partial(cupy.ndarray, shape, dtype),
+            scratch,
+        )
 
 
 # -- anybody's --------------------------------------------------------------------------------------------

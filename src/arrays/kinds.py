@@ -12,10 +12,11 @@ Both are stateless: there is one object of each.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeAlias, TypeVar
 
+import attrs
 import numpy as np
 
 from ..types.errors import UnsupportedTypeError
@@ -77,6 +78,17 @@ class Space(ABC, Generic[V]):
     @abstractmethod
     def to_host(self, array: V) -> HostArray:
         """The elements of a packed array, in the host's memory."""
+
+
+@attrs.frozen
+class Streamed(Generic[A]):
+    """How memory and streams of one device are come by at the least cost, for packed arrays: functions that were looked
+    up once."""
+
+    stream: Callable[[], int | None]  # what work on an array goes to; None while another device is the current one
+    address: Callable[[A], int]
+    empty: Callable[[tuple[int, ...], DType], Callable[[], A]]  # makes what makes arrays
+    scratch: Callable[[int], tuple[object, int]]  # so many bytes, which live as long as the object, and their address
 
 
 class ArrayKind(ABC, Generic[A, V]):
@@ -143,5 +155,18 @@ class ArrayKind(ABC, Generic[A, V]):
         """Within it, work goes to the device and the stream of this array. None where that is so already."""
         return None
 
+    def streamed(self, like: A) -> Streamed[A] | None:
+        """For arrays with the signature of this one. None where each call needs its `scope`."""
+        return None
+
 
 Kind: TypeAlias = ArrayKind[Any, Any]
+
+
+def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """In C order."""
+    strides: list[int] = []
+    for length in reversed(shape):
+        strides.append(itemsize)
+        itemsize *= max(length, 1)
+    return tuple(reversed(strides))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
 from ..types.specs import Memory, Spec
 from .host import HOST
-from .kinds import ArrayKind, DType, HostArray, Kind
+from .kinds import ArrayKind, DType, HostArray, Kind, Streamed, packed_strides
 from .recycled import new_array
 
 if TYPE_CHECKING:
@@ -63,6 +63,9 @@ class Torch(Protocol):
     def as_tensor(self, values: object, /, *, device: object) -> Tensor: ...
     def empty(self, shape: tuple[int, ...], /, *, dtype: Hashable, device: object) -> Tensor: ...
     def empty_like(self, like: Tensor, /) -> Tensor: ...
+
+
+EmptyStrided: TypeAlias = Callable[[tuple[int, ...], tuple[int, ...], Hashable], Tensor]
 
 
 class TorchKind(ArrayKind[Tensor, V]):
@@ -165,6 +168,9 @@ class CudaTensors(TorchKind["cupy.ndarray"]):
         # torch's own compiler and Triton ask in this way: the public one builds an object, and takes ten times as long.
         handle = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self._stream = cast("Callable[[int], int]", handle if handle is not None else self._stream_by_object)
+        # What torch's compiler allocates with: the public function takes three times as long.
+        guards = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "guards", None)
+        self._empty_strided = cast("EmptyStrided | None", getattr(guards, "_empty_strided_cuda", None))
 
     def _stream_by_object(self, device: int) -> int:
         current: Callable[[int], object] = sys.modules["torch"].cuda.current_stream
@@ -200,6 +206,32 @@ class CudaTensors(TorchKind["cupy.ndarray"]):
         from .cuda import on_stream
 
         return on_stream(device, stream)
+
+    def streamed(self, like: Tensor) -> Streamed[Tensor]:
+        """Scratch is torch's too, which reuses it in the order of its stream."""
+        import cupy
+
+        device, stream, current = like.get_device(), self._stream, cupy.cuda.runtime.getDevice
+        new_bytes = self._maker(np.dtype(np.uint8), like)
+
+        def empty(shape: tuple[int, ...], dtype: DType) -> Callable[[], Tensor]:
+            make, strides = self._maker(dtype, like), tuple(packed_strides(shape, 1))
+            return lambda: make(shape, strides)
+
+        def scratch(nbytes: int) -> tuple[object, int]:
+            memory = new_bytes((nbytes,), (1,))
+            return memory, memory.data_ptr()
+
+        return Streamed(lambda: stream(device) if current() == device else None, type(like).data_ptr, empty, scratch)
+
+    def _maker(self, dtype: DType, like: Tensor) -> Callable[[tuple[int, ...], tuple[int, ...]], Tensor]:
+        """Makes tensors of a shape and strides on the current device, which is that of another."""
+        found, torch = self._of_numpy[dtype], self._torch
+        if self._empty_strided is not None:
+            make = self._empty_strided
+            return lambda shape, strides: make(shape, strides, found)
+        device = like.device
+        return lambda shape, strides: torch.empty(shape, dtype=found, device=device)
 
 
 @lru_cache(maxsize=4)

@@ -24,7 +24,7 @@ from ..types.dtypes import native, number_for
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U8, U16, U32, U64
 from ..types.specs import Memory, Spec
-from .kinds import ArrayKind, DType, HostArray, Space
+from .kinds import ArrayKind, DType, HostArray, Space, packed_strides
 
 if TYPE_CHECKING:
     import wgpu
@@ -80,15 +80,6 @@ class Array:
 
     def __repr__(self) -> str:
         return f"<gpusort.webgpu.Array {self.dtype} {self.shape} on {self.device.adapter_info.device!r}>"
-
-
-def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """In C order."""
-    strides: list[int] = []
-    for length in reversed(shape):
-        strides.append(itemsize)
-        itemsize *= max(length, 1)
-    return tuple(reversed(strides))
 
 
 # -- the space --------------------------------------------------------------------------------------------

@@ -48,6 +48,27 @@ class Prepared(Protocol):
         ...
 
 
+class OnStream(Protocol):
+    """A schedule made ready for a device whose memory has addresses and whose work goes to streams."""
+
+    @property
+    def scratch_bytes(self) -> int: ...
+
+    def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:
+        """Run all launches, without waiting, on a stream of the device, which is the current one: on memory for each
+        buffer that is not SCRATCH, in the schedule's order, and on so many bytes that are this run's alone."""
+        ...
+
+
+@runtime_checkable
+class RunsOnStreams(Protocol):
+    """Something prepared that takes addresses and a stream."""
+
+    def on_stream(self) -> OnStream | None:
+        """For the current device. None where `run` has to look at the kernels each time."""
+        ...
+
+
 @runtime_checkable
 class Prepares(Protocol):
     """A target that keeps what it makes of a schedule. Others are asked to run it each time."""

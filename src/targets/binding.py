@@ -77,6 +77,12 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
     return work
 
 
+def is_lasting(schedule: Schedule) -> bool:
+    """Whether its kernels took nothing from outside that can change: once read, they stay as they are."""
+    work_of(schedule)
+    return not _known[id(schedule), True][2]
+
+
 def require_declared(name: str, named: Mapping[str, object], kernel: str) -> None:
     """Refuses a launch with a buffer that its schedule does not name."""
     if name not in named:

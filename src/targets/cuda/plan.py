@@ -1,42 +1,39 @@
 """A schedule made ready for one card, and its launching: one by one at first, as a CUDA graph once it comes again.
 
 A graph holds the addresses that it was recorded with. Arrays of one size tend to come back at the same addresses, for
-cupy's pool hands them out again; a graph is recorded when addresses come a second time.
+libraries' pools hand them out again; a graph is recorded when addresses come a second time.
 """
 
 from __future__ import annotations
 
-import operator
+from array import array
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from itertools import starmap
+from struct import Struct
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
-import numpy as np
 
-from ...forks import never_released_in_children, require_own_process
+from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role
+from .errors import meaning
 
 if TYPE_CHECKING:
+    import numpy as np
     from cupy.cuda import MemoryPointer, Stream
     from cupy.cuda.function import Function
     from cupy.cuda.graph import Graph
 
 Addresses: TypeAlias = tuple[int, ...]
-Call: TypeAlias = "tuple[Function, tuple[int], tuple[int], tuple[int | np.generic, ...], int]"
+# As cuLaunchKernel takes it: function, workgroups, invocations, workgroup memory, stream, pointers to parameters.
+Call: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int]
 
 _ALIGNMENT = 256  # as cupy's own memory has it
+_CELL = 8  # bytes that a parameter takes, which is no more than it is aligned to
 _MOST_GRAPHS = 16  # kept for one schedule: each holds some kilobytes on the card
-
-
-def launch_all(launches: Sequence[Ready], addresses: Addresses) -> None:
-    """On the current stream, in order: all launches in one call into C, in which no signal handler runs.
-
-    Between two of them an array that is sorted in place holds other words than it was given; an interrupt finds it as
-    it was, or with all launches under way that put it in order.
-    """
-    deque(starmap(operator.call, [ready.call(addresses) for ready in launches]), maxlen=0)
+_FEWEST_RECORDED = 1  # launches
+_MOST_STREAMS = 16  # whose launches are kept
 
 
 @attrs.frozen
@@ -46,31 +43,78 @@ class Ready:
     function: Function
     groups: int
     group_size: int
-    places: tuple[int, ...]  # of the kernel's storage among the schedule's buffers
+    places: tuple[int, ...]  # of the kernel's storage among the plan's buffers
     values: tuple[np.generic, ...]  # lengths, then parameters
     dynamic_bytes: int
 
-    def call(self, addresses: Addresses) -> Call:
-        """The function, and what it is to be called with."""
-        arguments: tuple[int | np.generic, ...] = (*[addresses[place] for place in self.places], *self.values)
-        return self.function, (self.groups,), (self.group_size,), arguments, self.dynamic_bytes
+
+class _Launches:
+    """All launches as the driver takes them. It reads their parameters from memory here: a run writes no more than the
+    addresses of buffers. One run uses it at a time."""
+
+    def __init__(self, launches: Sequence[Ready], buffers: int) -> None:
+        self._addresses = array("Q", bytes(_CELL * buffers))
+        self._write = Struct(f"={buffers}Q").pack_into
+        base, self._held = self._addresses.buffer_info()[0], list[object]()
+        self._launches: list[tuple[Ready, int]] = []
+        for ready in launches:
+            values = array("Q", b"".join(value.tobytes().ljust(_CELL, b"\0") for value in ready.values))
+            first = values.buffer_info()[0]
+            cells = [base + _CELL * place for place in ready.places]
+            pointers = array("Q", [*cells, *range(first, first + _CELL * len(values), _CELL)])
+            self._held += [values, pointers]
+            self._launches.append((ready, pointers.buffer_info()[0]))
+        self._calls: dict[int, list[Call]] = {}
+
+    def launch(self, addresses: Addresses, stream: int) -> None:
+        """In order, in one call into C, in which no signal handler runs.
+
+        Between two of them an array that is sorted in place holds other words than it was given; an interrupt finds it
+        as it was, or with all launches under way that put it in order.
+        """
+        import cupy
+
+        self._write(self._addresses, 0, *addresses)
+        calls = self._calls.get(stream)
+        if calls is None:
+            calls = self._calls_on(stream)
+        if len(calls) == 1:
+            cupy.cuda.driver.launchKernel(*calls[0])
+        else:
+            deque(starmap(cupy.cuda.driver.launchKernel, calls), maxlen=0)
+
+    def _calls_on(self, stream: int) -> list[Call]:
+        if len(self._calls) >= _MOST_STREAMS:
+            self._calls.clear()
+        calls = self._calls[stream] = [
+            (ready.function.ptr, ready.groups, 1, 1, ready.group_size, 1, 1, ready.dynamic_bytes, stream, pointers, 0)
+            for ready, pointers in self._launches
+        ]
+        return calls
+
+
+@attrs.frozen
+class _Stream:
+    """As cupy takes one."""
+
+    ptr: int
 
 
 class Plan:
-    """All launches of a schedule."""
+    """All launches of a schedule, for one device."""
 
     def __init__(self, buffers: tuple[Buffer[object], ...], launches: tuple[Ready, ...]) -> None:
+        """Scratch comes last among the buffers."""
         self.buffers = buffers
         self.launches = launches
-        self._scratch: list[int | None] = []  # where in one piece of memory each scratch buffer starts
-        self._scratch_bytes = 0
+        self.scratch_bytes = 0
+        self._scratch: list[int] = []  # where in one piece of memory each scratch buffer starts
         for buffer in buffers:
             if buffer.role is Role.SCRATCH:
-                self._scratch.append(self._scratch_bytes)
-                self._scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
-            else:
-                self._scratch.append(None)
+                self._scratch.append(self.scratch_bytes)
+                self.scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
         self._kept: MemoryPointer | None = None
+        self._free: list[_Launches] = []  # one a run that was under way at the same time
         self._graphs: OrderedDict[Addresses, Graph | None] = OrderedDict()
         never_released_in_children(self)
 
@@ -80,40 +124,59 @@ class Plan:
         import cupy
 
         plan = Plan(self.buffers, self.launches)
-        plan._kept = cupy.cuda.alloc(plan._scratch_bytes)
+        plan._kept = cupy.cuda.alloc(plan.scratch_bytes)
         return plan
 
     def run(self, given: Sequence[int]) -> None:
-        """Everything, on the current device and stream, on arrays that lie there: their addresses in the schedule's
-        order. Scratch comes from cupy's pool, which reuses it in the stream's order: so it may be let go here."""
-        require_own_process("cuda")
+        """Everything, on the current device and cupy's current stream, on arrays that lie there: their addresses in the
+        schedule's order. Scratch comes from cupy's pool, which reuses it in the stream's order: so it may be let go
+        here."""
         import cupy
 
-        memory = self._kept or cupy.cuda.alloc(self._scratch_bytes)
-        base, next_given = memory.ptr, iter(given)
-        addresses = tuple([next(next_given) if offset is None else base + offset for offset in self._scratch])
-        self.launch(addresses, cupy.cuda.get_current_stream())
+        memory = self._kept
+        if memory is None and self.scratch_bytes:
+            memory = cupy.cuda.alloc(self.scratch_bytes)
+        self.run_at(given, 0 if memory is None else memory.ptr, cupy.cuda.get_current_stream().ptr)
 
-    def launch(self, addresses: Addresses, stream: Stream) -> None:
-        """Everything, in order, on the current stream, which is `stream`."""
-        require_own_process("cuda")
+    def run_at(self, given: Sequence[int], scratch: int, stream: int) -> None:
+        """The same on any stream of the current device, with scratch that is the run's until it is done."""
+        try:
+            if self._scratch:
+                self.launch((*given, *[scratch + offset for offset in self._scratch]), stream)
+            else:
+                self.launch(tuple(given), stream)
+        except Exception as error:
+            found = meaning(error)
+            if found is error:
+                raise
+            raise found from error
+
+    def launch(self, addresses: Addresses, stream: int) -> None:
+        """Everything, in order, on a stream of the current device."""
         # Who launches a graph has it alone: one cannot be launched from two threads at once. Whoever comes meanwhile
         # launches one by one. An interrupt loses no more than the graph, where a lock might stay taken.
-        if self._kept is not None and stream.is_capturing():
-            launch_all(self.launches, addresses)
-            return
         is_known = addresses in self._graphs
         graph = self._graphs.pop(addresses, None)
-        if graph is None and is_known and len(self.launches) > 1:
+        if is_known and _is_recorded(stream):
+            graph = None  # the caller's own graph takes the launches themselves
+        elif graph is None and is_known and len(self.launches) >= _FEWEST_RECORDED:
             graph = self._recorded(addresses)
         if graph is None:
-            launch_all(self.launches, addresses)
+            self._launch_all(addresses, stream)
             self._graphs.setdefault(addresses, None)
         else:
-            graph.launch(stream)
+            graph.launch(_Stream(stream))
             self._graphs[addresses] = graph
         while len(self._graphs) > _MOST_GRAPHS:
             self._graphs.popitem(last=False)
+
+    def _launch_all(self, addresses: Addresses, stream: int) -> None:
+        try:
+            launches = self._free.pop()
+        except IndexError:
+            launches = _Launches(self.launches, len(self.buffers))
+        launches.launch(addresses, stream)
+        self._free.append(launches)
 
     def _recorded(self, addresses: Addresses) -> Graph:
         import cupy
@@ -121,11 +184,18 @@ class Plan:
         with cupy.cuda.Stream(non_blocking=True) as recording:
             try:
                 recording.begin_capture()
-                launch_all(self.launches, addresses)
+                self._launch_all(addresses, recording.ptr)
                 return recording.end_capture()
             except BaseException:
                 _end_capture(recording)
                 raise
+
+
+def _is_recorded(stream: int) -> bool:
+    """Whether the caller records into a graph of its own what is sent to a stream; the default one cannot be."""
+    import cupy
+
+    return bool(stream) and bool(cupy.cuda.runtime.streamIsCapturing(stream))
 
 
 def _end_capture(recording: Stream) -> None:

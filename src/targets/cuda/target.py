@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, cast
 
@@ -18,11 +17,11 @@ from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...machine import Capability, Limits, TargetInfo
-from ...types.errors import CapabilityError, DeviceLostError, TargetUnavailableError
+from ...types.errors import CapabilityError, TargetUnavailableError
 from ...types.layout import Type
 from ..apart import apart, import_apart
-from ..base import arrays_by_name, given_buffers
-from ..binding import Work, host_arrays, work_of
+from ..base import OnStream, arrays_by_name, given_buffers
+from ..binding import Work, host_arrays, is_lasting, work_of
 from ..needs import require_needs
 from .arrays import Binding, arrays_given, common_device
 from .compile import (
@@ -33,24 +32,20 @@ from .compile import (
     text_of,
     version_of,
 )
+from .errors import NOT_INITIALISED, device_errors
 from .plan import Plan, Ready
 from .transfers import Transfers
 from .writer import WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     import cupy
     from cupy.cuda.function import Function
 
 NAME = "cuda"
 
 _LARGEST_U32 = (1 << 32) - 1
-_NOT_INITIALISED = 3  # what the driver says of everything in a forked child of a process that has used it
 _MAX_DYNAMIC_BYTES = 8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
 _PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel's parameters take up to 4 KB
-# What the driver reports when a context cannot be used any more.
-_LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
 
 
 class CudaTarget:
@@ -94,7 +89,7 @@ class CudaTarget:
             are_on_host = any(array.host is not None for array in found.values())
             try:
                 binding = Binding(plan.buffers, found, stream, self._transfers)
-                plan.launch(binding.addresses, stream)
+                plan.launch(binding.addresses, stream.ptr)
                 binding.hand_back()
                 if are_on_host:
                     stream.synchronize()
@@ -157,12 +152,13 @@ class CudaTarget:
     def _prepared(self, work: Work, device: int) -> Plan:
         """Everything checked and compiled before anything is launched."""
         steps = [self._safety.safe(step) for step in work.steps]
-        places = {buffer.name: place for place, buffer in enumerate(work.buffers)}
+        buffers = tuple(sorted(work.buffers, key=lambda buffer: buffer.role is Role.SCRATCH))
+        places = {buffer.name: place for place, buffer in enumerate(buffers)}
         info = self._info(device)
         for step in steps:
             _check_limits(step, info)
         # cupy would make a launch of no workgroups one of a single group
-        return Plan(work.buffers, tuple(self._ready(step, places, device) for step in steps if step.groups))
+        return Plan(buffers, tuple(self._ready(step, places, device) for step in steps if step.groups))
 
     def _ready(self, step: Step, places: Mapping[str, int], device: int) -> Ready:
         program, text = step.program, text_of(step.program)
@@ -206,7 +202,7 @@ class CudaTarget:
 
 @attrs.frozen(eq=False)
 class CudaPrepared:
-    """A schedule that runs on arrays where they lie: on cupy's current stream, without waiting."""
+    """A schedule that runs on arrays where they lie: on cupy's current stream or a caller's, without waiting."""
 
     target: CudaTarget
     schedule: Schedule
@@ -216,18 +212,26 @@ class CudaPrepared:
 
     def run(self, memories: Sequence[object], /) -> None:
         """Addresses or cupy's arrays on the current device; or NumPy's arrays, all of them, which travel."""
-        import cupy
-
         if memories and isinstance(memories[0], np.ndarray):
             self.target.run(self.schedule, arrays_by_name(self.buffers, memories))
             return
+        plan = self._plan()
+        with device_errors():
+            plan.run([memory if isinstance(memory, int) else _address_of(memory) for memory in memories])
+
+    def on_stream(self) -> OnStream | None:
+        """Not for kernels that took from outside what may change: `run` looks whether it has."""
+        return self._plan() if is_lasting(self.schedule) else None
+
+    def _plan(self) -> Plan:
+        import cupy
+
         device = cupy.cuda.runtime.getDevice()
         known, work = self.plans.get(device), work_of(self.schedule)
         if known is None or known[0] is not work:
             plan = self.target.plan_for(self.schedule, device)
             known = self.plans[device] = work, plan.with_scratch() if self.keeps_scratch else plan
-        with device_errors():
-            known[1].run([memory if isinstance(memory, int) else _address_of(memory) for memory in memories])
+        return known[1]
 
 
 def _address_of(memory: object) -> int:
@@ -259,7 +263,7 @@ def _require_card() -> None:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        if error.status == _NOT_INITIALISED:
+        if error.status == NOT_INITIALISED:
             raise opened_before_fork(NAME) from error
         raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
     if count == 0:
@@ -324,18 +328,3 @@ def _check_limits(step: Step, info: TargetInfo) -> None:
     ):
         if asked > most:
             raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'cuda' has {most}")
-
-
-@contextmanager
-def device_errors() -> Generator[None]:
-    """A card that stopped working is reported as such, whatever call noticed it."""
-    import cupy
-
-    try:
-        yield
-    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
-        if error.status == _NOT_INITIALISED:
-            raise opened_before_fork(NAME) from error
-        if error.status in _LOST:
-            raise DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})") from error
-        raise

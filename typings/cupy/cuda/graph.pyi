@@ -1,4 +1,9 @@
-from cupy.cuda import Stream
+from typing import Protocol
+
+class _HasPointer(Protocol):
+    @property
+    def ptr(self) -> int: ...
 
 class Graph:
-    def launch(self, stream: Stream | None = None) -> None: ...
+    # A Stream, or anything that has a stream's pointer.
+    def launch(self, stream: _HasPointer | None = None) -> None: ...
