@@ -163,3 +163,30 @@ def test_a_built_in_key_is_ranked_as_it_is() -> None:
     key = key_for("f4")
     assert ranked(key) is key
     assert Bitonic().placements(key_cases.ClosestTo()) == (Placement.IN_PLACE,)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_extremes_by_a_lossy_key_are_elements_of_the_array(target: str, axis: int | None, keepdims: bool) -> None:
+    """Of those with the same word, the first."""
+    key: Any = key_cases.Absolute()
+    host = np.random.default_rng(1).integers(-9, 9, (4, 5, 3)).astype(np.int32)
+    for x in (host, host.T, host[:, ::2]):
+        for function, numpys in ((gpusort.min, np.argmin), (gpusort.max, np.argmax)):
+            found = function(x, axis=axis, keepdims=keepdims, key=key, target=target)
+            places: Any = numpys(np.abs(x), axis=axis, keepdims=True)
+            expected = x.reshape(-1)[places] if axis is None else np.take_along_axis(x, places, axis)
+            expected = expected if keepdims else expected.reshape(np.max(x, axis=axis).shape)
+            assert np.shape(found) == expected.shape
+            assert np.asarray(found).dtype == x.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_extremes_by_a_lossy_key_along_some_axes_are_refused(target: str) -> None:
+    key: Any = key_cases.Absolute()
+    x = np.ones((2, 3, 2), np.int32)
+    if target == "cpu":
+        np.testing.assert_array_equal(gpusort.min(x, axis=(0, 1), key=key, target=target), [1, 1])
+        return
+    with pytest.raises(gpusort.UnsupportedTypeError, match="expected one axis or all"):
+        gpusort.min(x, axis=(0, 1), key=key, target=target)

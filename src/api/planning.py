@@ -114,10 +114,22 @@ class IndexedPlan(Plan):
     def __call__(self, *arrays: Any) -> object:
         kind, space = self.kind, self.kind.space
         with kind.scope(arrays[0]) or nullcontext():
+            specs = specs_of(kind, self.operation, arrays)
             indices = kind.view(self.permutation(arrays[0]))
-            axes = self.operation.axes(0, kind.spec("x", arrays[0]))
-            found = [kind.given_back(space.take(kind.view(array), indices, axes), array) for array in arrays]
-        return one_or_all(found)
+            axes, outputs = self.operation.axes(0, specs[0]), self.operation.outputs(*specs)
+            found = [
+                kind.given_back(self._shaped(space.take(kind.view(array), indices, axes), output.shape), array)
+                for array, output in zip(arrays, outputs, strict=True)
+            ]
+        scalars = [output.is_scalar and output.shape == () for output in outputs]
+        return one_or_all([kind.scalar(x) if is_one else x for x, is_one in zip(found, scalars, strict=True)])
+
+    def _shaped(self, found: Any, shape: tuple[int, ...]) -> Any:
+        """Where an axis went, it is left with a length of one."""
+        if found.shape == shape:
+            return found
+        space = self.kind.space
+        return space.reshaped(found if space.is_packed(found) else space.packed(found), shape)
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         kind, space = self.kind, self.kind.space

@@ -188,6 +188,18 @@ class Reduce(Reduction):
             raise InvalidArgumentError(str(error)) from error
         return (np.asarray(found),)
 
+    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
+        """Where the extreme stands, if the key's words do not tell which element it is."""
+        if self.key is None or not is_lossy(self.key) or self.reducer.finds_index:
+            return None
+        axes, ndim = self.axes(0, given[0]), len(given[0].shape)
+        if 1 < len(axes) < ndim:
+            raise UnsupportedTypeError(
+                f"axis: by {self.key}, which is lossy, expected one axis or all, found {self.axis}"
+            )
+        axis = None if len(axes) == ndim else axes[0]
+        return Reduce(axis, True, Reducer.ARGMIN if self.reducer is Reducer.MIN else Reducer.ARGMAX, self.key)
+
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         made = self._over_bytes(given)
         return of_truths(made) if given.dtype.kind == "b" and not self.reducer.adds else made
@@ -196,10 +208,7 @@ class Reduce(Reduction):
         if self.reducer.adds:
             number = number_for(given.dtype, "x")
             return Sum(number) if self.reducer is Reducer.SUM else Product(number)
-        key: Any = key_of("x", given, self.key)
-        if self.key is not None and is_lossy(self.key):
-            raise UnsupportedTypeError(f"key: {self.key} is lossy: a kernel cannot give back elements by its words")
-        key = ranked(key)
+        key = ranked(cast(Any, key_of("x", given, self.key)))
         makers: dict[Reducer, Callable[[Any], Monoid[Any, Any]]] = {
             Reducer.MIN: Minimum, Reducer.MAX: Maximum, Reducer.ARGMIN: ArgMin, Reducer.ARGMAX: ArgMax,
             Reducer.ANY: AnyTrue, Reducer.ALL: AllTrue,
