@@ -302,3 +302,48 @@ def test_a_warm_call_costs_little_of_the_host(cp: Any) -> None:
             sort(array)
         print(f"{name}: {(time.perf_counter() - start) / 300 * 1e6:.1f} us a call")
         cp.cuda.runtime.deviceSynchronize()
+
+
+def test_calls_are_recorded_into_graphs_of_torchs(cp: Any) -> None:
+    """Prepared ones, and ordinary ones: torch has memory for what a graph allocates."""
+    torch = pytest.importorskip("torch")
+    plan: Any = gpusort.plan
+    for function, length in (
+        (gpusort.sort, 1000),
+        (gpusort.sort, 100_000),
+        (gpusort.argsort, 70_000),
+        (gpusort.sum, 5000),
+    ):
+        x = torch.rand(length, device="cuda")
+        prepared = plan(function, x)
+        ordinary: Any = function
+        for _ in range(3):
+            prepared(x)
+            ordinary(x)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = prepared(x), ordinary(x)
+        for _ in range(3):
+            x.copy_(torch.rand(length, device="cuda"))
+            graph.replay()
+            torch.cuda.synchronize()
+            expected = ordinary(x.clone())
+            for result in found:
+                assert bool(torch.equal(result, expected))
+
+
+def test_a_prepared_call_is_recorded_into_a_graph_of_cupys(cp: Any) -> None:
+    x = cp.random.rand(100_000)
+    plan: Any = gpusort.plan
+    prepared = plan(gpusort.sort, x)
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        found = prepared(x)
+        graph = stream.end_capture()
+        for _ in range(3):
+            x[:] = cp.random.rand(100_000)
+            graph.launch(stream)
+            stream.synchronize()
+            assert same_bits(found, np.sort(x.get()))
