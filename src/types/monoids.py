@@ -6,6 +6,7 @@ floats: as nearly as they are), and `identity` must change nothing.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Generic, Protocol, TypeVar, cast
 
 import attrs
@@ -247,34 +248,41 @@ class Ranked(Generic[W]):
 
 
 @attrs.frozen
-class _Place(_OfKeys[E, W]):
+class Search(_OfKeys[E, W]):
     """Those that tell where an element stands: the first of the least rank."""
 
     @property
     def state(self) -> type[Ranked[W]]:
         return Ranked[self.key.word]  # type: ignore[name-defined]  # the alias is made from a class known at run time
 
+    @abstractmethod
+    def rank(self, element: E) -> W:
+        """The less, the sooner it is found."""
+
     def identity(self) -> Ranked[W]:
         return Ranked(self.key.word((1 << self.key.word.type.bits) - 1), U32(0xFFFFFFFF))
+
+    def lift(self, element: E, index: U32) -> Ranked[W]:
+        return Ranked(self.rank(element), index)
 
     def combine(self, a: Ranked[W], b: Ranked[W]) -> Ranked[W]:
         return a if a.precedes(b) else b
 
 
 @attrs.frozen
-class ArgMin(_Place[E, W]):
+class ArgMin(Search[E, W]):
     """Where the least element stands; the first of equals, and the first NaN before anything else."""
 
-    def lift(self, element: E, index: U32) -> Ranked[W]:
-        return Ranked(self.key.to_rank(element) - self.key.word(self.key.last) - 1, index)
+    def rank(self, element: E) -> W:
+        return self.key.to_rank(element) - self.key.word(self.key.last) - 1
 
 
 @attrs.frozen
-class ArgMax(_Place[E, W]):
+class ArgMax(Search[E, W]):
     """Where the greatest element stands; the first of equals, and the first NaN before anything else."""
 
-    def lift(self, element: E, index: U32) -> Ranked[W]:
-        return Ranked(~self.key.to_rank(element), index)
+    def rank(self, element: E) -> W:
+        return ~self.key.to_rank(element)
 
 
 @attrs.frozen
