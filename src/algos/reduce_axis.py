@@ -1,8 +1,9 @@
 """Reduction along any axes of an array, which is read once, as it lies; results are finished and packed in C order.
 
-Every invocation keeps a running total of one column and steps down its share of it, with other invocations, its ranks; neighbouring invocations read neighbouring elements, so loads are coalesced. Ranks combine in workgroup memory.
-Where columns are few, several workgroups share each, and a second launch combines what they left. The order of all
-this depends on the layout and the policy alone, so a result is reproducible.
+Every invocation keeps a running total of one column and steps down its share of it, with other invocations, its ranks;
+neighbouring invocations read neighbouring elements, so loads are coalesced. Ranks combine in workgroup memory. Where
+columns are few, several workgroups share each, and a second launch combines what they left. The order of all this
+depends on the layout and the policy alone, so a result is reproducible.
 """
 
 from __future__ import annotations

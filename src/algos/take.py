@@ -61,15 +61,15 @@ class InPairs(Generic[E, S]):
             states[i] = self.monoid.lift(found[i], index + i * step) if i < count else self.monoid.identity()
         for width in policy.halvings:
             half = (width + 1) // 2
-            for i in range(width - half):
-                states[i] = self.monoid.combine(states[i], states[i + half])
+            for low in range(width - half):
+                states[low] = self.monoid.combine(states[low], states[low + half])
         return self.monoid.combine(total, states[0])
 
 
 @attrs.frozen
 class ByRank(Generic[E, W]):
-    """For what is looked for: only the least rank is found of each block, which is cheap, and where it stands if it
-    comes before the total. That is seldom."""
+    """For what is looked for: of a block only the least word is found, which is cheap, and where it stands if it comes
+    before the total. That is seldom."""
 
     search: Search[E, W]
 
@@ -85,24 +85,25 @@ class ByRank(Generic[E, W]):
         self, total: Ranked[W], found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy
     ) -> Ranked[W]:
         nothing = self.search.identity()
-        ranks: Registers[W] = Registers(self.search.key.word, policy.items)
+        words: Registers[W] = Registers(self.search.key.word, policy.items)
         least = nothing.rank
         for i in dynamic_range(U32(0), U32(policy.items)):
-            ranks[i] = self.search.rank(found[i]) if i < count else nothing.rank
-            least = minimum(least, ranks[i])
-        if (count > 0) & Ranked(least, index).precedes(total):
+            words[i] = self.search.word(found[i]) if i < count else nothing.rank
+            least = minimum(least, words[i])
+        rank = self.search.rank(least)
+        if (count > 0) & Ranked(rank, index).precedes(total):
             place = nothing.index
             for i in dynamic_range(U32(0), U32(policy.items)):
-                if ranks[i] == least:
+                if self.search.rank(words[i]) == rank:
                     place = minimum(place, index + i * step)
-            total = Ranked(least, place)
+            total = Ranked(rank, place)
         return total
 
 
 def taking_of(monoid: Monoid[E, S]) -> Taking[E, S]:
     """How blocks go into a monoid's total."""
-    known = cast(Any, monoid)  # its type variables are not known here
-    return cast("Taking[E, S]", ByRank(known) if isinstance(monoid, Search) else InPairs(monoid))
+    searches = isinstance(cast(object, monoid), Search)
+    return cast("Taking[E, S]", ByRank(cast("Search[Any, Any]", monoid)) if searches else InPairs(monoid))
 
 
 def take_block(
@@ -127,5 +128,5 @@ def take_rest(
     for i in dynamic_range(U32(0), U32(policy.items)):
         found[i] = data[first + minimum(whole + rank + i * step, length - 1) * stride]
     rest = length - whole
-    count = (rest - rank + step - 1) // step if rank < rest else U32(0)
+    count = (rest - minimum(rank, rest) + step - 1) // step
     return taking.take(total, found, whole + rank, step, count, policy)
