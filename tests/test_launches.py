@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.reduce import reduce_row
+from gpusort.algos.take import taking_of
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
@@ -28,7 +29,7 @@ from gpusort.types.intrinsics import bitcast
 from gpusort.types.invocation import Invocation
 from gpusort.types.keys import SignedKey, SortableKey, UnsignedKey
 from gpusort.types.memory import Registers, Storage, Workgroup
-from gpusort.types.monoids import Sum
+from gpusort.types.monoids import Count, Sum
 from gpusort.types.numbers import Numeric
 from gpusort.types.params import ReduceParams, ReducePolicy
 from gpusort.types.scalars import F32, I32, U8, U32, U64, Bool
@@ -402,6 +403,6 @@ def test_names_of_another_function_are_looked_up_as_far_as_they_can_be() -> None
 
 def test_the_librarys_kernels_are_held_to_their_annotations() -> None:
     number: Any = target_of  # anything that is no monoid
-    finish, shared = AsItIs(U32), Workgroup(U32, 4)
-    message = refusal(lambda: reduce_row.launch(GRID, number, finish, DATA, shared, OUT, None, ReducePolicy()))
+    taking, finish, shared = taking_of(Count()), AsItIs(U32), Workgroup(U32, 4)
+    message = refusal(lambda: reduce_row.launch(GRID, number, taking, finish, DATA, shared, OUT, None, ReducePolicy()))
     assert "expected Monoid[E, S] for 'monoid' of kernel 'reduce_row'" in message

@@ -1,10 +1,10 @@
 """Reduction over any monoid, once for all targets.
 
-Every invocation keeps a few running totals in registers and steps through its row in the stride of the grid; then
-they combine pairwise, in registers, over the subgroup and over workgroup memory. A second launch of the same kernel
-combines what the workgroups left. The order depends on the lengths and the policy alone, so a result is reproducible;
-the error of a float sum grows with the steps of one total, not with the length. The last launch also makes of each
-state what people ask for: the finish is fused into its store.
+Every invocation steps through its row in the stride of the grid, a block of elements at a time, which combine pairwise
+into its running total (take.py); then the totals do, over the subgroup and over workgroup memory. A second launch of
+the same kernel combines what the workgroups left. The order depends on the lengths and the policy alone, so a result is
+reproducible; the error of a float sum grows with the steps of one total, not with the length. The last launch also
+makes of each state what people ask for: the finish is fused into its store.
 """
 
 from __future__ import annotations
@@ -14,26 +14,18 @@ from typing import Any, TypeVar
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role, Schedule
 from ..types.finishes import AsItIs, Finish
-from ..types.intrinsics import dynamic_range, minimum
+from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
-from ..types.memory import Registers, Storage, Workgroup
+from ..types.memory import Storage, Workgroup
 from ..types.monoids import Monoid, Resumed
 from ..types.params import ReduceParams, ReducePolicy
 from ..types.scalars import U32
 from .sizes import require_countable
+from .take import Taking, take_block, take_rest, taking_of
 
 E = TypeVar("E")
 S = TypeVar("S")
 R = TypeVar("R")
-
-
-def reduce_registers(monoid: Monoid[E, S], totals: Registers[S], policy: ReducePolicy) -> S:
-    """Combines an invocation's totals in pairs."""
-    for width in policy.halvings:
-        half = (width + 1) // 2
-        for i in range(width - half):
-            totals[i] = monoid.combine(totals[i], totals[i + half])
-    return totals[0]
 
 
 def reduce_subgroup(cx: Invocation, monoid: Monoid[E, S], total: S) -> S:
@@ -55,28 +47,10 @@ def reduce_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S],
         count = half
 
 
-def take_rest(
-    monoid: Monoid[E, S], totals: Registers[S], data: Storage[E], first: U32, stride: U32, whole: U32, length: U32,
-    rank: U32, ranks: U32, policy: ReducePolicy,
-) -> None:  # fmt: skip
-    """Takes what is left of a row behind its whole blocks: every so many elements, from an invocation's rank on.
-
-    All loads are issued before any is waited for: those beyond the row load its last element again, and are left out.
-    """
-    rest = length - whole
-    found: Registers[E] = Registers(monoid.element, policy.items)
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        found[i] = data[(whole + minimum(i * ranks + rank, rest - 1)) * stride + first]
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        place = i * ranks + rank
-        if place < rest:
-            totals[i] = monoid.combine(totals[i], monoid.lift(found[i], whole + place))
-
-
 @kernel
 def reduce_row(
-    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], shared: Workgroup[S],
-    results: Storage[R], params: ReduceParams, policy: ReducePolicy,
+    cx: Invocation, monoid: Monoid[E, S], taking: Taking[E, S], finish: Finish[S, R], data: Storage[E],
+    shared: Workgroup[S], results: Storage[R], params: ReduceParams, policy: ReducePolicy,
 ) -> None:  # fmt: skip
     """Each workgroup combines its share of a row into one state."""
     row = cx.group_id // params.groups_per_row
@@ -85,19 +59,14 @@ def reduce_row(
     block = cx.group_size * policy.items
     whole = params.num_elements - params.num_elements % block  # up to here, blocks are full and need no test
 
-    totals: Registers[S] = Registers(monoid.state, policy.items)
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        totals[i] = monoid.identity()
+    total = monoid.identity()
     for start in dynamic_range(share * block, whole, params.groups_per_row * block):
-        for i in dynamic_range(U32(0), U32(policy.items)):
-            index = start + i * cx.group_size + cx.local_id
-            totals[i] = monoid.combine(totals[i], monoid.lift(data[first + index], index))
+        total = take_block(taking, total, data, first, U32(1), start + cx.local_id, cx.group_size, policy)
     if share == params.groups_per_row - 1 and whole < params.num_elements:
-        take_rest(
-            monoid, totals, data, first, U32(1), whole, params.num_elements, cx.local_id, cx.group_size, policy
-        )  # fmt: skip
+        total = take_rest(
+            taking, total, data, first, U32(1), whole, params.num_elements, cx.local_id, cx.group_size, policy
+        )
 
-    total = reduce_registers(monoid, totals, policy)
     if policy.subgroups:
         total = reduce_subgroup(cx, monoid, total)
         if cx.lane == 0:
@@ -139,12 +108,15 @@ def reduce_rows_between(
     params = ReduceParams(U32(length), U32(groups), U32(row_stride))
     grid = Grid(rows * groups, policy.group_size)
     if groups == 1:
-        only = reduce_row.launch(grid, monoid, finish, data, shared, results, params, policy)
+        only = reduce_row.launch(grid, monoid, taking_of(monoid), finish, data, shared, results, params, policy)
         return Schedule((data, results), (only,))
     between = Buffer(partials, monoid.state, rows * groups, Role.SCRATCH)
+    resumed = Resumed(monoid)
     again = reduce_row.launch(
-        Grid(rows, policy.group_size), Resumed(monoid), finish, between, shared, results,
+        Grid(rows, policy.group_size), resumed, taking_of(resumed), finish, between, shared, results,
         ReduceParams(U32(groups), U32(1), U32(groups)), policy,
     )  # fmt: skip
-    first = reduce_row.launch(grid, monoid, AsItIs(monoid.state), data, shared, between, params, policy)
+    first = reduce_row.launch(
+        grid, monoid, taking_of(monoid), AsItIs(monoid.state), data, shared, between, params, policy
+    )
     return Schedule((data, between, results), (first, again))

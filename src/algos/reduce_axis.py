@@ -1,9 +1,9 @@
 """Reduction along any axes of an array, which is read once, as it lies; results are finished and packed in C order.
 
-Every invocation keeps a few running totals of one column and steps down its share of it, with other invocations, its
-ranks; neighbouring invocations read neighbouring elements, so loads are coalesced. Ranks combine in workgroup memory.
-Where columns are few, several workgroups share each, and a second launch combines what they left. The order of all
-this depends on the layout and the policy alone, so a result is reproducible.
+Every invocation keeps a running total of one column and steps down its share of it, with other invocations, its ranks;
+neighbouring invocations read neighbouring elements, so loads are coalesced. Ranks combine in workgroup memory. Where
+columns are few, several workgroups share each, and a second launch combines what they left. The order of all this
+depends on the layout and the policy alone, so a result is reproducible.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from ..types.elements import dtype_of
 from ..types.finishes import AsItIs, Finish
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
-from ..types.memory import Registers, Storage, Workgroup
+from ..types.memory import Storage, Workgroup
 from ..types.monoids import Monoid, Resumed
 from ..types.params import AxisParams, ReducePolicy
 from ..types.scalars import U32, Bool
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
-from .reduce import reduce_registers, reduce_rows_between, take_rest
+from .reduce import reduce_rows_between
+from .take import Taking, take_block, take_rest, taking_of
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -107,26 +108,22 @@ def reduce_strand(cx: Invocation, monoid: Monoid[E, S], total: S, ranks: U32) ->
 
 
 def reduce_shared_column(
-    cx: Invocation, monoid: Monoid[E, S], data: Storage[E], shared: Workgroup[S], place: Place, params: AxisParams,
-    policy: ReducePolicy, arrangement: Arrangement,
+    cx: Invocation, monoid: Monoid[E, S], taking: Taking[E, S], data: Storage[E], shared: Workgroup[S], place: Place,
+    params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> S:  # fmt: skip
-    """A share of a column by its ranks, each with several loads in flight and a total for each."""
+    """A share of a column by its ranks, each with several loads in flight."""
     block = params.ranks * policy.items
     whole = params.length - params.length % block  # up to here, blocks are full and need no test
-    totals: Registers[S] = Registers(monoid.state, policy.items)
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        totals[i] = monoid.identity()
+    total = monoid.identity()
     for start in dynamic_range(place.share * block, whole, params.shares * block):
-        for i in dynamic_range(U32(0), U32(policy.items)):
-            index = start + i * params.ranks + place.rank
-            element = data[index * params.length_stride + place.first]
-            totals[i] = monoid.combine(totals[i], monoid.lift(element, index))
+        total = take_block(
+            taking, total, data, place.first, params.length_stride, start + place.rank, params.ranks, policy
+        )
     if place.share == params.shares - 1 and whole < params.length:
-        take_rest(
-            monoid, totals, data, place.first, params.length_stride, whole, params.length, place.rank, params.ranks,
-            policy,
+        total = take_rest(
+            taking, total, data, place.first, params.length_stride, whole, params.length, place.rank,
+            params.ranks, policy,
         )  # fmt: skip
-    total = reduce_registers(monoid, totals, policy)
     match arrangement:
         case Arrangement.STRANDS:
             return reduce_strand(cx, monoid, total, params.ranks)
@@ -153,8 +150,8 @@ def reduce_own_column(
 
 @kernel
 def reduce_columns(
-    cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], shared: Workgroup[S],
-    results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
+    cx: Invocation, monoid: Monoid[E, S], taking: Taking[E, S], finish: Finish[S, R], data: Storage[E],
+    shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> None:  # fmt: skip
     """Each workgroup combines its share of some columns into a state each."""
     place = place_of(cx, params, arrangement)
@@ -163,7 +160,7 @@ def reduce_columns(
         case Arrangement.SIDE_BY_SIDE:
             total = reduce_own_column(monoid, data, place, params, policy)
         case _:
-            total = reduce_shared_column(cx, monoid, data, shared, place, params, policy, arrangement)
+            total = reduce_shared_column(cx, monoid, taking, data, shared, place, params, policy, arrangement)
     if place.writes:
         results[place.share * params.length_result + place.result] = finish.finish(total)
 
@@ -231,7 +228,7 @@ def _launch(
     policy: ReducePolicy,
 ) -> Launch:  # fmt: skip
     return reduce_columns.launch(
-        Grid(cut.groups(view), cut.group_size), monoid, finish, data, Workgroup(monoid.state, cut.group_size),
-        results, cut.params(view, view.count),
+        Grid(cut.groups(view), cut.group_size), monoid, taking_of(monoid), finish, data,
+        Workgroup(monoid.state, cut.group_size), results, cut.params(view, view.count),
         attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
     )  # fmt: skip

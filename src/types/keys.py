@@ -220,7 +220,10 @@ class FloatKey(Generic[Memory, W]):
         return self.element(flipped ^ self.sign if (flipped & self.sign) != 0 else flipped ^ self.mask)
 
     def to_rank(self, element: Memory) -> W:
-        word = self.to_word(element)
+        return self.rank_of(self.to_word(element))
+
+    def rank_of(self, word: W) -> W:
+        """The rank of the element with this word."""
         merged = self.zero if word == self.zero - 1 else word  # -0.0 lies one below 0.0
         return minimum(merged, self.word(self.last + 1))
 
