@@ -15,6 +15,7 @@ from ..types.scalars import U32
 from .layout import Layout, is_closer
 
 _FEW_ROUNDS = 8  # of loads that a lane waits for: a row of as many has no use for more lanes
+_ALONE = 8  # blocks that a workgroup reads in less time than a second launch takes, which combines shares
 _FEWEST_BLOCKS = 2  # of a share in a scan: another launch is worth no less
 _SIZES = (64, 8)  # of workgroups whose invocations have a column each, where columns are few: each is a kernel
 
@@ -118,7 +119,7 @@ class Cut:
         else:
             lanes, ranks = _lanes_and_ranks(view, size, items, policy.groups, max(1, policy.line // itemsize))
         one = cls(arrangement, size, lanes, ranks, 1)
-        return attrs.evolve(one, shares=max(1, min(policy.groups // one.groups(view), view.length // (ranks * items))))
+        return attrs.evolve(one, shares=shares_of(view.length, ranks * items, policy.groups // one.groups(view)))
 
     @classmethod
     def of_scan(cls, view: Columns, policy: ScanPolicy, itemsize: int) -> Cut:
@@ -160,6 +161,11 @@ class Cut:
             self.tiles(view), self.shares, share,
         )  # fmt: skip
         return AxisParams(*map(U32, numbers))
+
+
+def shares_of(length: int, block: int, groups: int) -> int:
+    """How many workgroups share a column, of those to be had."""
+    return 1 if length <= _ALONE * block else max(1, min(groups, length // block))
 
 
 def _most_side_by_side(view: Columns, size: int) -> int:

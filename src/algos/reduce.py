@@ -20,6 +20,7 @@ from ..types.memory import Storage, Workgroup
 from ..types.monoids import Monoid, Resumed
 from ..types.params import ReduceParams, ReducePolicy
 from ..types.scalars import U32
+from .cut import shares_of
 from .sizes import require_countable
 from .take import Taking, take_block, take_rest, taking_of
 
@@ -103,8 +104,7 @@ def reduce_rows_between(
 ) -> Schedule:  # fmt: skip
     """The same from one buffer into another; `partials` names the one between two launches."""
     shared = Workgroup(monoid.state, policy.group_size)
-    blocks = max(1, length // (policy.group_size * policy.items))
-    groups = min(blocks, max(1, policy.groups // max(1, rows)))
+    groups = shares_of(length, policy.group_size * policy.items, policy.groups // max(1, rows))
     params = ReduceParams(U32(length), U32(groups), U32(row_stride))
     grid = Grid(rows * groups, policy.group_size)
     if groups == 1:

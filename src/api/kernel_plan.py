@@ -6,7 +6,7 @@ that is done.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -19,6 +19,7 @@ from ..kernel.launch import Role, Schedule, is_buffer
 from ..operations.base import Operation, Work, rows_of
 from ..targets.base import ChecksMonoids, Prepared, Target, prepared_by
 from ..types.dtypes import native
+from ..types.errors import InvalidArgumentError
 from ..types.specs import Spec
 from .laws import try_laws
 from .on_stream import StreamCall
@@ -85,13 +86,14 @@ class KernelPlan(Plan):
         kind, on_stream = self.kind, self._on_stream
         if on_stream is not None and (stream := on_stream.streamed.stream()) is not None:
             known = tuple([kind.signature(out) for out in outs])
-            if known in self._fitting or self._fit(known, outs):
+            if known in self._fitting or self._fit(known, on_stream.streamed.device, arrays, outs):
                 if on_stream.into(arrays, outs, stream):
                     return one_or_all(list(outs))
         require_fitting(kind, outs, self.outputs)
         if not self.is_answered:
             self._check(arrays)
             with kind.scope(arrays[0]) or nullcontext():
+                self.make_ready(arrays)
                 self._run_into(arrays, outs)
         return one_or_all(list(outs))
 
@@ -104,9 +106,17 @@ class KernelPlan(Plan):
                 self._on_stream = StreamCall.of(streamed, self.specs, self.outputs, runs, self.keeps_scratch)
         self._is_ready = True
 
-    def _fit(self, signatures: tuple[Hashable, ...], outs: Arrays) -> bool:
+    def _fit(
+        self, signatures: tuple[Hashable, ...], device_of: Callable[[Any], int], arrays: Arrays, outs: Arrays
+    ) -> bool:
         """Whether results can go to such arrays as they lie: kept, for arrays of the same signatures."""
         require_fitting(self.kind, outs, self.outputs)
+        for out in outs:
+            if device_of(out) != device_of(arrays[0]):
+                where = device_of(arrays[0])
+                raise InvalidArgumentError(
+                    f"out: expected an array on CUDA device {where}, as x is, found one on {device_of(out)}"
+                )
         fits = all(self.kind.is_packed(out) for out in outs)
         if fits:
             if len(self._fitting) >= _MOST_FITTING:

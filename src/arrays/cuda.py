@@ -165,6 +165,7 @@ class CupyKind(OnDevice["cupy.ndarray"]):
 
         return Streamed(
             lambda: stream().ptr if current() == device else None,
+            attrgetter("data.device_id"),
             attrgetter("data.ptr"),
             lambda shape, dtype: partial(cupy.ndarray, shape, dtype),
             scratch,

@@ -222,7 +222,13 @@ class CudaTensors(TorchKind["cupy.ndarray"]):
             memory = new_bytes((nbytes,), (1,))
             return memory, memory.data_ptr()
 
-        return Streamed(lambda: stream(device) if current() == device else None, type(like).data_ptr, empty, scratch)
+        return Streamed(
+            lambda: stream(device) if current() == device else None,
+            type(like).get_device,
+            type(like).data_ptr,
+            empty,
+            scratch,
+        )
 
     def _maker(self, dtype: DType, like: Tensor) -> Callable[[tuple[int, ...], tuple[int, ...]], Tensor]:
         """Makes tensors of a shape and strides on the current device, which is that of another."""

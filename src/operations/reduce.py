@@ -48,6 +48,8 @@ from .base import (
 class Reducer(Enum):
     """Reductions that NumPy has, by their names there."""
 
+    __hash__ = object.__hash__  # each call looks a plan up by it, and Enum's own is slow
+
     SUM = "sum"
     PROD = "prod"
     MIN = "min"

@@ -15,12 +15,16 @@ from .scalars import U32
 class SortOrder(Enum):
     """Which end comes first. NaN and NaT come last in both."""
 
+    __hash__ = object.__hash__  # each call looks a plan up by it, and Enum's own is slow
+
     ASCENDING = 0
     DESCENDING = 1
 
 
 class ScanKind(Enum):
     """Whether an element's own value is part of its prefix."""
+
+    __hash__ = object.__hash__  # each call looks a plan up by it, and Enum's own is slow
 
     INCLUSIVE = 0
     EXCLUSIVE = 1

@@ -9,6 +9,8 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from enum import Enum
+from functools import lru_cache
 from itertools import starmap
 from struct import Struct
 from typing import TYPE_CHECKING, TypeAlias
@@ -32,7 +34,6 @@ Call: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int]
 _ALIGNMENT = 256  # as cupy's own memory has it
 _CELL = 8  # bytes that a parameter takes, which is no more than it is aligned to
 _MOST_GRAPHS = 16  # kept for one schedule: each holds some kilobytes on the card
-_FEWEST_RECORDED = 1  # launches
 _MOST_STREAMS = 16  # whose launches are kept
 
 
@@ -93,11 +94,20 @@ class _Launches:
         return calls
 
 
+class _Seen(Enum):
+    """Of addresses: that no graph is worth recording yet."""
+
+    ONCE = "once"
+
+
 @attrs.frozen
 class _Stream:
     """As cupy takes one."""
 
     ptr: int
+
+
+_stream_at = lru_cache(maxsize=_MOST_STREAMS)(_Stream)
 
 
 class Plan:
@@ -115,7 +125,7 @@ class Plan:
                 self.scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
         self._kept: MemoryPointer | None = None
         self._free: list[_Launches] = []  # one a run that was under way at the same time
-        self._graphs: OrderedDict[Addresses, Graph | None] = OrderedDict()
+        self._graphs: OrderedDict[Addresses, Graph | _Seen] = OrderedDict()
         never_released_in_children(self)
 
     def with_scratch(self) -> Plan:
@@ -155,19 +165,18 @@ class Plan:
         """Everything, in order, on a stream of the current device."""
         # Who launches a graph has it alone: one cannot be launched from two threads at once. Whoever comes meanwhile
         # launches one by one. An interrupt loses no more than the graph, where a lock might stay taken.
-        is_known = addresses in self._graphs
         graph = self._graphs.pop(addresses, None)
-        if is_known and _is_recorded(stream):
-            graph = None  # the caller's own graph takes the launches themselves
-        elif graph is None and is_known and len(self.launches) >= _FEWEST_RECORDED:
-            graph = self._recorded(addresses)
         if graph is None:
             self._launch_all(addresses, stream)
-            self._graphs.setdefault(addresses, None)
+            graph = _Seen.ONCE
+        elif stream and _is_recorded(stream):  # the caller's graph takes the launches themselves
+            self._launch_all(addresses, stream)
         else:
-            graph.launch(_Stream(stream))
-            self._graphs[addresses] = graph
-        while len(self._graphs) > _MOST_GRAPHS:
+            if graph is _Seen.ONCE:
+                graph = self._recorded(addresses)
+            graph.launch(_stream_at(stream))
+        self._graphs[addresses] = graph
+        if len(self._graphs) > _MOST_GRAPHS:
             self._graphs.popitem(last=False)
 
     def _launch_all(self, addresses: Addresses, stream: int) -> None:
@@ -192,10 +201,10 @@ class Plan:
 
 
 def _is_recorded(stream: int) -> bool:
-    """Whether the caller records into a graph of its own what is sent to a stream; the default one cannot be."""
+    """Whether the caller records into a graph of its own what is sent to a stream, which is not the default one."""
     import cupy
 
-    return bool(stream) and bool(cupy.cuda.runtime.streamIsCapturing(stream))
+    return cupy.cuda.runtime.streamIsCapturing(stream)
 
 
 def _end_capture(recording: Stream) -> None:
