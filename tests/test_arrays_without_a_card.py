@@ -147,9 +147,7 @@ def test_warm_results_go_into_arrays_of_any_place(library: str) -> None:
         for wrong in (on_card(library, np.zeros(49, np.uint32)), on_card(library, np.zeros(50, np.int32))):
             with pytest.raises(gpusort.InvalidArgumentError, match=r"^out: expected shape \(50,\) and dtype uint32"):
                 call["sort"](on_card(library, host), out=wrong)
-    with pytest.raises(
-        gpusort.InvalidArgumentError, match=r"^out: expected an array on CUDA device 0, "
-    ):
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^out: expected an array on CUDA device 0, "):
         call["sort"](on_card(library, host), out=on_card(library, host, device=1))
 
 

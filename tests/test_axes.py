@@ -20,7 +20,7 @@ from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.finishes import AsItIs, Half, finish_of
 from gpusort.types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum
 from gpusort.types.numbers import HalfNumber
-from gpusort.types.params import ReducePolicy
+from gpusort.types.params import ReducePolicy, Totals
 from gpusort.types.scalars import F32, U16, U32
 from gpusort.types.truths import of_truths
 from tests.reference import DTYPES, Array, sample, whole_numbers
@@ -65,6 +65,7 @@ SUM = Sum(number_for("u4"))
 POLICIES = (
     ReducePolicy(8, 2, 5),
     ReducePolicy(16, 3, 40, subgroups=True, line=16, short=50, strand=4),
+    ReducePolicy(16, 3, 40, subgroups=True, line=16, short=50, strand=4, totals=Totals.ONE),
     ReducePolicy(8, 1, 3, line=8, side_by_side=True),
 )
 

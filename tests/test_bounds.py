@@ -36,7 +36,7 @@ from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.monoids import Sum
-from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from gpusort.types.scalars import U8, U32
 from tests import bounds_cases
 
@@ -116,6 +116,7 @@ SCHEDULES: dict[str, Callable[[int], Schedule]] = {
     "bitonic": lambda n: bitonic_sort(_U4, 1, n, _UP, BitonicPolicy()),
     "radix": lambda n: radix_sort(_U4, 1, n, _UP, RadixPolicy(strand=8), 32),
     "reduce": lambda n: reduce_rows(Sum(number_for("f4")), 1, n, ReducePolicy()),
+    "reduce blocks": lambda n: reduce_rows(Sum(number_for("f4")), 1, n, ReducePolicy(totals=Totals.ONE)),
     "reduce columns": lambda n: reduce_axis(Sum(number_for("f4")), Layout(2, n, 3, 3 * n, 3, 1), ReducePolicy()),
     "scan columns": lambda n: scan_axis(
         Sum(number_for("f4")), Layout(2, n, 3, 3 * n, 3, 1), ScanKind.INCLUSIVE, ScanPolicy()

@@ -22,7 +22,7 @@ from gpusort.targets.wgsl.kernel import written
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.monoids import ArgMin, Sum
-from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -57,6 +57,10 @@ PROGRAMS: dict[str, tuple[Callable[[], Schedule], str]] = {
     "bitonic_step_f32": (lambda: bitonic("f4"), "bitonic_step"),
     "bitonic_tile_u64": (lambda: bitonic("u8"), "bitonic_tile"),
     "reduce_sum_f32": (lambda: reduce_rows(Sum(number_for("f4")), 1, 99, ReducePolicy(64, 2, 1, True)), "reduce_row"),
+    "reduce_blocks_argmin_f32": (
+        lambda: reduce_rows(ArgMin(key_for("f4")), 1, 99, ReducePolicy(64, 2, 1, totals=Totals.ONE)),
+        "reduce_row",
+    ),
     "reduce_argmin_f32": (lambda: reduce_rows(ArgMin(key_for("f4")), 1, 99, ReducePolicy(64, 2, 1)), "reduce_row"),
     "scan_sum_f32": (
         lambda: scan_rows(Sum(number_for("f4")), 1, 999, ScanKind.INCLUSIVE, ScanPolicy(64, 3, subgroups=True)),

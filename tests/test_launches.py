@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.reduce import reduce_row
-from gpusort.algos.take import taking_of
+from gpusort.algos.share import block_of
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
@@ -403,6 +403,6 @@ def test_names_of_another_function_are_looked_up_as_far_as_they_can_be() -> None
 
 def test_the_librarys_kernels_are_held_to_their_annotations() -> None:
     number: Any = target_of  # anything that is no monoid
-    taking, finish, shared = taking_of(Count()), AsItIs(U32), Workgroup(U32, 4)
-    message = refusal(lambda: reduce_row.launch(GRID, number, taking, finish, DATA, shared, OUT, None, ReducePolicy()))
+    block, finish, shared = block_of(Count()), AsItIs(U32), Workgroup(U32, 4)
+    message = refusal(lambda: reduce_row.launch(GRID, number, block, finish, DATA, shared, OUT, None, ReducePolicy()))
     assert "expected Monoid[E, S] for 'monoid' of kernel 'reduce_row'" in message

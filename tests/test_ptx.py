@@ -44,7 +44,7 @@ from gpusort.types.monoids import (
     RunningSum,
     Sum,
 )
-from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from gpusort.types.scalars import U32, U64
 
 DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
@@ -63,7 +63,7 @@ def sorts(dtype: str) -> Iterator[Schedule]:
 
 
 def reductions(dtype: str) -> Iterator[Schedule]:
-    policy = ReducePolicy(group_size=64, items=2, groups=4, subgroups=True)
+    policy = ReducePolicy(group_size=64, items=2, groups=4, subgroups=True, totals=Totals.ONE)
     key = key_for(dtype)
     monoids: list[Monoid[Any, Any]] = [Minimum(key), Maximum(key), MinMax(key), ArgMin(key), ArgMax(key)]
     for monoid in (*monoids, AnyTrue(key), AllTrue(key)):
@@ -123,7 +123,7 @@ def test_reductions_compile(dtype: str) -> None:
 
 def along_axes(dtype: str) -> Iterator[Schedule]:
     """One of each finish; every arrangement and both launches once."""
-    policy = ReducePolicy(group_size=64, items=2, groups=1, subgroups=True, short=100, strand=32)
+    policy = ReducePolicy(64, 2, 1, subgroups=True, short=100, strand=32, totals=Totals.ONE)
     key = key_for(dtype)
     down, strands, rows = Layout(1, 5000, 3, 0, 3, 1), Layout.rows(30, 9), Layout.rows(1, 5000)
     yield reduce_axis(Minimum(key), down, policy, finish_of(Minimum(key)))

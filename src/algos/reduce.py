@@ -1,7 +1,7 @@
 """Reduction over any monoid, once for all targets.
 
-Every invocation steps through its row in the stride of the grid, a block of elements at a time, which combine pairwise
-into its running total (take.py); then the totals do, over the subgroup and over workgroup memory. A second launch of
+Every invocation steps through its row in the stride of the grid, a block of elements at a time (share.py); what it
+comes to combines pairwise over the subgroup and over workgroup memory. A second launch of
 the same kernel combines what the workgroups left. The order depends on the lengths and the policy alone, so a result is
 reproducible; the error of a float sum grows with the steps of one total, not with the length. The last launch also
 makes of each state what people ask for: the finish is fused into its store.
@@ -14,15 +14,14 @@ from typing import Any, TypeVar
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role, Schedule
 from ..types.finishes import AsItIs, Finish
-from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
 from ..types.memory import Storage, Workgroup
 from ..types.monoids import Monoid, Resumed
 from ..types.params import ReduceParams, ReducePolicy
 from ..types.scalars import U32
 from .cut import shares_of
+from .share import Block, Share, block_of, reduce_share
 from .sizes import require_countable
-from .take import Taking, take_block, take_rest, taking_of
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -50,24 +49,18 @@ def reduce_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S],
 
 @kernel
 def reduce_row(
-    cx: Invocation, monoid: Monoid[E, S], taking: Taking[E, S], finish: Finish[S, R], data: Storage[E],
+    cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], finish: Finish[S, R], data: Storage[E],
     shared: Workgroup[S], results: Storage[R], params: ReduceParams, policy: ReducePolicy,
 ) -> None:  # fmt: skip
     """Each workgroup combines its share of a row into one state."""
     row = cx.group_id // params.groups_per_row
     share = cx.group_id - row * params.groups_per_row
-    first = row * params.row_stride
-    block = cx.group_size * policy.items
-    whole = params.num_elements - params.num_elements % block  # up to here, blocks are full and need no test
-
-    total = monoid.identity()
-    for start in dynamic_range(share * block, whole, params.groups_per_row * block):
-        total = take_block(taking, total, data, first, U32(1), start + cx.local_id, cx.group_size, policy)
-    if share == params.groups_per_row - 1 and whole < params.num_elements:
-        total = take_rest(
-            taking, total, data, first, U32(1), whole, params.num_elements, cx.local_id, cx.group_size, policy
-        )
-
+    size = cx.group_size * policy.items
+    mine = Share(
+        row * params.row_stride, U32(1), params.num_elements, share * size, params.groups_per_row * size, cx.local_id,
+        cx.group_size, share == params.groups_per_row - 1,
+    )  # fmt: skip
+    total = reduce_share(monoid, block, data, mine, policy)
     if policy.subgroups:
         total = reduce_subgroup(cx, monoid, total)
         if cx.lane == 0:
@@ -108,15 +101,15 @@ def reduce_rows_between(
     params = ReduceParams(U32(length), U32(groups), U32(row_stride))
     grid = Grid(rows * groups, policy.group_size)
     if groups == 1:
-        only = reduce_row.launch(grid, monoid, taking_of(monoid), finish, data, shared, results, params, policy)
+        only = reduce_row.launch(grid, monoid, block_of(monoid), finish, data, shared, results, params, policy)
         return Schedule((data, results), (only,))
     between = Buffer(partials, monoid.state, rows * groups, Role.SCRATCH)
     resumed = Resumed(monoid)
     again = reduce_row.launch(
-        Grid(rows, policy.group_size), resumed, taking_of(resumed), finish, between, shared, results,
+        Grid(rows, policy.group_size), resumed, block_of(resumed), finish, between, shared, results,
         ReduceParams(U32(groups), U32(1), U32(groups)), policy,
     )  # fmt: skip
     first = reduce_row.launch(
-        grid, monoid, taking_of(monoid), AsItIs(monoid.state), data, shared, between, params, policy
+        grid, monoid, block_of(monoid), AsItIs(monoid.state), data, shared, between, params, policy
     )
     return Schedule((data, between, results), (first, again))

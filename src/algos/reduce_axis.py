@@ -26,7 +26,7 @@ from ..types.scalars import U32, Bool
 from .cut import Arrangement, Columns, Cut
 from .layout import Layout, require_addressable
 from .reduce import reduce_rows_between
-from .take import Taking, take_block, take_rest, taking_of
+from .share import Block, Share, block_of, reduce_share
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -108,22 +108,16 @@ def reduce_strand(cx: Invocation, monoid: Monoid[E, S], total: S, ranks: U32) ->
 
 
 def reduce_shared_column(
-    cx: Invocation, monoid: Monoid[E, S], taking: Taking[E, S], data: Storage[E], shared: Workgroup[S], place: Place,
+    cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], shared: Workgroup[S], place: Place,
     params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> S:  # fmt: skip
-    """A share of a column by its ranks, each with several loads in flight."""
-    block = params.ranks * policy.items
-    whole = params.length - params.length % block  # up to here, blocks are full and need no test
-    total = monoid.identity()
-    for start in dynamic_range(place.share * block, whole, params.shares * block):
-        total = take_block(
-            taking, total, data, place.first, params.length_stride, start + place.rank, params.ranks, policy
-        )
-    if place.share == params.shares - 1 and whole < params.length:
-        total = take_rest(
-            taking, total, data, place.first, params.length_stride, whole, params.length, place.rank,
-            params.ranks, policy,
-        )  # fmt: skip
+    """A share of a column by its ranks."""
+    size = params.ranks * policy.items
+    mine = Share(
+        place.first, params.length_stride, params.length, place.share * size, params.shares * size, place.rank,
+        params.ranks, place.share == params.shares - 1,
+    )  # fmt: skip
+    total = reduce_share(monoid, block, data, mine, policy)
     match arrangement:
         case Arrangement.STRANDS:
             return reduce_strand(cx, monoid, total, params.ranks)
@@ -150,7 +144,7 @@ def reduce_own_column(
 
 @kernel
 def reduce_columns(
-    cx: Invocation, monoid: Monoid[E, S], taking: Taking[E, S], finish: Finish[S, R], data: Storage[E],
+    cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], finish: Finish[S, R], data: Storage[E],
     shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> None:  # fmt: skip
     """Each workgroup combines its share of some columns into a state each."""
@@ -160,7 +154,7 @@ def reduce_columns(
         case Arrangement.SIDE_BY_SIDE:
             total = reduce_own_column(monoid, data, place, params, policy)
         case _:
-            total = reduce_shared_column(cx, monoid, taking, data, shared, place, params, policy, arrangement)
+            total = reduce_shared_column(cx, monoid, block, data, shared, place, params, policy, arrangement)
     if place.writes:
         results[place.share * params.length_result + place.result] = finish.finish(total)
 
@@ -228,7 +222,7 @@ def _launch(
     policy: ReducePolicy,
 ) -> Launch:  # fmt: skip
     return reduce_columns.launch(
-        Grid(cut.groups(view), cut.group_size), monoid, taking_of(monoid), finish, data,
+        Grid(cut.groups(view), cut.group_size), monoid, block_of(monoid), finish, data,
         Workgroup(monoid.state, cut.group_size), results, cut.params(view, view.count),
         attrs.evolve(policy, group_size=cut.group_size), cut.arrangement,
     )  # fmt: skip

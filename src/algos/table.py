@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import attrs
 
 from ..machine import Capability, TargetInfo
-from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy
+from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from .layout import Layout
 from .select import SelectByParts, SelectBySamples, Selection
 from .select_rows import PartPolicy
@@ -225,32 +225,46 @@ SELECTIONS: tuple[SelectLine, ...] = tuple(
     )
 )
 
+_LONG_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, totals=Totals.ONE)
 REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
-    PolicyLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), ReducePolicy(768, 16, 264, subgroups=True)),
+    PolicyLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), _LONG_ON_CARD),
 )
 
 # Loads in flight hide the latency of memory: 2 workgroups of 512 with 16 each, or 8 of 256 with 8, are 64 KiB a
 # multiprocessor, twice what Little's law asks of an H200, and 264 workgroups are all that it runs at a time. An
 # invocation whose totals take more than 64 bytes of registers leaves too few to the others.
-_ROWS_ON_CARD = ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32)
-_COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32)
+_ROWS_ON_CARD = ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32, totals=Totals.ONE)
+_COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
 AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
-    AxisLine("cuda", _SUBGROUPS, True, range(1 << 18, 1 << 63), range(33), ReducePolicy(768, 16, 264, subgroups=True)),
+    AxisLine("cuda", _SUBGROUPS, True, range(1 << 18, 1 << 63), range(33), _LONG_ON_CARD),
+    AxisLine("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, 64),
+    # A workgroup of one block to an invocation is soon done: others are to be there while it waits.
     AxisLine(
-        "cuda", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32), 64
+        "cuda",
+        _SUBGROUPS,
+        False,
+        range(33),
+        _ANY,
+        ReducePolicy(128, 8, 2112, subgroups=True, strand=32, totals=Totals.ONE),
+        64,
     ),
     AxisLine("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, 64),
-    AxisLine(
-        "wgsl", _SUBGROUPS, True, _ANY, _ANY, ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32), 64
-    ),
+    AxisLine("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, 64),
     AxisLine("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
     AxisLine("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
     # A vector of a CPU takes neighbouring columns, and the first cache holds their totals.
     AxisLine("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
     # Where an invocation is a thread, or a step of an interpreter, few do.
     AxisLine("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
-    AxisLine("simulator", frozenset(), False, _ANY, _ANY, ReducePolicy(64, 2, 16, subgroups=True, line=64, strand=8)),
+    AxisLine(
+        "simulator",
+        frozenset(),
+        False,
+        _ANY,
+        _ANY,
+        ReducePolicy(64, 2, 16, subgroups=True, line=64, strand=8, totals=Totals.ONE),
+    ),
 )
 
 SCANS: tuple[PolicyLine[ScanPolicy], ...] = (

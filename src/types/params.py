@@ -5,6 +5,8 @@ A struct's scalars reach the device with every launch. A policy holds Python int
 
 from __future__ import annotations
 
+from enum import Enum
+
 import attrs
 
 from .checks import power_within, require, truth, whole, within
@@ -132,12 +134,19 @@ class AxisParams:
     share: U32  # elements of one of them in a scan; in a reduction they take blocks in turn
 
 
+class Totals(Enum):
+    """The running totals that an invocation of a reduction keeps."""
+
+    EACH = 0  # one for each element that it takes at a time
+    ONE = 1
+
+
 @attrs.frozen
 class ReducePolicy(Policy):
     """How a reduction is cut up."""
 
     group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
-    # running totals that one invocation keeps
+    # elements that one invocation takes at a time
     items: int = attrs.field(default=8, converter=whole, validator=within(1, MOST_ITEMS))
     # workgroups over all rows, at most
     groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
@@ -151,6 +160,7 @@ class ReducePolicy(Policy):
     strand: int = attrs.field(default=1, converter=whole, validator=power_within(1, _WIDE_MASK))
     # whether an invocation has a column to itself where there are enough, so that a CPU's vectors take neighbours
     side_by_side: bool = attrs.field(default=False, validator=truth)
+    totals: Totals = attrs.field(default=Totals.EACH, validator=attrs.validators.instance_of(Totals))
 
     @property
     def needs(self) -> Needs:
@@ -159,7 +169,7 @@ class ReducePolicy(Policy):
 
     @property
     def halvings(self) -> tuple[int, ...]:
-        """How many totals are left before each combination in pairs: 8, 4, 2."""
+        """How many states are left before each combination in pairs: 8, 4, 2."""
         widths: list[int] = []
         width = self.items
         while width > 1:

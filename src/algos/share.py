@@ -1,0 +1,187 @@
+"""What one invocation of a reduction makes of its share of a row: so many elements at a time, a block, a step apart.
+
+There are two ways. Where a total is kept for each element of a block, neighbouring invocations do the same to
+neighbouring elements, which a CPU's vectors do together. On a card, loads have to be under way together: a block is
+loaded before any of it is waited for, its elements combine in pairs, and what they come to goes into one total, which
+leaves registers to the loads. A float sum is then rounded once for each halving of a block, and once a block.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+import attrs
+
+from ..types.intrinsics import dynamic_range, exact_sum, minimum
+from ..types.memory import Registers, Storage
+from ..types.monoids import Monoid, Ranked, Search
+from ..types.params import ReducePolicy, Totals
+from ..types.scalars import U32, U64, Bool
+
+E = TypeVar("E")
+S = TypeVar("S")
+W = TypeVar("W", U32, U64)
+
+
+@attrs.frozen
+class Share:
+    """The elements of a row that an invocation takes, with others, its ranks: blocks in turn."""
+
+    first: U32  # of the row, in the buffer
+    stride: U32  # from an element of the row to the next
+    length: U32  # of the row
+    start: U32  # of the first block
+    leap: U32  # from a block to the next
+    rank: U32
+    ranks: U32
+    takes_rest: Bool  # whether also what is left of the row behind its whole blocks
+
+
+class Block(Protocol[E, S]):
+    """The trait of how a block goes into a total, where there is one."""
+
+    @property
+    def element(self) -> type[E]:
+        """The class of an element in memory."""
+        ...
+
+    @property
+    def state(self) -> type[S]:
+        """The class of a total."""
+        ...
+
+    def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy, /) -> S:
+        """The total with the first `count` of the elements found. The first stands at `index` of its row, each other a
+        step behind, and all behind those of the total."""
+        ...
+
+
+@attrs.frozen
+class InPairs(Generic[E, S]):
+    """For any monoid."""
+
+    monoid: Monoid[E, S]
+
+    @property
+    def element(self) -> type[E]:
+        return self.monoid.element
+
+    @property
+    def state(self) -> type[S]:
+        return self.monoid.state
+
+    def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy) -> S:
+        states: Registers[S] = Registers(self.state, policy.items)
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            states[i] = self.monoid.lift(found[i], index + i * step) if i < count else self.monoid.identity()
+        return self.monoid.combine(total, combine_pairs(self.monoid, states, policy))
+
+
+@attrs.frozen
+class ByRank(Generic[E, W]):
+    """For what is looked for: of a block only the least word is found, which is cheap, and where it stands if it comes
+    before the total. That is seldom."""
+
+    search: Search[E, W]
+
+    @property
+    def element(self) -> type[E]:
+        return self.search.element
+
+    @property
+    def state(self) -> type[Ranked[W]]:
+        return self.search.state
+
+    def take(
+        self, total: Ranked[W], found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy
+    ) -> Ranked[W]:
+        nothing = self.search.identity()
+        words: Registers[W] = Registers(self.search.key.word, policy.items)
+        least = nothing.rank
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            words[i] = self.search.word(found[i]) if i < count else nothing.rank
+            least = minimum(least, words[i])
+        rank = self.search.rank(least)
+        if (count > 0) & Ranked(rank, index).precedes(total):
+            place = nothing.index
+            for i in dynamic_range(U32(0), U32(policy.items)):
+                if self.search.rank(words[i]) == rank:
+                    place = minimum(place, index + i * step)
+            total = Ranked(rank, place)
+        return total
+
+
+def block_of(monoid: Monoid[E, S]) -> Block[E, S]:
+    """How blocks go into a monoid's total."""
+    searches = isinstance(cast(object, monoid), Search)
+    return cast("Block[E, S]", ByRank(cast("Search[Any, Any]", monoid)) if searches else InPairs(monoid))
+
+
+def combine_pairs(monoid: Monoid[E, S], states: Registers[S], policy: ReducePolicy) -> S:
+    """Combines an invocation's states in pairs."""
+    for width in policy.halvings:
+        half = (width + 1) // 2
+        for i in range(width - half):
+            states[i] = monoid.combine(states[i], states[i + half])
+    return states[0]
+
+
+def reduce_share(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
+    """What the elements of a share come to."""
+    match policy.totals:
+        case Totals.ONE:
+            return reduce_blocks(monoid, block, data, share, policy)
+        case Totals.EACH:
+            return reduce_side_by_side(monoid, data, share, policy)
+
+
+def whole_blocks(share: Share, policy: ReducePolicy) -> U32:
+    """Where they end: up to here, blocks are full and need no test."""
+    return share.length - share.length % (share.ranks * policy.items)
+
+
+def reduce_blocks(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
+    """With one total."""
+    whole = whole_blocks(share, policy)
+    total = monoid.identity()
+    found: Registers[E] = Registers(monoid.element, policy.items)
+    for start in dynamic_range(share.start, whole, share.leap):
+        index = start + share.rank
+        place = share.first + index * share.stride
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            found[i] = data[exact_sum(place, i * (share.ranks * share.stride))]
+        total = block.take(total, found, index, share.ranks, U32(policy.items), policy)
+    if share.takes_rest and whole < share.length:
+        load_rest(data, found, share, whole, policy)
+        rest = share.length - whole
+        count = (rest - minimum(share.rank, rest) + share.ranks - 1) // share.ranks
+        total = block.take(total, found, whole + share.rank, share.ranks, count, policy)
+    return total
+
+
+def reduce_side_by_side(monoid: Monoid[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
+    """With a total for each element of a block."""
+    whole = whole_blocks(share, policy)
+    totals: Registers[S] = Registers(monoid.state, policy.items)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        totals[i] = monoid.identity()
+    for start in dynamic_range(share.start, whole, share.leap):
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            index = start + i * share.ranks + share.rank
+            element = data[index * share.stride + share.first]
+            totals[i] = monoid.combine(totals[i], monoid.lift(element, index))
+    if share.takes_rest and whole < share.length:
+        found: Registers[E] = Registers(monoid.element, policy.items)
+        load_rest(data, found, share, whole, policy)
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            behind = i * share.ranks + share.rank
+            if behind < share.length - whole:
+                totals[i] = monoid.combine(totals[i], monoid.lift(found[i], whole + behind))
+    return combine_pairs(monoid, totals, policy)
+
+
+def load_rest(data: Storage[E], found: Registers[E], share: Share, whole: U32, policy: ReducePolicy) -> None:
+    """Loads what is left of a row behind its whole blocks; in place of what lies beyond, the row's last element."""
+    rest = share.length - whole
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        found[i] = data[(whole + minimum(i * share.ranks + share.rank, rest - 1)) * share.stride + share.first]
