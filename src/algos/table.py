@@ -225,7 +225,7 @@ SELECTIONS: tuple[SelectLine, ...] = tuple(
     )
 )
 
-_LONG_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, totals=Totals.ONE)
+_LONG_ON_CARD = ReducePolicy(512, 16, 528, subgroups=True, totals=Totals.ONE)
 REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
     PolicyLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), _LONG_ON_CARD),
 )
