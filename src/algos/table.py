@@ -205,18 +205,19 @@ def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByP
 # Of many rows as many samples would take longer than reading them; of long ones fewer would let too much pass.
 _FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=1024, groups=1056))
 
-# Top-k; elsewhere everything is sorted. Not measured yet: by the figures of a prototype on the card of the lines above.
-# Twice as many sets as k, and about as many candidates are left: while ranking those costs little beside reading, parts
-# are the fewest launches.
+# Top-k; elsewhere everything is sorted. About as many sets as k, and as few workgroups' registers as hold a part: what
+# ranks candidates is one workgroup's work, and while it does that the others read.
 SELECTIONS: tuple[SelectLine, ...] = tuple(
     line
     for target in ("cuda", "wgsl")
     for bits, few in ((_NARROW, 1), (_WIDE, 2))  # elements of 64 bits take twice the registers
     for line in (
         SelectLine(target, bits, range(1025), _ANY, 16, _parts(64, 16 // few, 32)),
-        SelectLine(target, bits, range(1025), _ANY, 64, _parts(128, 8 // few, 128)),
-        SelectLine(target, bits, range(4097), _ANY, 32, _parts(256, 16 // few, 64)),
-        SelectLine(target, bits, range(4097), _ANY, 64, _parts(256, 16 // few, 128)),
+        SelectLine(target, bits, range(1025), _ANY, 64, _parts(128, 8 // few, 64)),
+        SelectLine(target, bits, range(1025), _ANY, 128, _parts(128, 8 // few, 128)),
+        SelectLine(target, bits, range(1 << 14), _ANY, 64, _parts(256, 16 // few, 64)),
+        SelectLine(target, bits, range(1 << 14), _ANY, 128, _parts(256, 16 // few, 128)),
+        SelectLine(target, bits, range(4097), _ANY, 256, _parts(256, 16 // few, 256)),
         SelectLine(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
         SelectLine(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
         SelectLine(target, bits, range(1 << 14, 1 << 22), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
