@@ -77,7 +77,7 @@ def rows_of(dtype: str, rows: int, length: int) -> Array:
     return np.array(found, dtype).reshape(rows, length)
 
 
-@pytest.mark.covering(can=able("f2"))
+@pytest.mark.covering(can=able("f2", downwards=False))
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8"])
 def test_rows_are_sorted(target: str, policy: RadixPolicy, dtype: str, order: SortOrder) -> None:
@@ -107,7 +107,7 @@ def test_digits_that_are_the_same_in_some_rows_or_in_all(target: str, policy: Ra
         check(sorted_rows(schedule, target, x), x, UP)
 
 
-@pytest.mark.covering(can=able("u2"))
+@pytest.mark.covering(can=able("u2", downwards=False))
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["u2", "f4"])
 def test_places_count_from_the_start_of_each_row(
