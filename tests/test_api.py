@@ -28,6 +28,7 @@ def fits(target: str, length: int) -> int:
 # -- every dtype, length and target -----------------------------------------------------------------------
 
 
+@pytest.mark.covering(whole=["cpu"])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES + SWAPPED)
 def test_every_dtype_sorts_to_numpys_bits(target: str, dtype: str, descending: bool) -> None:
@@ -38,12 +39,11 @@ def test_every_dtype_sorts_to_numpys_bits(target: str, dtype: str, descending: b
     assert_same_bits(x, before)
 
 
+@pytest.mark.covering(whole=["cpu"], can=lambda case: case["target"] != "python" or int(str(case["length"])) <= TINY)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("dtype", ["u4", "f8"])
 def test_every_length_sorts(target: str, dtype: str, length: int) -> None:
-    if fits(target, length) < length:
-        pytest.skip(f"{length} elements take plain Python minutes")
-    x = sample(dtype, length, seed=length)
+    x = sample(dtype, fits(target, length), seed=length)
     assert_same_bits(gpusort.sort(x, stable=True, target=target), sorted_by_numpy(x))
 
 

@@ -29,6 +29,7 @@ def lengths_for(target: str) -> list[int]:
     return [0, 1, 2, 17] if target == "python" else LENGTHS
 
 
+@pytest.mark.covering(whole=["cpu"])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_dimension(target: str, dtype: str, descending: bool) -> None:
@@ -73,6 +74,7 @@ def test_values_by_keys(target: str, value: str, descending: bool) -> None:
     assert moved.dtype == values.dtype
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("value", ["u1", "i4", "f8", "U3"])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("descending", [False, True])
