@@ -1,11 +1,11 @@
 """Fewer cases from the product of a test's parameters: a few in which every two values still meet.
 
 A test over targets, dtypes, orders and lengths has hundreds of cases, and what goes wrong in a kernel mostly takes one
-value, or two together, to go wrong. A test marked `covering` is run with so many of its cases that every two values
+value, or two together, to go wrong. A test marked by `few_cases` is run with so many of its cases that every two values
 that meet in the whole product meet in one of them: a target and a dtype, a dtype and an order. The choice hangs on the
 parameters alone, so that it is the same in every run, and what a case is called stays what it was.
 
-    @pytest.mark.covering(whole=["simulator"], can=lambda case: case["target"] != "python")
+    @few_cases(whole=["simulator"], can=lambda case: case["target"] != "python")
 
 On `cuda`, which is fast and has nobody else to judge it, all cases are run, and so they are on the targets that the
 mark names as `whole`. These are left out of account: the others cover the pairs among themselves. Cases that a test
@@ -28,6 +28,11 @@ _ALWAYS_WHOLE = "cuda"
 Row: TypeAlias = Sequence[int]  # by what each parameter's value is known
 Can: TypeAlias = Callable[[Mapping[str, object]], bool]
 _Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+
+
+def few_cases(*, whole: Collection[str] = (), can: Can | None = None) -> pytest.MarkDecorator:
+    """Marks a test. `whole`: targets on which all cases are run. `can`: whether a case is to be run at all."""
+    return pytest.mark.covering(whole=whole, can=can)
 
 
 def covering(rows: Sequence[Row]) -> set[int]:

@@ -11,6 +11,7 @@ import gpusort
 from gpusort.targets.base import HasNative
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
+from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 
 LENGTHS = [0, 1, 2, 3, 255, 1000]
@@ -29,7 +30,7 @@ def lengths_for(target: str) -> list[int]:
     return [0, 1, 2, 17] if target == "python" else LENGTHS
 
 
-@pytest.mark.covering(whole=["cpu"])
+@few_cases(whole=["cpu"])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_dimension(target: str, dtype: str, descending: bool) -> None:
@@ -74,7 +75,7 @@ def test_values_by_keys(target: str, value: str, descending: bool) -> None:
     assert moved.dtype == values.dtype
 
 
-@pytest.mark.covering
+@few_cases()
 @pytest.mark.parametrize("value", ["u1", "i4", "f8", "U3"])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("descending", [False, True])

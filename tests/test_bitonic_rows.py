@@ -14,6 +14,7 @@ from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import RowsPolicy
+from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
 
 LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100]
@@ -36,7 +37,7 @@ def can(case: Mapping[str, object]) -> bool:
     return case["target"] != "cpu" or (case["dtype"] in ("u4", "f8") and not case["in_place"])
 
 
-@pytest.mark.covering(can=can)
+@few_cases(can=can)
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "f4", "i8", "f8"])

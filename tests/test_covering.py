@@ -66,8 +66,8 @@ def test_what_a_mark_leaves_out(pytester: pytest.Pytester) -> None:
         "from tests.conftest import pytest_addoption, pytest_collection_modifyitems, pytest_configure"
     )
     pytester.makepyfile(MARKED)
-    found = pytester.inline_run("-p", "no:cacheprovider")
-    run = [str(report.nodeid) for report in found.getreports("pytest_runtest_logreport") if report.when == "call"]
+    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-v")
+    run = [line.split()[0] for line in done.outlines if " PASSED" in line]
     counts = {
         name: sum(f"test_marked[{name}" in node for node in run) for name in ("cpu", "simulator", "python", "cuda")
     }
@@ -76,5 +76,4 @@ def test_what_a_mark_leaves_out(pytester: pytest.Pytester) -> None:
     assert min(counts["cpu"], counts["python"]) >= 5
     assert not any("test_marked[python" in node and node.endswith(("-3]", "-4]")) for node in run)
     assert sum("test_not_marked" in node for node in run) == 20
-    whole = pytester.inline_run("-p", "no:cacheprovider", "--whole")
-    whole.assertoutcome(passed=220)
+    pytester.runpytest_inprocess("-p", "no:cacheprovider", "--whole").assert_outcomes(passed=220)

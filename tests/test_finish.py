@@ -14,6 +14,7 @@ from gpusort.kernel.launch import Schedule
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.monoids import ArgMax, ArgMin, Maximum, Minimum
+from tests.covering import few_cases
 from tests.reference import COMPILED, Array, sample
 
 DTYPES = ["u1", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8"]
@@ -30,7 +31,7 @@ def can(case: Mapping[str, object]) -> bool:
     return case["target"] != "cpu" or case["dtype"] in COMPILED
 
 
-@pytest.mark.covering(whole=["simulator"], can=can)
+@few_cases(whole=["simulator"], can=can)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("make", "numpys"), [(Minimum, np.min), (Maximum, np.max)])
 def test_extremes(target: str, dtype: str, make: Callable[[Any], Any], numpys: Callable[[Array], Any]) -> None:
@@ -46,7 +47,7 @@ def test_extremes(target: str, dtype: str, make: Callable[[Any], Any], numpys: C
             np.testing.assert_array_equal(found[0], numpys(x))
 
 
-@pytest.mark.covering(whole=["simulator"], can=can)
+@few_cases(whole=["simulator"], can=can)
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
 @pytest.mark.parametrize(("make", "numpys"), [(ArgMin, np.argmin), (ArgMax, np.argmax)])
 def test_places(target: str, dtype: str, make: Callable[[Any], Any], numpys: Callable[[Array], Any]) -> None:

@@ -16,6 +16,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.params import RadixPolicy
 from gpusort.types.scalars import U8, U16, U32, U64
+from tests.covering import few_cases
 from tests.reference import sample
 from tests.test_radix import able
 
@@ -54,7 +55,7 @@ def stable_order(x: Array, order: SortOrder) -> Array:
     return np.concatenate([backwards[~last], backwards[last]])
 
 
-@pytest.mark.covering(can=able("u1", "f4"))
+@few_cases(can=able("u1", "f4"))
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "i4", "f2", "f4", "f8", "M8[s]"])
 def test_argsort(target: str, sweeps: bool, dtype: str, order: SortOrder) -> None:
@@ -66,9 +67,7 @@ def test_argsort(target: str, sweeps: bool, dtype: str, order: SortOrder) -> Non
         np.testing.assert_array_equal(places, stable_order(x, order))
 
 
-@pytest.mark.covering(
-    can=lambda case: able("u1")(case) and not (case["target"] == "cpu" and case["value"] in ("u1", "u4"))
-)
+@few_cases(can=lambda case: able("u1")(case) and not (case["target"] == "cpu" and case["value"] in ("u1", "u4")))
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("dtype", ["u1", "u4", "i8"])
 def test_values_go_along(target: str, sweeps: bool, dtype: str, value: str) -> None:

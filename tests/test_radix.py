@@ -17,7 +17,7 @@ from gpusort.types.dtypes import key_for
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import RadixPolicy
-from tests.covering import Can
+from tests.covering import Can, few_cases
 from tests.reference import COMPILED
 
 Array = npt.NDArray[Any]
@@ -129,7 +129,7 @@ def sweeping_target(quick_target: str) -> str:
     return quick_target
 
 
-@pytest.mark.covering(can=able("f2", "u4", "M8[s]"))
+@few_cases(can=able("f2", "u4", "M8[s]"))
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_portable_form(quick_target: str, dtype: str, order: SortOrder) -> None:
@@ -139,7 +139,7 @@ def test_the_portable_form(quick_target: str, dtype: str, order: SortOrder) -> N
         check(radix_sort(key_for(dtype), 1, length, order, policy, 8 * x.itemsize), quick_target, x, order)
 
 
-@pytest.mark.covering(can=able("u4"))
+@few_cases(can=able("u4"))
 @pytest.mark.parametrize("dtype", ["u4", "f4"])
 def test_the_portable_form_without_subgroups(quick_target: str, dtype: str) -> None:
     policy = policy_for(quick_target, subgroups=False)
@@ -195,7 +195,7 @@ def check_skipping(name: str, dtype: str, in_place: bool, policy: RadixPolicy) -
             check(schedule, name, x, SortOrder.ASCENDING)
 
 
-@pytest.mark.covering(can=able("u4"))
+@few_cases(can=able("u4"))
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("dtype", ["u4", "i8", "f4"])
 def test_digits_that_are_all_the_same_are_skipped(quick_target: str, dtype: str, in_place: bool) -> None:

@@ -25,6 +25,7 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.params import MOST_COUNTED, RadixPolicy
 from gpusort.types.scalars import U16, U32
+from tests.covering import few_cases
 from tests.test_pairs import stable_order
 from tests.test_radix import GROUP, ITEMS, TILE, able, in_order, policy_for, random_bits
 
@@ -77,7 +78,7 @@ def rows_of(dtype: str, rows: int, length: int) -> Array:
     return np.array(found, dtype).reshape(rows, length)
 
 
-@pytest.mark.covering(can=able("f2", downwards=False))
+@few_cases(can=able("f2", downwards=False))
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8"])
 def test_rows_are_sorted(target: str, policy: RadixPolicy, dtype: str, order: SortOrder) -> None:
@@ -107,7 +108,7 @@ def test_digits_that_are_the_same_in_some_rows_or_in_all(target: str, policy: Ra
         check(sorted_rows(schedule, target, x), x, UP)
 
 
-@pytest.mark.covering(can=able("u2", downwards=False))
+@few_cases(can=able("u2", downwards=False))
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", ["u2", "f4"])
 def test_places_count_from_the_start_of_each_row(

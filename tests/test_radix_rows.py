@@ -15,6 +15,7 @@ from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey, UnsignedKey
 from gpusort.types.scalars import F32, U16, U32
+from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
 from tests.test_pairs import stable_order
 
@@ -36,7 +37,7 @@ def can(case: Mapping[str, object]) -> bool:
     return case["target"] != "python" and (case["target"] != "cpu" or (case["dtype"] in ("u4", "f8") and not in_place))
 
 
-@pytest.mark.covering(can=can)
+@few_cases(can=can)
 @pytest.mark.parametrize("placement", Placement)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "f4", "i8", "f8"])
@@ -59,7 +60,7 @@ def test_rows(target: str, dtype: str, descending: bool, placement: Placement) -
                 assert_same_bits(np.sort(row.view(words)), np.sort(mine.view(words)))
 
 
-@pytest.mark.covering(
+@few_cases(
     can=lambda case: (
         case["target"] in ("simulator", "wgsl")
         or (case["target"], case["dtype"], case["descending"]) == ("cpu", "u1", False)

@@ -19,6 +19,7 @@ from gpusort.types.dtypes import Extreme, Words, elements_of, extremes_of, key_f
 from gpusort.types.elements import dtype_of, encode
 from gpusort.types.monoids import Maximum, Minimum, MinMax
 from gpusort.types.scalars import F32, U32, Scalar
+from tests.covering import few_cases
 from tests.reference import DTYPES, SWAPPED, Array, sample, whole_numbers
 
 Reduction: TypeAlias = Callable[..., Any]  # called here in ways that the checkers would refuse
@@ -77,7 +78,7 @@ def test_whole_numbers_reduce_exactly(target: str, name: str, dtype: str) -> Non
     assert_same(ours(x, axis=axis, target=target), numpys(x, axis=axis))
 
 
-@pytest.mark.covering(whole=["cpu"])
+@few_cases(whole=["cpu"])
 @pytest.mark.parametrize("dtype", [*DTYPES, *SWAPPED])
 @pytest.mark.parametrize("name", ORDERINGS)
 def test_any_bits_are_ordered_as_numpy_orders_them(target: str, name: str, dtype: str) -> None:

@@ -18,6 +18,7 @@ from gpusort.types.indices import ScanKind
 from gpusort.types.monoids import Maximum, Monoid, Sum
 from gpusort.types.params import ScanPolicy
 from gpusort.types.scalars import U32, U64
+from tests.covering import few_cases
 
 POLICIES = (
     ScanPolicy(16, 3, 20),
@@ -72,7 +73,7 @@ def scanned(
     return results
 
 
-@pytest.mark.covering
+@few_cases()
 @pytest.mark.parametrize("kind", ScanKind)
 def test_sums(target: str, policy: ScanPolicy, kind: ScanKind) -> None:
     for length in LENGTHS[: 12 if target == "python" else None]:
@@ -82,7 +83,7 @@ def test_sums(target: str, policy: ScanPolicy, kind: ScanKind) -> None:
         np.testing.assert_array_equal(scanned(target, Sum(number_for("u4")), x, kind, policy), expected)
 
 
-@pytest.mark.covering
+@few_cases()
 @pytest.mark.parametrize("shape", [(1, 700), (3, 1), (7, 49), (40, 130), (2, 1000)], ids=str)
 def test_rows(target: str, policy: ScanPolicy, shape: tuple[int, int]) -> None:
     if target == "python":
@@ -109,17 +110,25 @@ class IndexSum:
         return a + b
 
 
-@pytest.mark.covering
+def indices_so_far(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.broadcast_to(np.cumsum(np.arange(x.shape[1])), x.shape)
+
+
+def maxima_so_far(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.maximum.accumulate(x, axis=1)
+
+
+@few_cases()
 @pytest.mark.parametrize(
     ("monoid", "numpys"),
-    [
-        (IndexSum(), lambda x: np.broadcast_to(np.cumsum(np.arange(x.shape[1])), x.shape)),
-        (Maximum(key_for("u4")), lambda x: np.maximum.accumulate(x, axis=1)),
-    ],
+    [(IndexSum(), indices_so_far), (Maximum(key_for("u4")), maxima_so_far)],
     ids=["index", "maxima"],
 )
 def test_an_index_counts_within_its_row_and_maxima_run(
-    target: str, policy: ScanPolicy, monoid: Monoid[Any, Any], numpys: Callable[[np.ndarray[Any, Any]], object]
+    target: str,
+    policy: ScanPolicy,
+    monoid: Monoid[Any, Any],
+    numpys: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
 ) -> None:
     x = np.random.default_rng(3).integers(0, 1 << 32, (2, 40) if target == "python" else (5, 333), np.uint32)
     np.testing.assert_array_equal(scanned(target, monoid, x, ScanKind.INCLUSIVE, policy), numpys(x))
@@ -143,7 +152,7 @@ class PackedComposition:
         return (U64(U32(a >> 32) * factor) << 32) | U64(U32(a) * factor + offset)
 
 
-@pytest.mark.covering
+@few_cases()
 @pytest.mark.parametrize("monoid", [Composition(), PackedComposition()], ids=["struct", "packed"])
 @pytest.mark.parametrize("kind", ScanKind)
 def test_the_order_of_elements_is_kept(
