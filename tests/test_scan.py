@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -20,6 +20,7 @@ from gpusort.types.params import ScanPolicy
 from gpusort.types.scalars import U32, U64
 from tests.covering import few_cases
 
+Array: TypeAlias = np.ndarray[Any, Any]
 POLICIES = (
     ScanPolicy(16, 3, 20),
     ScanPolicy(64, 2, 6, subgroups=True),
@@ -110,11 +111,11 @@ class IndexSum:
         return a + b
 
 
-def indices_so_far(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def indices_so_far(x: Array) -> Array:
     return np.broadcast_to(np.cumsum(np.arange(x.shape[1])), x.shape)
 
 
-def maxima_so_far(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def maxima_so_far(x: Array) -> Array:
     return np.maximum.accumulate(x, axis=1)
 
 
