@@ -112,7 +112,7 @@ class IndexSum:
 
 
 def indices_so_far(x: Array) -> Array:
-    return np.broadcast_to(np.cumsum(np.arange(x.shape[1])), x.shape)
+    return np.broadcast_to(np.cumsum(range(x.shape[1]), dtype=np.uint32), x.shape)
 
 
 def maxima_so_far(x: Array) -> Array:
