@@ -15,7 +15,7 @@ demo: $(READY)
 	@$(PYTHON) -m gpusort demo
 
 test: $(READY)
-	$(PYTHON) -m pytest -n $(JOBS) --durations=10 --benchmark-disable $(ARGS)
+	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable $(ARGS)
 
 check: $(READY)
 	$(PYTHON) -m ruff check
@@ -53,7 +53,7 @@ docs: $(READY)
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
-	$(PYTHON) -m pytest -n $(JOBS) --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
+	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
 	@echo "lines in their place: htmlcov/index.html"
 
 clean:

@@ -9,6 +9,7 @@ import pytest
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from gpusort.types.errors import TargetUnavailableError
+from tests.covering import MARK, chosen_of
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of a card from the other tests
 
@@ -24,9 +25,18 @@ def target(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     background.in_caller = True  # what a test finds must not depend on what came before it
+    config.addinivalue_line("markers", MARK)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files of generated text anew")
+    parser.addoption("--whole", action="store_true", help="run all cases of tests that are marked `covering`")
+
+
+@pytest.hookimpl(tryfirst=True)  # of all that are there, whatever -k then takes
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--whole"):
+        items[:], left_out = chosen_of(items)
+        config.hook.pytest_deselected(items=left_out)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[Any]  # of any dtype: tests hand them to NumPy and to us alike
 
 DTYPES = ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[ns]", "m8[s]")
+COMPILED = ("u1", "f2", "f4", "i8")  # every size and kind: a kernel for a dtype takes seconds to compile for the CPU
 SWAPPED = (">u2", ">i4", ">u8", ">f2", ">f4", ">f8", ">M8[us]")
 
 

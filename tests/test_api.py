@@ -15,6 +15,7 @@ import gpusort
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.simulator.target import Simulator
+from tests.covering import few_cases
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
 
 LENGTHS = (0, 1, 2, 3, 17, 100, 1000, 2048, 2049, 5000)
@@ -28,6 +29,7 @@ def fits(target: str, length: int) -> int:
 # -- every dtype, length and target -----------------------------------------------------------------------
 
 
+@few_cases(whole=["cpu"])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES + SWAPPED)
 def test_every_dtype_sorts_to_numpys_bits(target: str, dtype: str, descending: bool) -> None:
@@ -38,12 +40,11 @@ def test_every_dtype_sorts_to_numpys_bits(target: str, dtype: str, descending: b
     assert_same_bits(x, before)
 
 
+@few_cases(whole=["cpu"], can=lambda case: case["target"] != "python" or int(str(case["length"])) <= TINY)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("dtype", ["u4", "f8"])
 def test_every_length_sorts(target: str, dtype: str, length: int) -> None:
-    if fits(target, length) < length:
-        pytest.skip(f"{length} elements take plain Python minutes")
-    x = sample(dtype, length, seed=length)
+    x = sample(dtype, fits(target, length), seed=length)
     assert_same_bits(gpusort.sort(x, stable=True, target=target), sorted_by_numpy(x))
 
 

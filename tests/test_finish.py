@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from gpusort.kernel.launch import Schedule
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.monoids import ArgMax, ArgMin, Maximum, Minimum
-from tests.reference import Array, sample
+from tests.covering import few_cases
+from tests.reference import COMPILED, Array, sample
 
 DTYPES = ["u1", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8"]
 
@@ -26,6 +27,11 @@ def run(target: str, schedule: Schedule, x: Array, dtype: Any) -> Array:
     return found
 
 
+def can(case: Mapping[str, object]) -> bool:
+    return case["target"] != "cpu" or case["dtype"] in COMPILED
+
+
+@few_cases(whole=["simulator"], can=can)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("make", "numpys"), [(Minimum, np.min), (Maximum, np.max)])
 def test_extremes(target: str, dtype: str, make: Callable[[Any], Any], numpys: Callable[[Array], Any]) -> None:
@@ -41,6 +47,7 @@ def test_extremes(target: str, dtype: str, make: Callable[[Any], Any], numpys: C
             np.testing.assert_array_equal(found[0], numpys(x))
 
 
+@few_cases(whole=["simulator"], can=can)
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
 @pytest.mark.parametrize(("make", "numpys"), [(ArgMin, np.argmin), (ArgMax, np.argmax)])
 def test_places(target: str, dtype: str, make: Callable[[Any], Any], numpys: Callable[[Array], Any]) -> None:

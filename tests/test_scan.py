@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -17,7 +18,9 @@ from gpusort.types.indices import ScanKind
 from gpusort.types.monoids import Maximum, Monoid, Sum
 from gpusort.types.params import ScanPolicy
 from gpusort.types.scalars import U32, U64
+from tests.covering import few_cases
 
+Array: TypeAlias = np.ndarray[Any, Any]
 POLICIES = (
     ScanPolicy(16, 3, 20),
     ScanPolicy(64, 2, 6, subgroups=True),
@@ -71,6 +74,7 @@ def scanned(
     return results
 
 
+@few_cases()
 @pytest.mark.parametrize("kind", ScanKind)
 def test_sums(target: str, policy: ScanPolicy, kind: ScanKind) -> None:
     for length in LENGTHS[: 12 if target == "python" else None]:
@@ -80,6 +84,7 @@ def test_sums(target: str, policy: ScanPolicy, kind: ScanKind) -> None:
         np.testing.assert_array_equal(scanned(target, Sum(number_for("u4")), x, kind, policy), expected)
 
 
+@few_cases()
 @pytest.mark.parametrize("shape", [(1, 700), (3, 1), (7, 49), (40, 130), (2, 1000)], ids=str)
 def test_rows(target: str, policy: ScanPolicy, shape: tuple[int, int]) -> None:
     if target == "python":
@@ -87,19 +92,6 @@ def test_rows(target: str, policy: ScanPolicy, shape: tuple[int, int]) -> None:
     x = np.random.default_rng(5).integers(0, 1 << 32, shape, np.uint32)
     found = scanned(target, Sum(number_for("u4")), x, ScanKind.INCLUSIVE, policy)
     np.testing.assert_array_equal(found, np.cumsum(x, axis=1, dtype=np.uint64))
-
-
-def test_an_index_counts_within_its_row(target: str, policy: ScanPolicy) -> None:
-    x = np.zeros((2, 40) if target == "python" else (5, 333), np.uint32)
-    found = scanned(target, IndexSum(), x, ScanKind.INCLUSIVE, policy)
-    np.testing.assert_array_equal(found, np.broadcast_to(np.cumsum(np.arange(x.shape[1])), x.shape))
-
-
-def test_running_maxima(target: str, policy: ScanPolicy) -> None:
-    x = np.random.default_rng(3).integers(0, 1 << 32, 77, np.uint32)
-    np.testing.assert_array_equal(
-        scanned(target, Maximum(key_for("u4")), x, ScanKind.INCLUSIVE, policy), np.maximum.accumulate(x)
-    )
 
 
 @attrs.frozen
@@ -117,6 +109,30 @@ class IndexSum:
 
     def combine(self, a: U32, b: U32) -> U32:
         return a + b
+
+
+def indices_so_far(x: Array) -> Array:
+    return np.broadcast_to(np.cumsum(range(x.shape[1]), dtype=np.uint32), x.shape)
+
+
+def maxima_so_far(x: Array) -> Array:
+    return np.maximum.accumulate(x, axis=1)
+
+
+@few_cases()
+@pytest.mark.parametrize(
+    ("monoid", "numpys"),
+    [(IndexSum(), indices_so_far), (Maximum(key_for("u4")), maxima_so_far)],
+    ids=["index", "maxima"],
+)
+def test_an_index_counts_within_its_row_and_maxima_run(
+    target: str,
+    policy: ScanPolicy,
+    monoid: Monoid[Any, Any],
+    numpys: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]],
+) -> None:
+    x = np.random.default_rng(3).integers(0, 1 << 32, (2, 40) if target == "python" else (5, 333), np.uint32)
+    np.testing.assert_array_equal(scanned(target, monoid, x, ScanKind.INCLUSIVE, policy), numpys(x))
 
 
 @attrs.frozen
@@ -137,6 +153,7 @@ class PackedComposition:
         return (U64(U32(a >> 32) * factor) << 32) | U64(U32(a) * factor + offset)
 
 
+@few_cases()
 @pytest.mark.parametrize("monoid", [Composition(), PackedComposition()], ids=["struct", "packed"])
 @pytest.mark.parametrize("kind", ScanKind)
 def test_the_order_of_elements_is_kept(

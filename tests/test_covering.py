@@ -1,0 +1,79 @@
+"""The choice of cases: every two values that meet in the product meet in a case that is run, and few are run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import pytest
+
+from tests.covering import covering
+
+pytest_plugins = ["pytester"]
+
+
+def pairs_of(rows: Sequence[tuple[int, ...]]) -> set[tuple[tuple[int, int], tuple[int, int]]]:
+    return {pair for row in rows for pair in itertools.combinations(enumerate(row), 2)}
+
+
+@pytest.mark.parametrize("sizes", [(4, 14, 2, 2), (3, 8, 17), (5, 5), (1, 7, 3), (6,)])
+def test_every_two_values_meet(sizes: tuple[int, ...]) -> None:
+    rows = list(itertools.product(*map(range, sizes)))
+    chosen = [rows[index] for index in covering(rows)]
+    assert pairs_of(chosen) == pairs_of(rows)
+    if len(sizes) > 2:
+        two = sorted(sizes)[-2:]
+        assert len(chosen) <= 1.25 * two[0] * two[1]
+
+
+def test_values_that_never_meet_are_not_waited_for() -> None:
+    rows = [row for row in itertools.product(range(4), range(6), range(2)) if row[0] != 1 or row[1] < 2]
+    chosen = [rows[index] for index in covering(rows)]
+    assert pairs_of(chosen) == pairs_of(rows)
+    assert len(chosen) < len(rows)
+    assert covering([]) == set()
+
+
+def test_no_value_of_the_first_column_gets_all_the_work() -> None:
+    rows = list(itertools.product(range(3), range(9), range(9)))
+    counts = [[rows[index][0] for index in covering(rows)].count(value) for value in range(3)]
+    assert max(counts) - min(counts) <= 1
+
+
+MARKED = """
+import pytest
+
+@pytest.fixture(params=["cpu", "simulator", "python", "cuda"])
+def target(request): return request.param
+
+def can(case):
+    return case["target"] != "python" or case["length"] < 3
+
+@pytest.mark.covering(whole=["simulator"], can=can)
+@pytest.mark.parametrize("length", range(5))
+@pytest.mark.parametrize("order", ["up", "down"])
+@pytest.mark.parametrize("dtype", "abcde")
+def test_marked(target, dtype, order, length): pass
+
+@pytest.mark.parametrize("length", range(5))
+def test_not_marked(target, length): pass
+"""
+
+
+def test_what_a_mark_leaves_out(pytester: pytest.Pytester) -> None:
+    """All on the targets that are whole, none that cannot be, everything where that is asked for."""
+    pytester.makeconftest(
+        "from tests.conftest import pytest_addoption, pytest_collection_modifyitems, pytest_configure"
+    )
+    pytester.makepyfile(MARKED)
+    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-v")
+    run = [line.split()[0] for line in done.outlines if " PASSED" in line]
+    counts = {
+        name: sum(f"test_marked[{name}" in node for node in run) for name in ("cpu", "simulator", "python", "cuda")
+    }
+    assert counts["simulator"] == counts["cuda"] == 50
+    assert counts["cpu"] + counts["python"] < 40
+    assert min(counts["cpu"], counts["python"]) >= 5
+    assert not any("test_marked[python" in node and node.endswith(("-3]", "-4]")) for node in run)
+    assert sum("test_not_marked" in node for node in run) == 20
+    pytester.runpytest_inprocess("-p", "no:cacheprovider", "--whole").assert_outcomes(passed=220)
