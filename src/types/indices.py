@@ -18,6 +18,8 @@ class SortOrder(Enum):
     ASCENDING = 0
     DESCENDING = 1
 
+    __hash__ = object.__hash__  # plans are looked up by it: the name's hash takes as long as all the rest of a key
+
 
 class ScanKind(Enum):
     """Whether an element's own value is part of its prefix."""

@@ -110,7 +110,7 @@ class PlaceFolding:
         kernel, plan, memory = _kernel(self.fold, self.dtype), route.plan, route.walk.memory(x, self.seen_as)
         in_threads(lambda first, last: kernel(memory, best, where, plan, first, last), route.tasks, route.is_shared)
         if route.beside:
-            best, where = (found.reshape(-1, route.beside)[:, ::2] for found in (best, where))
+            best, where = best.reshape(-1, route.beside)[:, ::2], where.reshape(-1, route.beside)[:, ::2]
         return self._first_best(best.reshape(route.parts, -1), where.reshape(route.parts, -1))
 
     def _first_best(self, best: HostArray, where: npt.NDArray[np.signedinteger[Any]]) -> Places:

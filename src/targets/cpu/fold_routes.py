@@ -20,7 +20,8 @@ from .walk import Walk, Way
 if TYPE_CHECKING:
     from .fold_kernels import Pair
 
-BLOCK = 1 << 10  # results that are kept at hand
+BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
+_SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
 PARTS = 16  # at most, where they are for threads
 _ROW = 32  # neighbours that are worth a loop of their own
 _BESIDE = 128  # neighbours that are worth a loop over them
@@ -116,7 +117,7 @@ def _side_by_side(walk: Walk) -> int:
     near, next_ = walk.kept[-1], walk.gone[-1] if walk.gone else Way(1, 0)
     if near.length >= _BESIDE or next_.stride != near.length * near.stride:
         return 0
-    count = min(BLOCK // near.length, next_.length // 8)
+    count = min(_SIDE // near.length, next_.length // 8)
     return count if count >= 4 else 0
 
 

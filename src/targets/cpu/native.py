@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
@@ -26,6 +26,7 @@ from .native_keys import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .ranks import bits_of, ordered_words
 from .reductions import host_reduction
 from .scans import host_cumsum
+from .short_sort import are_in_order, is_row_in_order
 from .sorting import sort_rows, sort_spread_rows
 from .top_k import top_k_rows
 
@@ -42,7 +43,7 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
     """How the CPU does an operation without a kernel; None where it does not."""
     match operation:
         case Sort(axis, order, stable, None, None):
-            return HostSort(target, axis, order, stable, _is_plain(given[0], order), _zero_of(given[0]))
+            return HostSort(target, axis, order, stable, *_short_sort(given[0], axis, order))
         case Sort(axis, order, stable, key, None) if key is not None:
             return keyed_sort(target, key, axis, order, stable)
         case Argsort(axis, order, key, by_bits) if key is not None:
@@ -86,8 +87,13 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN and given.dtype != np.float16
 
 
-def _zero_of(given: Spec) -> np.generic | None:
-    return given.dtype.type(0) if given.dtype.kind == "f" else None
+def _short_sort(given: Spec, axis: int | None, order: SortOrder) -> tuple[bool, Callable[[HostArray], bool] | None]:
+    """Whether NumPy's own sort of short arrays may give what ours does, and what tells whether it has."""
+    if not _is_plain(given, order) or not given.dtype.isnative:
+        return False, None
+    if given.dtype.kind != "f":
+        return True, None
+    return True, is_row_in_order if axis is None or len(given.shape) == 1 else are_in_order
 
 
 @attrs.frozen(eq=False)
@@ -99,24 +105,19 @@ class HostSort:
     order: SortOrder
     stable: bool
     is_plain: bool
-    zero: np.generic | None  # where elements are floats
+    is_in_order: Callable[[HostArray], bool] | None  # asked of short arrays that NumPy has sorted, if need be
 
-    def __call__(self, *arrays: HostArray) -> HostArray:
-        x = arrays[0]
-        if self.axis is None:
+    def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
+        axis = self.axis
+        if self.is_plain and x.size <= _SHORT:
+            results: HostArray = x.copy("K") if axis is not None else x.flatten()
+            results.sort(-1 if axis is None else axis)
+            if self.is_in_order is None or self.is_in_order(results):
+                return results
+        if axis is None:
             return self._flat(x)
-        zero = self.zero
-        if self.is_plain and x.size <= _SHORT and (zero is None or x.ndim == 1):
-            results = x.copy("K")
-            results.sort(self.axis)
-            if zero is None:
-                return results
-            place, last = results.searchsorted(zero), results[-1]
-            if last == last and (place == len(results) or results[place] != zero):
-                return results
-        else:
-            results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
-        self._sort_along(self.axis, x, results)
+        results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
+        self._sort_along(axis, x, results)
         return results
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
