@@ -22,11 +22,12 @@ from ...types.specs import Spec
 from ..base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .folds import HostCall
+from .many_rows import sort_many_rows
 from .native_keys import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .ranks import bits_of, ordered_words
 from .reductions import host_reduction
 from .scans import host_cumsum
-from .short_sort import are_in_order, is_row_in_order
+from .short_sort import are_in_order, flipped, is_row_in_order
 from .sorting import sort_rows, sort_spread_rows
 from .top_k import top_k_rows
 
@@ -43,7 +44,7 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
     """How the CPU does an operation without a kernel; None where it does not."""
     match operation:
         case Sort(axis, order, stable, None, None):
-            return HostSort(target, axis, order, stable, *_short_sort(given[0], axis, order))
+            return HostSort(target, axis, order, stable, *_short_sort(target, given[0], axis, order))
         case Sort(axis, order, stable, key, None) if key is not None:
             return keyed_sort(target, key, axis, order, stable)
         case Argsort(axis, order, key, by_bits) if key is not None:
@@ -87,13 +88,19 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN and given.dtype != np.float16
 
 
-def _short_sort(given: Spec, axis: int | None, order: SortOrder) -> tuple[bool, Callable[[HostArray], bool] | None]:
-    """Whether NumPy's own sort of short arrays may give what ours does, and what tells whether it has."""
-    if not _is_plain(given, order) or not given.dtype.isnative:
-        return False, None
-    if given.dtype.kind != "f":
-        return True, None
-    return True, is_row_in_order if axis is None or len(given.shape) == 1 else are_in_order
+def _short_sort(
+    target: CpuTarget, given: Spec, axis: int | None, order: SortOrder
+) -> tuple[int, Callable[[HostArray, HostArray], bool] | None]:
+    """Up to how many elements NumPy's own sort is tried, and what tells whether it gave what ours does."""
+    kinds = _PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
+    if given.dtype.kind not in kinds or given.dtype == np.float16 or not given.dtype.isnative:
+        return 0, None
+    ndim, is_float = len(given.shape), given.dtype.kind == "f"
+    is_row = ndim == 1 or axis is None
+    lies_along = is_row or axis in (-1, ndim - 1)
+    # Along another axis it copies row after row; our own way needs threads to be faster.
+    most = _SHORT if given.dtype.itemsize == 1 or (lies_along and is_float) else max(_SHORT, target.policy.serial_below)
+    return most, (is_row_in_order if is_row else are_in_order) if is_float else None
 
 
 @attrs.frozen(eq=False)
@@ -104,16 +111,16 @@ class HostSort:
     axis: int | None
     order: SortOrder
     stable: bool
-    is_plain: bool
-    is_in_order: Callable[[HostArray], bool] | None  # asked of short arrays that NumPy has sorted, if need be
+    short: int  # so many elements, or fewer, are given to NumPy's sort as they are
+    is_in_order: Callable[[HostArray, HostArray], bool] | None  # asked of what it has sorted, if need be
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         axis = self.axis
-        if self.is_plain and x.size <= _SHORT:
+        if x.size <= self.short:
             results: HostArray = x.copy("K") if axis is not None else x.flatten()
             results.sort(-1 if axis is None else axis)
-            if self.is_in_order is None or self.is_in_order(results):
-                return results
+            if self.is_in_order is None or self.is_in_order(results, x):
+                return results if self.order is SortOrder.ASCENDING else flipped(results, axis)
         if axis is None:
             return self._flat(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
@@ -135,6 +142,9 @@ class HostSort:
 
     def _sort_along(self, axis: int, x: HostArray, results: HostArray) -> None:
         in_place = results is x
+        may_tie = self.stable and x.dtype.kind == "f"
+        if not may_tie and sort_many_rows(x, results, axis, self.order, self.target.policy):
+            return
         if axis not in (-1, x.ndim - 1):
             x, results = np.moveaxis(x, axis, -1), np.moveaxis(results, axis, -1)
         if _is_packed(x) and _is_packed(results):
@@ -225,7 +235,7 @@ class HostTopK:
         if axis is None:
             x, axis = x.reshape(-1), -1
         is_last = axis in (-1, x.ndim - 1)
-        rows = x if is_last else np.moveaxis(x, axis, -1)
+        rows = x if is_last else x.transpose(_with_last(x.ndim, axis))
         packed = rows if _is_packed(rows) else np.array(rows, native(x.dtype), order="C")
         flat = packed.reshape(-1, x.shape[axis])
         found = top_k_rows(flat, self.k, self.order, self.in_order, self.target.policy)
@@ -240,8 +250,17 @@ class HostTopK:
             out[...] = values
 
 
+def _with_last(ndim: int, axis: int) -> list[int]:
+    """The axes, this one last. NumPy's function for that takes as long as a short sort."""
+    axes = list(range(ndim))
+    axes.append(axes.pop(axis))
+    return axes
+
+
 def _moved_back(array: HostArray, axis: int) -> HostArray:
-    return np.ascontiguousarray(np.moveaxis(array, -1, axis))
+    axes = list(range(array.ndim - 1))
+    axes.insert(axis % array.ndim, array.ndim - 1)
+    return array.transpose(axes).copy()
 
 
 def _address_of(array: HostArray) -> int:
