@@ -27,7 +27,7 @@ from .native_keys import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .ranks import bits_of, ordered_words
 from .reductions import host_reduction
 from .scans import host_cumsum
-from .short_sort import are_in_order, flipped, is_row_in_order
+from .short_sort import are_plain, flipped, is_row_in_order
 from .sorting import sort_rows, sort_spread_rows
 from .top_k import top_k_rows
 
@@ -57,7 +57,9 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
         case Argsort(axis, order, None, by_bits):
             return HostArgsort(target, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
         case SortPairs(order, None):
-            return HostSortPairs(HostArgsort(target, 0, order, by_bits=True))
+            by_bits = given[0].dtype.kind == "f"  # of all else that ties the bits are alike
+            is_plain = _is_plain(given[0], order) and given[0].dtype.isnative
+            return HostSortPairs(HostArgsort(target, 0, order, by_bits, is_plain))
         case Reduce(axis, keepdims, reducer, None):
             found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
             return None if found is None else HostReduce(found)
@@ -88,19 +90,19 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN and given.dtype != np.float16
 
 
-def _short_sort(
-    target: CpuTarget, given: Spec, axis: int | None, order: SortOrder
-) -> tuple[int, Callable[[HostArray, HostArray], bool] | None]:
-    """Up to how many elements NumPy's own sort is tried, and what tells whether it gave what ours does."""
+Checks: TypeAlias = tuple[int, Callable[[HostArray], bool] | None, Callable[[HostArray, HostArray], bool] | None]
+
+
+def _short_sort(target: CpuTarget, given: Spec, axis: int | None, order: SortOrder) -> Checks:
+    """Up to how many elements NumPy's own sort is tried, and what tells whether it gives what ours does."""
     kinds = _PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
     if given.dtype.kind not in kinds or given.dtype == np.float16 or not given.dtype.isnative:
-        return 0, None
-    ndim, is_float = len(given.shape), given.dtype.kind == "f"
-    is_row = ndim == 1 or axis is None
-    lies_along = is_row or axis in (-1, ndim - 1)
-    # Along another axis it copies row after row; our own way needs threads to be faster.
-    most = _SHORT if given.dtype.itemsize == 1 or (lies_along and is_float) else max(_SHORT, target.policy.serial_below)
-    return most, (is_row_in_order if is_row else are_in_order) if is_float else None
+        return 0, None, None
+    if len(given.shape) == 1 or axis is None:
+        return _SHORT, None, is_row_in_order if given.dtype.kind == "f" else None
+    # Bytes are counted; all else needs threads to be faster.
+    most = _SHORT if given.dtype.itemsize == 1 else max(_SHORT, target.policy.serial_below)
+    return most, are_plain if given.dtype.kind == "f" else None, None
 
 
 @attrs.frozen(eq=False)
@@ -112,11 +114,12 @@ class HostSort:
     order: SortOrder
     stable: bool
     short: int  # so many elements, or fewer, are given to NumPy's sort as they are
-    is_in_order: Callable[[HostArray, HostArray], bool] | None  # asked of what it has sorted, if need be
+    is_fit: Callable[[HostArray], bool] | None  # asked of several rows before, if need be
+    is_in_order: Callable[[HostArray, HostArray], bool] | None  # asked of what it has made of one, and of its source
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         axis = self.axis
-        if x.size <= self.short:
+        if x.size <= self.short and (self.is_fit is None or self.is_fit(x)):
             results: HostArray = x.copy("K") if axis is not None else x.flatten()
             results.sort(-1 if axis is None else axis)
             if self.is_in_order is None or self.is_in_order(results, x):
@@ -145,8 +148,11 @@ class HostSort:
         may_tie = self.stable and x.dtype.kind == "f"
         if not may_tie and sort_many_rows(x, results, axis, self.order, self.target.policy):
             return
-        if axis not in (-1, x.ndim - 1):
-            x, results = np.moveaxis(x, axis, -1), np.moveaxis(results, axis, -1)
+        if x.ndim > 1:  # the other axes as they lie: rows that follow each other in memory are found so
+            axes = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
+            axes.remove(axis % x.ndim)
+            axes.append(axis % x.ndim)
+            x, results = x.transpose(axes), results.transpose(axes)
         if _is_packed(x) and _is_packed(results):
             shape = x.size // x.shape[-1], x.shape[-1]
             rows = x.reshape(shape)
@@ -172,7 +178,7 @@ class HostArgsort:
 
     def __call__(self, *arrays: HostArray) -> HostArray:
         x, axis = arrays[0], self.axis
-        if self.is_plain and x.size <= _SHORT:
+        if self.is_plain and x.size <= _SHORT and (not self.by_bits or are_plain(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
         if axis is None or x.ndim == 0:
             x, axis = x.reshape(-1), -1

@@ -37,12 +37,12 @@ def is_row_in_order(row: Elements, source: Elements) -> bool:
     return _has_no_minus_zero(source)
 
 
-def are_in_order(rows: Elements, source: Elements) -> bool:
-    """The same of an array of several dimensions, sorted along one of them."""
-    last = rows.item(rows.argmax())  # which finds NaN first
+def are_plain(source: Elements) -> bool:
+    """Whether NumPy's sort of floats leaves nothing to put right: there is no NaN, and no -0.0."""
+    last = source.item(source.argmax())  # which finds NaN first
     if last != last:
         return False
-    return (rows.size <= _FEW and count_nonzero(rows) == rows.size) or _has_no_minus_zero(source)
+    return (source.size <= _FEW and count_nonzero(source) == source.size) or _has_no_minus_zero(source)
 
 
 def flipped(results: HostArray, axis: int | None) -> HostArray:
