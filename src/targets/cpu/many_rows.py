@@ -117,10 +117,10 @@ def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, toge
 
     def work(number: int) -> None:
         outer, begin = number // blocks, number % blocks * together
-        rows: Elements = np.empty((min(together, n1 - begin), pitch), lying.flat.dtype)[:, :length]
-        pack(lying.flat, start + outer * s0 + begin * s1, s1, step, rows, bits)
-        rows.sort(axis=-1, kind="stable" if dtype.itemsize == 1 else None)  # which counts bytes
-        unpack(lying.out, out_start + outer * o0 + begin * o1, o1, out_step, rows, bits)
+        rows: Elements = np.empty((min(together, n1 - begin), pitch), lying.flat.dtype)
+        pack(lying.flat, start + outer * s0 + begin * s1, s1, step, rows, length, bits)
+        rows[:, :length].sort(axis=-1, kind="stable" if dtype.itemsize == 1 else None)  # which counts bytes
+        unpack(lying.out, out_start + outer * o0 + begin * o1, o1, out_step, rows, length, bits)
 
     shared_pool().run(work, n0 * blocks)
 

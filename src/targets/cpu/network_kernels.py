@@ -17,7 +17,7 @@ from .jit import njit
 from .keeping import keep
 
 Elements = npt.NDArray[Any]
-_BESIDE = 64  # rows that are written side by side: one line of memory of each stays in the nearest cache
+_BESIDE = 256  # rows that are written side by side: one line of memory of each stays in the nearer caches
 
 Turn = Callable[[Elements, Elements], None]  # of words side by side, by the constants
 
@@ -111,12 +111,12 @@ load_float_8, store_float_8 = _brought(_float_words(np.int64))
 
 
 def _packing(turns: tuple[Turn, Turn], label: str) -> tuple[Any, Any]:
-    """The same for rows that are sorted elsewhere: in a block they lie one after the other."""
+    """The same for rows that are sorted elsewhere: in a block they lie one after the other, with room between them."""
     lift, lower = turns
 
     @njit(nogil=True)
-    def pack(flat: Elements, source: int, s1: int, step: int, rows: Elements, bits: Elements) -> None:
-        count, length = rows.shape
+    def pack(flat: Elements, source: int, s1: int, step: int, rows: Elements, length: int, bits: Elements) -> None:
+        count = len(rows)
         for first in range(0, count, _BESIDE):
             some = rows[first : first + _BESIDE]
             for place in range(length):
@@ -124,13 +124,13 @@ def _packing(turns: tuple[Turn, Turn], label: str) -> tuple[Any, Any]:
                 for j in range(len(some)):
                     some[j, place] = flat[np.uint64(base + j * s1)]
         for j in range(count):
-            lift(rows[j], bits)
+            lift(rows[j][:length], bits)
 
     @njit(nogil=True)
-    def unpack(out: Elements, goal: int, o1: int, out_step: int, rows: Elements, bits: Elements) -> None:
-        count, length = rows.shape
+    def unpack(out: Elements, goal: int, o1: int, out_step: int, rows: Elements, length: int, bits: Elements) -> None:
+        count = len(rows)
         for j in range(count):
-            lower(rows[j], bits)
+            lower(rows[j][:length], bits)
         for first in range(0, count, _BESIDE):
             some = rows[first : first + _BESIDE]
             for place in range(length):
