@@ -42,9 +42,68 @@ def _argsort(module: Any, x: Any, axis: int | None) -> object:
     return module.argsort(x, axis=axis, kind="stable")
 
 
+def _sorted_down(module: Any, x: Any, axis: int | None) -> object:
+    return module.flip(module.sort(x, axis=axis), axis=-1 if axis is None else axis)
+
+
+def _sorted_down_in_torch(torch: Any, x: Any, axis: int | None) -> object:
+    dim = -1 if axis is None else axis
+    return torch.sort(x.flatten() if axis is None else x, dim=dim, descending=True).values
+
+
+def _by_key(module: Any, x: Any, axis: int | None) -> object:
+    order = module.argsort(x, kind="stable")
+    return x[order], x[order]
+
+
+def _by_key_in_torch(torch: Any, x: Any, axis: int | None) -> object:
+    keys, order = torch.sort(x, stable=True)
+    return keys, x[order]
+
+
+def _length(x: Any, axis: int | None) -> int:
+    return int(np.prod(x.shape)) if axis is None else int(x.shape[axis])
+
+
+def _top(k: int) -> Function:
+    """The k largest, or all there are. The last of a partition, and these in order, is what NumPy has for it."""
+
+    def ours(gpusort: Any, x: Any, axis: int | None) -> object:
+        return gpusort.top_k(x, min(k, _length(x, axis)), axis=axis)
+
+    def parted(module: Any, x: Any, axis: int | None) -> object:
+        x, along = (x.reshape(-1), -1) if axis is None else (x, axis)
+        length = _length(x, along)
+        last = [slice(None)] * x.ndim
+        last[along] = slice(max(0, length - k), None)
+        places = module.argpartition(x, max(0, length - k), axis=along)[tuple(last)]
+        values = module.take_along_axis(x, places, axis=along)
+        order = module.flip(module.argsort(values, axis=along), axis=along)
+        return module.take_along_axis(values, order, axis=along), module.take_along_axis(places, order, axis=along)
+
+    def in_torch(torch: Any, x: Any, axis: int | None) -> object:
+        found = torch.topk(
+            x.flatten() if axis is None else x, min(k, _length(x, axis)), dim=-1 if axis is None else axis
+        )
+        return found.values, found.indices
+
+    return Function("top_k", says=f"of {k}", ours=ours, numpy=parted, torch=in_torch, results=2, told=1)
+
+
 FUNCTIONS = (
     Function("sort", torch=_sorted_in_torch),
     Function("argsort", numpy=_argsort, torch=_placed_in_torch),
+    Function("sort", says="descending", keywords={"descending": True}, numpy=_sorted_down, torch=_sorted_down_in_torch),
+    Function(
+        "sort_by_key",
+        ours=lambda gpusort, x, _: gpusort.sort_by_key(x, x),
+        numpy=_by_key,
+        torch=_by_key_in_torch,
+        results=2,
+        is_of_rows=True,
+    ),
+    _top(10),
+    _top(64),
     Function("sum", exact=False),
     Function("prod", exact=False, data=_near_one),
     Function("min", torch=_least_in_torch),
@@ -121,7 +180,8 @@ def cases(
         for dtype in DTYPES:
             for function in FUNCTIONS:
                 for layout in LAYOUTS if len(shape) > 1 else ("C", "strided"):
-                    for axis in (None, *range(len(shape))):
+                    axes = (None, *range(len(shape))) if not function.is_of_rows else (0,) if len(shape) == 1 else ()
+                    for axis in axes:
                         case = Case(library, function, dtype, shape, layout, axis)
                         share = one_of if isinstance(one_of, int) else one_of[layout]
                         if np.dtype(dtype).kind in function.kinds and chosen(case) and case.is_drawn(share):

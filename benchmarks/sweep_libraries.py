@@ -30,7 +30,10 @@ class Function:
     data: Callable[[Array], Array] = lambda x: x  # of numbers from a normal distribution, or of any bits
     says: str = ""  # what is special about these data
     keywords: dict[str, object] = attrs.field(factory=dict[str, object])  # ours
+    ours: Peer | None = None  # of our module, where more is to be said than an axis and these
     results: int = 1  # arrays that it gives
+    told: int | None = None  # so many of them have one right answer; all, unless it is said
+    is_of_rows: bool = False  # whether it takes arrays of one dimension alone
     exact: bool = True  # whether floats have one right answer
     kinds: str = "biuf"
 

@@ -36,7 +36,7 @@ def call(make: Maker, settings: Settings, target: str | Target | Planning, x: ob
         except TypeError:  # what cannot be hashed has its plan made anew
             plan = None
         if plan is not None:
-            return plan(x)
+            return plan.__call__(x)  # a method is called sooner than an object
     kind, array = recognised("x", x)
     plan = planned(make, settings, target, (kind,), (array,))
     return plan(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)

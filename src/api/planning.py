@@ -3,6 +3,7 @@ first, then elements taken by it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -71,8 +72,15 @@ class NativePlan(Plan):
 class NumPyPlan(NativePlan):
     """The same of NumPy's own arrays, which are what the function takes and gives."""
 
-    def __call__(self, *arrays: Any) -> object:
-        return self.native(*arrays) if arrays[0].size else answered(self.kind, self.operation, arrays)
+    _run: Callable[..., object] = attrs.field(init=False)  # a method is called sooner than an object
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_run", self.native.__call__)
+
+    def __call__(self, x: Any, *others: Any) -> object:
+        if not x.size:
+            return answered(self.kind, self.operation, (x, *others))
+        return self._run(x, *others) if others else self._run(x)
 
 
 class ShapedPlan(Plan):

@@ -114,7 +114,7 @@ def prepared_by(target: Target, schedule: Schedule, keeps_scratch: bool = False)
 class Native(Protocol):
     """A target's own way to do an operation on NumPy arrays of one signature, of any shape but without elements."""
 
-    def __call__(self, *arrays: HostArray) -> Any:
+    def __call__(self, x: HostArray, /, *others: HostArray) -> Any:
         """New results: an array, a scalar where NumPy gives one, or a tuple of several."""
         ...
 

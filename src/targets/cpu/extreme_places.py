@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...operations.reduce import Reducer
 from ..base import HostArray
-from .fold_routes import BLOCK, PARTS, in_threads, padded
+from .fold_routes import BLOCK, PARTS, closed_up, in_threads, padded
 from .folds import in_shape
 from .loops import can_fold
 from .walk import Walk
@@ -36,6 +36,7 @@ class PlaceRoute:
     walk: Walk
     plan: npt.NDArray[np.int64]
     rows: int
+    beside: int  # so many neighbours of which every second one stays; 0 where all do
     parts: int
     tasks: int
     is_shared: bool
@@ -94,19 +95,22 @@ class PlaceFolding:
         if self.dtype != np.float16 and walk.nearest_goes and walk.gone[0].length >= _ROW:
             return None
         stay, go = padded(walk.kept), walk.gone[0]
+        stay[1], beside = closed_up(stay[1])
         rows = stay[0].length * stay[1].length
         block = min(BLOCK, stay[1].length)
         tasks = stay[0].length * -(-stay[1].length // block)
         parts = max(1, min(PARTS, go.length // 16)) if tasks < 8 and rows * go.length >= _SHARED else 1
         ways = [number for way in (*stay, go) for number in (way.length, way.stride)]
         plan = np.array([walk.start, *ways, 1, 0, parts, block, _nan(self.fold)], np.int64)
-        return PlaceRoute(walk, plan, rows, parts, parts * tasks, rows * go.length >= _SHARED)
+        return PlaceRoute(walk, plan, rows, beside, parts, parts * tasks, rows * go.length >= _SHARED)
 
     def _along(self, x: HostArray, route: PlaceRoute) -> Places:
         best: HostArray = np.empty(route.parts * route.rows, self.seen_as)
         where: npt.NDArray[np.int32] = np.empty(route.parts * route.rows, np.int32)
         kernel, plan, memory = _kernel(self.fold, self.dtype), route.plan, route.walk.memory(x, self.seen_as)
         in_threads(lambda first, last: kernel(memory, best, where, plan, first, last), route.tasks, route.is_shared)
+        if route.beside:
+            best, where = best.reshape(-1, route.beside)[:, ::2], where.reshape(-1, route.beside)[:, ::2]
         return self._first_best(best.reshape(route.parts, -1), where.reshape(route.parts, -1))
 
     def _first_best(self, best: HostArray, where: npt.NDArray[np.signedinteger[Any]]) -> Places:

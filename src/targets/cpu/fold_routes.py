@@ -20,7 +20,8 @@ from .walk import Walk, Way
 if TYPE_CHECKING:
     from .fold_kernels import Pair
 
-BLOCK = 1 << 10  # results that are kept at hand
+BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
+_SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
 PARTS = 16  # at most, where they are for threads
 _ROW = 32  # neighbours that are worth a loop of their own
 _BESIDE = 128  # neighbours that are worth a loop over them
@@ -47,6 +48,7 @@ class Leg:
     plan: npt.NDArray[np.int64]
     in_rows: bool
     rows: int  # results
+    beside: int  # so many neighbours of which every second one stays; 0 where all do
     parts: int  # of each
     tasks: int
     is_shared: bool
@@ -55,9 +57,11 @@ class Leg:
         kernel = loops.pair.rows if self.in_rows else loops.pair.columns
         out: HostArray = np.empty(self.parts * self.rows, loops.state)
         in_threads(lambda first, last: kernel(memory, out, self.plan, first, last), self.tasks, self.is_shared)
+        if self.beside:
+            out = out.reshape(-1, self.beside)[:, ::2].reshape(-1)
         if self.parts == 1:
             return out
-        return cast(HostArray, silently(loops.ufunc.reduce, out.reshape(self.parts, self.rows), 0))
+        return cast(HostArray, silently(loops.ufunc.reduce, out.reshape(self.parts, -1), 0))
 
 
 @attrs.frozen
@@ -113,7 +117,7 @@ def _side_by_side(walk: Walk) -> int:
     near, next_ = walk.kept[-1], walk.gone[-1] if walk.gone else Way(1, 0)
     if near.length >= _BESIDE or next_.stride != near.length * near.stride:
         return 0
-    count = min(BLOCK // near.length, next_.length // 8)
+    count = min(_SIDE // near.length, next_.length // 8)
     return count if count >= 4 else 0
 
 
@@ -121,8 +125,11 @@ def _leg(
     fold: Reducer, dtype: np.dtype[np.generic], walk: Walk, kept: tuple[Way, ...], gone: tuple[Way, ...], in_rows: bool
 ) -> Leg:
     stay, go = padded(kept), padded(gone)
-    if not in_rows and go[0].length < go[1].length:
-        go = go[::-1]
+    beside = 0
+    if not in_rows:
+        if go[0].length < go[1].length:
+            go = go[::-1]
+        stay[1], beside = closed_up(stay[1])
     rows, length = stay[0].length * stay[1].length, go[0].length * go[1].length
     block = min(BLOCK, stay[1].length)
     tasks = rows if in_rows else stay[0].length * -(-stay[1].length // block)
@@ -135,12 +142,21 @@ def _leg(
         parts = max(parts, min(divided, -(-length // chain)))
     ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
     plan = np.array([walk.start, *ways, parts, block, compiled_constant(fold, dtype)], np.int64)
-    return Leg(plan, in_rows, rows, parts, parts * tasks, is_shared)
+    return Leg(plan, in_rows, rows, beside, parts, parts * tasks, is_shared)
 
 
 def padded(ways: tuple[Way, ...]) -> list[Way]:
     """Two of them."""
     return [Way(1, 0)] * (2 - len(ways)) + list(ways)
+
+
+def closed_up(near: Way) -> tuple[Way, int]:
+    """Neighbours with what lies between them, where that is one element each: worked on too, and left out at the end,
+    for reading what lies apart takes longer. And how many these are; 0 where all are wanted."""
+    if near.stride != 2:
+        return near, 0
+    count = 2 * near.length - 1
+    return Way(count, 1), count
 
 
 def in_threads(work: Callable[[int, int], None], tasks: int, is_worth_it: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
@@ -22,10 +22,12 @@ from ...types.specs import Spec
 from ..base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .folds import HostCall
+from .many_rows import sort_many_rows
 from .native_keys import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .ranks import bits_of, ordered_words
 from .reductions import host_reduction
 from .scans import host_cumsum
+from .short_sort import are_plain, flipped, is_row_in_order
 from .sorting import sort_rows, sort_spread_rows
 from .top_k import top_k_rows
 
@@ -42,7 +44,7 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
     """How the CPU does an operation without a kernel; None where it does not."""
     match operation:
         case Sort(axis, order, stable, None, None):
-            return HostSort(target, axis, order, stable, _is_plain(given[0], order), _zero_of(given[0]))
+            return HostSort(target, axis, order, stable, *_short_sort(target, given[0], axis, order))
         case Sort(axis, order, stable, key, None) if key is not None:
             return keyed_sort(target, key, axis, order, stable)
         case Argsort(axis, order, key, by_bits) if key is not None:
@@ -55,7 +57,9 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
         case Argsort(axis, order, None, by_bits):
             return HostArgsort(target, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
         case SortPairs(order, None):
-            return HostSortPairs(HostArgsort(target, 0, order, by_bits=True))
+            by_bits = given[0].dtype.kind == "f"  # of all else that ties the bits are alike
+            is_plain = _is_plain(given[0], order) and given[0].dtype.isnative
+            return HostSortPairs(HostArgsort(target, 0, order, by_bits, is_plain))
         case Reduce(axis, keepdims, reducer, None):
             found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
             return None if found is None else HostReduce(found)
@@ -86,8 +90,19 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN and given.dtype != np.float16
 
 
-def _zero_of(given: Spec) -> np.generic | None:
-    return given.dtype.type(0) if given.dtype.kind == "f" else None
+Checks: TypeAlias = tuple[int, Callable[[HostArray], bool] | None, Callable[[HostArray, HostArray], bool] | None]
+
+
+def _short_sort(target: CpuTarget, given: Spec, axis: int | None, order: SortOrder) -> Checks:
+    """Up to how many elements NumPy's own sort is tried, and what tells whether it gives what ours does."""
+    kinds = _PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
+    if given.dtype.kind not in kinds or given.dtype == np.float16 or not given.dtype.isnative:
+        return 0, None, None
+    if len(given.shape) == 1 or axis is None:
+        return _SHORT, None, is_row_in_order if given.dtype.kind == "f" else None
+    # Bytes are counted; all else needs threads to be faster.
+    most = _SHORT if given.dtype.itemsize == 1 else max(_SHORT, target.policy.serial_below)
+    return most, are_plain if given.dtype.kind == "f" else None, None
 
 
 @attrs.frozen(eq=False)
@@ -98,25 +113,21 @@ class HostSort:
     axis: int | None
     order: SortOrder
     stable: bool
-    is_plain: bool
-    zero: np.generic | None  # where elements are floats
+    short: int  # so many elements, or fewer, are given to NumPy's sort as they are
+    is_fit: Callable[[HostArray], bool] | None  # asked of several rows before, if need be
+    is_in_order: Callable[[HostArray, HostArray], bool] | None  # asked of what it has made of one, and of its source
 
-    def __call__(self, *arrays: HostArray) -> HostArray:
-        x = arrays[0]
-        if self.axis is None:
+    def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
+        axis = self.axis
+        if x.size <= self.short and (self.is_fit is None or self.is_fit(x)):
+            results: HostArray = x.copy("K") if axis is not None else x.flatten()
+            results.sort(-1 if axis is None else axis)
+            if self.is_in_order is None or self.is_in_order(results, x):
+                return results if self.order is SortOrder.ASCENDING else flipped(results, axis)
+        if axis is None:
             return self._flat(x)
-        zero = self.zero
-        if self.is_plain and x.size <= _SHORT and (zero is None or x.ndim == 1):
-            results = x.copy("K")
-            results.sort(self.axis)
-            if zero is None:
-                return results
-            place, last = results.searchsorted(zero), results[-1]
-            if last == last and (place == len(results) or results[place] != zero):
-                return results
-        else:
-            results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
-        self._sort_along(self.axis, x, results)
+        results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
+        self._sort_along(axis, x, results)
         return results
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
@@ -134,8 +145,14 @@ class HostSort:
 
     def _sort_along(self, axis: int, x: HostArray, results: HostArray) -> None:
         in_place = results is x
-        if axis not in (-1, x.ndim - 1):
-            x, results = np.moveaxis(x, axis, -1), np.moveaxis(results, axis, -1)
+        may_tie = self.stable and x.dtype.kind == "f"
+        if not may_tie and sort_many_rows(x, results, axis, self.order, self.target.policy):
+            return
+        if x.ndim > 1:  # the other axes as they lie: rows that follow each other in memory are found so
+            axes = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
+            axes.remove(axis % x.ndim)
+            axes.append(axis % x.ndim)
+            x, results = x.transpose(axes), results.transpose(axes)
         if _is_packed(x) and _is_packed(results):
             shape = x.size // x.shape[-1], x.shape[-1]
             rows = x.reshape(shape)
@@ -161,7 +178,7 @@ class HostArgsort:
 
     def __call__(self, *arrays: HostArray) -> HostArray:
         x, axis = arrays[0], self.axis
-        if self.is_plain and x.size <= _SHORT:
+        if self.is_plain and x.size <= _SHORT and (not self.by_bits or are_plain(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
         if axis is None or x.ndim == 0:
             x, axis = x.reshape(-1), -1
@@ -224,7 +241,7 @@ class HostTopK:
         if axis is None:
             x, axis = x.reshape(-1), -1
         is_last = axis in (-1, x.ndim - 1)
-        rows = x if is_last else np.moveaxis(x, axis, -1)
+        rows = x if is_last else x.transpose(_with_last(x.ndim, axis))
         packed = rows if _is_packed(rows) else np.array(rows, native(x.dtype), order="C")
         flat = packed.reshape(-1, x.shape[axis])
         found = top_k_rows(flat, self.k, self.order, self.in_order, self.target.policy)
@@ -239,8 +256,17 @@ class HostTopK:
             out[...] = values
 
 
+def _with_last(ndim: int, axis: int) -> list[int]:
+    """The axes, this one last. NumPy's function for that takes as long as a short sort."""
+    axes = list(range(ndim))
+    axes.append(axes.pop(axis))
+    return axes
+
+
 def _moved_back(array: HostArray, axis: int) -> HostArray:
-    return np.ascontiguousarray(np.moveaxis(array, -1, axis))
+    axes = list(range(array.ndim - 1))
+    axes.insert(axis % array.ndim, array.ndim - 1)
+    return array.transpose(axes).copy()
 
 
 def _address_of(array: HostArray) -> int:

@@ -31,6 +31,7 @@ _IN_PIECES = 1 << 17  # elements of a row that is added up in pieces
 _FEW = 8  # rows: more keep the order of NumPy's additions
 _PIECE = 1 << 12
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
+_WIDE_BYTES = 1 << 26  # of integers as wide as their sums in rows: below, NumPy is as fast as memory lets it
 _MOST_ROUTES = 64
 
 
@@ -107,6 +108,11 @@ class LongScan:
     def seen_as(self) -> np.dtype[np.generic]:
         return np.dtype(np.uint8) if self.dtype.kind == "b" else self.dtype
 
+    @property
+    def _is_as_wide(self) -> bool:
+        """Whether elements are integers as wide as their sums: one addition a cycle is all there is to do."""
+        return self.dtype.kind in "iu" and self.dtype.itemsize == 8
+
     def _route(self, x: HostArray, axis: int) -> _Route | None:
         walk = Walk.of(x, (), forwards=True)
         if walk is None or not x.size:
@@ -129,7 +135,7 @@ class LongScan:
         two = [(1, 0, 0)] * (2 - len(stays)) + stays
         in_rows = lying[-1] == axis or rows == 1
         divides = rows < _FEW and (length >= _IN_PIECES or (self.dtype.kind != "f" and length > 2 * _PIECE))
-        if in_rows and rows < 4 and not divides:
+        if in_rows and ((rows < 4 and not divides) or (self._is_as_wide and x.nbytes < _WIDE_BYTES)):
             return None
         piece = _PIECE if divides else length
         block = min(BLOCK, two[1][0])

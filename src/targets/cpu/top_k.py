@@ -27,6 +27,7 @@ from .ranks import Elements, bits_of, numbers_of, ordered_ranks, words_of
 
 _SAMPLED_FROM = 1 << 17  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH = 1 << 16, 1 << 8  # elements that one of them stands for, while there are fewer
+_SHORT = 1 << 12  # elements in all rows
 _FEW = 64  # elements of a row that are sorted outright
 _LARGE_SHARE = 16  # one of so many elements, or more of them: all are sorted
 _SORTED_BY_NUMPY = 256  # candidates
@@ -42,6 +43,10 @@ def top_k_rows(
         row = source[0]
         indices = _places_of_one(row, k, order, in_order, policy)
         return row[indices][np.newaxis], indices[np.newaxis]
+    if 0 < source.size <= _SHORT:  # sorted before anything else has begun
+        found: Places = ascending_words(source, order).argsort(axis=1, kind="stable")[:, :k]
+        flat = found + np.arange(0, source.size, length)[:, np.newaxis]
+        return source.reshape(-1).take(flat), found.copy()
     places = np.empty((rows, k), np.intp)
     if places.size:
         if length >= _SAMPLED_FROM:

@@ -1,0 +1,140 @@
+"""Many rows sorted side by side: by sorting networks, and in blocks, in any layout, against one row after the other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import gpusort
+from gpusort.targets.cpu import many_rows
+from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.network_text import exchanges
+from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.target import CpuTarget
+
+DTYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "M8[s]")
+SHORT = (((1201, 9), -1), ((9, 1201), 0), ((4, 31, 60), 1), ((31, 7, 101), 1), ((700, 2), 1))
+LONG = (((120, 150), 0), ((100, 7, 20), 0), ((3, 90, 70), 1))
+SHARING = CpuTarget(SortPolicy(serial_below=1))  # what is long for others is short for the tests
+LAYOUTS = ("C", "Fortran", "strided", "backwards")
+
+
+@pytest.fixture(autouse=True)
+def _compiled_at_once() -> Iterator[None]:
+    with background.off():
+        yield
+
+
+def numbers(dtype: str, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
+    """Any bits, and much of what is special."""
+    rng, wanted = np.random.default_rng(shape), np.dtype(dtype)
+    x = rng.integers(0, 256, int(np.prod(shape)) * wanted.itemsize, np.uint8)
+    found: npt.NDArray[np.generic] = (x & 1 if dtype == "?" else x).view(wanted).reshape(shape)
+    kind = rng.integers(0, 12, shape)
+    if wanted.kind == "f":
+        for number, value in enumerate((0.0, -0.0, np.nan, -np.inf, np.inf, np.copysign(np.nan, -1.0))):
+            found[kind == number] = wanted.type(value)
+    if wanted.kind == "M":
+        found[kind == 0] = np.datetime64("NaT")
+    return found
+
+
+def laid_out(x: npt.NDArray[np.generic], layout: str) -> npt.NDArray[np.generic]:
+    match layout:
+        case "Fortran":
+            return np.asfortranarray(x)
+        case "strided":
+            return np.repeat(x, 2, axis=-1)[..., ::2]
+        case "backwards":
+            return x[::-1].copy()[::-1]
+        case _:
+            return x
+
+
+def bits(x: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    return np.ascontiguousarray(x).view(f"u{x.itemsize}")
+
+
+def one_by_one(x: npt.NDArray[np.generic], axis: int, descending: bool) -> npt.NDArray[np.generic]:
+    """Row after row, each too short for any but NumPy's sort and what puts it right."""
+    rows = np.moveaxis(x, axis, -1)
+    found = [gpusort.sort(row, descending=descending) for row in rows.reshape(-1, x.shape[axis])]
+    return np.moveaxis(np.stack(found).reshape(rows.shape), -1, axis)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_are_sorted_as_each_one_is(dtype: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    for name in ("_by_network", "_by_blocks"):
+        own: Callable[..., None] = getattr(many_rows, name)
+
+        def watched(*given: object, own: Callable[..., None] = own, name: str = name) -> None:
+            taken.append(name)
+            own(*given)
+
+        monkeypatch.setattr(many_rows, name, watched)
+    for shape, axis in SHORT + (LONG if dtype in ("f2", "f4", "i8", "u1") else ()):
+        x = numbers(dtype, shape)
+        expected = bits(one_by_one(x, axis, descending))
+        for layout in LAYOUTS:
+            taken.clear()
+            found = gpusort.sort(laid_out(x, layout), axis=axis, descending=descending, target=SHARING)
+            np.testing.assert_array_equal(bits(found), expected)
+            assert "_by_network" in taken if (shape, axis) in SHORT else "_by_blocks" in taken or layout == "Fortran"
+
+
+@pytest.mark.parametrize(("shape", "axis"), [*SHORT[:3], LONG[0]])
+@pytest.mark.parametrize("dtype", ["f4", "u8"])
+def test_in_place_and_into(dtype: str, shape: tuple[int, ...], axis: int) -> None:
+    x = numbers(dtype, shape)
+    expected, given, out = bits(one_by_one(x, axis, False)), x.copy(), np.asfortranarray(np.empty_like(x))
+    gpusort.sort(x, axis=axis, out=out, target=SHARING)
+    gpusort.sort_inplace(given, axis=axis, target=SHARING)
+    np.testing.assert_array_equal(bits(out), expected)
+    np.testing.assert_array_equal(bits(given), expected)
+
+
+def test_stable_zeros_keep_their_order() -> None:
+    x = np.tile(np.array([1, 0.0, -0.0, 0.0, -1], np.float32), (400, 1))
+    found = gpusort.sort(x, stable=True, target=SHARING)
+    assert (np.signbit(found) == [True, False, True, False, False]).all()
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 7, 8, 13, 16])
+def test_exchanges_sort_all_zeros_and_ones(length: int) -> None:
+    """Which is to sort everything."""
+    rows = (np.arange(1 << length)[:, np.newaxis] >> np.arange(length) & 1).T
+    for low, high in exchanges(length):
+        rows[low], rows[high] = np.minimum(rows[low], rows[high]), np.maximum(rows[low], rows[high])
+    assert (np.diff(rows, axis=0) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(3,), (150,), (700,), (10, 10), (10, 90), (60, 200)])
+def test_short_floats_hold_zeros_and_nans(dtype: str, shape: tuple[int, ...]) -> None:
+    """NumPy's sort alone, where it may; and where it may not, as by the words of the floats."""
+    rng = np.random.default_rng(0)
+    for special in ((), (0.0,), (0.0, -0.0), (np.nan,), (-0.0, np.nan), (-1.0, -0.0), (1.0, 0.0, -0.0)):
+        x = rng.standard_normal(shape).astype(dtype)
+        places = rng.integers(0, 3, shape)
+        for number, value in enumerate(special):
+            x[places == number] = value
+        for axis, descending in itertools.product((None, *range(len(shape))), (False, True)):
+            found = gpusort.sort(x, axis=axis, descending=descending)
+            if not descending or not np.isnan(x).any():
+                expected = np.sort(x, axis=axis)
+                np.testing.assert_array_equal(
+                    found, np.flip(expected, -1 if axis is None else axis) if descending else expected
+                )
+            minus = [np.count_nonzero((some == 0) & np.signbit(some)) for some in (x, found)]
+            assert minus[0] == minus[1]
+            rows = np.moveaxis(found, axis, -1) if axis is not None else found[np.newaxis]
+            for row in rows.reshape(-1, rows.shape[-1]):
+                signs = np.signbit(row[row == 0]).astype(int)
+                assert (np.diff(signs if not descending else -signs) <= 0).all()  # -0.0 first, or last
+                assert not np.isnan(row).any() or (np.diff(np.isnan(row).astype(int)) >= 0).all()
