@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 from zlib import crc32
@@ -62,7 +63,8 @@ def _by_key_in_torch(torch: Any, x: Any, axis: int | None) -> object:
 
 
 def _length(x: Any, axis: int | None) -> int:
-    return int(np.prod(x.shape)) if axis is None else int(x.shape[axis])
+    shape: tuple[int, ...] = tuple(x.shape)
+    return math.prod(shape) if axis is None else shape[axis]
 
 
 def _top(k: int) -> Function:

@@ -32,7 +32,7 @@ class Plan(ABC):
     operation: Operation
 
     @abstractmethod
-    def __call__(self, *arrays: Any) -> object:
+    def __call__(self, x: Any, /, *others: Any) -> object:
         """New outputs: one array, or a tuple of several."""
 
     @abstractmethod

@@ -48,12 +48,12 @@ class NativePlan(Plan):
     operation: Operation
     native: Native
 
-    def __call__(self, *arrays: Any) -> object:
-        kind = self.kind
+    def __call__(self, x: Any, /, *others: Any) -> object:
+        kind, arrays = self.kind, (x, *others)
         views = [kind.view(array) for array in arrays]
         if not views[0].size:
             return answered(kind, self.operation, arrays)
-        return one_or_all([kind.given_back(values, arrays[0]) for values in as_tuple(self.native(*views))])
+        return one_or_all([kind.given_back(values, x) for values in as_tuple(self.native(*views))])
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         kind = self.kind
@@ -77,7 +77,7 @@ class NumPyPlan(NativePlan):
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "_run", self.native.__call__)
 
-    def __call__(self, x: Any, *others: Any) -> object:
+    def __call__(self, x: Any, /, *others: Any) -> object:
         if not x.size:
             return answered(self.kind, self.operation, (x, *others))
         return self._run(x, *others) if others else self._run(x)

@@ -6,22 +6,14 @@ these look for it in less time than the sort takes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from numpy._core.multiarray import count_nonzero  # NumPy's own takes four times as long to get there
 
 from ..base import HostArray
 from .ranks import Elements
 
-_COUNTED = 200  # elements: of more, a search costs less than a count of those that are not zero
-_FEW = 1000  # the same of a look at all as integers
+_FEW = 1000  # elements: of more, a look at all as integers costs less than a count of those that are not zero
 _ALL, _BACKWARDS = slice(None), slice(None, None, -1)
-_ZEROS: dict[np.dtype[np.generic], npt.NDArray[Any]] = {
-    np.dtype(np.float32): np.zeros(1, np.float32),
-    np.dtype(np.float64): np.zeros(1, np.float64),
-}
 
 
 def is_row_in_order(row: Elements, source: Elements) -> bool:
@@ -29,10 +21,7 @@ def is_row_in_order(row: Elements, source: Elements) -> bool:
     last = row.item(-1)
     if last != last:
         return False
-    if row.size <= _COUNTED:
-        if count_nonzero(row) == row.size:
-            return True
-    elif last < 0 or row.item(0) > 0 or not _has_zero(row):
+    if count_nonzero(row) == row.size:
         return True
     return _has_no_minus_zero(source)
 
@@ -50,11 +39,6 @@ def flipped(results: HostArray, axis: int | None) -> HostArray:
     backwards: list[slice] = [_ALL] * results.ndim
     backwards[-1 if axis is None else axis] = _BACKWARDS
     return results[tuple(backwards)].copy("K")
-
-
-def _has_zero(row: Elements) -> bool:
-    place: int = row.searchsorted(_ZEROS[row.dtype]).item()
-    return place < row.size and bool(row.item(place) == 0)
 
 
 def _has_no_minus_zero(source: Elements) -> bool:
