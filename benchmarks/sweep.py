@@ -109,10 +109,15 @@ def compared(chosen: Sequence[Case], seconds: float) -> tuple[list[Timing], list
                     wrong.append(f"{case.name}: {problem}")
                 else:
                     found.append(Timing(case, timed(case, x, seconds)))
+        except KeyboardInterrupt:
+            progress.end()
+            print(f"stopped after {number} of {len(chosen)}")
+            break
         except Exception as error:
             wrong.append(f"{case.name}: {type(error).__name__}: {error}")
         progress.tell(number + 1, case)
-    progress.end()
+    else:
+        progress.end()
     return found, wrong
 
 
