@@ -16,7 +16,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks import card, compare_card, compare_cpu
+from benchmarks import card, compare_calls, compare_card, compare_cpu
 from benchmarks.timing import Result, machine, verdict
 
 
@@ -35,6 +35,7 @@ def main() -> int:
     chosen = list(compare_cpu.comparisons(arguments.largest))
     if card.is_here():
         chosen += compare_card.comparisons(arguments.largest)
+        chosen += compare_calls.comparisons(arguments.largest)
     for _ in range(arguments.runs):
         for name, compare in chosen:
             if not re.search(arguments.only, name):
@@ -45,19 +46,23 @@ def main() -> int:
                 failed += 1
                 print(f"{name}: FAILED")
                 traceback.print_exc()
-    if arguments.json is not None:
-        content = {
-            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-            "machine": machine(),
-            "results": [result.as_json() for result in found],
-        }
-        arguments.json.write_text(json.dumps(content, indent=1) + "\n")
+            if arguments.json is not None:  # after each: a long run that is ended has told what it knew
+                write(arguments.json, found)
     summaries = summarised(found)
     if arguments.runs > 1:
         print(*(summary.line() for summary in summaries), sep="\n")
     missed = [summary for summary in summaries if summary.bar is not None and summary.ratio < summary.bar]
     print(f"\n{len(summaries)} compared, {len(missed)} below their bar, {failed} failed")
     return 1 if failed else 0
+
+
+def write(path: Path, found: list[Result]) -> None:
+    content = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": machine(),
+        "results": [result.as_json() for result in found],
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 @attrs.frozen

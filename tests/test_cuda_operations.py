@@ -19,7 +19,7 @@ from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types import ops, scalars
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.layout import Type, bounds
-from tests.cuda_stand_in import run_kernel
+from tests.cuda_stand_in import arguments_at, run_kernel
 
 Array = npt.NDArray[np.generic]
 HERE = Span(__file__, 1)
@@ -124,8 +124,10 @@ def test_the_table_has_a_row_for_every_operation() -> None:
 def test_the_source_of_an_operation_means_what_the_table_says(case: Case) -> None:
     program, operands = program_of(case), operands_of(case)
     found = np.zeros(COUNT, case.result.dtype)
-    pointers = [array.ctypes.data for array in (*operands, found)]
-    run_kernel(cuda_compile.text_of(program).source, 1, COUNT, pointers, 0)
+    addresses = np.array([array.ctypes.data for array in (*operands, found)], np.uint64)
+    pointers = np.array([part.ctypes.data for part in addresses.reshape(-1, 1)], np.uint64)  # as the driver takes them
+    source = cuda_compile.text_of(program).source
+    run_kernel(source, 1, COUNT, arguments_at(source, pointers.ctypes.data), 0)
     check(case, operands, found)
 
 

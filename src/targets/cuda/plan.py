@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from ...forks import never_released_in_children
+from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
 from .errors import meaning
 
@@ -141,6 +141,7 @@ class Plan:
         """Everything, on the current device and cupy's current stream, on arrays that lie there: their addresses in the
         schedule's order. Scratch comes from cupy's pool, which reuses it in the stream's order: so it may be let go
         here."""
+        require_own_process("cuda")
         import cupy
 
         memory = self._kept
@@ -163,6 +164,7 @@ class Plan:
 
     def launch(self, addresses: Addresses, stream: int) -> None:
         """Everything, in order, on a stream of the current device."""
+        require_own_process("cuda")
         # Who launches a graph has it alone: one cannot be launched from two threads at once. Whoever comes meanwhile
         # launches one by one. An interrupt loses no more than the graph, where a lock might stay taken.
         graph = self._graphs.pop(addresses, None)
