@@ -5,6 +5,7 @@ Run as `python -m tests.endless_cases TARGET KERNEL`. Says "begins" once all is 
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import numpy as np
@@ -75,4 +76,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background has it ignored
     main()
