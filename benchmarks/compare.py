@@ -7,8 +7,6 @@ copy. Everything is checked before it is timed. Ratios above 1 are in our favour
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import re
 import statistics
 import traceback
@@ -17,7 +15,7 @@ from pathlib import Path
 import attrs
 
 from benchmarks import card, compare_calls, compare_card, compare_cpu
-from benchmarks.timing import Result, machine, verdict
+from benchmarks.timing import Result, machine, verdict, write_results
 
 
 def main() -> int:
@@ -36,6 +34,7 @@ def main() -> int:
     if card.is_here():
         chosen += compare_card.comparisons(arguments.largest)
         chosen += compare_calls.comparisons(arguments.largest)
+    here = machine() if arguments.json is not None else {}
     for _ in range(arguments.runs):
         for name, compare in chosen:
             if not re.search(arguments.only, name):
@@ -47,22 +46,13 @@ def main() -> int:
                 print(f"{name}: FAILED")
                 traceback.print_exc()
             if arguments.json is not None:  # after each: a long run that is ended has told what it knew
-                write(arguments.json, found)
+                write_results(arguments.json, here, results=[result.as_json() for result in found])
     summaries = summarised(found)
     if arguments.runs > 1:
         print(*(summary.line() for summary in summaries), sep="\n")
     missed = [summary for summary in summaries if summary.bar is not None and summary.ratio < summary.bar]
     print(f"\n{len(summaries)} compared, {len(missed)} below their bar, {failed} failed")
     return 1 if failed else 0
-
-
-def write(path: Path, found: list[Result]) -> None:
-    content = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(),
-        "results": [result.as_json() for result in found],
-    }
-    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 @attrs.frozen

@@ -10,10 +10,9 @@ from typing import Any
 
 import gpusort
 from benchmarks.card import call_clock, cub_sort, uniform
-from benchmarks.timing import Result, Work, against
+from benchmarks.timing import Comparison, Result, Work, against
 
 Array = Any  # of a library that need not be here
-Comparison = tuple[str, Callable[[], Result]]
 
 _SECONDS = 5e-3  # that a round takes at least, in which as many calls are made as fit
 _MOST_CALLS = 200

@@ -12,7 +12,7 @@ import numpy as np
 
 import gpusort
 from benchmarks.card import call_clock, cub_cumsum, cub_sort, event_clock, torch_cumsum, uniform
-from benchmarks.timing import Result, Work, against
+from benchmarks.timing import Comparison, Result, Work, against
 from gpusort.algos.choice import fitting_pairs, fitting_reduction, fitting_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.sorts import Placement
@@ -25,7 +25,6 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.monoids import ArgMin, Minimum, Sum
 
-Comparison = tuple[str, Callable[[], Result]]
 _PEER_READS = "a copy's bytes"
 
 

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 import gpusort
-from benchmarks.timing import Result, against, host_clock
+from benchmarks.timing import Comparison, Result, against, host_clock
 
 Array = npt.NDArray[Any]
-Comparison = tuple[str, Callable[[], Result]]
 
 
 def _while(x: Array) -> float:

@@ -7,8 +7,6 @@ Ours and the peers take turns. Every result is compared with NumPy's first. Rati
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import math
 import re
 import statistics
@@ -25,7 +23,7 @@ import gpusort
 from benchmarks.arrays import Array
 from benchmarks.sweep_cases import Case, cases
 from benchmarks.sweep_libraries import libraries
-from benchmarks.timing import Result, Work, machine
+from benchmarks.timing import Result, Work, machine, write_results
 
 LOW = 0.8  # times as fast as the best peer: what no case should be under
 _DOUBTFUL = 0.95  # such cases are timed once more, for longer
@@ -64,13 +62,7 @@ def main() -> int:
     ]
     found, wrong = compared(chosen, arguments.seconds)
     if arguments.json is not None:
-        content = {
-            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-            "machine": machine(),
-            "results": [timing.as_json() for timing in found],
-            "wrong": wrong,
-        }
-        arguments.json.write_text(json.dumps(content, indent=1) + "\n")
+        write_results(arguments.json, machine(), results=[timing.as_json() for timing in found], wrong=wrong)
     print_summary(found, arguments.worst)
     print(*(f"WRONG: {line}" for line in wrong), sep="\n")
     return 1 if wrong else 0

@@ -7,8 +7,6 @@ with NumPy's once, and all of one size are timed by turns in one process.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import statistics
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,7 +20,7 @@ import gpusort
 from benchmarks.arrays import DISTRIBUTIONS, Array
 from benchmarks.card import event_clock, is_here
 from benchmarks.peers import ON_CARD, ON_HOST
-from benchmarks.timing import host_clock, machine, shown
+from benchmarks.timing import host_clock, machine, shown, write_results
 from gpusort.algos.choice import fitting_sort
 from gpusort.algos.sorts import Placement
 from gpusort.targets.wgsl.target import WgslTarget
@@ -55,14 +53,13 @@ def main() -> None:
             for who, seconds in _by_turns(dict(timers(x))).items():
                 series.setdefault((who, dtype), []).append((x.size, seconds))
                 print(f"{who:16} {dtype} {x.size:>10} {shown(seconds)}", flush=True)
-    content = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(),
-        "where": "device resident" if on_card else "array to array",
-        "distribution": arguments.distribution,
-        "series": [{"who": who, "dtype": dtype, "points": points} for (who, dtype), points in series.items()],
-    }
-    arguments.json.write_text(json.dumps(content, indent=1) + "\n")
+    write_results(
+        arguments.json,
+        machine(),
+        where="device resident" if on_card else "array to array",
+        distribution=arguments.distribution,
+        series=[{"who": who, "dtype": dtype, "points": points} for (who, dtype), points in series.items()],
+    )
 
 
 def _by_turns(timers: dict[str, Timer]) -> dict[str, float]:

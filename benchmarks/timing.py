@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import platform
 import statistics
 import time
@@ -18,6 +20,7 @@ background.in_caller = True  # the compiled ways are measured, from the first ca
 
 Work = Callable[[], object]
 Clock = Callable[[Work, int], float]  # seconds of one call, from so many calls
+Comparison = tuple[str, Callable[[], "Result"]]  # by name
 
 
 @attrs.frozen
@@ -86,6 +89,12 @@ def machine() -> dict[str, object]:
         "packages": {name: found for name in names if (found := _version(name))},
         "targets": [_described(target) for target in _targets()],
     }
+
+
+def write_results(path: Path, here: dict[str, object], **found: object) -> None:
+    """What was found, with the day and the machine, as `machine` tells it."""
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    path.write_text(json.dumps({"date": date, "machine": here, **found}, indent=1) + "\n")
 
 
 def _targets() -> list[Any]:

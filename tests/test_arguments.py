@@ -14,6 +14,7 @@ from gpusort.targets.base import Target
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.keys import UnsignedKey
 from gpusort.types.monoids import Sum
+from gpusort.types.numbers import DoubleNumber
 from gpusort.types.scalars import F64, U32
 
 Function: TypeAlias = Callable[..., Any]  # called here in ways that the checkers would refuse
@@ -185,3 +186,14 @@ def test_tuning_names_what_it_takes() -> None:
     assert refused("tune", ["cpu"], {"report": 3}).startswith("report: expected a function or None")
     assert refused("forget_tuning", [3], {}).startswith("target: expected 'auto', 'cpu'")
     assert refused("target", [3], {}).startswith("target: expected 'auto', 'cpu'")
+
+
+def test_what_is_no_array_may_be_named() -> None:
+    x = np.array([3.0, 1.0, 2.0])
+    values, indices = gpusort.top_k(x, k=2)
+    assert values.tolist() == [3.0, 2.0]
+    assert indices.tolist() == [0, 2]
+    assert gpusort.plan(gpusort.top_k, x, k=2)(x)[1].tolist() == [0, 2]
+    monoid = Sum(DoubleNumber())
+    assert gpusort.reduce(x, monoid=monoid) == 6.0
+    assert gpusort.scan(x, monoid=monoid).tolist() == [3.0, 4.0, 6.0]

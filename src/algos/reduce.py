@@ -1,10 +1,10 @@
 """Reduction over any monoid, once for all targets.
 
 Every invocation steps through its row in the stride of the grid, a block of elements at a time (share.py); what it
-comes to combines pairwise over the subgroup and over workgroup memory. A second launch of
-the same kernel combines what the workgroups left. The order depends on the lengths and the policy alone, so a result is
-reproducible; the error of a float sum grows with the steps of one total, not with the length. The last launch also
-makes of each state what people ask for: the finish is fused into its store.
+comes to combines pairwise over the subgroup and over workgroup memory. A second launch of the same kernel combines what
+the workgroups left. The order depends on the lengths and the policy alone, so a result is reproducible; the error of a
+float sum grows with the steps of one total, not with the length. The last launch also makes of each state what people
+ask for: the finish is fused into its store.
 """
 
 from __future__ import annotations

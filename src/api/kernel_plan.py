@@ -86,10 +86,11 @@ class KernelPlan(Plan):
         kind, on_stream = self.kind, self._on_stream
         if on_stream is not None and (stream := on_stream.streamed.stream()) is not None:
             known = tuple([kind.signature(out) for out in outs])
-            if known in self._fitting or self._fit(known, on_stream.streamed.device, arrays, outs):
-                if on_stream.into(arrays, outs, stream):
-                    return one_or_all(list(outs))
-        require_fitting(kind, outs, self.outputs)
+            fits = known in self._fitting or self._fit(known, on_stream.streamed.device, arrays, outs)
+            if fits and on_stream.into(arrays, outs, stream):
+                return one_or_all(list(outs))
+        else:
+            require_fitting(kind, outs, self.outputs)
         if not self.is_answered:
             self._check(arrays)
             with kind.scope(arrays[0]) or nullcontext():
@@ -111,9 +112,9 @@ class KernelPlan(Plan):
     ) -> bool:
         """Whether results can go to such arrays as they lie: kept, for arrays of the same signatures."""
         require_fitting(self.kind, outs, self.outputs)
+        where = device_of(arrays[0])
         for out in outs:
-            if device_of(out) != device_of(arrays[0]):
-                where = device_of(arrays[0])
+            if device_of(out) != where:
                 raise InvalidArgumentError(
                     f"out: expected an array on CUDA device {where}, as x is, found one on {device_of(out)}"
                 )

@@ -23,7 +23,7 @@ S = TypeVar("S")
 
 @is_reduce
 def reduce(
-    x: object, monoid: Monoid[E, S], /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto",
+    x: object, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto",
     policy: ReducePolicy | None = None,
 ) -> object:  # fmt: skip
     """The states that a monoid, built in or your own, makes of an array: a scalar, or an array of them along axes.

@@ -25,7 +25,7 @@ S = TypeVar("S")
 
 @is_scan
 def scan(
-    x: object, monoid: Monoid[E, S], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+    x: object, /, monoid: Monoid[E, S], *, axis: SupportsIndex = -1, exclusive: bool = False,
     target: str | Target = "auto", policy: ScanPolicy | None = None,
 ) -> object:  # fmt: skip
     """The states that a monoid, built in or your own, makes of every element and all before it along an axis.

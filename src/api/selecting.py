@@ -21,21 +21,21 @@ D = TypeVar("D", bound=np.dtype[np.generic])
 
 @overload
 def top_k(
-    x: np.ndarray[tuple[int, ...], D], k: SupportsIndex, /, *, axis: SupportsIndex | None = -1, largest: bool = True,
+    x: np.ndarray[tuple[int, ...], D], /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True,
     sorted: bool = True, target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[np.ndarray[tuple[int, ...], D], npt.NDArray[np.int64]]: ...  # fmt: skip
 @overload
 def top_k(
-    x: Other, k: SupportsIndex, /, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
+    x: Other, /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
     target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[Other, Other]: ...  # fmt: skip
 @overload
 def top_k(
-    x: npt.ArrayLike, k: SupportsIndex, /, *, axis: SupportsIndex | None = -1, largest: bool = True,
+    x: npt.ArrayLike, /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True,
     sorted: bool = True, target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[HostArray, npt.NDArray[np.int64]]: ...  # fmt: skip
 def top_k(
-    x: object, k: SupportsIndex, /, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
+    x: object, /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
     target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """The k largest elements along an axis, or the k smallest, and their int64 indices: two new arrays.

@@ -31,107 +31,107 @@ class Reduce(Protocol):
 
     @overload
     def __call__(
-        self, x: Other, monoid: Monoid[E, S], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: Other, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> Other | np.void | npt.NDArray[np.void]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, _Unknown], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, _Unknown], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.generic | HostArray: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, U32], /, *, axis: None = None, keepdims: Whole = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, U32], *, axis: None = None, keepdims: Whole = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.uint32: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, U32], /, *, axis: Axes, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, U32], *, axis: Axes, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> npt.NDArray[np.uint32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, U32], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, U32], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.uint32 | npt.NDArray[np.uint32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, U64], /, *, axis: None = None, keepdims: Whole = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, U64], *, axis: None = None, keepdims: Whole = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.uint64: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, U64], /, *, axis: Axes, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, U64], *, axis: Axes, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> npt.NDArray[np.uint64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, U64], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, U64], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.uint64 | npt.NDArray[np.uint64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, I32], /, *, axis: None = None, keepdims: Whole = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, I32], *, axis: None = None, keepdims: Whole = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.int32: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, I32], /, *, axis: Axes, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, I32], *, axis: Axes, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> npt.NDArray[np.int32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, I32], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, I32], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.int32 | npt.NDArray[np.int32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, I64], /, *, axis: None = None, keepdims: Whole = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, I64], *, axis: None = None, keepdims: Whole = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.int64: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, I64], /, *, axis: Axes, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, I64], *, axis: Axes, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> npt.NDArray[np.int64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, I64], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, I64], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.int64 | npt.NDArray[np.int64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, F32], /, *, axis: None = None, keepdims: Whole = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, F32], *, axis: None = None, keepdims: Whole = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.float32: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, F32], /, *, axis: Axes, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, F32], *, axis: Axes, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> npt.NDArray[np.float32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, F32], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, F32], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.float32 | npt.NDArray[np.float32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, F64], /, *, axis: None = None, keepdims: Whole = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, F64], *, axis: None = None, keepdims: Whole = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.float64: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, F64], /, *, axis: Axes, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, F64], *, axis: Axes, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> npt.NDArray[np.float64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, F64], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, F64], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.float64 | npt.NDArray[np.float64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, S], /, *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
     ) -> np.generic | HostArray: ...  # fmt: skip
 
@@ -141,47 +141,47 @@ class Scan(Protocol):
 
     @overload
     def __call__(
-        self, x: Other, monoid: Monoid[E, S], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: Other, /, monoid: Monoid[E, S], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> Other | npt.NDArray[np.void]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, _Unknown], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, _Unknown], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> HostArray: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, U32], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, U32], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> npt.NDArray[np.uint32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, U64], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, U64], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> npt.NDArray[np.uint64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, I32], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, I32], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> npt.NDArray[np.int32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, I64], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, I64], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> npt.NDArray[np.int64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, F32], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, F32], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> npt.NDArray[np.float32]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, F64], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, F64], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> npt.NDArray[np.float64]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, monoid: Monoid[E, S], /, *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: Monoid[E, S], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
     ) -> HostArray: ...  # fmt: skip
 

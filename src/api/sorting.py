@@ -13,7 +13,6 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.base import index_of
 from ..operations.sort import Sort
 from ..targets.base import Target
-from ..types.indices import SortOrder
 from .arguments import axis_or_none, check_algorithm, check_key, checked_flag, order_of
 from .call import call, call_in_place, call_with
 from .signatures import Keyed, Nested, Other
@@ -21,7 +20,6 @@ from .signatures import Keyed, Nested, Other
 D = TypeVar("D", bound=np.dtype[np.generic])
 V = TypeVar("V", bound=np.dtype[np.generic])
 Shape = TypeVar("Shape", bound=tuple[int, ...])
-_ASCENDING, _DESCENDING = SortOrder.ASCENDING, SortOrder.DESCENDING
 
 
 @overload
@@ -87,7 +85,7 @@ def sort(
         check_algorithm(algorithm)
     if key is not None:
         check_key(key)
-    settings = (axis, _DESCENDING if descending else _ASCENDING, stable, key, algorithm)
+    settings = (axis, order_of(descending), stable, key, algorithm)
     if out is None:
         return call(Sort, settings, target, x)
     return call_with(Sort, settings, target, {"x": x}, {"out": out})
@@ -146,7 +144,7 @@ def argsort(
         descending = checked_flag("descending", descending)
     if key is not None:
         check_key(key)
-    return call(Argsort, (axis, _DESCENDING if descending else _ASCENDING, key), target, x)
+    return call(Argsort, (axis, order_of(descending), key), target, x)
 
 
 # -- values by their keys ----------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ class CudaTensors(TorchKind["cupy.ndarray"]):
         new_bytes = self._maker(np.dtype(np.uint8), like)
 
         def empty(shape: tuple[int, ...], dtype: DType) -> Callable[[], Tensor]:
-            make, strides = self._maker(dtype, like), tuple(packed_strides(shape, 1))
+            make, strides = self._maker(dtype, like), packed_strides(shape, 1)
             return lambda: make(shape, strides)
 
         def scratch(nbytes: int) -> tuple[object, int]:

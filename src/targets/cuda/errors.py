@@ -13,24 +13,16 @@ NOT_INITIALISED = 3  # what the driver says of everything in a forked child of a
 _LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
 
 
-def meaning(error: Exception) -> Exception:
+@contextmanager
+def device_errors() -> Generator[None]:
     """A card that stopped working is reported as such, whatever call noticed it."""
     import cupy
 
-    if isinstance(error, cupy.cuda.runtime.CUDARuntimeError | cupy.cuda.driver.CUDADriverError):
-        if error.status == NOT_INITIALISED:
-            return opened_before_fork("cuda")
-        if error.status in _LOST:
-            return DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})")
-    return error
-
-
-@contextmanager
-def device_errors() -> Generator[None]:
     try:
         yield
-    except Exception as error:
-        found = meaning(error)
-        if found is error:
-            raise
-        raise found from error
+    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+        if error.status == NOT_INITIALISED:
+            raise opened_before_fork("cuda") from error
+        if error.status in _LOST:
+            raise DeviceLostError(f"target 'cuda': the card stopped working in this process ({error})") from error
+        raise

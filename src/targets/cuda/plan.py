@@ -19,7 +19,7 @@ import attrs
 
 from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
-from .errors import meaning
+from .errors import device_errors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,11 +156,9 @@ class Plan:
                 self.launch((*given, *[scratch + offset for offset in self._scratch]), stream)
             else:
                 self.launch(tuple(given), stream)
-        except Exception as error:
-            found = meaning(error)
-            if found is error:
+        except Exception:
+            with device_errors():  # entered only now: it takes longer than all that is done here
                 raise
-            raise found from error
 
     def launch(self, addresses: Addresses, stream: int) -> None:
         """Everything, in order, on a stream of the current device."""

@@ -220,8 +220,13 @@ class CudaPrepared:
             plan.run([memory if isinstance(memory, int) else _address_of(memory) for memory in memories])
 
     def on_stream(self) -> OnStream | None:
-        """Not for kernels that took from outside what may change: `run` looks whether it has."""
-        return self._plan() if is_lasting(self.schedule) else None
+        """With scratch of the caller's. Not for kernels that took from outside what may change: `run` looks whether it
+        has."""
+        import cupy
+
+        if not is_lasting(self.schedule):
+            return None
+        return self.target.plan_for(self.schedule, cupy.cuda.runtime.getDevice())
 
     def _plan(self) -> Plan:
         import cupy
