@@ -103,9 +103,11 @@ def _selections(key: ArrayKey) -> list[Schedule]:
 def _copies(key: ArrayKey) -> list[Schedule]:
     """Of elements, of integers that become others, and by indices."""
     shape, rows, columns = (6, 10), Strided(0, (10, 1), _ROW), Strided(0, (1, 6), _ROW)
+    spread = Strided(0, (20, 2), 2 * _ROW)
     number = number_for("u4")
     return [
         copy_strided(key.element, shape, rows, columns),
+        copy_strided(key.element, shape, rows, spread),
         copy_strided(U32, shape, rows, columns, to=U64, number=number),
         copy_strided(U32, shape, rows, columns, to=U16, number=number),
         take_rows(key.element, U64, 1, _ROW, 5),

@@ -178,7 +178,7 @@ class ndarray:
         if dtype.kind not in "biufc" or not dtype.isnative:
             raise ValueError(f"Unsupported dtype {dtype}")
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        self.data = _alloc_quietly(math.prod(shape) * dtype.itemsize) if memptr is None else memptr
+        self.data = alloc_quietly(math.prod(shape) * dtype.itemsize) if memptr is None else memptr
         interface: dict[str, Any] = {"data": (self.data.ptr, False), "typestr": dtype.str, "shape": shape, "version": 3}
         if order == "F" and strides is None:
             strides = np.empty(shape, dtype, order="F").strides
@@ -399,10 +399,10 @@ def _copy(target: int, source: int, size: int, kind: int, stream: int) -> None:
 
 def _alloc(size: int) -> MemoryPointer:
     log.append(f"alloc {size}")
-    return _alloc_quietly(size)
+    return alloc_quietly(size)
 
 
-def _alloc_quietly(size: int) -> MemoryPointer:
+def alloc_quietly(size: int) -> MemoryPointer:
     return MemoryPointer(Memory(size), 0)
 
 

@@ -87,6 +87,13 @@ def _empty(shape: tuple[int, ...], *, dtype: str, device: Any) -> Tensor:
         return Tensor(fake_cupy.ndarray(shape, found))
 
 
+def _empty_strided(shape: tuple[int, ...], strides: tuple[int, ...], *, dtype: str, device: Any) -> Tensor:
+    found = next(known for known, name in _NAMES.items() if name == dtype)
+    with fake_cupy.Device(_device(device)):
+        memory = fake_cupy.alloc_quietly(max(1, int(np.prod(shape))) * found.itemsize)
+        return Tensor(fake_cupy.ndarray(shape, found, memory, tuple(step * found.itemsize for step in strides)))
+
+
 def _empty_like(like: Tensor) -> Tensor:
     if not like.is_cuda:
         return Tensor(np.empty_like(like.inside))
@@ -118,6 +125,7 @@ def module() -> ModuleType:
     vars(torch).update({name.partition(".")[2]: name for name in _NAMES.values()})
     vars(torch).update(
         Tensor=Tensor, bfloat16=BFLOAT16, from_numpy=Tensor, as_tensor=_as_tensor, empty=_empty, empty_like=_empty_like,
+        empty_strided=_empty_strided,
         _C=SimpleNamespace(_cuda_getCurrentRawStream=_current_stream),
     )  # fmt: skip
     return torch

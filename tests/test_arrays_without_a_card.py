@@ -184,3 +184,39 @@ def test_what_does_not_go_together_is_refused() -> None:
         call["sort"](tensor, target="cpu")
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"^x: "):
         call["sort"](fake_torch.Tensor(tensor.inside, dtype=fake_torch.BFLOAT16))
+
+
+LAYOUTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # how it is held, and how that is looked at
+    "turned": (lambda host: host.transpose(2, 1, 0), lambda x: x.transpose(2, 1, 0)),
+    "backwards": (lambda host: host[::-1, :, ::-1], lambda x: x[::-1, :, ::-1]),
+    "with gaps": (lambda host: np.repeat(host, 2, axis=2), lambda x: x[:, :, ::2]),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+def test_warm_calls_pack_and_put_back_by_kernels_alone(layout: str, axis: int | None) -> None:
+    hold, look = LAYOUTS[layout]
+    host = sample("i4", (3, 4, 5)) % 1000
+    expected = np.sort(host, axis=axis)
+    x = look(on_card("cupy", np.ascontiguousarray(hold(host))))
+    for function in ("sort", "sum"):
+        for _ in range(2):
+            fake_cupy.log.clear()
+            found = call[function](x, axis=axis)
+        np.testing.assert_array_equal(host_of(found), getattr(np, function)(host, axis=axis))
+        assert not [line for line in fake_cupy.log if not line.startswith(("launch", "alloc", "graph"))]
+    if axis is not None:
+        out = look(on_card("cupy", np.ascontiguousarray(hold(host * 0))))
+        assert call["sort"](x, axis=axis, out=out) is out
+        np.testing.assert_array_equal(host_of(out), expected)
+        call["sort"](x, axis=axis, out=x)
+        np.testing.assert_array_equal(host_of(x), expected)
+
+
+def test_one_element_again_and_again_is_read_where_it_is() -> None:
+    host = sample("i4", (5, 1))
+    held = on_card("cupy", host)
+    x = fake_cupy.ndarray((5, 4), host.dtype, held.data, (4, 0))
+    for axis in (0, 1):
+        np.testing.assert_array_equal(host_of(call["sort"](x, axis=axis)), np.sort(np.repeat(host, 4, 1), axis=axis))

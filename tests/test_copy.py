@@ -50,6 +50,22 @@ def test_copies_between_any_two_layouts(target: str, itemsize: int, case: int) -
     np.testing.assert_array_equal(room, expected)
 
 
+@pytest.mark.parametrize("itemsize", [1, 8])
+@pytest.mark.parametrize(
+    "shape", [(31, 33), (32, 32), (65, 3), (3, 1025), (5, 300), (300, 5), (2, 40, 35), (3, 2, 7, 130)]
+)
+def test_axes_change_places(target: str, itemsize: int, shape: tuple[int, ...]) -> None:
+    """By tiles: full ones, and such as reach beyond an edge, of every form."""
+    whole = np.arange(np.prod(shape)).astype(f"u{itemsize}").reshape(shape)
+    axes = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    source = whole.transpose(axes)
+    found = np.zeros_like(source, order="C")
+    schedule = copy_strided(WORDS[itemsize], source.shape, strided(source, whole), strided(found, found))
+    assert [launch.kernel.name for launch in schedule.launches] == ["transpose_elements"]
+    run(target, schedule, source=whole.reshape(-1), target=found.reshape(-1))
+    np.testing.assert_array_equal(found, source)
+
+
 @pytest.mark.parametrize(
     ("given", "wanted"), [("u4", "i8"), ("i4", "i8"), ("i8", "i4"), ("i1", "u2"), ("?", "i8"), ("u8", "u1")]
 )

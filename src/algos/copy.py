@@ -17,6 +17,7 @@ from ..types.memory import Storage
 from ..types.numbers import Numeric
 from ..types.scalars import I64, U8, U16, U32, U64
 from .sizes import LARGEST_U32
+from .transpose import transposition, wrapped
 
 E = TypeVar("E")
 S = TypeVar("S", U64, I64)
@@ -39,14 +40,16 @@ class Layout:
     stride2: U32
     stride3: U32
 
-    def place(self, index: Index) -> U32:
-        return (
-            self.first
-            + index.i0 * self.stride0
-            + index.i1 * self.stride1
-            + index.i2 * self.stride2
-            + index.i3 * self.stride3
-        )
+    def place(self, index: Index, axes: int) -> U32:
+        """Of an element by its index along so many axes, the last ones."""
+        place = self.first + index.i3 * self.stride3
+        if axes > 1:
+            place = place + index.i2 * self.stride2
+        if axes > 2:
+            place = place + index.i1 * self.stride1
+        if axes > 3:
+            place = place + index.i0 * self.stride0
+        return place
 
 
 @attrs.frozen
@@ -70,11 +73,11 @@ class CopyParams:
     source: Layout
     target: Layout
 
-    def index_of(self, number: U32) -> Index:
-        """Of an element by its number in C order."""
-        rest3 = number // self.size3
-        rest2 = rest3 // self.size2
-        rest1 = rest2 // self.size1
+    def index_of(self, number: U32, axes: int) -> Index:
+        """Of an element by its number in C order; no more is divided than there are axes."""
+        rest3 = number // self.size3 if axes > 1 else U32(0)
+        rest2 = rest3 // self.size2 if axes > 2 else U32(0)
+        rest1 = rest2 // self.size1 if axes > 3 else U32(0)
         return Index(
             rest1, rest2 - rest1 * self.size1, rest3 - rest2 * self.size2, number - rest3 * self.size3
         )  # fmt: skip
@@ -90,31 +93,33 @@ class TakeParams:
 
 
 @kernel
-def copy_elements(cx: Invocation, source: Storage[E], target: Storage[E], params: CopyParams) -> None:
+def copy_elements(cx: Invocation, source: Storage[E], target: Storage[E], params: CopyParams, axes: int) -> None:
     """As they are."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        index = params.index_of(i)
-        target[params.target.place(index)] = source[params.source.place(index)]
+        index = params.index_of(i, axes)
+        target[params.target.place(index, axes)] = source[params.source.place(index, axes)]
 
 
 @kernel
 def convert_elements(
-    cx: Invocation, number: Numeric[E, S], to: type[W], source: Storage[E], target: Storage[W], params: CopyParams
-) -> None:
+    cx: Invocation, number: Numeric[E, S], to: type[W], source: Storage[E], target: Storage[W], params: CopyParams,
+    axes: int,
+) -> None:  # fmt: skip
     """Integers to integers of another size: the low bits, or with more in front."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        index = params.index_of(i)
-        target[params.target.place(index)] = to(number.to_number(source[params.source.place(index)]))
+        index = params.index_of(i, axes)
+        target[params.target.place(index, axes)] = to(number.to_number(source[params.source.place(index, axes)]))
 
 
 @kernel
 def shorten_elements(
-    cx: Invocation, number: Numeric[E, S], to: type[N], source: Storage[E], target: Storage[N], params: CopyParams
-) -> None:
+    cx: Invocation, number: Numeric[E, S], to: type[N], source: Storage[E], target: Storage[N], params: CopyParams,
+    axes: int,
+) -> None:  # fmt: skip
     """The same into less than a word."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        index = params.index_of(i)
-        target[params.target.place(index)] = to(U32(number.to_number(source[params.source.place(index)])))
+        index = params.index_of(i, axes)
+        target[params.target.place(index, axes)] = to(U32(number.to_number(source[params.source.place(index, axes)])))
 
 
 @kernel
@@ -129,7 +134,7 @@ def take_elements(
 
 @attrs.frozen
 class Strided:
-    """Where an array's elements lie in a buffer of so many elements; all in elements."""
+    """Where an array's elements lie in a buffer of so many elements; all in elements. Strides may be negative."""
 
     first: int
     strides: tuple[int, ...]
@@ -137,7 +142,16 @@ class Strided:
 
     def reach(self, shape: Sequence[int]) -> int:
         """The place behind the last element."""
-        return self.first + sum((size - 1) * stride for size, stride in zip(shape, self.strides, strict=True)) + 1
+        return self.first + sum(max(0, reach) for reach in self._reaches(shape)) + 1
+
+    def contains(self, shape: Sequence[int]) -> bool:
+        """Whether an array of a shape, of any elements, is within the buffer."""
+        return (
+            self.first + sum(min(0, reach) for reach in self._reaches(shape)) >= 0 and self.reach(shape) <= self.extent
+        )
+
+    def _reaches(self, shape: Sequence[int]) -> list[int]:
+        return [(size - 1) * stride for size, stride in zip(shape, self.strides, strict=True)]
 
 
 def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
@@ -164,7 +178,7 @@ def copy_strided(
     `to`, an unsigned class."""
     count, (data, goal) = _count(shape), _buffers(element, source, target, to or element)
     for layout in (source, target):
-        if count and layout.reach(shape) > layout.extent:
+        if count and not layout.contains(shape):
             raise ValueError("an array's elements lie in its buffer")
     if count == 0:
         return Schedule((data, goal), ())
@@ -174,15 +188,19 @@ def copy_strided(
             f"x: an array of {len(sizes)} axes that do not lie one behind the other; at most {DIMENSIONS} are copied "
             "on a device"
         )
-    missing = DIMENSIONS - len(sizes)
+    if number is None:
+        turned = transposition(data, goal, (source.first, target.first), sizes, sources, targets)
+        if turned is not None:
+            return Schedule((data, goal), (turned,))
+    missing, axes = DIMENSIONS - len(sizes), max(1, len(sizes))
     _, size1, size2, size3 = map(U32, (1,) * missing + sizes)
     source_layout, target_layout = _layout(source.first, sources, missing), _layout(target.first, targets, missing)
     params = CopyParams(U32(count), size1, size2, size3, source_layout, target_layout)
     if number is None:
-        launch = copy_elements.launch(_grid(count), data, goal, params)
+        launch = copy_elements.launch(_grid(count), data, goal, params, axes)
     else:
         convert: Any = shorten_elements if to in (U8, U16) else convert_elements
-        launch = convert.launch(_grid(count), number, to, data, goal, params)
+        launch = convert.launch(_grid(count), number, to, data, goal, params, axes)
     return Schedule((data, goal), (launch,))
 
 
@@ -206,7 +224,7 @@ def _grid(count: int) -> Grid:
 
 
 def _layout(first: int, strides: tuple[int, ...], missing: int) -> Layout:
-    stride0, stride1, stride2, stride3 = map(U32, (0,) * missing + strides)
+    stride0, stride1, stride2, stride3 = map(wrapped, (0,) * missing + strides)
     return Layout(U32(first), stride0, stride1, stride2, stride3)
 
 

@@ -6,39 +6,26 @@ that is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import attrs
 import numpy as np
 
-from ..arrays.kinds import Kind
-from ..kernel.launch import Role, Schedule, is_buffer
+from ..arrays.kinds import Kind, Streamed
+from ..kernel.launch import Role, Schedule
 from ..operations.base import Operation, Work, rows_of
 from ..targets.base import ChecksMonoids, Prepared, Target, prepared_by
 from ..types.dtypes import native
-from ..types.errors import InvalidArgumentError
 from ..types.specs import Spec
 from .laws import try_laws
-from .on_stream import StreamCall
+from .on_stream import StreamPlan
 from .overlap import Overlap, overlap
-from .plan import Arrays, Cost, Plan, answered, as_tuple, one_or_all, require_fitting
+from .plan import Arrays, Cost, Plan, answered, as_tuple, cost_of, one_or_all, require_fitting
+from .steps import Lines, Run, Steps, Way, steps_of
 
 _BYTE = np.dtype(np.uint8)
-_MOST_FITTING = 64
-
-
-@attrs.frozen
-class Run:
-    """One run of a schedule: its arrays, and which elements of each, all of them if there is but one run."""
-
-    schedule: Schedule
-    prepared: Prepared
-    arrays: tuple[int, ...]
-    slices: tuple[tuple[int, int] | None, ...]  # first and count
-
 
 Works: TypeAlias = "tuple[tuple[Work, tuple[Run, ...]], ...]"
 
@@ -56,8 +43,7 @@ class KernelPlan(Plan):
         self.row_axes = tuple(() if self.as_it_lies else output.axes for output in self.outputs)
         self.is_direct = not self.is_answered and self._is_direct()
         self._is_ready = False
-        self._on_stream: StreamCall | None = None
-        self._fitting: set[tuple[Hashable, ...]] = set()  # signatures of arrays that results can go to directly
+        self._on_stream: StreamPlan | None = None
 
     @cached_property
     def runs(self) -> Works:
@@ -80,50 +66,55 @@ class KernelPlan(Plan):
         self._check(arrays)
         with self.kind.scope(arrays[0]) or nullcontext():
             self.make_ready(arrays)
+            if self._on_stream is not None and (stream := self._on_stream.streamed.stream()) is not None:
+                return self._on_stream(arrays, stream)
             return self._directly(arrays) if self.is_direct else self._made(arrays)
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        kind, on_stream = self.kind, self._on_stream
-        if on_stream is not None and (stream := on_stream.streamed.stream()) is not None:
-            known = tuple([kind.signature(out) for out in outs])
-            fits = known in self._fitting or self._fit(known, on_stream.streamed.device, arrays, outs)
-            if fits and on_stream.into(arrays, outs, stream):
-                return one_or_all(list(outs))
-        else:
-            require_fitting(kind, outs, self.outputs)
+        if self._is_into(arrays, outs):
+            return one_or_all(list(outs))
+        require_fitting(self.kind, outs, self.outputs)
         if not self.is_answered:
             self._check(arrays)
-            with kind.scope(arrays[0]) or nullcontext():
+            with self.kind.scope(arrays[0]) or nullcontext():
                 self.make_ready(arrays)
-                self._run_into(arrays, outs)
+                if not self._is_into(arrays, outs):
+                    self._run_into(arrays, outs)
         return one_or_all(list(outs))
 
+    def _is_into(self, arrays: Arrays, outs: Arrays) -> bool:
+        """Done, if it can be, in the short way."""
+        on_stream = self._on_stream
+        if on_stream is None or (stream := on_stream.streamed.stream()) is None:
+            return False
+        return on_stream.into(arrays, outs, stream)
+
     def make_ready(self, arrays: Arrays) -> None:
-        """Within their scope. Where packed arrays are on a device with streams, later calls take the short way."""
-        if self.is_direct and not self._is_ready:
+        """Within their scope. Where arrays are on a device with streams, later calls take the short way."""
+        if not (self._is_ready or self.is_answered or self.kind.is_host):
             streamed = self.kind.streamed(arrays[0])
-            if streamed is not None:
-                runs = [(run.prepared, run.arrays) for _, runs in self.runs for run in runs]
-                self._on_stream = StreamCall.of(streamed, self.specs, self.outputs, runs, self.keeps_scratch)
+            if streamed is not None and self._can_be_moved(streamed, arrays):
+                inputs = [
+                    Lines.of(number, spec, () if self.as_it_lies else self.operation.axes(number, spec))
+                    for number, spec in enumerate(self.specs)
+                ]
+                plan = StreamPlan(
+                    self.kind, streamed, inputs, self.outputs, self.row_axes, arrays[0], self._steps, self.keeps_scratch
+                )
+                self._on_stream = plan if plan.new is not None else None
         self._is_ready = True
 
-    def _fit(
-        self, signatures: tuple[Hashable, ...], device_of: Callable[[Any], int], arrays: Arrays, outs: Arrays
-    ) -> bool:
-        """Whether results can go to such arrays as they lie: kept, for arrays of the same signatures."""
-        require_fitting(self.kind, outs, self.outputs)
-        where = device_of(arrays[0])
-        for out in outs:
-            if device_of(out) != where:
-                raise InvalidArgumentError(
-                    f"out: expected an array on CUDA device {where}, as x is, found one on {device_of(out)}"
-                )
-        fits = all(self.kind.is_packed(out) for out in outs)
-        if fits:
-            if len(self._fitting) >= _MOST_FITTING:
-                self._fitting.clear()
-            self._fitting.add(signatures)
-        return fits
+    def _can_be_moved(self, streamed: Streamed[Any], arrays: Arrays) -> bool:
+        """Whether kernels read and write all elements where they are."""
+        return all(output.dtype.names is None for output in self.outputs) and not any(
+            streamed.address(array) % spec.dtype.itemsize for array, spec in zip(arrays, self.specs, strict=True)
+        )
+
+    def _steps(self, inputs: Sequence[Lines], outs: Sequence[Lines], way: Way) -> Steps | None:
+        works = self.works_in_place if way is Way.IN_PLACE else self.runs
+        if works is None:
+            return None
+        return steps_of(self.target, inputs, outs, works, way, self.as_it_lies)
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
         plan = KernelPlan(self.kind, self.operation, specs, self.target)
@@ -131,13 +122,10 @@ class KernelPlan(Plan):
         return plan
 
     def cost(self, specs: tuple[Spec, ...]) -> Cost:
-        runs = [run for _, runs in self.runs for run in runs]
-        launches = [launch for run in runs for launch in run.schedule.launches]
-        return Cost(
-            len(launches),
-            max((sum(b.nbytes for b in run.schedule.buffers if b.role is Role.SCRATCH) for run in runs), default=0),
-            sum(argument.nbytes for launch in launches for argument in launch.arguments if is_buffer(argument)),
-        )
+        schedules, packed = tuple(run.schedule for _, runs in self.runs for run in runs), 0
+        if self._on_stream is not None and self._on_stream.new is not None:
+            schedules, packed = self._on_stream.new.schedules, self._on_stream.new.packed_bytes
+        return cost_of(schedules, packed)
 
     # -- packed arrays ------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeGuard
 import attrs
 
 from ..arrays.kinds import Kind
+from ..kernel.launch import Role, Schedule, is_buffer
 from ..operations.base import HostArray, Operation, Output
 from ..types.errors import InvalidArgumentError
 from ..types.specs import Spec
@@ -23,6 +24,14 @@ class Cost:
     launches: int
     temporary_bytes: int | None
     bytes_moved: int | None  # by launches, if each reads or writes all that it is handed
+
+
+def cost_of(schedules: Sequence[Schedule], packed_bytes: int = 0) -> Cost:
+    """Of schedules that run one after another, beside so many bytes of packed copies."""
+    launches = [launch for schedule in schedules for launch in schedule.launches]
+    scratch = [sum(b.nbytes for b in schedule.buffers if b.role is Role.SCRATCH) for schedule in schedules]
+    moved = sum(argument.nbytes for launch in launches for argument in launch.arguments if is_buffer(argument))
+    return Cost(len(launches), packed_bytes + max(scratch, default=0), moved)
 
 
 class Plan(ABC):

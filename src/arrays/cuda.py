@@ -159,6 +159,12 @@ class CupyKind(OnDevice["cupy.ndarray"]):
         device, alloc = like.data.device_id, cupy.cuda.alloc
         current, stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
 
+        def empty(shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None) -> Callable[[], cupy.ndarray]:
+            if strides is None:
+                return partial(cupy.ndarray, shape, dtype)
+            nbytes = math.prod(shape) * dtype.itemsize
+            return lambda: cupy.ndarray(shape, dtype, alloc(nbytes), strides)
+
         def scratch(nbytes: int) -> tuple[object, int]:
             memory = alloc(nbytes)
             return memory, memory.ptr
@@ -167,7 +173,7 @@ class CupyKind(OnDevice["cupy.ndarray"]):
             lambda: stream().ptr if current() == device else None,
             attrgetter("data.device_id"),
             attrgetter("data.ptr"),
-            lambda shape, dtype: partial(cupy.ndarray, shape, dtype),
+            empty,
             scratch,
         )
 

@@ -82,13 +82,13 @@ class Space(ABC, Generic[V]):
 
 @attrs.frozen
 class Streamed(Generic[A]):
-    """How memory and streams of one device are come by at the least cost, for packed arrays: functions that were looked
-    up once."""
+    """How memory and streams of one device are come by at the least cost: functions that were looked up once."""
 
     stream: Callable[[], int | None]  # what work on an array goes to; None while its device is not the current one
     device: Callable[[A], int]
     address: Callable[[A], int]
-    empty: Callable[[tuple[int, ...], DType], Callable[[], A]]  # makes what makes arrays
+    # makes what makes arrays of a shape and a dtype, with strides in bytes, or packed
+    empty: Callable[[tuple[int, ...], DType, tuple[int, ...] | None], Callable[[], A]]
     scratch: Callable[[int], tuple[object, int]]  # so many bytes, which live as long as the object, and their address
 
 

@@ -62,6 +62,9 @@ class Torch(Protocol):
     def from_numpy(self, array: HostArray, /) -> Tensor: ...
     def as_tensor(self, values: object, /, *, device: object) -> Tensor: ...
     def empty(self, shape: tuple[int, ...], /, *, dtype: Hashable, device: object) -> Tensor: ...
+    def empty_strided(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], /, *, dtype: Hashable, device: object
+    ) -> Tensor: ...
     def empty_like(self, like: Tensor, /) -> Tensor: ...
 
 
@@ -214,9 +217,10 @@ class CudaTensors(TorchKind["cupy.ndarray"]):
         device, stream, current = like.get_device(), self._stream, cupy.cuda.runtime.getDevice
         new_bytes = self._maker(np.dtype(np.uint8), like)
 
-        def empty(shape: tuple[int, ...], dtype: DType) -> Callable[[], Tensor]:
-            make, strides = self._maker(dtype, like), packed_strides(shape, 1)
-            return lambda: make(shape, strides)
+        def empty(shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None) -> Callable[[], Tensor]:
+            make, size = self._maker(dtype, like), dtype.itemsize
+            steps = packed_strides(shape, 1) if strides is None else tuple(stride // size for stride in strides)
+            return lambda: make(shape, steps)
 
         def scratch(nbytes: int) -> tuple[object, int]:
             memory = new_bytes((nbytes,), (1,))
@@ -237,7 +241,7 @@ class CudaTensors(TorchKind["cupy.ndarray"]):
             make = self._empty_strided
             return lambda shape, strides: make(shape, strides, found)
         device = like.device
-        return lambda shape, strides: torch.empty(shape, dtype=found, device=device)
+        return lambda shape, strides: torch.empty_strided(shape, strides, dtype=found, device=device)
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,123 @@
+"""Copies between arrays whose closest neighbours are of different axes, by tiles in workgroup memory.
+
+A copy element by element would follow the lines of one array and cross those of the other. Here a workgroup reads a
+tile along the source's lines and writes it along the target's, so both accesses are coalesced.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Launch
+from ..types.invocation import Invocation
+from ..types.memory import Storage, Workgroup
+from ..types.params import power_above
+from ..types.scalars import U32
+from .sizes import LARGEST_U32
+
+E = TypeVar("E")
+
+_GROUP_SIZE = 256
+_TILE = 1024  # elements
+_LEAST_SIDE, _MOST_SIDE = 4, 256
+
+
+@attrs.frozen
+class Lines:
+    """Where an array's elements lie in a buffer, in elements: the first, and the distance along each axis."""
+
+    first: U32
+    outer: U32
+    inner: U32
+    down: U32  # along the target's lines
+    across: U32  # along the source's lines
+
+    def origin(self, outer: U32, inner: U32) -> U32:
+        return self.first + outer * self.outer + inner * self.inner
+
+
+@attrs.frozen
+class TransposeParams:
+    """The common shape of both arrays, how many tiles cover it, and how both lie."""
+
+    size_inner: U32
+    size_down: U32
+    size_across: U32
+    tiles_down: U32
+    tiles_across: U32
+    source: Lines
+    target: Lines
+
+
+@kernel
+def transpose_elements(
+    cx: Invocation, source: Storage[E], target: Storage[E], tile: Workgroup[E], params: TransposeParams, down: int,
+    across: int, each: int,
+) -> None:  # fmt: skip
+    """A tile of `down` by `across` elements, both powers of two; so many for each invocation."""
+    place = cx.group_id // params.tiles_across
+    first_across = (cx.group_id - place * params.tiles_across) * across
+    plane = place // params.tiles_down
+    first_down = (place - plane * params.tiles_down) * down
+    outer = plane // params.size_inner
+    inner = plane - outer * params.size_inner
+    read_from, write_to = params.source.origin(outer, inner), params.target.origin(outer, inner)
+    pitch = across + 1  # odd, so that neighbours down a tile are in different banks
+    for step in range(each):
+        i = cx.local_id + step * cx.group_size
+        y, x = i // across, i % across
+        row, column = first_down + y, first_across + x
+        if (row < params.size_down) & (column < params.size_across):
+            tile[y * pitch + x] = source[read_from + row * params.source.down + column * params.source.across]
+    cx.barrier()
+    for step in range(each):
+        i = cx.local_id + step * cx.group_size
+        x, y = i // down, i % down
+        row, column = first_down + y, first_across + x
+        if (row < params.size_down) & (column < params.size_across):
+            target[write_to + row * params.target.down + column * params.target.across] = tile[y * pitch + x]
+
+
+def transposition(
+    source: Buffer[Any], target: Buffer[Any], firsts: tuple[int, int], shape: tuple[int, ...],
+    sources: tuple[int, ...], targets: tuple[int, ...],
+) -> Launch | None:  # fmt: skip
+    """A copy of as few as two and no more than four axes; None where the same axis is the closest in both arrays."""
+    axes = range(len(shape))
+    if not 2 <= len(shape) <= 4:
+        return None
+    across, down = (min(axes, key=lambda axis: abs(strides[axis]) or LARGEST_U32) for strides in (sources, targets))
+    if across == down:
+        return None
+    others = [axis for axis in axes if axis not in (across, down)]
+    missing = (1,) * (2 - len(others))
+    outer, inner, size_down, size_across = (*missing, *(shape[axis] for axis in (*others, down, across)))
+    side_across, side_down = _sides(size_down, size_across)
+    tiles_down, tiles_across = -(-size_down // side_down), -(-size_across // side_across)
+    source_lines, target_lines = (
+        Lines(U32(first), *map(wrapped, (*missing, *(strides[axis] for axis in (*others, down, across)))))
+        for first, strides in zip(firsts, (sources, targets), strict=True)
+    )
+    params = TransposeParams(
+        U32(inner), U32(size_down), U32(size_across), U32(tiles_down), U32(tiles_across), source_lines, target_lines
+    )
+    grid = Grid(outer * inner * tiles_down * tiles_across, _GROUP_SIZE)
+    tile = Workgroup(source.element, side_down * (side_across + 1))
+    return transpose_elements.launch(grid, source, target, tile, params, side_down, side_across, _TILE // _GROUP_SIZE)
+
+
+def wrapped(distance: int) -> U32:
+    """A distance as kernels add it up: modulo 2**32, so that a negative one goes back."""
+    return U32(distance & LARGEST_U32)
+
+
+def _sides(size_down: int, size_across: int) -> tuple[int, int]:
+    """Of a tile, across and down: square, unless an array is narrower."""
+    square = 1 << (_TILE.bit_length() - 1) // 2
+    across = max(_LEAST_SIDE, min(square, power_above(size_across)))
+    if size_down < square:
+        across = min(_MOST_SIDE, _TILE // max(_LEAST_SIDE, power_above(size_down)))
+    return across, _TILE // across
