@@ -29,6 +29,7 @@ LOW = 0.8  # times as fast as the best peer: what no case should be under
 _DOUBTFUL = 0.95  # such cases are timed once more, for longer
 _ROUND = 2e-4  # seconds that one round takes at least
 _ROUNDS = 3
+_WARM_UP = 5  # calls: what is compiled, recorded or found in a cache comes with the first ones
 _BOX = 0.5  # seconds after which fewer will do
 _PROGRESS = 0.5  # seconds between two lines of it
 
@@ -178,14 +179,19 @@ def _since(start: float) -> float:
 
 
 def _calls(clock: Callable[[Work, int], float], work: Work) -> int:
-    """How many calls make a round, after some to warm up. None, if a library lacks the function for a dtype."""
+    """How many calls make a round: as many as take long enough once they are warm. 0, if a library lacks the
+    function for a dtype."""
+    calls = 1
     try:
-        once = clock(work, 1)
+        once = clock(work, calls)
     except (TypeError, NotImplementedError, RuntimeError):
         return 0
-    if once < _ROUND:
-        once = min(once, clock(work, max(1, min(20, int(_ROUND / max(once, 1e-7))))))
-    return max(1, math.ceil(_ROUND / max(once, 1e-7)))
+    for _ in range(_WARM_UP if once < _BOX / _WARM_UP else 0):
+        once = min(once, clock(work, calls))
+    while once * calls < _ROUND:
+        calls = max(calls + 1, min(10 * calls, math.ceil(_ROUND / max(once, 1e-7))))
+        once = clock(work, calls)
+    return calls
 
 
 # -- what is printed ----------------------------------------------------------------------------------------

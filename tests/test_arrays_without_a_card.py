@@ -16,6 +16,7 @@ from gpusort.arrays import registry
 from gpusort.kernel import ir
 from gpusort.targets import registry as targets
 from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.text import kernel_text
@@ -37,6 +38,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
     monkeypatch.setitem(sys.modules, "torch", fake_torch.module())
     monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
+    monkeypatch.setattr(cuda_plan, "RECORDING", 0)  # addresses that come again are launched as a graph
     fake_cupy.forget()
     registry.forget_classes()
     cuda_arrays.device_count.cache_clear()

@@ -20,6 +20,7 @@ from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets import registry
 from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda import transfers
 from gpusort.targets.cuda.plan import Plan, Ready
@@ -78,8 +79,9 @@ class _Inverts(fake_cupy.Function):
 
 
 @pytest.mark.usefixtures("card")
-def test_an_array_on_a_card_keeps_its_elements() -> None:
+def test_an_array_on_a_card_keeps_its_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     """Launched one by one, recorded, and as a graph."""
+    monkeypatch.setattr(cuda_plan, "RECORDING", 0)
     given = np.arange(4, dtype=np.uint32)
     buffer: Buffer[object] = Buffer("data", U32, given.size, Role.INOUT)
 

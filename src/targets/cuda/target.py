@@ -115,7 +115,7 @@ class CudaTarget:
 
         begin, end = cupy.cuda.Event(), cupy.cuda.Event()
         with device_errors():
-            plan = self._plan(schedule, cupy.cuda.runtime.getDevice())
+            plan = self._plan(schedule, cupy.cuda.runtime.getDevice()).with_scratch()
             given = [buffer for buffer in schedule.buffers if buffer.role is not Role.SCRATCH]
             host = host_arrays(work_of(schedule), arrays)
             on_card = [cupy.asarray(host[buffer.name]) for buffer in given]
