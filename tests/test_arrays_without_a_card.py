@@ -202,6 +202,7 @@ def test_warm_calls_pack_and_put_back_by_kernels_alone(layout: str, axis: int | 
     host = sample("i4", (3, 4, 5)) % 1000
     expected = np.sort(host, axis=axis)
     x = look(on_card("cupy", np.ascontiguousarray(hold(host))))
+    found: Any = None
     for function in ("sort", "sum"):
         for _ in range(2):
             fake_cupy.log.clear()

@@ -122,10 +122,9 @@ class KernelPlan(Plan):
         return plan
 
     def cost(self, specs: tuple[Spec, ...]) -> Cost:
-        schedules, packed = tuple(run.schedule for _, runs in self.runs for run in runs), 0
         if self._on_stream is not None and self._on_stream.new is not None:
-            schedules, packed = self._on_stream.new.schedules, self._on_stream.new.packed_bytes
-        return cost_of(schedules, packed)
+            return cost_of(self._on_stream.new.schedules, self._on_stream.new.scratch_bytes)
+        return cost_of([run.schedule for _, runs in self.runs for run in runs])
 
     # -- packed arrays ------------------------------------------------------------------------------------
 

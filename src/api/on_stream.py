@@ -27,45 +27,50 @@ Maker: TypeAlias = Callable[[Sequence[Lines], Sequence[Lines], Way], Steps | Non
 
 @attrs.frozen(eq=False)
 class StreamCall:
-    """All steps of a call, one after another."""
+    """All steps of a call, in one run."""
 
     streamed: Streamed[Any]
-    steps: tuple[tuple[OnStream, tuple[tuple[int, int], ...] | None], ...]  # with which memory, where not all as it is
+    run: OnStream
+    places: tuple[tuple[int, int], ...] | None  # which memory it takes, and from which byte on; None for all as it is
     temporaries: tuple[int, ...]  # where each begins in the scratch
     scratch_bytes: int
     kept: tuple[object, int] | None  # scratch for all calls, which then come one after the other
     schedules: tuple[Schedule, ...]
-    packed_bytes: int  # of temporaries
 
     @classmethod
     def of(cls, streamed: Streamed[Any], steps: Steps, given: int, keeps_scratch: bool) -> StreamCall | None:
         """On the current device. None where a run must be looked at each time."""
-        found: list[tuple[OnStream, tuple[tuple[int, int], ...] | None]] = []
-        everything = tuple((number, 0) for number in range(given + len(steps.temporaries)))
-        for _, prepared, places in steps.steps:
-            run = prepared.on_stream() if isinstance(prepared, RunsOnStreams) else None
-            if run is None:
-                return None
-            taken = tuple((place.number, place.offset) for place in places)
-            found.append((run, None if taken == everything else taken))
-        needed = _aligned(max((run.scratch_bytes for run, _ in found), default=0))
+        prepared = [prepared for _, prepared, _ in steps.steps]
+        found = [one.on_stream() if isinstance(one, RunsOnStreams) else None for one in prepared]
+        runs = [run for run in found if run is not None]
+        if not runs or len(runs) < len(found):
+            return None
+        run = runs[0] if len(runs) == 1 else runs[0].followed_by(runs[1:])
+        taken = tuple((place.number, place.offset) for _, _, places in steps.steps for place in places)
+        everything = tuple((number, 0) for number in range(given))
+        needed = _aligned(run.scratch_bytes)
         temporaries: list[int] = []
         for nbytes in steps.temporaries:
             temporaries.append(needed)
             needed += _aligned(nbytes)
-        kept = streamed.scratch(needed) if keeps_scratch and needed else None
-        schedules = tuple(schedule for schedule, _, _ in steps.steps)
-        return cls(streamed, tuple(found), tuple(temporaries), needed, kept, schedules, sum(steps.temporaries))
+        return cls(
+            streamed,
+            run,
+            None if taken == everything else taken,
+            tuple(temporaries),
+            needed,
+            streamed.scratch(needed) if keeps_scratch and needed else None,
+            tuple(schedule for schedule, _, _ in steps.steps),
+        )
 
     def __call__(self, addresses: list[int], stream: int) -> None:
         held, scratch = None, 0
         if self.scratch_bytes:
             held, scratch = self.kept or self.streamed.scratch(self.scratch_bytes)
-            if self.temporaries:
-                addresses += [scratch + first for first in self.temporaries]
-        for run, places in self.steps:
-            memory = addresses if places is None else [addresses[number] + offset for number, offset in places]
-            run.run_at(memory, scratch, stream)
+        if self.places is not None:
+            addresses += [scratch + first for first in self.temporaries]
+            addresses = [addresses[number] + offset for number, offset in self.places]
+        self.run.run_at(addresses, scratch, stream)
         del held  # until all is on its way; what the stream does next may have this memory
 
 

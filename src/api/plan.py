@@ -26,12 +26,14 @@ class Cost:
     bytes_moved: int | None  # by launches, if each reads or writes all that it is handed
 
 
-def cost_of(schedules: Sequence[Schedule], packed_bytes: int = 0) -> Cost:
-    """Of schedules that run one after another, beside so many bytes of packed copies."""
+def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -> Cost:
+    """Of schedules that run one after another: each with scratch of its own, unless it is told how much there is."""
     launches = [launch for schedule in schedules for launch in schedule.launches]
-    scratch = [sum(b.nbytes for b in schedule.buffers if b.role is Role.SCRATCH) for schedule in schedules]
     moved = sum(argument.nbytes for launch in launches for argument in launch.arguments if is_buffer(argument))
-    return Cost(len(launches), packed_bytes + max(scratch, default=0), moved)
+    if temporary_bytes is None:
+        scratch = [sum(b.nbytes for b in schedule.buffers if b.role is Role.SCRATCH) for schedule in schedules]
+        temporary_bytes = max(scratch, default=0)
+    return Cost(len(launches), temporary_bytes, moved)
 
 
 class Plan(ABC):

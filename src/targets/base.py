@@ -59,6 +59,11 @@ class OnStream(Protocol):
         buffer that is not SCRATCH, in the schedule's order, and on so many bytes that are this run's alone."""
         ...
 
+    def followed_by(self, others: Sequence[OnStream], /) -> OnStream:
+        """This and others of the same target and device, one after another in one run: it is given what all of them
+        are given, in turn."""
+        ...
+
 
 @runtime_checkable
 class RunsOnStreams(Protocol):

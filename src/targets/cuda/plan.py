@@ -11,7 +11,7 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import starmap
+from itertools import chain, starmap
 from struct import Struct
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +19,7 @@ import attrs
 
 from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
+from ..base import OnStream
 from .errors import device_errors
 
 if TYPE_CHECKING:
@@ -133,6 +134,21 @@ class Plan:
         plan = Plan(self.buffers, self.launches)
         plan._kept, plan._often = cupy.cuda.alloc(plan.scratch_bytes), 1
         return plan
+
+    def followed_by(self, others: Sequence[OnStream], /) -> Plan:
+        plans = [self, *(other for other in others if isinstance(other, Plan))]
+        assert len(plans) == 1 + len(others), "of one target"
+        scratch_of = [[b for b in plan.buffers if b.role is Role.SCRATCH] for plan in plans]
+        given_of = [[b for b in plan.buffers if b.role is not Role.SCRATCH] for plan in plans]
+        given, scratch, launches = 0, sum(map(len, given_of)), list[Ready]()
+        for plan, own, kept in zip(plans, given_of, scratch_of, strict=True):
+            moved = (*range(given, given + len(own)), *range(scratch, scratch + len(kept)))
+            launches += [
+                attrs.evolve(ready, places=tuple(moved[place] for place in ready.places)) for ready in plan.launches
+            ]
+            given, scratch = given + len(own), scratch + len(kept)
+        buffers = [*chain.from_iterable(given_of), *chain.from_iterable(scratch_of)]
+        return Plan(tuple(buffers), tuple(launches))
 
     def run(self, given: Sequence[int]) -> None:
         """Everything, on the current device and cupy's current stream, on arrays that lie there: their addresses in the
