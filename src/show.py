@@ -62,6 +62,8 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         bitonic_sort(key, 1, _LENGTH, order, BitonicPolicy()),
         *rows,
         bitonic_argsort(ranks, 1, _LENGTH, order, BitonicPolicy()),
+        BitonicRows().argsort(ranks, 2, _ROW, order),
+        BitonicRows().pairs(key, U32, 2, _ROW, order),
         radix_sort(key, 1, _LENGTH, order, RadixPolicy(), bits),
         radix_sort(key, 1, _LENGTH, order, sweeping, bits),
         radix_sort(key, 2, _LENGTH, order, sweeping, bits),

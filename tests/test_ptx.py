@@ -19,7 +19,7 @@ from gpusort.algos.scan_axis import scan_axis
 from gpusort.algos.select import SelectByParts, SelectBySamples, top_k
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
-from gpusort.algos.sorts import Placement, RadixRows
+from gpusort.algos.sorts import BitonicRows, Placement, RadixRows
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
@@ -107,6 +107,8 @@ OF_ROWS: dict[str, Callable[[], Schedule]] = {
     "counted": lambda: radix_sort(key_for("u1"), 3, 500, ASCENDING, RADIX, 4),
     "portions": lambda: radix_sort(key_for("u1"), 1, 5000, ASCENDING, SWEEPS, 4),
     "short argsort": lambda: INSIDE.argsort(RankKey(key_for("f4")), 3, 100, ASCENDING),
+    "places in registers": lambda: BitonicRows(items=2).argsort(RankKey(key_for("f4")), 3, 100, ASCENDING),
+    "pairs in registers": lambda: BitonicRows(items=2).pairs(key_for("u8"), U64, 3, 100, ASCENDING),
     "short pairs": lambda: INSIDE.pairs(key_for("u8"), U64, 3, 100, ASCENDING),
 }
 

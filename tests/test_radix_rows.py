@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.algos.sorts import Placement, RadixRows
+from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, Placement, RadixRows
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
@@ -68,10 +68,15 @@ def test_rows(target: str, dtype: str, descending: bool, placement: Placement) -
 )
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
-def test_places_in_rows_and_values_that_go_along(target: str, dtype: str, descending: bool) -> None:
+@pytest.mark.parametrize("in_registers", [False, True])
+def test_places_in_rows_and_values_that_go_along(target: str, dtype: str, descending: bool, in_registers: bool) -> None:
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
-    algorithm, key = algorithm_for(target), key_for(dtype)
-    for rows, length in [(3, 129)] if target == "cpu" else [(1, 1), (3, 129), (2, CAPACITY)]:
+    algorithm: PairsAlgorithm = algorithm_for(target)
+    key, cases = key_for(dtype), [(1, 1), (3, 129), (2, CAPACITY)]
+    if in_registers:  # a row is one lane's, or several's, which hold all of their words or not
+        algorithm = BitonicRows(min(8, target_of(target).info.limits.subgroup_size), 2, 4, 16)
+        cases = [(1, 1), (17, 2), (3, 7), (2, 8), (5, 9), (3, 32)]
+    for rows, length in [(3, 29)] if target == "cpu" else cases:
         x = sample(dtype, (rows, length), seed=length)
         words, places = x.reshape(-1).view(f"u{x.itemsize}"), np.zeros(x.shape, np.uint64)
         schedule = algorithm.argsort(RankKey(key), rows, length, order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 import attrs
 
@@ -22,14 +22,14 @@ E = TypeVar("E")
 W = TypeVar("W", U32, U64)
 
 
-@attrs.frozen
+@attrs.frozen(order=False)
 class Placed(Generic[W]):
     """A word and its place in its row. Equal words are ordered by place, which makes any sort of them stable."""
 
     word: W
     place: U32
 
-    def __lt__(self, other: Placed[W], /) -> Bool:
+    def __lt__(self, other: Self, /) -> Bool:
         return (self.word < other.word) | ((self.word == other.word) & (self.place < other.place))
 
 
@@ -56,6 +56,12 @@ class PlacedKey(Generic[W]):
 
     def mirrored(self, word: Placed[W]) -> Placed[W]:
         return word
+
+
+def own_key(word: type[Any]) -> PlacedKey[Any]:
+    """Of placed words of a class."""
+    entry: Any = placed_class(word)
+    return PlacedKey(word, entry, entry)
 
 
 @kernel
@@ -86,8 +92,7 @@ def bitonic_argsort(
     key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
 ) -> Schedule:
     """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
-    entry: Any = placed_class(key.word)
-    own: SortableKey[Any, Any] = PlacedKey(key.word, entry, entry)
+    own: SortableKey[Any, Any] = own_key(key.word)
     require_countable(rows, length)
     count = rows * length
     data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)

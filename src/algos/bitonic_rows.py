@@ -16,15 +16,15 @@ from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
-from ..types.keys import SortableKey
+from ..types.keys import SortableKey, Word
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RowsParams, RowsPolicy
-from ..types.scalars import U32, U64
+from ..types.scalars import U32
 from .bitonic import compare_and_swap, from_ordered, to_ordered
 from .sizes import require_countable
 
 E = TypeVar("E")
-W = TypeVar("W", U32, U64)
+W = TypeVar("W", bound=Word)
 
 
 # -- kernels ----------------------------------------------------------------------------------------------
@@ -112,19 +112,34 @@ def store_rows(
     cx: Invocation, key: SortableKey[E, W], results: Storage[E], tile: Workgroup[W], words: Registers[W],
     params: RowsParams, order: SortOrder, policy: RowsPolicy,
 ) -> None:  # fmt: skip
-    """Writes a row. Each lane's block is one word longer in workgroup memory, which keeps lanes off each other's."""
-    lane = cx.local_id % policy.lanes
-    first = cx.local_id // policy.lanes * (policy.lanes * policy.padded)
-    for i in dynamic_range(U32(0), U32(policy.items)):
-        tile[first + lane * policy.padded + i] = words[i]
-    cx.barrier()
-    row = row_of(cx, policy)
+    """Writes a row."""
+    stage_blocks(cx, tile, words, policy)
+    row, lane = row_of(cx, policy), cx.local_id % policy.lanes
     count = params.length if row < params.num_rows else U32(0)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
         if element < count:
-            word = tile[first + element // policy.items * policy.padded + element % policy.items]
+            word = tile[staged_at(cx, element, policy)]
             results[row * params.length + element] = from_ordered(key, word, order)
+
+
+def stage_blocks(cx: Invocation, tile: Workgroup[W], words: Registers[W], policy: RowsPolicy) -> None:
+    """Lanes hand each other their blocks. Each is one word longer in workgroup memory, which keeps lanes off each
+    other's banks."""
+    lane = cx.local_id % policy.lanes
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        tile[first_of_row(cx, policy) + lane * policy.padded + i] = words[i]
+    cx.barrier()
+
+
+def first_of_row(cx: Invocation, policy: RowsPolicy) -> U32:
+    """Where in workgroup memory my row begins."""
+    return cx.local_id // policy.lanes * (policy.lanes * policy.padded)
+
+
+def staged_at(cx: Invocation, element: U32, policy: RowsPolicy) -> U32:
+    """Where in workgroup memory an element of my row is."""
+    return first_of_row(cx, policy) + element // policy.items * policy.padded + element % policy.items
 
 
 # -- schedule ---------------------------------------------------------------------------------------------
@@ -134,10 +149,7 @@ def bitonic_rows_sort(
     key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: RowsPolicy, in_place: bool
 ) -> Schedule:
     """Sorts every row of `data`, a buffer of rows of one length, into `results` or in place: one launch."""
-    require_countable(rows, length, policy.rows)
-    if length > policy.lanes * policy.items:
-        held = f"{policy.lanes} lanes with {policy.items} elements each"
-        raise InvalidArgumentError(f"length: expected no more than {held} hold, found {length}")
+    require_held(rows, length, policy)
     data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
     results = Buffer("results", key.element, rows * length, Role.OUTPUT)
     grid = Grid(-(-rows // policy.rows), policy.group_size)
@@ -146,3 +158,11 @@ def bitonic_rows_sort(
     if in_place:
         return Schedule((data,), (bitonic_rows_in_place.launch(grid, key, data, tile, params, order, policy),))
     return Schedule((data, results), (bitonic_rows.launch(grid, key, data, results, tile, params, order, policy),))
+
+
+def require_held(rows: int, length: int, policy: RowsPolicy) -> None:
+    """Refuses rows that lanes cannot hold, or a kernel cannot count."""
+    require_countable(rows, length, policy.rows)
+    if length > policy.lanes * policy.items:
+        held = f"{policy.lanes} lanes with {policy.items} elements each"
+        raise InvalidArgumentError(f"length: expected no more than {held} hold, found {length}")

@@ -17,8 +17,10 @@ from ..types.keys import SortableKey, UnsignedKey, Word
 from ..types.layout import Type
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
 from ..types.scalars import U32, Scalar
+from .argsort import placed_class
 from .bitonic import bitonic_sort
 from .bitonic_rows import bitonic_rows_sort
+from .bitonic_rows_placed import argsort_short_rows, sort_short_rows_with_values
 from .fit import (
     bytes_held,
     digits_in_tile,
@@ -143,6 +145,12 @@ class BitonicRows:
         require(self.group_size >= self.lanes, self, "group_size", f"at least lanes={self.lanes}")
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> BitonicRows:
+        return self._fitted(key, bytes_held(key.word), info)
+
+    def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> BitonicRows:
+        return self._fitted(key, bytes_held(placed_class(cast(Any, key.word))), info)  # whatever the values are
+
+    def _fitted(self, key: SortableKey[E, W], word_bytes: int, info: TargetInfo) -> BitonicRows:
         if scalar_of(key.word) not in _UNSIGNED:
             raise UnsupportedTypeError(
                 f"algorithm: BitonicRows sorts keys whose words are a U32 or a U64, not {key.word.__name__}; Bitonic() "
@@ -153,7 +161,7 @@ class BitonicRows:
         lanes = power_below(min(self.lanes, there, limits.group_size))
         most_items = self.most_items
         while True:
-            held = limits.workgroup_bytes // (bytes_held(key.word) * (most_items + 1))  # lanes' blocks, a word apart
+            held = limits.workgroup_bytes // (word_bytes * (most_items + 1))  # lanes' blocks, a word apart
             if held >= lanes:
                 size = min(self.group_size, power_below(limits.group_size), power_below(held))
                 return attrs.evolve(
@@ -183,6 +191,14 @@ class BitonicRows:
         policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
         found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
         return bitonic_rows_sort(found, rows, length, order, policy, placement is Placement.IN_PLACE)
+
+    def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
+        return argsort_short_rows(_as_words(key), rows, length, order, policy)
+
+    def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
+        policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
+        return sort_short_rows_with_values(_as_words(key), value, rows, length, order, policy)
 
 
 @attrs.frozen
