@@ -84,13 +84,15 @@ def combine_earlier(
 def scan_shares(
     cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], totals: Storage[S],
     tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], params: ScanParams, policy: ScanPolicy,
-    kind: ScanKind,
+    kind: ScanKind, alone: bool,
 ) -> None:  # fmt: skip
-    """Scans every share, from the state of all elements before it."""
+    """Scans every share, from the state of all elements before it; none are, where a share has its row alone."""
     index = cx.num_groups - 1 - cx.group_id
     share = Share.of(index, params)
     mine: Registers[S] = Registers(monoid.state, policy.items)
-    carry = combine_earlier(cx, monoid, totals, index - share.number, share.number, shared, policy)
+    carry = monoid.identity()
+    if not alone:
+        carry = combine_earlier(cx, monoid, totals, index - share.number, share.number, shared, policy)
     for start in dynamic_range(U32(0), share.count, U32(policy.tile)):
         first, place, count = share.first + start, share.place + start, share.count - start
         total = load_tile(cx, monoid, data, first, place, count, tile, mine, policy)
@@ -116,13 +118,17 @@ def scan_rows(
     each, groups = shares(rows, length, policy)
     totals = Buffer("totals", monoid.state, max(1, rows * groups), Role.SCRATCH)
     if rows * length == 0:
-        return Schedule((data, totals, results), ())
+        return Schedule((data, results), ())
     tile, shared = Workgroup(monoid.state, policy.tile), Workgroup(monoid.state, policy.group_size)
     grid = Grid(rows * groups, policy.group_size)
     params = ScanParams(U32(length), U32(groups), U32(min(each * policy.tile, LARGEST_U32)), U32(stride))
     reduce = scan_totals.launch(grid, monoid, data, tile, shared, totals, params, policy)
-    scan = scan_shares.launch(grid, monoid, finish, data, totals, tile, shared, results, params, policy, kind)
-    return Schedule((data, totals, results), (reduce, scan) if groups > 1 else (scan,))
+    scan = scan_shares.launch(
+        grid, monoid, finish, data, totals, tile, shared, results, params, policy, kind, groups == 1
+    )
+    if groups == 1:  # nobody asks for totals: no target gets to see them
+        return Schedule((data, results), (scan,))
+    return Schedule((data, totals, results), (reduce, scan))
 
 
 def shares(rows: int, length: int, policy: ScanPolicy) -> tuple[int, int]:

@@ -160,12 +160,14 @@ def combine_shares(
 def scan_columns(
     cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], totals: Storage[S],
     shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ScanPolicy, arrangement: Arrangement,
-    kind: ScanKind,
+    kind: ScanKind, alone: bool,
 ) -> None:  # fmt: skip
-    """Scans every share, from the state of all elements before it."""
+    """Scans every share, from the state of all elements before it; none are, where a share has its column alone."""
     strip = strip_of(cx, params, arrangement)
     mine: Registers[S] = Registers(monoid.state, policy.items)
-    carry = combine_shares(cx, monoid, totals, strip, shared, params, arrangement)
+    carry = monoid.identity()
+    if not alone:
+        carry = combine_shares(cx, monoid, totals, strip, shared, params, arrangement)
     match arrangement:
         case Arrangement.SIDE_BY_SIDE:
             for index in dynamic_range(strip.begin, strip.end):
@@ -214,6 +216,8 @@ def scan_axis(
     sized = attrs.evolve(policy, group_size=cut.group_size)
     reduce = scan_column_totals.launch(grid, monoid, data, shared, totals, params, sized, cut.arrangement)
     scan = scan_columns.launch(
-        grid, monoid, finish, data, totals, shared, results, params, sized, cut.arrangement, kind
+        grid, monoid, finish, data, totals, shared, results, params, sized, cut.arrangement, kind, cut.shares == 1
     )  # fmt: skip
-    return Schedule((data, totals, results), (reduce, scan) if cut.shares > 1 else (scan,))
+    if cut.shares == 1:  # nobody asks for totals: no target gets to see them
+        return Schedule((data, results), (scan,))
+    return Schedule((data, totals, results), (reduce, scan))

@@ -190,6 +190,9 @@ PAIRS: tuple[PairsLine, ...] = (
     PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
     PairsLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
     PairsLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
+    PairsLine(
+        "wgsl", _SWEEPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16, group_size=64), 20 << 10
+    ),
     PairsLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
     PairsLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
     PairsLine("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),

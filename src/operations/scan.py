@@ -102,6 +102,9 @@ class Scanning(Operation):
         return fitting_axis_scan(monoid.state, layout, info)
 
 
+_FEW_ROWS = 32  # of elements that lie apart: too few to keep a device busy one by one, so they are packed
+
+
 def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetInfo) -> Layout | None:
     """How kernels read the array where it is; None where it has to be packed, or read in several runs."""
     if not given.is_plain:
@@ -111,6 +114,8 @@ def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetI
     else:  # all of it, in one row
         layout = Layout.rows(1, given.size) if given.strides is None else None
     if layout is None or max(layout.span, layout.size) > LARGEST_U32:
+        return None
+    if layout.row_stride is None and layout.inner == 1 and layout.outer < _FEW_ROWS:
         return None
     is_bindable = max(layout.span * given.dtype.itemsize, layout.size * itemsize) <= info.limits.storage_bytes
     return layout if is_bindable else None
