@@ -172,7 +172,8 @@ _PAIRED_ROWS = range(4097, 1 << 32)  # shorter ones leave much of a tile empty; 
 PAIRS: tuple[PairsLine, ...] = (
     # In workgroup memory, as long as an invocation's words, places and ranks stay in registers.
     PairsLine("cuda", _SUBGROUPS, _PAIR, range(8193), _ONE, RadixRows(items=8)),
-    PairsLine("cuda", _SUBGROUPS, _PAIR, range(1025), _SEVERAL, BitonicRows(items=8, most_items=32)),
+    PairsLine("cuda", _SUBGROUPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
+    PairsLine("cuda", _SUBGROUPS, _PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
     PairsLine("cuda", _SUBGROUPS, _PAIR, range(1025, 8193), _SEVERAL, RadixRows(items=8)),
     PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ONE, RadixRows(items=8)),
     PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
