@@ -11,6 +11,7 @@ from typing import cast
 
 import numpy as np
 
+from ...types.indices import SortOrder
 from ..base import HostArray
 from .ranks import Elements
 
@@ -18,36 +19,35 @@ from .ranks import Elements
 _inside = getattr(getattr(np, "_core", None), "multiarray", None)
 count_nonzero = cast("Callable[[HostArray], int]", getattr(_inside, "count_nonzero", np.count_nonzero))
 
-_FEW = 1000  # elements: of more, a look at all as integers costs less than a count of those that are not zero
-_ALL, _BACKWARDS = slice(None), slice(None, None, -1)
+_FEW = 500  # elements: of more, a look at all as integers costs less than a count of those that are not zero
+_WORDS = {4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63))}  # and the least of them
 
 
 def is_row_in_order(row: Elements, source: Elements) -> bool:
     """Whether a row of floats that NumPy has made of a source is as we have it."""
     last = row.item(-1)
-    if last != last:
-        return False
-    if count_nonzero(row) == row.size:
+    if last == last and row.size <= _FEW and count_nonzero(row) == row.size:
         return True
-    return _has_no_minus_zero(source)
+    return last == last and _has_no_minus_zero(source)
 
 
 def are_plain(source: Elements) -> bool:
     """Whether NumPy's sort of floats leaves nothing to put right: there is no NaN, and no -0.0."""
-    last = source.item(source.argmax())  # which finds NaN first
-    if last != last:
-        return False
-    return (source.size <= _FEW and count_nonzero(source) == source.size) or _has_no_minus_zero(source)
+    if source.size > _FEW:
+        source = source.ravel("K")
+    most = source.item(source.argmax())  # which finds NaN first
+    if most == most and source.size <= _FEW and count_nonzero(source) == source.size:
+        return True
+    return most == most and _has_no_minus_zero(source)
 
 
-def flipped(results: HostArray, axis: int | None) -> HostArray:
-    """What ascends along an axis, descending, in the same layout."""
-    backwards: list[slice] = [_ALL] * results.ndim
-    backwards[-1 if axis is None else axis] = _BACKWARDS
-    return results[tuple(backwards)].copy("K")
+def turning(order: SortOrder, kind: str) -> np.ufunc | None:
+    """What is done before and after, to all elements of a kind, where they are to descend."""
+    return None if order is SortOrder.ASCENDING else np.negative if kind == "f" else np.invert
 
 
 def _has_no_minus_zero(source: Elements) -> bool:
     """As an integer it is the least of all. Sorted it may be another zero."""
-    word = np.dtype(f"i{source.itemsize}")
-    return int(np.minimum.reduce(source.view(word), None)) != int(np.iinfo(word).min)
+    word, least = _WORDS[source.itemsize]
+    words = source.view(word)
+    return words.item(words.argmin()) != least
