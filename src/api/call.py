@@ -53,7 +53,7 @@ def call_with(
     if outs is None:
         arrays = tuple(named.values())
         kind = KNOWN.get(type(arrays[0]))
-        if kind is not None and all([type(array) is type(arrays[0]) for array in arrays]):
+        if kind is not None and len(set(map(type, arrays))) == 1:
             try:
                 plan = _plans.get((make, settings, target, kind, tuple([kind.signature(array) for array in arrays])))
             except TypeError:
