@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
@@ -27,7 +27,7 @@ from .native_keys import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .ranks import bits_of, ordered_words
 from .reductions import host_reduction
 from .scans import host_cumsum
-from .short_sort import are_plain, is_row_in_order, turning
+from .short_sort import Ends, are_plain, ends_of, has_minus_zero, has_nan, turning
 from .sorting import sort_rows, sort_spread_rows
 from .top_k import top_k_rows
 
@@ -90,23 +90,20 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN and given.dtype != np.float16
 
 
-Checks: TypeAlias = tuple[
-    int, Callable[[HostArray], bool] | None, Callable[[HostArray, HostArray], bool] | None, np.ufunc | None
-]
-
-
-def _short_sort(target: CpuTarget, given: Spec, axis: int | None, order: SortOrder) -> Checks:
-    """Up to how many elements NumPy's own sort is tried, and what tells whether it gives what ours does."""
-    kind = given.dtype.kind
+def _short_sort(
+    target: CpuTarget, given: Spec, axis: int | None, order: SortOrder
+) -> tuple[int, bool, Ends | None, np.ufunc | None]:
+    """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
+    kind, ndim = given.dtype.kind, len(given.shape)
     kinds = _PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
     if kind not in kinds or given.dtype == np.float16 or not given.dtype.isnative:
-        return 0, None, None, None
+        return 0, False, None, None
     turn = turning(order, kind)
-    if len(given.shape) == 1 or axis is None:
-        return _SHORT, None, is_row_in_order if kind == "f" else None, turn
+    if ndim == 1 or axis is None:
+        return _SHORT, kind == "f", None, turn
     # Bytes are counted; all else needs threads to be faster.
     most = _SHORT if given.dtype.itemsize == 1 else max(_SHORT, target.policy.serial_below)
-    return most, are_plain if kind == "f" else None, None, turn
+    return most, kind == "f", ends_of(ndim, axis), turn
 
 
 @attrs.frozen(eq=False)
@@ -118,21 +115,22 @@ class HostSort:
     order: SortOrder
     stable: bool
     short: int  # so many elements, or fewer, are given to NumPy's sort as they are
-    is_fit: Callable[[HostArray], bool] | None  # asked of several rows before, if need be
-    is_in_order: Callable[[HostArray, HostArray], bool] | None  # asked of what it has made of one, and of its source
+    is_float: bool  # whether some may be in an order of their own
+    ends: Ends | None  # of rows, if there may be several
     turn: np.ufunc | None  # done to all before and after
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         axis, turn = self.axis, self.turn
-        if x.size <= self.short and (self.is_fit is None or self.is_fit(x)):
+        if x.size <= self.short:
             results: HostArray = x.copy("K") if axis is not None else x.flatten()
-            if turn is not None:
-                turn(results, results)
-            results.sort(-1 if axis is None else axis)
-            if self.is_in_order is None or self.is_in_order(results, x):
+            if not self.is_float or not has_minus_zero(results):
                 if turn is not None:
                     turn(results, results)
-                return results
+                results.sort(-1 if axis is None else axis)
+                if not self.is_float or not has_nan(results, self.ends):
+                    if turn is not None:
+                        turn(results, results)
+                    return results
         if axis is None:
             return self._flat(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)

@@ -65,7 +65,8 @@ def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
         words[of_minus_zero] = zero
     if order is SortOrder.DESCENDING:
         np.subtract(of(key.last), words, out=words)  # the words of NaNs wrap round, and are behind all others again
-    return np.minimum(words, of(key.last + 1), out=words)
+    np.minimum(words, of(key.last + 1), out=words)
+    return words
 
 
 def _mirrored(key: ArrayKey, words: Elements) -> Elements:

@@ -51,8 +51,8 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
 def _plain(axis: int | None, long: LongScan, is_float: bool) -> HostScan:
     def add_up(x: HostArray) -> HostArray:
         if x.size >= _LONG:
-            if axis is None:  # not twice, where NumPy is to add
-                x = x.reshape(-1)
+            if axis is None:  # not twice, where NumPy is to add; and packed, for it adds what lies apart slowly
+                x = x.ravel()
             found = long(x)
             if found is not None:
                 return found
