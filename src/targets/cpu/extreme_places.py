@@ -98,7 +98,7 @@ class PlaceFolding:
         walk = Walk.of(x, (axis,), forwards=True)
         if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or walk.length > _MOST:
             return None
-        suits_rows = walk.nearest_goes or walk.kept[-1].length < max(_FEW, _FEW_BYTES // self.dtype.itemsize)
+        suits_rows = walk.nearest_goes or walk.nearest.length < max(_FEW, _FEW_BYTES // self.dtype.itemsize)
         if self.dtype != np.float16 and suits_rows and walk.gone[0].length >= _ROW:
             return None
         stay, go = padded(walk.kept), walk.gone[0]

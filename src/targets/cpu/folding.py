@@ -42,7 +42,7 @@ class Folding:
     ndim: int
     keepdims: bool
     _routes: dict[object, Route | None] = attrs.field(factory=dict[object, "Route | None"], init=False, eq=False)
-    _head: tuple[slice, ...] = attrs.field(init=False, eq=False)
+    _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
     _loops: list[Compiled] = attrs.field(factory=list[Compiled], init=False, eq=False)  # once they are loaded
 
     @classmethod
@@ -56,9 +56,8 @@ class Folding:
             return None
         return cls(fold, dtype, axes, ndim, keepdims)
 
-    @_head.default
-    def _first_elements(self) -> tuple[slice, ...]:
-        return (slice(round(_HEAD ** (1 / self.ndim))),) * self.ndim
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_head", (slice(round(_HEAD ** (1 / max(1, self.ndim)))),) * self.ndim)
 
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy's loop is to give it."""
