@@ -36,7 +36,8 @@ def check(x: Array, *ks: int) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_short_rows(dtype: str) -> None:
-    for shape in ((0, 3), (1, 1), (1, 7), (1, 500), (3, 50), (5, 200), (30, 333), (300, 700)):
+    shapes = ((0, 3), (1, 1), (1, 7), (1, 500), (3, 50), (5, 200), (30, 333), (300, 700))
+    for shape in (*shapes, (120, 90), (1, 8193), (2, 33_000)):
         length = shape[1]
         check(sample(dtype, shape, seed=3), *sorted({0, 1, min(5, length), min(40, length), length}))
 
@@ -49,6 +50,8 @@ def test_a_long_row(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8"])
 def test_adverse_rows(dtype: str) -> None:
     for x in adverse(dtype, LONG).values():
+        check(x[np.newaxis], 1, 100)
+    for x in adverse(dtype, 9000).values():
         check(x[np.newaxis], 1, 100)
     for x in adverse(dtype, 1000).values():
         check(np.stack([x] * 70), 1, 10, 100)

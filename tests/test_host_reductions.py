@@ -90,11 +90,13 @@ def test_short_arrays_reduce_as_numpys_do(name: str, dtype: str) -> None:
 @pytest.mark.parametrize(("name", "dtype"), COMPILED)
 def test_long_arrays_reduce_as_numpys_do(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By compiled loops, wherever there are any."""
-    for constant in ("_ADDED", "_MEMORY"):
+    for constant in ("_ADDED", "_MEMORY", "_WORKED_ON"):
         monkeypatch.setattr(folding, constant, 0)
     monkeypatch.setattr(fold_routes, "_SHARED", 1 << 15)
     monkeypatch.setattr(fold_routes, "_SHARED_BYTES", 0)
     monkeypatch.setattr(extreme_places, "_SHARED", 1 << 15)
+    monkeypatch.setattr(extreme_places, "_FLAT_BYTES", 0)
+    monkeypatch.setattr(extreme_places, "_SLAB", 1 << 12)
     for number, shape in enumerate(LONG_SHAPES):
         x = whole_numbers(dtype, shape) if name in ("sum", "prod") else sample(dtype, shape, number)
         if name == "prod" and x.dtype.kind == "f":

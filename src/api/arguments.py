@@ -15,6 +15,8 @@ from ..types.needs import Policy
 
 P = TypeVar("P", bound=Policy)
 
+ORDERS = tuple(SortOrder)  # by whether they descend: a member of an enumeration is looked up slowly
+
 _OF_MONOIDS = ("element", "state", "identity", "lift", "combine")
 _OF_ALGORITHMS = ("placements", "most_rows", "schedule")
 
@@ -42,10 +44,6 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
         return tuple([operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)])
     except TypeError as error:
         raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}") from error
-
-
-def order_of(descending: bool) -> SortOrder:
-    return SortOrder.DESCENDING if descending else SortOrder.ASCENDING
 
 
 def check_monoid(monoid: object) -> None:

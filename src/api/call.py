@@ -50,6 +50,16 @@ def call_with(
     outs: dict[str, object] | None = None,
 ) -> object:  # fmt: skip
     """The same of several arrays, or into arrays that the caller brought."""
+    if outs is None:
+        arrays = tuple(named.values())
+        kind = KNOWN.get(type(arrays[0]))
+        if kind is not None and len(set(map(type, arrays))) == 1:
+            try:
+                plan = _plans.get((make, settings, target, kind, tuple([kind.signature(array) for array in arrays])))
+            except TypeError:
+                plan = None
+            if plan is not None:
+                return plan(*arrays)
     kinds, arrays = _alike(named)
     plan = planned(make, settings, target, kinds, arrays)
     for name, out in (outs or {}).items():

@@ -12,7 +12,7 @@ import attrs
 from ..arrays.host import NUMPY
 from ..arrays.kinds import Kind
 from ..operations.base import Operation
-from ..targets.base import HasNative, Native, Target
+from ..targets.base import HasNative, IsFunction, Native, Target
 from ..targets.registry import target as target_of
 from ..types.specs import Spec
 from .kernel_plan import KernelPlan
@@ -75,7 +75,8 @@ class NumPyPlan(NativePlan):
     _run: Callable[..., object] = attrs.field(init=False)  # a method is called sooner than an object
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "_run", self.native.__call__)
+        native = self.native
+        object.__setattr__(self, "_run", native.function if isinstance(native, IsFunction) else native.__call__)
 
     def __call__(self, x: Any, /, *others: Any) -> object:
         if not x.size:

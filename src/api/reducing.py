@@ -17,6 +17,7 @@ from .call import call
 from .signatures import Axis, Keyed, is_arithmetic, is_extremum, is_place, is_truth
 from .signatures_monoids import is_reduce
 
+_SUM, _PROD, _MIN, _MAX, _ARGMIN, _ARGMAX, _ANY, _ALL = Reducer  # a member of an enumeration is looked up slowly
 E = TypeVar("E")
 S = TypeVar("S")
 
@@ -60,13 +61,13 @@ def sum(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str 
 
     NaT makes NaT; so does a sum of times on its way from the first to the last, if it comes by int64's least number.
     """
-    return _reduced(Reducer.SUM, x, axis, keepdims, target)
+    return _reduced(_SUM, x, axis, keepdims, target)
 
 
 @is_arithmetic
 def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """The product of the elements: integers in 64 bits, floats in an order as that of `sum`."""
-    return _reduced(Reducer.PROD, x, axis, keepdims, target)
+    return _reduced(_PROD, x, axis, keepdims, target)
 
 
 @is_extremum
@@ -74,7 +75,7 @@ def min(
     x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
     """The least element, in the order of `key` where there is one; NaN or NaT where there is one."""
-    return _reduced(Reducer.MIN, x, axis, keepdims, target, key)
+    return _reduced(_MIN, x, axis, keepdims, target, key)
 
 
 @is_extremum
@@ -82,28 +83,28 @@ def max(
     x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
     """The greatest element, in the order of `key` where there is one; NaN or NaT where there is one."""
-    return _reduced(Reducer.MAX, x, axis, keepdims, target, key)
+    return _reduced(_MAX, x, axis, keepdims, target, key)
 
 
 @is_place
 def argmin(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """Where the least element stands: the first of equals; the first NaN or NaT where there is one."""
-    return _reduced(Reducer.ARGMIN, x, axis, keepdims, target)
+    return _reduced(_ARGMIN, x, axis, keepdims, target)
 
 
 @is_place
 def argmax(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """Where the greatest element stands: the first of equals; the first NaN or NaT where there is one."""
-    return _reduced(Reducer.ARGMAX, x, axis, keepdims, target)
+    return _reduced(_ARGMAX, x, axis, keepdims, target)
 
 
 @is_truth
 def any(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """Whether an element is true, that is, not zero; NaN and NaT are true."""
-    return _reduced(Reducer.ANY, x, axis, keepdims, target)
+    return _reduced(_ANY, x, axis, keepdims, target)
 
 
 @is_truth
 def all(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto") -> object:
     """Whether every element is true, that is, not zero; NaN and NaT are true."""
-    return _reduced(Reducer.ALL, x, axis, keepdims, target)
+    return _reduced(_ALL, x, axis, keepdims, target)

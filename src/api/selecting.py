@@ -12,7 +12,7 @@ from ..arrays.kinds import HostArray
 from ..operations.select import TopK
 from ..targets.base import Target
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from .arguments import axis_or_none, check_key, checked_flag, order_of
+from .arguments import ORDERS, axis_or_none, check_key, checked_flag
 from .call import call
 from .signatures import Keyed, Other
 
@@ -57,4 +57,4 @@ def top_k(
         sorted = checked_flag("sorted", sorted)
     if key is not None:
         check_key(key)
-    return cast("tuple[object, object]", call(TopK, (count, axis, order_of(largest), sorted, key), target, x))
+    return cast("tuple[object, object]", call(TopK, (count, axis, ORDERS[largest], sorted, key), target, x))

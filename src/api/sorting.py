@@ -13,7 +13,7 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.base import index_of
 from ..operations.sort import Sort
 from ..targets.base import Target
-from .arguments import axis_or_none, check_algorithm, check_key, checked_flag, order_of
+from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag
 from .call import call, call_in_place, call_with
 from .signatures import Keyed, Nested, Other
 
@@ -85,7 +85,7 @@ def sort(
         check_algorithm(algorithm)
     if key is not None:
         check_key(key)
-    settings = (axis, order_of(descending), stable, key, algorithm)
+    settings = (axis, ORDERS[descending], stable, key, algorithm)
     if out is None:
         return call(Sort, settings, target, x)
     return call_with(Sort, settings, target, {"x": x}, {"out": out})
@@ -98,7 +98,7 @@ def sort_inplace(
     """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
     if axis.__class__ is not int:
         axis = index_of(axis, "an int")
-    order = order_of(checked_flag("descending", descending))
+    order = ORDERS[checked_flag("descending", descending)]
     check_algorithm(algorithm)
     check_key(key)
     call_in_place(Sort, (axis, order, checked_flag("stable", stable), key, algorithm), target, x)
@@ -144,7 +144,7 @@ def argsort(
         descending = checked_flag("descending", descending)
     if key is not None:
         check_key(key)
-    return call(Argsort, (axis, order_of(descending), key), target, x)
+    return call(Argsort, (axis, ORDERS[descending], key), target, x)
 
 
 # -- values by their keys ----------------------------------------------------------------------------------
@@ -187,5 +187,5 @@ def sort_by_key(
         descending = checked_flag("descending", descending)
     if key is not None:
         check_key(key)
-    order = order_of(descending)
+    order = ORDERS[descending]
     return cast("tuple[object, object]", call_with(SortPairs, (order, key), target, {"keys": keys, "values": values}))

@@ -130,6 +130,14 @@ class Native(Protocol):
 
 
 @runtime_checkable
+class IsFunction(Protocol):
+    """A native way that is a function of one array: a warm call goes straight to it."""
+
+    @property
+    def function(self) -> Callable[[HostArray], object]: ...
+
+
+@runtime_checkable
 class HasNative(Protocol):
     """A target with ways of its own on host arrays, faster than a schedule of kernels."""
 

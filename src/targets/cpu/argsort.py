@@ -27,6 +27,7 @@ WORD_BITS = 64
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _FEW_TIES = 8  # one of so many elements
 _NUMBERS = 1 << 16
+_SHORT_OF_BYTES = 32  # elements of a row
 _LINE = 64  # bytes that the memory hands out at a time
 
 
@@ -84,7 +85,7 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places
 
 def _has_long_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> bool:
     """Whether neighbours mostly go on as they began, so that NumPy's merge of runs has little to do."""
-    least = max(policy.pack_from(row.dtype), _WINDOWS * _WINDOW)
+    least = max(policy.pack_from, _WINDOWS * _WINDOW)
     if order is SortOrder.DESCENDING or row.itemsize <= 2 or row.size < least:
         return False
     step = row.size // _WINDOWS
@@ -137,16 +138,16 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, policy: SortP
 
 def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> None:
     length = source.shape[1]
-    plain = source.itemsize <= 2 or length < policy.pack_from(source.dtype)
+    plain = not policy.packs(source.size, length, source.dtype)
     if plain and order is SortOrder.ASCENDING and source.dtype != np.float16:
-        places[...] = np.argsort(source, axis=1, kind="stable")
+        places[...] = places_in_rows(source)
         return
     key = key_for(source.dtype)
     ranks = ordered_ranks(key, bits_of(source), order)
     place_bits = max(1, (length - 1).bit_length())
     needed = 8 * ranks.itemsize + place_bits
     if plain:
-        places[...] = np.argsort(ranks, axis=1, kind="stable")
+        places[...] = places_in_rows(ranks)
     elif needed <= WORD_BITS:
         _unpack(_sorted_words(ranks.astype(np.uint64), place_bits), place_bits, places)
     else:
@@ -155,6 +156,13 @@ def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: 
             mine -= mine >= np.uint64(key.zero)  # so that the lowest bits of floats that are integers are alike
         mine -= mine.min()
         _argsort_wide(mine, place_bits, places)
+
+
+def places_in_rows(source: Elements) -> Places:
+    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words."""
+    if source.itemsize <= 2 and source.shape[1] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
+        source = numbers_of(source).astype(np.int32)
+    return source.argsort(axis=1, kind="stable")
 
 
 def _argsort_wide(ranks: Elements, place_bits: int, places: Places) -> None:

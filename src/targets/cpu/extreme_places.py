@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...operations.reduce import Reducer
 from ..base import HostArray
 from .fold_routes import BLOCK, PARTS, closed_up, in_threads, padded
-from .folds import in_shape
+from .folds import LONG, in_shape
 from .loops import can_fold
 from .walk import Walk
 
@@ -23,10 +23,11 @@ Places = npt.NDArray[np.intp]
 
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _ROW = 32  # elements that NumPy looks at as fast
+_FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
 _MOST_ROUTES = 64
 _MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
-_FLAT_BYTES = 1 << 24  # below, one core reads a flat array about as fast as it takes to wake another
-_SLAB = 1 << 16  # elements
+_FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
+_SLAB = 1 << 18  # elements
 
 
 @attrs.frozen
@@ -83,6 +84,11 @@ class PlaceFolding:
         return in_shape(route.walk.arranged(self._along(x, route)), x, (self.axis,), self.keepdims)
 
     @property
+    def least(self) -> int:
+        """How many elements are worth a look whether NumPy's loop is to be called."""
+        return LONG if self.axis is not None or self.dtype == np.float16 else _SHARED
+
+    @property
     def seen_as(self) -> np.dtype[np.generic]:
         """The dtype by which the loops take the elements."""
         return np.dtype(np.int16) if self.dtype == np.float16 else self.dtype
@@ -92,7 +98,8 @@ class PlaceFolding:
         walk = Walk.of(x, (axis,), forwards=True)
         if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or walk.length > _MOST:
             return None
-        if self.dtype != np.float16 and walk.nearest_goes and walk.gone[0].length >= _ROW:
+        suits_rows = walk.nearest_goes or walk.nearest.length < max(_FEW, _FEW_BYTES // self.dtype.itemsize)
+        if self.dtype != np.float16 and suits_rows and walk.gone[0].length >= _ROW:
             return None
         stay, go = padded(walk.kept), walk.gone[0]
         stay[1], beside = closed_up(stay[1])

@@ -27,7 +27,7 @@ _ROW = 32  # neighbours that are worth a loop of their own
 _BESIDE = 128  # neighbours that are worth a loop over them
 _CHAIN = 1 << 12  # floats at most that are added one after the other
 _SHARED = 1 << 19  # elements that lie apart: below, waking a thread costs more than it saves
-_SHARED_BYTES = 1 << 23  # the same of neighbours
+_SHARED_BYTES = 1 << 24  # the same of neighbours
 
 
 @attrs.frozen

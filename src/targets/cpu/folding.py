@@ -18,14 +18,15 @@ from ...types.dtypes import Extreme, Words, extremes_of, key_for
 from ..apart import import_apart
 from ..base import HostArray
 from .fold_routes import Compiled, Route, compiled, route_of
-from .folds import ARITHMETIC, EXTREMES, PLACES, TRUTHS, in_shape, reducing, result_of
+from .folds import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, in_shape, reducing, result_of
 from .loops import can_fold
+from .short_sort import count_nonzero
 from .silence import silently
 from .walk import Walk
 
-LONG = 1 << 15  # elements: below, NumPy is done before anything else has begun
 _ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
-_MEMORY = 1 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
+_MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
+_WORKED_ON = 1 << 24  # the same of any and all, by which NumPy's loops are slower than memory
 _ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
 _HEAD = 1 << 9  # elements that may settle what any and all ask
 _MOST_ROUTES = 64
@@ -41,6 +42,7 @@ class Folding:
     ndim: int
     keepdims: bool
     _routes: dict[object, Route | None] = attrs.field(factory=dict[object, "Route | None"], init=False, eq=False)
+    _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
     _loops: list[Compiled] = attrs.field(factory=list[Compiled], init=False, eq=False)  # once they are loaded
 
     @classmethod
@@ -53,6 +55,9 @@ class Folding:
         if fold in ARITHMETIC and dtype == np.float16:
             return None
         return cls(fold, dtype, axes, ndim, keepdims)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_head", (slice(round(_HEAD ** (1 / max(1, self.ndim)))),) * self.ndim)
 
     def __call__(self, x: HostArray) -> object | None:
         """The result; None where NumPy's loop is to give it."""
@@ -76,6 +81,11 @@ class Folding:
         return self._by_route(x, route, self._loops[0])
 
     @property
+    def least(self) -> int:
+        """How many elements are worth a look whether NumPy's loop is to be called."""
+        return LONG
+
+    @property
     def _waits(self) -> bool:
         return self.fold in ARITHMETIC and self.dtype.kind == "f"
 
@@ -95,14 +105,15 @@ class Folding:
             or (self.fold is Reducer.SUM and self.dtype.itemsize < 8)
         ):
             return False
-        near, most = walk.nearest, _MEMORY << (2 if self.dtype.itemsize == 1 else 0)
+        near, most = walk.nearest, _WORKED_ON if self.fold in TRUTHS else _MEMORY
+        most <<= 2 if self.dtype.itemsize == 1 else 0
         return nbytes < most and near.stride == 1 and near.length * self.dtype.itemsize >= _ROW
 
     def _is_settled(self, x: HostArray) -> bool:
         """Whether the first elements say all."""
-        side = slice(round(_HEAD ** (1 / self.ndim)))
-        head = x[(side,) * self.ndim]
-        return bool(silently(head.any)) if self.fold is Reducer.ANY else not silently(head.all)
+        head = x[self._head]
+        count = count_nonzero(head)
+        return count > 0 if self.fold is Reducer.ANY else count < head.size
 
     def _by_numpy(self, x: HostArray, route: Route) -> object | None:
         """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""

@@ -12,6 +12,7 @@ from ..base import HostArray
 
 HostCall: TypeAlias = Callable[[HostArray], object]
 
+LONG = 1 << 15  # elements: below, NumPy is done before anything else has begun
 
 UFUNCS: dict[Reducer, np.ufunc] = {
     Reducer.SUM: np.add, Reducer.PROD: np.multiply, Reducer.MIN: np.minimum, Reducer.MAX: np.maximum,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
@@ -27,7 +27,7 @@ from .native_keys import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .ranks import bits_of, ordered_words
 from .reductions import host_reduction
 from .scans import host_cumsum
-from .short_sort import are_plain, flipped, is_row_in_order
+from .short_sort import Ends, are_plain, ends_of, has_minus_zero, has_nan, turning
 from .sorting import sort_rows, sort_spread_rows
 from .top_k import top_k_rows
 
@@ -76,13 +76,13 @@ def native_way(target: CpuTarget, operation: Operation, given: Sequence[Spec]) -
 class HostReduce:
     """NumPy's loops, shared out among threads."""
 
-    reduce: HostCall
+    function: HostCall
 
     def __call__(self, *arrays: HostArray) -> object:
-        return self.reduce(arrays[0])
+        return self.function(arrays[0])
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        outs[0][...] = cast(HostArray, self.reduce(arrays[0]))
+        outs[0][...] = cast(HostArray, self.function(arrays[0]))
 
 
 def _is_plain(given: Spec, order: SortOrder) -> bool:
@@ -90,19 +90,20 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN and given.dtype != np.float16
 
 
-Checks: TypeAlias = tuple[int, Callable[[HostArray], bool] | None, Callable[[HostArray, HostArray], bool] | None]
-
-
-def _short_sort(target: CpuTarget, given: Spec, axis: int | None, order: SortOrder) -> Checks:
-    """Up to how many elements NumPy's own sort is tried, and what tells whether it gives what ours does."""
+def _short_sort(
+    target: CpuTarget, given: Spec, axis: int | None, order: SortOrder
+) -> tuple[int, bool, Ends | None, np.ufunc | None]:
+    """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
+    kind, ndim = given.dtype.kind, len(given.shape)
     kinds = _PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
-    if given.dtype.kind not in kinds or given.dtype == np.float16 or not given.dtype.isnative:
-        return 0, None, None
-    if len(given.shape) == 1 or axis is None:
-        return _SHORT, None, is_row_in_order if given.dtype.kind == "f" else None
+    if kind not in kinds or given.dtype == np.float16 or not given.dtype.isnative:
+        return 0, False, None, None
+    turn = turning(order, kind)
+    if ndim == 1 or axis is None:
+        return _SHORT, kind == "f", None, turn
     # Bytes are counted; all else needs threads to be faster.
     most = _SHORT if given.dtype.itemsize == 1 else max(_SHORT, target.policy.serial_below)
-    return most, are_plain if given.dtype.kind == "f" else None, None
+    return most, kind == "f", ends_of(ndim, axis), turn
 
 
 @attrs.frozen(eq=False)
@@ -114,16 +115,22 @@ class HostSort:
     order: SortOrder
     stable: bool
     short: int  # so many elements, or fewer, are given to NumPy's sort as they are
-    is_fit: Callable[[HostArray], bool] | None  # asked of several rows before, if need be
-    is_in_order: Callable[[HostArray, HostArray], bool] | None  # asked of what it has made of one, and of its source
+    is_float: bool  # whether some may be in an order of their own
+    ends: Ends | None  # of rows, if there may be several
+    turn: np.ufunc | None  # done to all before and after
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
-        axis = self.axis
-        if x.size <= self.short and (self.is_fit is None or self.is_fit(x)):
+        axis, turn = self.axis, self.turn
+        if x.size <= self.short:
             results: HostArray = x.copy("K") if axis is not None else x.flatten()
-            results.sort(-1 if axis is None else axis)
-            if self.is_in_order is None or self.is_in_order(results, x):
-                return results if self.order is SortOrder.ASCENDING else flipped(results, axis)
+            if not self.is_float or not has_minus_zero(results):
+                if turn is not None:
+                    turn(results, results)
+                results.sort(-1 if axis is None else axis)
+                if not self.is_float or not has_nan(results, self.ends):
+                    if turn is not None:
+                        turn(results, results)
+                    return results
         if axis is None:
             return self._flat(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
@@ -178,7 +185,7 @@ class HostArgsort:
 
     def __call__(self, *arrays: HostArray) -> HostArray:
         x, axis = arrays[0], self.axis
-        if self.is_plain and x.size <= _SHORT and (not self.by_bits or are_plain(x)):
+        if self.is_plain and self._is_short(x) and (not self.by_bits or are_plain(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
         if axis is None or x.ndim == 0:
             x, axis = x.reshape(-1), -1
@@ -195,6 +202,13 @@ class HostArgsort:
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         outs[0][...] = self(*arrays)
+
+    def _is_short(self, x: HostArray) -> bool:
+        """Whether NumPy's own argsort is as fast as ours."""
+        if x.size <= _SHORT:
+            return True
+        policy, length = self.target.policy, x.size if self.axis is None else x.shape[self.axis]
+        return x.size < policy.serial_below and not policy.packs(x.size, length, x.dtype)
 
     def _indices(self, packed: HostArray) -> Indices:
         order, policy = self.order, self.target.policy

@@ -37,10 +37,9 @@ class SortPolicy:
     count_pairs_from: int = attrs.field(default=1 << 20, validator=_SIZE)
     # argsort deals out the places of 8- and 16-bit elements; NumPy those of shorter rows
     deal_from: int = attrs.field(default=1 << 18, validator=_SIZE)
-    # argsort packs ranks and places of 32-bit elements; NumPy merges shorter rows
-    pack_singles_from: int = attrs.field(default=1 << 8, validator=_SIZE)
-    # the same for 64 bits, which are packed twice
-    pack_doubles_from: int = attrs.field(default=1 << 10, validator=_SIZE)
+    # argsort packs ranks and places of so many 32- or 64-bit elements; of fewer a processor foresees most of what
+    # NumPy's merge asks
+    pack_from: int = attrs.field(default=1 << 13, validator=_SIZE)
     # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
     few_turns: int = attrs.field(default=24, validator=_SIZE)
     most_threads: int = attrs.field(default=8, validator=_SOME)
@@ -73,6 +72,7 @@ class SortPolicy:
             case size:
                 return self.part_bytes_from // size
 
-    def pack_from(self, dtype: np.dtype[np.generic]) -> int:
-        """How long a short row of 32- or 64-bit elements is worth packing for argsort."""
-        return self.pack_doubles_from if dtype.itemsize == 8 else self.pack_singles_from
+    def packs(self, size: int, length: int, dtype: np.dtype[np.generic]) -> bool:
+        """Whether rows of a length, of so many elements in all, are worth packing for argsort: the shorter they are,
+        the more it takes. Elements of 64 bits are packed twice."""
+        return dtype.itemsize > 2 and size >= self.pack_from and size * length >= 8 * dtype.itemsize * self.pack_from

@@ -57,14 +57,20 @@ def ordered_words(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
 
 def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
     """The same where elements that compare equal share a word: 0.0 and -0.0, and all NaNs."""
-    words = words_of(key, bits)
-    if isinstance(key, FloatKey):
-        of = bits.dtype.type
-        words += words == of(key.zero - 1)
-        np.minimum(words, of(key.last + 1), out=words)
-    return words if order is SortOrder.ASCENDING else _mirrored(key, words)
+    if not isinstance(key, FloatKey):
+        return ordered_words(key, bits, order)
+    words, of, zero = words_of(key, bits), bits.dtype.type, int(key.zero)
+    of_minus_zero = words == of(zero - 1)
+    if of_minus_zero.any():
+        words[of_minus_zero] = zero
+    if order is SortOrder.DESCENDING:
+        np.subtract(of(key.last), words, out=words)  # the words of NaNs wrap round, and are behind all others again
+    np.minimum(words, of(key.last + 1), out=words)
+    return words
 
 
 def _mirrored(key: ArrayKey, words: Elements) -> Elements:
+    if key.last == np.iinfo(words.dtype).max:
+        return np.invert(words)
     last = words.dtype.type(key.last)
     return np.where(words <= last, last - words, words)

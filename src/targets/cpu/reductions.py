@@ -16,8 +16,8 @@ from ...operations.reduce import Reducer
 from ...types.errors import InvalidArgumentError
 from ..base import HostArray
 from .extreme_places import PlaceFolding
-from .folding import LONG, Folding
-from .folds import PLACES, TRUTHS, HostCall, reducing, takes
+from .folding import Folding
+from .folds import LONG, PLACES, TRUTHS, HostCall, reducing, takes
 from .silence import silently
 
 Axes: TypeAlias = int | tuple[int, ...] | None
@@ -90,8 +90,10 @@ def _place(fold: Reducer, axis: int | None, keepdims: bool) -> HostCall:
 def _guarded(call: HostCall, long: Folding | PlaceFolding | None = None) -> HostCall:
     """With another way for long arrays, and errors of our own kind for arrays of nothing."""
 
+    least = LONG if long is None else long.least
+
     def guarded(x: HostArray) -> object:
-        if long is not None and x.size >= LONG:
+        if x.size >= least and long is not None:
             found = long(x)
             if found is not None:
                 return found

@@ -22,7 +22,7 @@ from .ties import restore_row
 _LENGTH = 1 << 12
 _POLICY = SortPolicy(
     serial_below=1, part_bytes_from=1, few_bytes_from=1, count_bytes_from=1, count_pairs_from=1, deal_from=1,
-    pack_singles_from=1, pack_doubles_from=1, skewed_bytes_from=1,
+    pack_from=1, skewed_bytes_from=1,
 )  # fmt: skip
 
 

@@ -51,6 +51,8 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
 def _plain(axis: int | None, long: LongScan, is_float: bool) -> HostScan:
     def add_up(x: HostArray) -> HostArray:
         if x.size >= _LONG:
+            if axis is None:  # not twice, where NumPy is to add; and packed, for it adds what lies apart slowly
+                x = x.ravel()
             found = long(x)
             if found is not None:
                 return found
@@ -86,8 +88,6 @@ class LongScan:
             return None
         if self.dtype.kind == "b":  # of any bytes, of which all but zero are true
             x = np.not_equal(x.view(np.uint8), 0)
-        if self.axis is None and x.ndim > 1:
-            x = x.reshape(-1)
         axis = self.axis or 0
         lies = (x.shape, x.strides)
         try:
@@ -134,7 +134,7 @@ class LongScan:
         length, rows = x.shape[axis], x.size // x.shape[axis]
         two = [(1, 0, 0)] * (2 - len(stays)) + stays
         in_rows = lying[-1] == axis or rows == 1
-        divides = rows < _FEW and (length >= _IN_PIECES or (self.dtype.kind != "f" and length > 2 * _PIECE))
+        divides = rows < _FEW and length >= _IN_PIECES
         if in_rows and ((rows < 4 and not divides) or (self._is_as_wide and x.nbytes < _WIDE_BYTES)):
             return None
         piece = _PIECE if divides else length

@@ -19,14 +19,15 @@ import numpy.typing as npt
 from ...types.dtypes import key_for
 from ...types.indices import SortOrder
 from ..base import HostArray
-from .argsort import Places, argsort_rows
+from .argsort import Places, argsort_rows, places_in_rows
 from .plan import slices
 from .policy import SortPolicy
 from .pool import shared_pool
 from .ranks import Elements, bits_of, numbers_of, ordered_ranks, words_of
 
-_SAMPLED_FROM = 1 << 17  # elements of a row: a shorter one NumPy parts as fast
-_MOST_SAMPLES, _STRETCH = 1 << 16, 1 << 8  # elements that one of them stands for, while there are fewer
+_SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
+_MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
+_ORDERED, _BYTES_ORDERED = 1 << 7, 1 << 10  # elements of a row, of many, that are sorted sooner than chosen from
 _SHORT = 1 << 12  # elements in all rows
 _FEW = 64  # elements of a row that are sorted outright
 _LARGE_SHARE = 16  # one of so many elements, or more of them: all are sorted
@@ -44,12 +45,12 @@ def top_k_rows(
         indices = _places_of_one(row, k, order, in_order, policy)
         return row[indices][np.newaxis], indices[np.newaxis]
     if 0 < source.size <= _SHORT:  # sorted before anything else has begun
-        found: Places = ascending_words(source, order).argsort(axis=1, kind="stable")[:, :k]
+        found: Places = places_in_rows(ascending_words(source, order))[:, :k]
         flat = found + np.arange(0, source.size, length)[:, np.newaxis]
         return source.reshape(-1).take(flat), found.copy()
     places = np.empty((rows, k), np.intp)
     if places.size:
-        if length >= _SAMPLED_FROM:
+        if length >= 4 * _sampled_from(source):
             for number in range(rows):
                 places[number] = _places_of_one(source[number], k, order, in_order, policy)
         else:
@@ -78,7 +79,7 @@ def ascending_words(elements: Elements, order: SortOrder, out: Elements | None =
 
 
 def _places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, policy: SortPolicy) -> Places:
-    if row.size < _SAMPLED_FROM:
+    if row.size < _sampled_from(row):
         return _first_of(ascending_words(row, order), k, in_order)
     if in_order and k > row.size // _LARGE_SHARE:
         return _argsort(row, order, policy)[:k]
@@ -88,6 +89,10 @@ def _places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, pol
     near = row[found]
     places = found[_first_of(ascending_words(near, order), k, in_order and k < _SORTED_BY_NUMPY)]
     return places[_argsort(row[places], order, policy)] if in_order and k >= _SORTED_BY_NUMPY else places
+
+
+def _sampled_from(source: HostArray) -> int:
+    return _BYTES_SAMPLED_FROM if source.itemsize == 1 else _SAMPLED_FROM
 
 
 def _argsort(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places:
@@ -122,7 +127,7 @@ def _cut(words: Elements, threshold: Any, k: int, places: Places) -> Places:
 
 def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     """Where the elements stand, as they lie, that come up to a threshold which k of them hardly ever do not."""
-    count = min(_MOST_SAMPLES, row.size // _STRETCH)
+    count = min(_MOST_SAMPLES, max(min(_MANY_SAMPLES, row.size // _STRETCH), row.size // _WIDE_STRETCH))
     expected = k * count / row.size
     rank = math.ceil(expected + 6.4 * math.sqrt(expected) + 12)
     if 2 * rank > count:
@@ -192,7 +197,7 @@ def _hits(mask: npt.NDArray[np.bool_]) -> Places:
 
 def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder, policy: SortPolicy) -> None:
     rows, length = source.shape
-    if 4 * k >= length:
+    if 4 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else _ORDERED):
         everywhere = np.empty(source.shape, np.intp)
         argsort_rows(source, everywhere, order, policy)
         places[...] = everywhere[:, :k]
