@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Generator, Hashable, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -63,6 +63,21 @@ class Array:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
+    @cached_property
+    def _is_packed(self) -> bool:
+        if self.offset % _alignment(self.device):
+            return False
+        lines = zip(self.shape, self.strides, packed_strides(self.shape, self.itemsize), strict=True)
+        return 0 in self.shape or all(size == 1 or stride == wanted for size, stride, wanted in lines)
+
+    @cached_property
+    def _spec(self) -> Spec:
+        return Spec(self.shape, self.dtype, Memory.WEBGPU, None if self._is_packed else self.strides)
+
+    @cached_property
+    def _signature(self) -> Hashable:
+        return self.dtype, self.shape, self.strides, self.offset % _alignment(self.device), self.device
+
     def reshape(self, *shape: int) -> Array:
         """The same elements, which must lie one behind the other, in another shape. One length may be -1."""
         known = math.prod(length for length in shape if length >= 0)
@@ -92,14 +107,24 @@ class _Current(threading.local):
 _CURRENT = _Current()
 
 
-@contextmanager
-def current(device: wgpu.GPUDevice) -> Generator[None]:
+class _On:
+    """A class, which is entered sooner than a generator."""
+
+    __slots__ = ("_before", "_device")
+
+    def __init__(self, device: wgpu.GPUDevice) -> None:
+        self._device = device
+
+    def __enter__(self) -> None:
+        self._before, _CURRENT.device = _CURRENT.device, self._device
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.device = self._before
+
+
+def current(device: wgpu.GPUDevice) -> AbstractContextManager[None]:
     """New arrays are made on this device."""
-    before, _CURRENT.device = _CURRENT.device, device
-    try:
-        yield
-    finally:
-        _CURRENT.device = before
+    return _On(device)
 
 
 @lru_cache(maxsize=64)
@@ -108,15 +133,19 @@ def _alignment(device: wgpu.GPUDevice) -> int:
     return max(_WORD, device.limits["min-storage-buffer-offset-alignment"])
 
 
+def _new(device: wgpu.GPUDevice, shape: tuple[int, ...], dtype: DType) -> Array:
+    size = max(_WORD, -(-math.prod(shape) * dtype.itemsize // _WORD) * _WORD)
+    buffer = device.create_buffer(size=size, usage=_USAGE)
+    return Array(buffer, device, dtype, tuple(shape), packed_strides(tuple(shape), dtype.itemsize), 0)
+
+
 class WebGpuSpace(Space[Array]):
     """The memory of WebGPU's devices."""
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
         device = _CURRENT.device
         assert device is not None, "within the scope of an array"
-        size = max(_WORD, -(-math.prod(shape) * dtype.itemsize // _WORD) * _WORD)
-        buffer = device.create_buffer(size=size, usage=_USAGE)
-        return Array(buffer, device, dtype, tuple(shape), packed_strides(tuple(shape), dtype.itemsize), 0)
+        return _new(device, shape, dtype)
 
     def last(self, array: Array, axes: Sequence[int]) -> Array:
         order = [*(axis for axis in range(array.ndim) if axis not in axes), *axes]
@@ -124,11 +153,7 @@ class WebGpuSpace(Space[Array]):
         return attrs.evolve(array, shape=shape, strides=strides)
 
     def is_packed(self, array: Array) -> bool:
-        if array.offset % _alignment(array.device):
-            return False
-        wanted = packed_strides(array.shape, array.itemsize)
-        lines = zip(array.shape, array.strides, wanted, strict=True)
-        return 0 in array.shape or all(size == 1 or stride == other for size, stride, other in lines)
+        return array._is_packed
 
     def packed(self, array: Array) -> Array:
         copy = self.empty(array.shape, array.dtype)
@@ -250,15 +275,13 @@ class WebGpuKind(ArrayKind[Array, Array]):
     space = WEBGPU_SPACE
 
     def signature(self, array: Array) -> Hashable:
-        return array.dtype, array.shape, array.strides, array.offset % _alignment(array.device), array.device
+        return array._signature
 
     def spec(self, name: str, array: Array) -> Spec:
-        strides = None if WEBGPU_SPACE.is_packed(array) else array.strides
-        return Spec(array.shape, array.dtype, Memory.WEBGPU, strides)
+        return array._spec
 
     def empty(self, shape: tuple[int, ...], dtype: DType, like: Array) -> Array:
-        with current(like.device):
-            return WEBGPU_SPACE.empty(shape, dtype)
+        return _new(like.device, shape, dtype)
 
     def empty_like(self, like: Array) -> Array:
         return self.empty(like.shape, like.dtype, like)
@@ -267,7 +290,7 @@ class WebGpuKind(ArrayKind[Array, Array]):
         return array
 
     def is_packed(self, array: Array) -> bool:
-        return WEBGPU_SPACE.is_packed(array)
+        return array._is_packed
 
     def is_read_only(self, array: Array) -> bool:
         return False
@@ -283,6 +306,13 @@ class WebGpuKind(ArrayKind[Array, Array]):
 
     def device(self, array: Array) -> object | None:
         return array.device
+
+    def are_apart(self, arrays: Sequence[Array], others: Sequence[Array]) -> bool:
+        for other in others:
+            for array in arrays:
+                if array.buffer is other.buffer:
+                    return False
+        return True
 
     def recording(self, encoder: object) -> AbstractContextManager[object]:
         return recording_into(encoder)

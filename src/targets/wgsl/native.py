@@ -158,8 +158,8 @@ class NativeCommands:
             self._launches.append((pipeline, launch.group, offsets, launch.columns, launch.rows))
             current = launch.kernel
 
-    def _descriptor(self, binding: Binding) -> tuple[Any, Any]:
-        """What a group is made by, and its entries, which lack buffers and their offsets yet."""
+    def _descriptor(self, binding: Binding) -> tuple[object, object, list[Any]]:
+        """What a group is made by, the memory of its entries, and these, which lack buffers and offsets yet."""
         ffi = self._native.ffi
         entries = ffi.new("WGPUBindGroupEntry[]", len(binding.sizes))
         for position, size in enumerate(binding.sizes):
@@ -167,13 +167,12 @@ class NativeCommands:
         descriptor = ffi.new("WGPUBindGroupDescriptor *")
         descriptor.layout, descriptor.entries = _raw(binding.kernel.layout), entries
         descriptor.entryCount = len(binding.sizes)
-        return descriptor, entries
+        return descriptor, entries, [entries[position] for position in range(len(binding.sizes))]
 
     def group(self, number: int, places: Sequence[Place]) -> Group:
         native = self._native
-        descriptor, entries = self._bindings[number]
-        for position, place in enumerate(places):
-            entry = entries[position]
+        descriptor, _, entries = self._bindings[number]
+        for entry, place in zip(entries, places, strict=True):
             entry.buffer, entry.offset = _raw(place.buffer), place.offset
         native.errors.capture(_WHAT)
         try:

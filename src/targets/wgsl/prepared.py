@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .target import WgslTarget
 
 _STORAGE = 128  # WebGPU fixes the numbers of these flags
-_Key: TypeAlias = tuple[tuple[int, int], ...]
 _Shared: TypeAlias = "tuple[tuple[wgpu.GPUBuffer, ...], Group]"
 
 
@@ -47,7 +46,6 @@ class OnWebGpu(Protocol):
 class _Bound:
     """All launches, on buffers that are held here with them."""
 
-    key: _Key
     groups: list[Group]
     places: tuple[Place, ...]
     next: Recorded | None = None  # the commands of the next run on them
@@ -169,17 +167,16 @@ class WgslPrepared:
 
     def _bound_to(self, session: Session, ready: Ready, memories: Sequence[object]) -> tuple[_Bound, bool]:
         """All launches on these arrays and memory that is kept, and whether they were so bound the last time."""
+        bound = self._bound
+        if bound is not None and _are_at(memories, bound.places):
+            return bound, True
         places = self._places(session, memories)
         own = self._own = self._own or self._own_memory(session, ready)
-        key = tuple([(id(place.buffer), place.offset) for place in places.values()])
-        bound = self._bound
-        if bound is not None and bound.key == key:
-            return bound, True
         copies = staged(self._given, places, session.device.alignment)
         if copies is not None:
             copies.refuse()
         groups = ready.groups(own.uniform, {**own.scratch, **places})
-        bound = self._bound = _Bound(key, groups, tuple(places.values()))
+        bound = self._bound = _Bound(groups, tuple(places.values()))
         return bound, False
 
     def _own_memory(self, session: Session, ready: Ready) -> _Own:
@@ -218,6 +215,14 @@ class WgslPrepared:
         if not array.buffer.usage & _STORAGE:
             raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a buffer with usage STORAGE")
         return Place(array.buffer, offset)
+
+
+def _are_at(memories: Sequence[Any], places: tuple[Place, ...]) -> bool:
+    """Whether arrays, which were looked at when they were bound, lie there."""
+    for memory, place in zip(memories, places, strict=True):
+        if memory.buffer is not place.buffer or memory.offset != place.offset:
+            return False
+    return True
 
 
 def _are_on_host(memories: Sequence[object]) -> TypeGuard[Sequence[np.ndarray[Any, Any]]]:
