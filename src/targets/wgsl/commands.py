@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
 
 import attrs
 
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     import wgpu
 
 
-@attrs.frozen
-class Place:
-    """Where a schedule's buffer lies."""
+class Place(NamedTuple):
+    """Where a schedule's buffer lies. A tuple, for many are made in every call."""
 
     buffer: wgpu.GPUBuffer
     offset: int = 0

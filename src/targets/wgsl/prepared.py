@@ -55,8 +55,8 @@ class _Bound:
 class _Own:
     """What lives as long as the prepared schedule does."""
 
-    uniform: wgpu.GPUBuffer
-    scratch: Mapping[str, Place] = attrs.field(factory=dict[str, Place])
+    parameters: Place
+    scratch: Mapping[str, Place] | None = None  # where no other run has it meanwhile
     shared: dict[int, _Shared] = attrs.field(factory=dict[int, _Shared])  # bindings of scratch alone, by their numbers
 
 
@@ -114,7 +114,7 @@ class WgslPrepared:
         if self._keeps_scratch:
             bound, is_known = self._bound_to(session, ready, memories)
             recorded, bound.next = bound.next, None
-            commands.submit(recorded or commands.recorded(bound.groups))
+            commands.submit(commands.recorded(bound.groups) if recorded is None else recorded)
             if is_known:  # they come again: while the device works, the host records what it can submit once only
                 bound.next = commands.recorded(bound.groups)
             return
@@ -139,21 +139,21 @@ class WgslPrepared:
     def _groups(self, session: Session, ready: Ready, memory: dict[str, Place], taken: Taken) -> list[Group]:
         """Every binding, with scratch that is there for this run. Parameters are kept, and so are bindings of scratch
         alone, which mostly is what it was the last time; others would keep the caller's memory."""
-        own = self._own = self._own or _Own(session.parameters(ready))
+        own = self._own_parameters(session, ready)
         lent: set[str] = set()
-        for name, buffer in ready.buffers.items():
+        for name, size in ready.sizes.items():
             if name not in memory:
-                memory[name] = Place(taken.storage(padded(buffer.nbytes)))
+                memory[name] = Place(taken.storage(size))
                 lent.add(name)
         groups: list[Group] = []
         for number, binding in enumerate(ready.bindings):
             if not lent.issuperset(binding.names):
-                groups.append(ready.group(number, own.uniform, memory))
+                groups.append(ready.group(number, own.parameters, memory))
                 continue
             buffers = tuple([memory[name].buffer for name in binding.names])
             known = own.shared.get(number)
             if known is None or known[0] != buffers:
-                known = own.shared[number] = buffers, ready.group(number, own.uniform, memory)
+                known = own.shared[number] = buffers, ready.group(number, own.parameters, memory)
             groups.append(known[1])
         return groups
 
@@ -171,25 +171,35 @@ class WgslPrepared:
         if bound is not None and _are_at(memories, bound.places):
             return bound, True
         places = self._places(session, memories)
-        own = self._own = self._own or self._own_memory(session, ready)
         copies = staged(self._given, places, session.device.alignment)
         if copies is not None:
             copies.refuse()
-        groups = ready.groups(own.uniform, {**own.scratch, **places})
+        own = self._own_parameters(session, ready)
+        groups = ready.groups(own.parameters, {**self._own_scratch(session, ready, own), **places})
         bound = self._bound = _Bound(groups, tuple(places.values()))
         return bound, False
 
-    def _own_memory(self, session: Session, ready: Ready) -> _Own:
-        with session.pool.taken() as taken:
-            scratch = {
-                name: Place(taken.storage(padded(buffer.nbytes)))
-                for name, buffer in ready.buffers.items()
-                if buffer.role is Role.SCRATCH
-            }
-            if ready.is_watched:
-                scratch[OVERRUN] = session.overrun(taken)
-            taken.buffers.clear()  # they do not go back
-        return _Own(session.parameters(ready), scratch)
+    def _own_parameters(self, session: Session, ready: Ready) -> _Own:
+        own = self._own
+        if own is None:
+            with session.pool.taken() as taken:
+                own = self._own = _Own(session.parameters(taken, ready))
+                taken.keep()
+        return own
+
+    def _own_scratch(self, session: Session, ready: Ready, own: _Own) -> Mapping[str, Place]:
+        if own.scratch is None:
+            with session.pool.taken() as taken:
+                scratch = {
+                    name: Place(taken.storage(ready.sizes[name]))
+                    for name, buffer in ready.buffers.items()
+                    if buffer.role is Role.SCRATCH
+                }
+                if ready.is_watched:
+                    scratch[OVERRUN] = session.overrun(taken)
+                own.scratch = scratch
+                taken.keep()
+        return own.scratch
 
     def _places(self, session: Session, memories: Sequence[object]) -> dict[str, Place]:
         return {

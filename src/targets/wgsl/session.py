@@ -39,6 +39,7 @@ class Ready:
         self.buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
         for buffer in self.buffers.values():
             session.require_bindable(buffer)
+        self.sizes = {name: padded(buffer.nbytes) for name, buffer in self.buffers.items()}
         self.steps = [step for step in steps if step.groups]
         self.kernels = [session.kernel(step.program, probing=probing) for step in self.steps]
         self.bindings: list[Binding] = []
@@ -62,13 +63,12 @@ class Ready:
         self.is_watched = any(kernel.tells_overrun for kernel in self.kernels)
         self.commands: Commands = commands_for(session.device.handle, launches, self.bindings)
 
-    def groups(self, uniform: wgpu.GPUBuffer, memory: Mapping[str, Place]) -> list[Group]:
-        """Every binding with memory. `uniform` holds the parameters."""
-        return [self.group(number, uniform, memory) for number in range(len(self.bindings))]
+    def groups(self, parameters: Place, memory: Mapping[str, Place]) -> list[Group]:
+        """Every binding with memory."""
+        return [self.group(number, parameters, memory) for number in range(len(self.bindings))]
 
-    def group(self, number: int, uniform: wgpu.GPUBuffer, memory: Mapping[str, Place]) -> Group:
-        names = self.bindings[number].names
-        return self.commands.group(number, [Place(uniform), *[memory[name] for name in names]])
+    def group(self, number: int, parameters: Place, memory: Mapping[str, Place]) -> Group:
+        return self.commands.group(number, [parameters, *[memory[name] for name in self.bindings[number].names]])
 
 
 def _binding(step: Step, kernel: Kernel) -> Binding:
@@ -104,7 +104,7 @@ class Session:
         """Runs launches on arrays of the host. `arrays` holds the bytes of every buffer that is not SCRATCH."""
         handle, buffers = self.device.handle, ready.buffers
         with self.pool.taken() as taken:
-            memory = {name: Place(taken.storage(padded(buffer.nbytes))) for name, buffer in buffers.items()}
+            memory = {name: Place(taken.storage(ready.sizes[name])) for name in buffers}
             for name, buffer in buffers.items():
                 if buffer.role in (Role.INPUT, Role.INOUT) and buffer.nbytes:
                     upload(handle, memory[name].buffer, arrays[name])
@@ -112,7 +112,7 @@ class Session:
                 memory[OVERRUN] = self.overrun(taken)
             encoder = handle.create_command_encoder()
             if ready.steps:
-                ready.commands.encode(encoder, ready.groups(self.uniform(taken, ready), memory), clock)
+                ready.commands.encode(encoder, ready.groups(self.parameters(taken, ready), memory), clock)
             if ready.is_watched:
                 self.require_no_overrun(encoder, memory[OVERRUN])
                 encoder = handle.create_command_encoder()
@@ -123,18 +123,11 @@ class Session:
             ]
             self._staging.finish(encoder, back)
 
-    def uniform(self, taken: Taken, ready: Ready) -> wgpu.GPUBuffer:
-        """A buffer with the parameters of all launches."""
+    def parameters(self, taken: Taken, ready: Ready) -> Place:
+        """Where the parameters of all launches are."""
         uniform = taken.uniform(ready.parameters.nbytes)
         upload(self.device.handle, uniform, ready.parameters)
-        return uniform
-
-    def parameters(self, ready: Ready) -> wgpu.GPUBuffer:
-        """The same, to be kept."""
-        with self.pool.taken() as taken:
-            uniform = self.uniform(taken, ready)
-            taken.buffers.clear()  # it does not go back
-        return uniform
+        return Place(uniform)
 
     def overrun(self, taken: Taken) -> Place:
         """Where kernels tell of a loop that was cut short."""
