@@ -64,18 +64,21 @@ class Array:
         return self.size * self.dtype.itemsize
 
     @cached_property
-    def _is_packed(self) -> bool:
+    def is_packed(self) -> bool:
+        """Whether kernels can work on it as it lies."""
         if self.offset % _alignment(self.device):
             return False
         lines = zip(self.shape, self.strides, packed_strides(self.shape, self.itemsize), strict=True)
         return 0 in self.shape or all(size == 1 or stride == wanted for size, stride, wanted in lines)
 
     @cached_property
-    def _spec(self) -> Spec:
-        return Spec(self.shape, self.dtype, Memory.WEBGPU, None if self._is_packed else self.strides)
+    def spec(self) -> Spec:
+        """As operations see it."""
+        return Spec(self.shape, self.dtype, Memory.WEBGPU, None if self.is_packed else self.strides)
 
     @cached_property
-    def _signature(self) -> Hashable:
+    def signature(self) -> Hashable:
+        """All that a plan depends on."""
         return self.dtype, self.shape, self.strides, self.offset % _alignment(self.device), self.device
 
     def reshape(self, *shape: int) -> Array:
@@ -107,8 +110,8 @@ class _Current(threading.local):
 _CURRENT = _Current()
 
 
-class _On:
-    """A class, which is entered sooner than a generator."""
+class current:
+    """Within it, new arrays are made on this device. A class, which is entered sooner than a generator."""
 
     __slots__ = ("_before", "_device")
 
@@ -122,11 +125,6 @@ class _On:
         _CURRENT.device = self._before
 
 
-def current(device: wgpu.GPUDevice) -> AbstractContextManager[None]:
-    """New arrays are made on this device."""
-    return _On(device)
-
-
 @lru_cache(maxsize=64)
 def _alignment(device: wgpu.GPUDevice) -> int:
     """Of where a binding begins in its buffer."""
@@ -135,7 +133,13 @@ def _alignment(device: wgpu.GPUDevice) -> int:
 
 def _new(device: wgpu.GPUDevice, shape: tuple[int, ...], dtype: DType) -> Array:
     size = max(_WORD, -(-math.prod(shape) * dtype.itemsize // _WORD) * _WORD)
-    buffer = device.create_buffer(size=size, usage=_USAGE)
+    try:
+        buffer = device.create_buffer(size=size, usage=_USAGE)
+    except Exception as error:
+        from ..targets.wgsl.device import raise_ours
+
+        raise_ours(f"target 'wgsl', making an array of {size} bytes", error)
+        raise
     return Array(buffer, device, dtype, tuple(shape), packed_strides(tuple(shape), dtype.itemsize), 0)
 
 
@@ -153,7 +157,7 @@ class WebGpuSpace(Space[Array]):
         return attrs.evolve(array, shape=shape, strides=strides)
 
     def is_packed(self, array: Array) -> bool:
-        return array._is_packed
+        return array.is_packed
 
     def packed(self, array: Array) -> Array:
         copy = self.empty(array.shape, array.dtype)
@@ -275,10 +279,10 @@ class WebGpuKind(ArrayKind[Array, Array]):
     space = WEBGPU_SPACE
 
     def signature(self, array: Array) -> Hashable:
-        return array._signature
+        return array.signature
 
     def spec(self, name: str, array: Array) -> Spec:
-        return array._spec
+        return array.spec
 
     def empty(self, shape: tuple[int, ...], dtype: DType, like: Array) -> Array:
         return _new(like.device, shape, dtype)
@@ -290,7 +294,7 @@ class WebGpuKind(ArrayKind[Array, Array]):
         return array
 
     def is_packed(self, array: Array) -> bool:
-        return array._is_packed
+        return array.is_packed
 
     def is_read_only(self, array: Array) -> bool:
         return False

@@ -51,8 +51,8 @@ class Commands(Protocol):
     Errors of wgpu's are raised as it classes them.
     """
 
-    def group(self, number: int, places: Sequence[Place]) -> Group:
-        """A binding with memory, which it holds: for as often as it is wanted."""
+    def groups(self, bound: Sequence[tuple[int, Sequence[Place]]]) -> Sequence[Group]:
+        """Bindings, by their numbers, with memory, which they hold: for as often as they are wanted."""
         ...
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, groups: Sequence[Group], clock: Clock | None = None) -> None:
@@ -72,8 +72,10 @@ class PublicCommands:
     def __init__(self, handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]) -> None:
         self._handle, self._launches, self._bindings = handle, launches, bindings
 
-    def group(self, number: int, places: Sequence[Place]) -> wgpu.GPUBindGroup:
-        binding = self._bindings[number]
+    def groups(self, bound: Sequence[tuple[int, Sequence[Place]]]) -> Sequence[wgpu.GPUBindGroup]:
+        return [self._group(self._bindings[number], places) for number, places in bound]
+
+    def _group(self, binding: Binding, places: Sequence[Place]) -> wgpu.GPUBindGroup:
         bound = zip(places, binding.sizes, strict=True)
         return self._handle.create_bind_group(
             layout=binding.kernel.layout,

@@ -56,7 +56,7 @@ class Pool:
         try:
             yield taken
         finally:
-            self._idle += taken.held
+            self._idle += reversed(taken.held)  # a run like this one gets each buffer for what it was for
             self._trim()
 
     def take(self, size: int, usage: int) -> _Held:

@@ -169,20 +169,22 @@ class NativeCommands:
         descriptor.entryCount = len(binding.sizes)
         return descriptor, entries, [entries[position] for position in range(len(binding.sizes))]
 
-    def group(self, number: int, places: Sequence[Place]) -> Group:
+    def groups(self, bound: Sequence[tuple[int, Sequence[Place]]]) -> Sequence[Group]:
         native = self._native
-        descriptor, _, entries = self._bindings[number]
-        for entry, place in zip(entries, places, strict=True):
-            entry.buffer, entry.offset = _raw(place.buffer), place.offset
+        create, release = native.lib.wgpuDeviceCreateBindGroup, native.lib.wgpuBindGroupRelease
+        groups: list[Group] = []
         native.errors.capture(_WHAT)
         try:
-            made = native.lib.wgpuDeviceCreateBindGroup(self._device, descriptor)
-            group = _Owned(made, native, native.lib.wgpuBindGroupRelease)
+            for number, places in bound:
+                descriptor, _, entries = self._bindings[number]
+                for entry, place in zip(entries, places, strict=True):
+                    entry.buffer, entry.offset = getattr(place.buffer, _RAW), place.offset
+                groups.append(_Owned(create(self._device, descriptor), native, release))
         finally:
             found = native.errors.release(_WHAT)
         if found is not None:
             _raise(found)
-        return group
+        return groups
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, groups: Sequence[Group], clock: Clock | None = None) -> None:
         if clock is not None:

@@ -7,11 +7,12 @@ when the caller submits it, as often as he likes: its scratch and parameters are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import attrs
 import numpy as np
 
+from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
 from ..base import arrays_by_name
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .target import WgslTarget
 
 _STORAGE = 128  # WebGPU fixes the numbers of these flags
-_Shared: TypeAlias = "tuple[tuple[wgpu.GPUBuffer, ...], Group]"
 
 
 class OnWebGpu(Protocol):
@@ -46,7 +46,7 @@ class OnWebGpu(Protocol):
 class _Bound:
     """All launches, on buffers that are held here with them."""
 
-    groups: list[Group]
+    groups: Sequence[Group]
     places: tuple[Place, ...]
     next: Recorded | None = None  # the commands of the next run on them
 
@@ -57,13 +57,16 @@ class _Own:
 
     parameters: Place
     scratch: Mapping[str, Place] | None = None  # where no other run has it meanwhile
-    shared: dict[int, _Shared] = attrs.field(factory=dict[int, _Shared])  # bindings of scratch alone, by their numbers
+    # What the last run was lent, and the bindings of that alone, by their numbers.
+    lent: list[wgpu.GPUBuffer] = attrs.field(factory=list["wgpu.GPUBuffer"])
+    shared: dict[int, Group] = attrs.field(factory=dict[int, Group])
 
 
 class WgslPrepared:
     """Threads take turns, as in everything that the target does."""
 
     def __init__(self, target: WgslTarget, work: Work, given: tuple[Buffer[Any], ...], keeps_scratch: bool) -> None:
+        never_released_in_children(self)
         self._target = target
         self._given = given
         self._steps = work.steps
@@ -136,26 +139,30 @@ class WgslPrepared:
             else:
                 session.device.handle.queue.submit([encoder.finish()])
 
-    def _groups(self, session: Session, ready: Ready, memory: dict[str, Place], taken: Taken) -> list[Group]:
+    def _groups(self, session: Session, ready: Ready, memory: dict[str, Place], taken: Taken) -> Sequence[Group]:
         """Every binding, with scratch that is there for this run. Parameters are kept, and so are bindings of scratch
         alone, which mostly is what it was the last time; others would keep the caller's memory."""
         own = self._own_parameters(session, ready)
-        lent: set[str] = set()
+        lent: list[wgpu.GPUBuffer] = []
         for name, size in ready.sizes.items():
             if name not in memory:
-                memory[name] = Place(taken.storage(size))
-                lent.add(name)
-        groups: list[Group] = []
-        for number, binding in enumerate(ready.bindings):
-            if not lent.issuperset(binding.names):
-                groups.append(ready.group(number, own.parameters, memory))
-                continue
-            buffers = tuple([memory[name].buffer for name in binding.names])
-            known = own.shared.get(number)
-            if known is None or known[0] != buffers:
-                known = own.shared[number] = buffers, ready.group(number, own.parameters, memory)
-            groups.append(known[1])
+                buffer = taken.storage(size)
+                memory[name] = Place(buffer)
+                lent.append(buffer)
+        if own.lent != lent:
+            numbers = self._of_scratch_alone(ready)
+            made = ready.groups(own.parameters, memory, numbers)
+            own.lent, own.shared = lent, dict(zip(numbers, made, strict=True))
+        groups: list[Group | None] = [own.shared.get(number) for number in range(len(ready.bindings))]
+        others = [number for number, group in enumerate(groups) if group is None]
+        for number, group in zip(others, ready.groups(own.parameters, memory, others), strict=True):
+            groups[number] = group
         return groups
+
+    def _of_scratch_alone(self, ready: Ready) -> list[int]:
+        """The bindings that hold nothing of the caller's."""
+        scratch = {name for name, buffer in ready.buffers.items() if buffer.role is Role.SCRATCH}
+        return [number for number, binding in enumerate(ready.bindings) if scratch.issuperset(binding.names)]
 
     def _record(self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object]) -> None:
         """With memory that is kept. A loop that is cut short cannot be told of here."""

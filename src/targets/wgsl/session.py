@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,12 +63,17 @@ class Ready:
         self.is_watched = any(kernel.tells_overrun for kernel in self.kernels)
         self.commands: Commands = commands_for(session.device.handle, launches, self.bindings)
 
-    def groups(self, parameters: Place, memory: Mapping[str, Place]) -> list[Group]:
-        """Every binding with memory."""
-        return [self.group(number, parameters, memory) for number in range(len(self.bindings))]
-
-    def group(self, number: int, parameters: Place, memory: Mapping[str, Place]) -> Group:
-        return self.commands.group(number, [parameters, *[memory[name] for name in self.bindings[number].names]])
+    def groups(
+        self, parameters: Place, memory: Mapping[str, Place], numbers: Iterable[int] | None = None
+    ) -> Sequence[Group]:
+        """Bindings with memory: all of them, unless some are named."""
+        bindings = self.bindings
+        return self.commands.groups(
+            [
+                (number, [parameters, *[memory[name] for name in bindings[number].names]])
+                for number in (range(len(bindings)) if numbers is None else numbers)
+            ]
+        )
 
 
 def _binding(step: Step, kernel: Kernel) -> Binding:
