@@ -22,6 +22,7 @@ from gpusort.targets.wgsl.native import NativeCommands
 from gpusort.types.errors import DeviceLostError, GpusortError, TargetUnavailableError
 from gpusort.types.specs import Memory
 from tests.reference import run_in_threads, sample
+from tests.striking import events, places, strike
 
 # What the checkers have no types for is called past them.
 sort, argsort, min_of = cast("tuple[Callable[..., Any], ...]", (gpusort.sort, gpusort.argsort, gpusort.min))
@@ -258,3 +259,20 @@ def test_a_backend_that_is_not_as_it_was_is_left_alone(monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.setitem(native._SIGNATURES, "wgpuNoSuchFunction", "void(*)(int)")  # pyright: ignore[reportPrivateUsage]
         assert look(backend) is None
+
+
+@pytest.mark.parametrize("way", ["native"], indirect=True)
+def test_struck_anywhere_the_next_call_is_right(device: Any) -> None:
+    host = sample("u4", 3000)
+    x = webgpu.asarray(host, device)
+    planned = gpusort.plan(sort, x)
+    for function in (planned, sort):
+        for _ in range(3):
+            function(x)
+        count = events(lambda function=function: function(x), "targets/wgsl")
+        assert count > 50
+        for place in places(count, 12):
+            strike(lambda function=function: function(x), place, "targets/wgsl")
+            for _ in range(3):
+                np.testing.assert_array_equal(function(x).to_numpy(), np.sort(host), f"struck at {place}")
+    np.testing.assert_array_equal(x.to_numpy(), host)
