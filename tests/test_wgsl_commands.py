@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import attrs
@@ -269,10 +270,10 @@ def test_struck_anywhere_the_next_call_is_right(device: Any) -> None:
     for function in (planned, sort):
         for _ in range(3):
             function(x)
-        count = events(lambda function=function: function(x), "targets/wgsl")
+        count = events(partial(function, x), "targets/wgsl")
         assert count > 50
         for place in places(count, 12):
-            strike(lambda function=function: function(x), place, "targets/wgsl")
+            strike(partial(function, x), place, "targets/wgsl")
             for _ in range(3):
                 np.testing.assert_array_equal(function(x).to_numpy(), np.sort(host), f"struck at {place}")
     np.testing.assert_array_equal(x.to_numpy(), host)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Hashable, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +17,13 @@ import numpy as np
 
 from ..algos.copy import Strided, copy_strided, take_rows
 from ..targets.base import Prepared, prepared_by
-from ..targets.recording import current_encoder, recording_into
+from ..targets.recording import current_encoder
 from ..targets.registry import target_on_device
 from ..types.dtypes import native, number_for
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U8, U16, U32, U64
 from ..types.specs import Memory, Spec
-from .kinds import ArrayKind, DType, HostArray, Space, packed_strides
+from .kinds import DType, HostArray, Space, packed_strides
 
 if TYPE_CHECKING:
     import wgpu
@@ -125,13 +124,17 @@ class current:
         _CURRENT.device = self._before
 
 
+def current_device() -> wgpu.GPUDevice | None:
+    return _CURRENT.device
+
+
 @lru_cache(maxsize=64)
 def _alignment(device: wgpu.GPUDevice) -> int:
     """Of where a binding begins in its buffer."""
     return max(_WORD, device.limits["min-storage-buffer-offset-alignment"])
 
 
-def _new(device: wgpu.GPUDevice, shape: tuple[int, ...], dtype: DType) -> Array:
+def new_array(device: wgpu.GPUDevice, shape: tuple[int, ...], dtype: DType) -> Array:
     size = max(_WORD, -(-math.prod(shape) * dtype.itemsize // _WORD) * _WORD)
     try:
         buffer = device.create_buffer(size=size, usage=_USAGE)
@@ -149,7 +152,7 @@ class WebGpuSpace(Space[Array]):
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
         device = _CURRENT.device
         assert device is not None, "within the scope of an array"
-        return _new(device, shape, dtype)
+        return new_array(device, shape, dtype)
 
     def last(self, array: Array, axes: Sequence[int]) -> Array:
         order = [*(axis for axis in range(array.ndim) if axis not in axes), *axes]
@@ -268,58 +271,3 @@ def _copying(
 @lru_cache(maxsize=64)
 def _taking(device: wgpu.GPUDevice, itemsize: int, index: int, rows: int, length: int, taken: int) -> Prepared:
     return prepared_by(target_on_device(device), take_rows(_WORDS[itemsize], _WORDS[index], rows, length, taken))
-
-
-# -- the kind ---------------------------------------------------------------------------------------------
-
-
-class WebGpuKind(ArrayKind[Array, Array]):
-    """Arrays on devices of WebGPU."""
-
-    space = WEBGPU_SPACE
-
-    def signature(self, array: Array) -> Hashable:
-        return array.signature
-
-    def spec(self, name: str, array: Array) -> Spec:
-        return array.spec
-
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: Array) -> Array:
-        return _new(like.device, shape, dtype)
-
-    def empty_like(self, like: Array) -> Array:
-        return self.empty(like.shape, like.dtype, like)
-
-    def memory(self, array: Array) -> object:
-        return array
-
-    def is_packed(self, array: Array) -> bool:
-        return array.is_packed
-
-    def is_read_only(self, array: Array) -> bool:
-        return False
-
-    def view(self, array: Array) -> Array:
-        return array
-
-    def given_back(self, values: Array, like: Array) -> object:
-        return values
-
-    def scope(self, array: Array) -> AbstractContextManager[object] | None:
-        return None if _CURRENT.device is array.device else current(array.device)
-
-    def device(self, array: Array) -> object | None:
-        return array.device
-
-    def are_apart(self, arrays: Sequence[Array], others: Sequence[Array]) -> bool:
-        for other in others:
-            for array in arrays:
-                if array.buffer is other.buffer:
-                    return False
-        return True
-
-    def recording(self, encoder: object) -> AbstractContextManager[object]:
-        return recording_into(encoder)
-
-
-WEBGPU = WebGpuKind()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -49,15 +48,13 @@ class Pool:
         self._most = most
         self._idle: list[_Held] = []
 
-    @contextmanager
-    def taken(self) -> Generator[Taken, None, None]:
-        """A hand to take buffers with; all go back at the end."""
-        taken = Taken(self)
-        try:
-            yield taken
-        finally:
-            self._idle += reversed(taken.held)  # a run like this one gets each buffer for what it was for
-            self._trim()
+    def taken(self) -> Taken:
+        """A hand to take buffers with, for a with statement; all go back at the end."""
+        return Taken(self)
+
+    def put_back(self, held: Sequence[_Held]) -> None:
+        self._idle += reversed(held)  # a run like this one gets each buffer for what it was for
+        self._trim()
 
     def take(self, size: int, usage: int) -> _Held:
         wanted = size_class(size, self._most)
@@ -90,7 +87,13 @@ class Taken:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self.held: list[_Held] = []
+        self._held: list[_Held] = []
+
+    def __enter__(self) -> Taken:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.put_back(self._held)
 
     def storage(self, size: int) -> wgpu.GPUBuffer:
         return self._take(size, _STORAGE)
@@ -100,12 +103,12 @@ class Taken:
 
     def _take(self, size: int, usage: int) -> wgpu.GPUBuffer:
         held = self._pool.take(size, usage)
-        self.held.append(held)
+        self._held.append(held)
         return held.buffer
 
     def keep(self) -> None:
         """What is taken so far does not go back."""
-        self.held.clear()
+        self._held.clear()
 
 
 def padded(size: int) -> int:

@@ -138,7 +138,8 @@ class _Owned:
         self.raw, self._native, self._release = raw, native, release
 
     def __del__(self) -> None:
-        self._release(self.raw)
+        if hasattr(self, "raw"):  # or else an interrupt came first
+            self._release(self.raw)
 
 
 class NativeCommands:
