@@ -136,13 +136,7 @@ def _alignment(device: wgpu.GPUDevice) -> int:
 
 def new_array(device: wgpu.GPUDevice, shape: tuple[int, ...], dtype: DType) -> Array:
     size = max(_WORD, -(-math.prod(shape) * dtype.itemsize // _WORD) * _WORD)
-    try:
-        buffer = device.create_buffer(size=size, usage=_USAGE)
-    except Exception as error:
-        from ..targets.wgsl.device import raise_ours
-
-        raise_ours(f"target 'wgsl', making an array of {size} bytes", error)
-        raise
+    buffer = device.create_buffer(size=size, usage=_USAGE)
     return Array(buffer, device, dtype, tuple(shape), packed_strides(tuple(shape), dtype.itemsize), 0)
 
 

@@ -184,9 +184,9 @@ class translated:
         if not messages:
             _idle.append(self._heard)
         if error is None and messages:
-            raise_ours(self._what, _logged("; ".join(messages)))
+            _raise_ours(self._what, _logged("; ".join(messages)))
         elif isinstance(error, Exception):
-            raise_ours(self._what, error)
+            _raise_ours(self._what, error)
 
 
 _LOG = "wgpu"  # which wgpu wants to make itself
@@ -199,7 +199,7 @@ def _logged(messages: str) -> Exception:
     return wgpu.GPUError(messages)
 
 
-def raise_ours(what: str, error: Exception) -> None:
+def _raise_ours(what: str, error: Exception) -> None:
     """An error of ours for one of wgpu's; nothing for others."""
     import wgpu
 
