@@ -156,6 +156,11 @@ class ArrayKind(ABC, Generic[A, V]):
         """Within it, work goes to the device and the stream of this array. None where that is so already."""
         return None
 
+    def are_apart(self, arrays: Sequence[A], others: Sequence[A]) -> bool:
+        """Whether arrays, which are what a target works on, lie in other memory than others do, as far as that is told
+        at a glance."""
+        return False
+
     def streamed(self, like: A) -> Streamed[A] | None:
         """For arrays with the signature of this one. None where each call needs its `scope`."""
         return None

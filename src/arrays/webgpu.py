@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Generator, Hashable, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
+from collections.abc import Hashable, Sequence
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -18,13 +17,13 @@ import numpy as np
 
 from ..algos.copy import Strided, copy_strided, take_rows
 from ..targets.base import Prepared, prepared_by
-from ..targets.recording import current_encoder, recording_into
+from ..targets.recording import current_encoder
 from ..targets.registry import target_on_device
 from ..types.dtypes import native, number_for
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U8, U16, U32, U64
 from ..types.specs import Memory, Spec
-from .kinds import ArrayKind, DType, HostArray, Space, packed_strides
+from .kinds import DType, HostArray, Space, packed_strides
 
 if TYPE_CHECKING:
     import wgpu
@@ -63,6 +62,24 @@ class Array:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
+    @cached_property
+    def is_packed(self) -> bool:
+        """Whether kernels can work on it as it lies."""
+        if self.offset % _alignment(self.device):
+            return False
+        lines = zip(self.shape, self.strides, packed_strides(self.shape, self.itemsize), strict=True)
+        return 0 in self.shape or all(size == 1 or stride == wanted for size, stride, wanted in lines)
+
+    @cached_property
+    def spec(self) -> Spec:
+        """As operations see it."""
+        return Spec(self.shape, self.dtype, Memory.WEBGPU, None if self.is_packed else self.strides)
+
+    @cached_property
+    def signature(self) -> Hashable:
+        """All that a plan depends on."""
+        return self.dtype, self.shape, self.strides, self.offset % _alignment(self.device), self.device
+
     def reshape(self, *shape: int) -> Array:
         """The same elements, which must lie one behind the other, in another shape. One length may be -1."""
         known = math.prod(length for length in shape if length >= 0)
@@ -92,14 +109,23 @@ class _Current(threading.local):
 _CURRENT = _Current()
 
 
-@contextmanager
-def current(device: wgpu.GPUDevice) -> Generator[None]:
-    """New arrays are made on this device."""
-    before, _CURRENT.device = _CURRENT.device, device
-    try:
-        yield
-    finally:
-        _CURRENT.device = before
+class current:
+    """Within it, new arrays are made on this device. A class, which is entered sooner than a generator."""
+
+    __slots__ = ("_before", "_device")
+
+    def __init__(self, device: wgpu.GPUDevice) -> None:
+        self._device = device
+
+    def __enter__(self) -> None:
+        self._before, _CURRENT.device = _CURRENT.device, self._device
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.device = self._before
+
+
+def current_device() -> wgpu.GPUDevice | None:
+    return _CURRENT.device
 
 
 @lru_cache(maxsize=64)
@@ -108,15 +134,19 @@ def _alignment(device: wgpu.GPUDevice) -> int:
     return max(_WORD, device.limits["min-storage-buffer-offset-alignment"])
 
 
+def new_array(device: wgpu.GPUDevice, shape: tuple[int, ...], dtype: DType) -> Array:
+    size = max(_WORD, -(-math.prod(shape) * dtype.itemsize // _WORD) * _WORD)
+    buffer = device.create_buffer(size=size, usage=_USAGE)
+    return Array(buffer, device, dtype, tuple(shape), packed_strides(tuple(shape), dtype.itemsize), 0)
+
+
 class WebGpuSpace(Space[Array]):
     """The memory of WebGPU's devices."""
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
         device = _CURRENT.device
         assert device is not None, "within the scope of an array"
-        size = max(_WORD, -(-math.prod(shape) * dtype.itemsize // _WORD) * _WORD)
-        buffer = device.create_buffer(size=size, usage=_USAGE)
-        return Array(buffer, device, dtype, tuple(shape), packed_strides(tuple(shape), dtype.itemsize), 0)
+        return new_array(device, shape, dtype)
 
     def last(self, array: Array, axes: Sequence[int]) -> Array:
         order = [*(axis for axis in range(array.ndim) if axis not in axes), *axes]
@@ -124,11 +154,7 @@ class WebGpuSpace(Space[Array]):
         return attrs.evolve(array, shape=shape, strides=strides)
 
     def is_packed(self, array: Array) -> bool:
-        if array.offset % _alignment(array.device):
-            return False
-        wanted = packed_strides(array.shape, array.itemsize)
-        lines = zip(array.shape, array.strides, wanted, strict=True)
-        return 0 in array.shape or all(size == 1 or stride == other for size, stride, other in lines)
+        return array.is_packed
 
     def packed(self, array: Array) -> Array:
         copy = self.empty(array.shape, array.dtype)
@@ -239,53 +265,3 @@ def _copying(
 @lru_cache(maxsize=64)
 def _taking(device: wgpu.GPUDevice, itemsize: int, index: int, rows: int, length: int, taken: int) -> Prepared:
     return prepared_by(target_on_device(device), take_rows(_WORDS[itemsize], _WORDS[index], rows, length, taken))
-
-
-# -- the kind ---------------------------------------------------------------------------------------------
-
-
-class WebGpuKind(ArrayKind[Array, Array]):
-    """Arrays on devices of WebGPU."""
-
-    space = WEBGPU_SPACE
-
-    def signature(self, array: Array) -> Hashable:
-        return array.dtype, array.shape, array.strides, array.offset % _alignment(array.device), array.device
-
-    def spec(self, name: str, array: Array) -> Spec:
-        strides = None if WEBGPU_SPACE.is_packed(array) else array.strides
-        return Spec(array.shape, array.dtype, Memory.WEBGPU, strides)
-
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: Array) -> Array:
-        with current(like.device):
-            return WEBGPU_SPACE.empty(shape, dtype)
-
-    def empty_like(self, like: Array) -> Array:
-        return self.empty(like.shape, like.dtype, like)
-
-    def memory(self, array: Array) -> object:
-        return array
-
-    def is_packed(self, array: Array) -> bool:
-        return WEBGPU_SPACE.is_packed(array)
-
-    def is_read_only(self, array: Array) -> bool:
-        return False
-
-    def view(self, array: Array) -> Array:
-        return array
-
-    def given_back(self, values: Array, like: Array) -> object:
-        return values
-
-    def scope(self, array: Array) -> AbstractContextManager[object] | None:
-        return None if _CURRENT.device is array.device else current(array.device)
-
-    def device(self, array: Array) -> object | None:
-        return array.device
-
-    def recording(self, encoder: object) -> AbstractContextManager[object]:
-        return recording_into(encoder)
-
-
-WEBGPU = WebGpuKind()

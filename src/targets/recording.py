@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 
 
 class _Recording(threading.local):
@@ -21,11 +19,17 @@ def current_encoder() -> object | None:
     return _RECORDING.encoder
 
 
-@contextmanager
-def recording_into(encoder: object) -> Generator[None]:
-    """Within it, what this thread runs on a device is recorded instead."""
-    before, _RECORDING.encoder = _RECORDING.encoder, encoder
-    try:
-        yield
-    finally:
-        _RECORDING.encoder = before
+class recording_into:
+    """Within it, what this thread runs on a device is recorded instead. A class, which is entered sooner than a
+    generator."""
+
+    __slots__ = ("_before", "_encoder")
+
+    def __init__(self, encoder: object) -> None:
+        self._encoder = encoder
+
+    def __enter__(self) -> None:
+        self._before, _RECORDING.encoder = _RECORDING.encoder, self._encoder
+
+    def __exit__(self, *_: object) -> None:
+        _RECORDING.encoder = self._before

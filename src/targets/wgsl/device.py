@@ -165,29 +165,52 @@ class _Heard(logging.Handler):
         self.messages.append(record.getMessage())
 
 
-@contextmanager
-def translated(what: str) -> Generator[None, None, None]:
-    """Turns wgpu's errors into ours; those too that it would only log."""
+class translated:
+    """Turns wgpu's errors into ours; those too that it would only log. A class, which is entered sooner than a
+    generator."""
+
+    __slots__ = ("_heard", "_what")
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        self._heard = _idle.pop() if _idle else _Heard()
+        logging.getLogger(_LOG).addHandler(self._heard)
+
+    def __exit__(self, _class: object, error: BaseException | None, _traceback: object) -> None:
+        logging.getLogger(_LOG).removeHandler(self._heard)
+        messages = self._heard.messages
+        if not messages:
+            _idle.append(self._heard)
+        if error is None and messages:
+            _raise_ours(self._what, _logged("; ".join(messages)))
+        elif isinstance(error, Exception):
+            _raise_ours(self._what, error)
+
+
+_LOG = "wgpu"  # which wgpu wants to make itself
+_idle: list[_Heard] = []  # to make one takes longer than to have it listen; a list's methods need no lock
+
+
+def _logged(messages: str) -> Exception:
     import wgpu
 
-    heard, log = _Heard(), logging.getLogger("wgpu")
-    log.addHandler(heard)
-    try:
-        yield
-        if heard.messages:
-            raise wgpu.GPUError("; ".join(heard.messages))
-    except wgpu.GPUOutOfMemoryError as error:
+    return wgpu.GPUError(messages)
+
+
+def _raise_ours(what: str, error: Exception) -> None:
+    """An error of ours for one of wgpu's; nothing for others."""
+    import wgpu
+
+    if isinstance(error, GpusortError):
+        return
+    if isinstance(error, wgpu.GPUOutOfMemoryError):
         raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
-    except (wgpu.GPUError, RuntimeError) as error:
-        if isinstance(error, GpusortError):
-            raise
-        if is_loss(error):
-            raise DeviceLostError(f"{what}: the device was lost ({_first_line(error)})") from error
-        if isinstance(error, wgpu.GPUError):
-            raise GpusortError(f"{what}: wgpu refuses: {_first_line(error)}") from error
-        raise
-    finally:
-        log.removeHandler(heard)
+    if isinstance(error, wgpu.GPUError | RuntimeError) and is_loss(error):
+        raise DeviceLostError(f"{what}: the device was lost ({_first_line(error)})") from error
+    if isinstance(error, wgpu.GPUError):
+        raise GpusortError(f"{what}: wgpu refuses: {_first_line(error)}") from error
 
 
 def is_loss(error: BaseException) -> bool:

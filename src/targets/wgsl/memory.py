@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +31,14 @@ def size_class(size: int, most: int) -> int:
     return max(size, min(most, -(-size // step) * step))
 
 
+class _Held(NamedTuple):
+    """A buffer, whose own attributes are slower to read."""
+
+    buffer: wgpu.GPUBuffer
+    size: int
+    usage: int
+
+
 class Pool:
     """Buffers of a device. Those not in use wait for the next one who wants their size; the oldest go
     first."""
@@ -39,41 +46,40 @@ class Pool:
     def __init__(self, device: wgpu.GPUDevice, most: int) -> None:
         self._device = device
         self._most = most
-        self._idle: list[wgpu.GPUBuffer] = []
+        self._idle: list[_Held] = []
 
-    @contextmanager
-    def taken(self) -> Generator[Taken, None, None]:
-        """A hand to take buffers with; all go back at the end."""
-        taken = Taken(self)
-        try:
-            yield taken
-        finally:
-            self._idle += taken.buffers
-            self._trim()
+    def taken(self) -> Taken:
+        """A hand to take buffers with, for a with statement; all go back at the end."""
+        return Taken(self)
 
-    def take(self, size: int, usage: int) -> wgpu.GPUBuffer:
+    def put_back(self, held: Sequence[_Held]) -> None:
+        self._idle += reversed(held)  # a run like this one gets each buffer for what it was for
+        self._trim()
+
+    def take(self, size: int, usage: int) -> _Held:
         wanted = size_class(size, self._most)
         for position in range(len(self._idle) - 1, -1, -1):
-            if self._idle[position].size == wanted and self._idle[position].usage == usage:
+            held = self._idle[position]
+            if held.size == wanted and held.usage == usage:
                 return self._idle.pop(position)
-        return self._device.create_buffer(size=wanted, usage=usage)
+        return _Held(self._device.create_buffer(size=wanted, usage=usage), wanted, usage)
 
     def clear(self) -> None:
         """Gives all idle memory back to the device."""
-        for buffer in self._idle:
-            buffer.destroy()
+        for held in self._idle:
+            held.buffer.destroy()
         self._idle.clear()
 
     def _trim(self) -> None:
-        kept = sum(buffer.size for buffer in self._idle)
+        kept = self.idle_bytes
         while kept > _KEPT:
             oldest = self._idle.pop(0)
             kept -= oldest.size
-            oldest.destroy()
+            oldest.buffer.destroy()
 
     @property
     def idle_bytes(self) -> int:
-        return sum(buffer.size for buffer in self._idle)
+        return sum([held.size for held in self._idle])
 
 
 class Taken:
@@ -81,7 +87,13 @@ class Taken:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self.buffers: list[wgpu.GPUBuffer] = []
+        self._held: list[_Held] = []
+
+    def __enter__(self) -> Taken:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.put_back(self._held)
 
     def storage(self, size: int) -> wgpu.GPUBuffer:
         return self._take(size, _STORAGE)
@@ -90,9 +102,13 @@ class Taken:
         return self._take(size, _UNIFORM)
 
     def _take(self, size: int, usage: int) -> wgpu.GPUBuffer:
-        buffer = self._pool.take(size, usage)
-        self.buffers.append(buffer)
-        return buffer
+        held = self._pool.take(size, usage)
+        self._held.append(held)
+        return held.buffer
+
+    def keep(self) -> None:
+        """What is taken so far does not go back."""
+        self._held.clear()
 
 
 def padded(size: int) -> int:

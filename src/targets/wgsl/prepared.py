@@ -7,27 +7,28 @@ when the caller submits it, as often as he likes: its scratch and parameters are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import attrs
 import numpy as np
 
+from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role
-from ...types.errors import CapabilityError, InvalidArgumentError
+from ...types.errors import InvalidArgumentError
 from ..base import arrays_by_name
 from ..binding import Work
 from ..recording import current_encoder
-from .memory import Bytes, padded
-from .session import OVERRUN, Dispatch, Place, Ready, Session, encode
+from .commands import Group, Place, Recorded
+from .memory import Bytes, Taken, padded
+from .session import OVERRUN, Ready, Session
+from .staged import staged
 
 if TYPE_CHECKING:
     import wgpu
 
     from .target import WgslTarget
 
-_COPY_SRC, _COPY_DST, _STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
-_WRITTEN = (Role.OUTPUT, Role.INOUT)
-_Key: TypeAlias = tuple[tuple[int, int], ...]
+_STORAGE = 128  # WebGPU fixes the numbers of these flags
 
 
 class OnWebGpu(Protocol):
@@ -41,27 +42,31 @@ class OnWebGpu(Protocol):
     def device(self) -> wgpu.GPUDevice: ...
 
 
-@attrs.frozen
+@attrs.define
 class _Bound:
     """All launches, on buffers that are held here with them."""
 
-    key: _Key
-    dispatches: list[Dispatch]
+    groups: Sequence[Group]
     places: tuple[Place, ...]
+    next: Recorded | None = None  # the commands of the next run on them
 
 
-@attrs.frozen
+@attrs.define
 class _Own:
     """What lives as long as the prepared schedule does."""
 
-    uniform: wgpu.GPUBuffer
-    scratch: Mapping[str, Place]
+    parameters: Place
+    scratch: Mapping[str, Place] | None = None  # where no other run has it meanwhile
+    # What the last run was lent, and the bindings of that alone, by their numbers.
+    lent: list[wgpu.GPUBuffer] = attrs.field(factory=list["wgpu.GPUBuffer"])
+    shared: dict[int, Group] = attrs.field(factory=dict[int, Group])
 
 
 class WgslPrepared:
     """Threads take turns, as in everything that the target does."""
 
     def __init__(self, target: WgslTarget, work: Work, given: tuple[Buffer[Any], ...], keeps_scratch: bool) -> None:
+        never_released_in_children(self)
         self._target = target
         self._given = given
         self._steps = work.steps
@@ -108,57 +113,100 @@ class WgslPrepared:
         ready = self._made_ready(session)
         if not ready.steps:
             return
-        encoder = session.device.handle.create_command_encoder()
+        commands = ready.commands
         if self._keeps_scratch:
-            memory = self._record(session, encoder, memories)
-            session.device.handle.queue.submit([encoder.finish()])
+            bound, is_known = self._bound_to(session, ready, memories)
+            recorded, bound.next = bound.next, None
+            commands.submit(commands.recorded(bound.groups) if recorded is None else recorded)
+            if is_known:  # they come again: while the device works, the host records what it can submit once only
+                bound.next = commands.recorded(bound.groups)
             return
+        places = self._places(session, memories)
         with session.pool.taken() as taken:
-            places = self._places(session, memories)
-            staged = _Staged(session, self._given, places)
-            memory = {**staged.brought(encoder, taken.storage)}
-            for name, buffer in ready.buffers.items():
-                if name not in memory:
-                    memory[name] = Place(taken.storage(padded(buffer.nbytes)))
+            copies = staged(self._given, places, session.device.alignment)
+            if copies is None and not ready.is_watched:
+                commands.submit(commands.recorded(self._groups(session, ready, places, taken)))
+                return
+            encoder = session.device.handle.create_command_encoder()
+            memory = places if copies is None else copies.brought(encoder, taken.storage)
             if ready.is_watched:
                 memory[OVERRUN] = session.overrun(taken)
-            encode(encoder, ready.dispatches(session.uniform(taken, ready), memory))
-            staged.put_back(encoder, memory)
+            commands.encode(encoder, self._groups(session, ready, memory, taken))
+            if copies is not None:
+                copies.put_back(encoder, memory)
             if ready.is_watched:
                 session.require_no_overrun(encoder, memory[OVERRUN])
             else:
                 session.device.handle.queue.submit([encoder.finish()])
 
-    def _record(
-        self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object]
-    ) -> Mapping[str, Place]:
-        """The same with memory that is kept. A loop that is cut short cannot be told of here."""
-        ready = self._made_ready(session)
-        places = self._places(session, memories)
-        if not ready.steps:
-            return places
-        own = self._own = self._own or self._own_memory(session, ready)
-        key = tuple((id(place.buffer), place.offset) for place in places.values())
-        bound = self._bound
-        if bound is None or bound.key != key:
-            _Staged(session, self._given, places).require_none()
-            dispatches = ready.dispatches(own.uniform, {**own.scratch, **places})
-            bound = self._bound = _Bound(key, dispatches, tuple(places.values()))
-        encode(encoder, bound.dispatches)
-        return places
+    def _groups(self, session: Session, ready: Ready, memory: dict[str, Place], taken: Taken) -> Sequence[Group]:
+        """Every binding, with scratch that is there for this run. Parameters are kept, and so are bindings of scratch
+        alone, which mostly is what it was the last time; others would keep the caller's memory."""
+        own = self._own_parameters(session, ready)
+        lent: list[wgpu.GPUBuffer] = []
+        for name, size in ready.sizes.items():
+            if name not in memory:
+                buffer = taken.storage(size)
+                memory[name] = Place(buffer)
+                lent.append(buffer)
+        if own.lent != lent:
+            numbers = self._of_scratch_alone(ready)
+            made = ready.groups(own.parameters, memory, numbers)
+            own.lent, own.shared = lent, dict(zip(numbers, made, strict=True))
+        groups: list[Group | None] = [own.shared.get(number) for number in range(len(ready.bindings))]
+        others = [number for number, group in enumerate(groups) if group is None]
+        for number, group in zip(others, ready.groups(own.parameters, memory, others), strict=True):
+            groups[number] = group
+        return groups
 
-    def _own_memory(self, session: Session, ready: Ready) -> _Own:
-        with session.pool.taken() as taken:
-            scratch = {
-                name: Place(taken.storage(padded(buffer.nbytes)))
-                for name, buffer in ready.buffers.items()
-                if buffer.role is Role.SCRATCH
-            }
-            if ready.is_watched:
-                scratch[OVERRUN] = session.overrun(taken)
-            own = _Own(session.uniform(taken, ready), scratch)
-            taken.buffers.clear()  # they do not go back
+    def _of_scratch_alone(self, ready: Ready) -> list[int]:
+        """The bindings that hold nothing of the caller's."""
+        scratch = {name for name, buffer in ready.buffers.items() if buffer.role is Role.SCRATCH}
+        return [number for number, binding in enumerate(ready.bindings) if scratch.issuperset(binding.names)]
+
+    def _record(self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object]) -> None:
+        """With memory that is kept. A loop that is cut short cannot be told of here."""
+        ready = self._made_ready(session)
+        if ready.steps:
+            ready.commands.encode(encoder, self._bound_to(session, ready, memories)[0].groups)
+        else:
+            self._places(session, memories)
+
+    def _bound_to(self, session: Session, ready: Ready, memories: Sequence[object]) -> tuple[_Bound, bool]:
+        """All launches on these arrays and memory that is kept, and whether they were so bound the last time."""
+        bound = self._bound
+        if bound is not None and _are_at(memories, bound.places):
+            return bound, True
+        places = self._places(session, memories)
+        copies = staged(self._given, places, session.device.alignment)
+        if copies is not None:
+            copies.refuse()
+        own = self._own_parameters(session, ready)
+        groups = ready.groups(own.parameters, {**self._own_scratch(session, ready, own), **places})
+        bound = self._bound = _Bound(groups, tuple(places.values()))
+        return bound, False
+
+    def _own_parameters(self, session: Session, ready: Ready) -> _Own:
+        own = self._own
+        if own is None:
+            with session.pool.taken() as taken:
+                own = self._own = _Own(session.parameters(taken, ready))
+                taken.keep()
         return own
+
+    def _own_scratch(self, session: Session, ready: Ready, own: _Own) -> Mapping[str, Place]:
+        if own.scratch is None:
+            with session.pool.taken() as taken:
+                scratch = {
+                    name: Place(taken.storage(ready.sizes[name]))
+                    for name, buffer in ready.buffers.items()
+                    if buffer.role is Role.SCRATCH
+                }
+                if ready.is_watched:
+                    scratch[OVERRUN] = session.overrun(taken)
+                own.scratch = scratch
+                taken.keep()
+        return own.scratch
 
     def _places(self, session: Session, memories: Sequence[object]) -> dict[str, Place]:
         return {
@@ -186,67 +234,12 @@ class WgslPrepared:
         return Place(array.buffer, offset)
 
 
-class _Staged:
-    """Arrays that WebGPU does not let be bound where they lie: at an odd place, or in a buffer that another has too, of
-    which one is written. They are copied to a buffer of their own for the time."""
-
-    def __init__(self, session: Session, given: Sequence[Buffer[Any]], places: Mapping[str, Place]) -> None:
-        self._given = {buffer.name: buffer for buffer in given}
-        self._places = places
-        written = {id(places[buffer.name].buffer) for buffer in given if buffer.role in _WRITTEN}
-        sharers: dict[int, int] = {}
-        for place in places.values():
-            sharers[id(place.buffer)] = sharers.get(id(place.buffer), 0) + 1
-        self._names = [
-            name
-            for name, place in places.items()
-            if place.offset % session.device.alignment
-            or (id(place.buffer) in written and sharers[id(place.buffer)] > 1)
-        ]
-
-    def require_none(self) -> None:
-        for name in self._names:
-            raise InvalidArgumentError(
-                f"arrays[{name!r}]: to be recorded, expected a buffer of its own, or one that none is written in, "
-                "and an offset that the device binds at"
-            )
-
-    def brought(self, encoder: wgpu.GPUCommandEncoder, storage: Any) -> dict[str, Place]:
-        """Where everything lies, once what is copied is there."""
-        memory = dict(self._places)
-        for name in self._names:
-            buffer, place = self._given[name], self._places[name]
-            size = padded(buffer.nbytes)
-            memory[name] = Place(storage(size))
-            self._require_copies(name, place, buffer)
-            if buffer.nbytes and _is_read(buffer):
-                encoder.copy_buffer_to_buffer(place.buffer, place.offset, memory[name].buffer, 0, size)
-        return memory
-
-    def put_back(self, encoder: wgpu.GPUCommandEncoder, memory: Mapping[str, Place]) -> None:
-        for name in self._names:
-            buffer, place = self._given[name], self._places[name]
-            if buffer.role in _WRITTEN and buffer.nbytes:
-                size = padded(buffer.nbytes)
-                encoder.copy_buffer_to_buffer(memory[name].buffer, 0, place.buffer, place.offset, size)
-
-    @staticmethod
-    def _require_copies(name: str, place: Place, buffer: Buffer[Any]) -> None:
-        wanted = (_COPY_SRC if _is_read(buffer) else 0) | (_COPY_DST if buffer.role in _WRITTEN else 0)
-        if place.offset % 4:
-            raise CapabilityError(
-                f"arrays[{name!r}]: WebGPU copies from places that are a multiple of 4 bytes, found {place.offset}"
-            )
-        if place.buffer.usage & wanted != wanted:
-            raise InvalidArgumentError(
-                f"arrays[{name!r}]: at this place of its buffer it must be copied to be worked on; create the buffer "
-                "with usage COPY_SRC and COPY_DST"
-            )
-
-
-def _is_read(buffer: Buffer[Any]) -> bool:
-    """Whether its bytes matter: those beside it in its last word do too."""
-    return buffer.role is not Role.OUTPUT or buffer.nbytes % 4 != 0
+def _are_at(memories: Sequence[Any], places: tuple[Place, ...]) -> bool:
+    """Whether arrays, which were looked at when they were bound, lie there."""
+    for memory, place in zip(memories, places, strict=True):
+        if memory.buffer is not place.buffer or memory.offset != place.offset:
+            return False
+    return True
 
 
 def _are_on_host(memories: Sequence[object]) -> TypeGuard[Sequence[np.ndarray[Any, Any]]]:

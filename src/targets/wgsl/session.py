@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import attrs
 import numpy as np
 
 from ...compile_log import told
@@ -18,9 +17,11 @@ from ...types.errors import CapabilityError, DeviceLostError, GpusortError, Inva
 from ...types.layout import Type
 from ..needs import require_needs
 from .clock import Clock
+from .commands import Binding, Commands, Group, Launch, Place
 from .device import Device, translated
 from .kernel import PARAMETER_STEP, Kernel, compiled
 from .memory import Bytes, Pool, Staging, Taken, padded, upload
+from .native import commands_for
 from .overrun import ITERATIONS
 
 if TYPE_CHECKING:
@@ -31,25 +32,6 @@ OVERRUN = ""  # beside the names of a schedule's buffers
 NO_OVERRUN: Bytes = np.zeros(4, np.uint8)
 
 
-@attrs.frozen
-class Place:
-    """Where a schedule's buffer lies."""
-
-    buffer: wgpu.GPUBuffer
-    offset: int = 0
-
-
-@attrs.frozen
-class Dispatch:
-    """One launch, ready to be encoded."""
-
-    kernel: Kernel
-    groups: wgpu.GPUBindGroup
-    offset: int  # of its parameters
-    columns: int
-    rows: int
-
-
 class Ready:
     """Launches with all that does not depend on where buffers lie: kernels, and the parameters of all in one block."""
 
@@ -57,64 +39,50 @@ class Ready:
         self.buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
         for buffer in self.buffers.values():
             session.require_bindable(buffer)
+        self.sizes = {name: padded(buffer.nbytes) for name, buffer in self.buffers.items()}
         self.steps = [step for step in steps if step.groups]
         self.kernels = [session.kernel(step.program, probing=probing) for step in self.steps]
+        self.bindings: list[Binding] = []
+        launches: list[Launch] = []
         blocks: list[bytes] = []
-        self._shapes: list[tuple[int, int, int]] = []
+        groups: dict[tuple[object, ...], int] = {}
         offset = 0
         for step, kernel in zip(self.steps, self.kernels, strict=True):
             session.require_legal(step, kernel)
             columns, rows = session.shape(step.groups)
+            key = (id(kernel), *(buffer.name for buffer in step.buffers))
+            if key not in groups:
+                groups[key] = len(groups)
+                self.bindings.append(_binding(step, kernel))
             block = kernel.parameters(step, columns)
             size = -(-len(block) // PARAMETER_STEP) * PARAMETER_STEP
             blocks.append(block.ljust(size, b"\0"))
-            self._shapes.append((offset, columns, rows))
+            launches.append(Launch(kernel, groups[key], offset, columns, rows))
             offset += size
         self.parameters: Bytes = np.frombuffer(b"".join(blocks), np.uint8)
         self.is_watched = any(kernel.tells_overrun for kernel in self.kernels)
-        self._handle = session.device.handle
+        self.commands: Commands = commands_for(session.device.handle, launches, self.bindings)
 
-    def dispatches(self, uniform: wgpu.GPUBuffer, memory: Mapping[str, Place]) -> list[Dispatch]:
-        """Every launch bound. `uniform` holds the parameters."""
-        made: dict[tuple[object, ...], wgpu.GPUBindGroup] = {}
-        dispatches: list[Dispatch] = []
-        for step, kernel, (start, columns, rows) in zip(self.steps, self.kernels, self._shapes, strict=True):
-            key = (id(kernel), *(buffer.name for buffer in step.buffers))
-            group = made.get(key)
-            if group is None:
-                group = made[key] = self._bind(step, kernel, uniform, memory)
-            dispatches.append(Dispatch(kernel, group, start, columns, rows))
-        return dispatches
-
-    def _bind(
-        self, step: Step, kernel: Kernel, uniform: wgpu.GPUBuffer, memory: Mapping[str, Place]
-    ) -> wgpu.GPUBindGroup:
-        bound = [(Place(uniform), kernel.parameter_bytes)]
-        bound += [(memory[buffer.name], padded(buffer.nbytes)) for buffer in step.buffers]
-        if kernel.tells_overrun:
-            bound.append((memory[OVERRUN], NO_OVERRUN.nbytes))
-        return self._handle.create_bind_group(
-            layout=kernel.layout,
-            entries=[
-                {"binding": binding, "resource": {"buffer": place.buffer, "offset": place.offset, "size": size}}
-                for binding, (place, size) in enumerate(bound)
-            ],
+    def groups(
+        self, parameters: Place, memory: Mapping[str, Place], numbers: Iterable[int] | None = None
+    ) -> Sequence[Group]:
+        """Bindings with memory: all of them, unless some are named."""
+        bindings = self.bindings
+        return self.commands.groups(
+            [
+                (number, [parameters, *[memory[name] for name in bindings[number].names]])
+                for number in (range(len(bindings)) if numbers is None else numbers)
+            ]
         )
 
 
-def encode(encoder: wgpu.GPUCommandEncoder, dispatches: Sequence[Dispatch], clock: Clock | None = None) -> None:
-    """One pass: WebGPU lets each dispatch see what those before it wrote."""
-    compute = encoder.begin_compute_pass() if clock is None else clock.begin(encoder)
-    current: Kernel | None = None
-    for dispatch in dispatches:
-        if dispatch.kernel is not current:
-            current = dispatch.kernel
-            compute.set_pipeline(current.pipeline)
-        compute.set_bind_group(0, dispatch.groups, [dispatch.offset])
-        compute.dispatch_workgroups(dispatch.columns, dispatch.rows)
-    compute.end()
-    if clock is not None:
-        clock.end(encoder)
+def _binding(step: Step, kernel: Kernel) -> Binding:
+    names = [buffer.name for buffer in step.buffers]
+    sizes = [kernel.parameter_bytes, *(padded(buffer.nbytes) for buffer in step.buffers)]
+    if kernel.tells_overrun:
+        names.append(OVERRUN)
+        sizes.append(NO_OVERRUN.nbytes)
+    return Binding(kernel, tuple(names), tuple(sizes))
 
 
 class Session:
@@ -141,7 +109,7 @@ class Session:
         """Runs launches on arrays of the host. `arrays` holds the bytes of every buffer that is not SCRATCH."""
         handle, buffers = self.device.handle, ready.buffers
         with self.pool.taken() as taken:
-            memory = {name: Place(taken.storage(padded(buffer.nbytes))) for name, buffer in buffers.items()}
+            memory = {name: Place(taken.storage(ready.sizes[name])) for name in buffers}
             for name, buffer in buffers.items():
                 if buffer.role in (Role.INPUT, Role.INOUT) and buffer.nbytes:
                     upload(handle, memory[name].buffer, arrays[name])
@@ -149,7 +117,7 @@ class Session:
                 memory[OVERRUN] = self.overrun(taken)
             encoder = handle.create_command_encoder()
             if ready.steps:
-                encode(encoder, ready.dispatches(self.uniform(taken, ready), memory), clock)
+                ready.commands.encode(encoder, ready.groups(self.parameters(taken, ready), memory), clock)
             if ready.is_watched:
                 self.require_no_overrun(encoder, memory[OVERRUN])
                 encoder = handle.create_command_encoder()
@@ -160,11 +128,11 @@ class Session:
             ]
             self._staging.finish(encoder, back)
 
-    def uniform(self, taken: Taken, ready: Ready) -> wgpu.GPUBuffer:
-        """A buffer with the parameters of all launches."""
+    def parameters(self, taken: Taken, ready: Ready) -> Place:
+        """Where the parameters of all launches are."""
         uniform = taken.uniform(ready.parameters.nbytes)
         upload(self.device.handle, uniform, ready.parameters)
-        return uniform
+        return Place(uniform)
 
     def overrun(self, taken: Taken) -> Place:
         """Where kernels tell of a loop that was cut short."""

@@ -1,0 +1,252 @@
+"""The same commands at less cost to the host, where wgpu stands for wgpu-native: by that library's own functions.
+
+For each call wgpu's methods set up a place for errors, and for many a struct besides, which for a sort of a million
+elements takes longer than the sort. Here structs are built once, and errors are collected for all that is recorded
+together. Names that the package does not promise are looked for, and so are the functions' signatures: where any is not
+as it was when this was written, the public methods are used.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+
+from .clock import Clock
+from .commands import Binding, Commands, Group, Launch, Place, PublicCommands, Recorded
+
+if TYPE_CHECKING:
+    import wgpu
+
+_BACKEND = "wgpu.backends.wgpu_native._api"
+_RAW = "_internal"  # by which an object of wgpu's holds the library's own
+_WHAT = "gpusort"  # whose errors are collected
+
+_DEVICE, _QUEUE, _ENCODER, _PASS, _BUFFER, _GROUP = (
+    f"struct WGPU{name}Impl *"
+    for name in ("Device", "Queue", "CommandEncoder", "ComputePassEncoder", "CommandBuffer", "BindGroup")
+)
+_SIGNATURES = {
+    "wgpuCommandEncoderBeginComputePass": f"{_PASS}(*)({_ENCODER}, WGPUComputePassDescriptor *)",
+    "wgpuCommandEncoderFinish": f"{_BUFFER}(*)({_ENCODER}, WGPUCommandBufferDescriptor *)",
+    "wgpuCommandEncoderRelease": f"void(*)({_ENCODER})",
+    "wgpuCommandBufferRelease": f"void(*)({_BUFFER})",
+    "wgpuComputePassEncoderDispatchWorkgroups": f"void(*)({_PASS}, uint32_t, uint32_t, uint32_t)",
+    "wgpuComputePassEncoderEnd": f"void(*)({_PASS})",
+    "wgpuComputePassEncoderRelease": f"void(*)({_PASS})",
+    "wgpuComputePassEncoderSetBindGroup": f"void(*)({_PASS}, uint32_t, {_GROUP}, size_t, uint32_t *)",
+    "wgpuComputePassEncoderSetPipeline": f"void(*)({_PASS}, struct WGPUComputePipelineImpl *)",
+    "wgpuDeviceCreateBindGroup": f"{_GROUP}(*)({_DEVICE}, WGPUBindGroupDescriptor *)",
+    "wgpuDeviceCreateCommandEncoder": f"{_ENCODER}(*)({_DEVICE}, WGPUCommandEncoderDescriptor *)",
+    "wgpuBindGroupRelease": f"void(*)({_GROUP})",
+    "wgpuQueueSubmit": f"void(*)({_QUEUE}, size_t, {_BUFFER} *)",
+}
+
+
+class _CType(Protocol):
+    @property
+    def cname(self) -> str: ...
+
+
+class _Ffi(Protocol):
+    """Of cffi's FFI what is used here."""
+
+    def new(self, cdecl: str, init: object = None, /) -> Any: ...  # whose fields are the struct's
+    def typeof(self, cdata: object, /) -> _CType: ...
+
+
+class _Errors(Protocol):
+    """Where wgpu's backend collects errors, for each thread."""
+
+    def capture(self, name: str, /) -> None: ...
+    def release(self, name: str, /) -> tuple[str, str] | None: ...  # the class of an error, and its message
+
+
+class _Library(Protocol):
+    """wgpu-native's functions. Handles and pointers are cffi's."""
+
+    def wgpuCommandEncoderBeginComputePass(self, encoder: object, descriptor: object, /) -> object: ...
+    def wgpuCommandEncoderFinish(self, encoder: object, descriptor: object, /) -> object: ...
+    def wgpuCommandEncoderRelease(self, encoder: object, /) -> None: ...
+    def wgpuCommandBufferRelease(self, buffer: object, /) -> None: ...
+    def wgpuComputePassEncoderDispatchWorkgroups(self, compute: object, x: int, y: int, z: int, /) -> None: ...
+    def wgpuComputePassEncoderEnd(self, compute: object, /) -> None: ...
+    def wgpuComputePassEncoderRelease(self, compute: object, /) -> None: ...
+    def wgpuComputePassEncoderSetBindGroup(
+        self, compute: object, index: int, group: object, count: int, offsets: object, /
+    ) -> None: ...
+    def wgpuComputePassEncoderSetPipeline(self, compute: object, pipeline: object, /) -> None: ...
+    def wgpuDeviceCreateBindGroup(self, device: object, descriptor: object, /) -> object: ...
+    def wgpuDeviceCreateCommandEncoder(self, device: object, descriptor: object, /) -> object: ...
+    def wgpuBindGroupRelease(self, group: object, /) -> None: ...
+    def wgpuQueueSubmit(self, queue: object, count: int, buffers: Sequence[object], /) -> None: ...
+
+
+class _Native:
+    """The library, and what is the same in all its calls."""
+
+    def __init__(self, lib: _Library, ffi: _Ffi, errors: _Errors) -> None:
+        self.lib, self.ffi, self.errors = lib, ffi, errors
+        self.encoder = ffi.new("WGPUCommandEncoderDescriptor *")
+        self.compute = ffi.new("WGPUComputePassDescriptor *")
+        self.buffer = ffi.new("WGPUCommandBufferDescriptor *")
+
+
+def commands_for(handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]) -> Commands:
+    """The cheapest commands that a device takes."""
+    native = _native(type(handle).__module__)
+    if native is None or not hasattr(handle, _RAW):
+        return PublicCommands(handle, launches, bindings)
+    return NativeCommands(native, handle, launches, bindings)
+
+
+@lru_cache(maxsize=4)
+def _native(backend: str) -> _Native | None:
+    module = sys.modules.get(backend) if backend == _BACKEND else None
+    lib, ffi, errors = (getattr(module, name, None) for name in ("lib", "ffi", "error_handler"))
+    if lib is None or ffi is None or not (hasattr(errors, "capture") and hasattr(errors, "release")):
+        return None
+    if any(_signature(lib, cast(_Ffi, ffi), name) != wanted for name, wanted in _SIGNATURES.items()):
+        return None
+    return _Native(lib, cast(_Ffi, ffi), cast(_Errors, errors))
+
+
+def _signature(lib: object, ffi: _Ffi, name: str) -> str:
+    function = getattr(lib, name, None)
+    return "" if function is None else ffi.typeof(function).cname
+
+
+def _raw(owner: object) -> object:
+    return getattr(owner, _RAW)
+
+
+def _raise(found: tuple[str, str]) -> NoReturn:
+    """An error as wgpu would have raised it."""
+    import wgpu
+
+    kind, message = found
+    raise getattr(wgpu, f"GPU{kind}Error", wgpu.GPUError)(message)
+
+
+class _Owned:
+    """A handle that is given back when nobody holds it."""
+
+    __slots__ = ("_native", "_release", "raw")
+
+    def __init__(self, raw: object, native: _Native, release: Any) -> None:
+        self.raw, self._native, self._release = raw, native, release
+
+    def __del__(self) -> None:
+        if hasattr(self, "raw"):  # or else an interrupt came first
+            self._release(self.raw)
+
+
+class NativeCommands:
+    """By the library's functions. For one thread at a time, as all of a session is."""
+
+    def __init__(
+        self, native: _Native, handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]
+    ) -> None:
+        self._native, self._kept = native, (handle, bindings)
+        self._device, self._queue = _raw(handle), _raw(handle.queue)
+        self._bindings = [self._descriptor(binding) for binding in bindings]
+        self._launches: list[tuple[object | None, int, object, int, int]] = []
+        current = None
+        for launch in launches:
+            pipeline = None if launch.kernel is current else _raw(launch.kernel.pipeline)
+            offsets = native.ffi.new("uint32_t[]", [launch.offset])
+            self._launches.append((pipeline, launch.group, offsets, launch.columns, launch.rows))
+            current = launch.kernel
+
+    def _descriptor(self, binding: Binding) -> tuple[object, object, list[Any]]:
+        """What a group is made by, the memory of its entries, and these, which lack buffers and offsets yet."""
+        ffi = self._native.ffi
+        entries = ffi.new("WGPUBindGroupEntry[]", len(binding.sizes))
+        for position, size in enumerate(binding.sizes):
+            entries[position].binding, entries[position].size = position, size
+        descriptor = ffi.new("WGPUBindGroupDescriptor *")
+        descriptor.layout, descriptor.entries = _raw(binding.kernel.layout), entries
+        descriptor.entryCount = len(binding.sizes)
+        return descriptor, entries, [entries[position] for position in range(len(binding.sizes))]
+
+    def groups(self, bound: Sequence[tuple[int, Sequence[Place]]]) -> Sequence[Group]:
+        native = self._native
+        create, release = native.lib.wgpuDeviceCreateBindGroup, native.lib.wgpuBindGroupRelease
+        groups: list[Group] = []
+        native.errors.capture(_WHAT)
+        try:
+            for number, places in bound:
+                descriptor, _, entries = self._bindings[number]
+                for entry, place in zip(entries, places, strict=True):
+                    entry.buffer, entry.offset = getattr(place.buffer, _RAW), place.offset
+                groups.append(_Owned(create(self._device, descriptor), native, release))
+        finally:
+            found = native.errors.release(_WHAT)
+        if found is not None:
+            _raise(found)
+        return groups
+
+    def encode(self, encoder: wgpu.GPUCommandEncoder, groups: Sequence[Group], clock: Clock | None = None) -> None:
+        if clock is not None:
+            compute = clock.begin(encoder)
+            self._launch(_raw(compute), groups)
+            compute.end()
+            clock.end(encoder)
+            return
+        errors = self._native.errors
+        errors.capture(_WHAT)
+        try:
+            self._encode(_raw(encoder), groups)
+        finally:
+            found = errors.release(_WHAT)
+        if found is not None:
+            _raise(found)
+
+    def recorded(self, groups: Sequence[Group]) -> Recorded:
+        native = self._native
+        lib = native.lib
+        native.errors.capture(_WHAT)
+        try:
+            encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, native.encoder)
+            try:
+                self._encode(encoder, groups)
+                made = lib.wgpuCommandEncoderFinish(encoder, native.buffer)
+                recorded = _Owned(made, native, lib.wgpuCommandBufferRelease)
+            finally:
+                lib.wgpuCommandEncoderRelease(encoder)
+        finally:
+            found = native.errors.release(_WHAT)
+        if found is not None:
+            _raise(found)
+        return recorded
+
+    def submit(self, recorded: Recorded) -> None:
+        native = self._native
+        native.errors.capture(_WHAT)
+        try:
+            native.lib.wgpuQueueSubmit(self._queue, 1, (cast(_Owned, recorded).raw,))
+        finally:
+            found = native.errors.release(_WHAT)
+        if found is not None:
+            _raise(found)
+
+    def _encode(self, encoder: object, groups: Sequence[Group]) -> None:
+        lib = self._native.lib
+        compute = lib.wgpuCommandEncoderBeginComputePass(encoder, self._native.compute)
+        try:
+            self._launch(compute, groups)
+            lib.wgpuComputePassEncoderEnd(compute)
+        finally:
+            lib.wgpuComputePassEncoderRelease(compute)
+
+    def _launch(self, compute: object, groups: Sequence[Group]) -> None:
+        lib = self._native.lib
+        set_pipeline, set_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
+        dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
+        raw = [cast(_Owned, group).raw for group in groups]
+        for pipeline, group, offsets, columns, rows in self._launches:
+            if pipeline is not None:
+                set_pipeline(compute, pipeline)
+            set_group(compute, 0, raw[group], 1, offsets)
+            dispatch(compute, columns, rows, 1)
