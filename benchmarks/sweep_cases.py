@@ -12,6 +12,8 @@ import numpy as np
 
 from benchmarks.arrays import Array
 from benchmarks.sweep_libraries import Function, Library
+from gpusort.types.dtypes import number_for
+from gpusort.types.monoids import Sum
 
 
 def _near_one(x: Array) -> Array:
@@ -92,6 +94,27 @@ def _top(k: int) -> Function:
     return Function("top_k", says=f"of {k}", ours=ours, numpy=parted, torch=in_torch, results=2, told=1)
 
 
+def _sum_of(x: Any) -> Any:
+    """The monoid, as a user names it."""
+    return Sum(number_for(np.dtype(str(x.dtype).rpartition(".")[2])))
+
+
+def _reduced(gpusort: Any, x: Any, axis: int | None) -> object:
+    return gpusort.reduce(x, _sum_of(x), axis=axis)
+
+
+def _scanned(gpusort: Any, x: Any, axis: int | None) -> object:
+    return gpusort.scan(x.reshape(-1) if axis is None else x, _sum_of(x), axis=axis or 0)
+
+
+def _summed(module: Any, x: Any, axis: int | None) -> object:
+    return module.sum(x, axis=axis)
+
+
+def _added(module: Any, x: Any, axis: int | None) -> object:
+    return module.cumsum(x, axis=axis)
+
+
 FUNCTIONS = (
     Function("sort", torch=_sorted_in_torch),
     Function("argsort", numpy=_argsort, torch=_placed_in_torch),
@@ -117,6 +140,8 @@ FUNCTIONS = (
     Function("all"),
     Function("all", says="of ones", data=np.ones_like),
     Function("cumsum", exact=False, torch=_added_in_torch),
+    Function("reduce", says="by Sum", ours=_reduced, numpy=_summed, torch=_summed, exact=False),
+    Function("scan", says="by Sum", ours=_scanned, numpy=_added, torch=_added_in_torch, exact=False),
 )
 DTYPES = ("f4", "f8", "i4", "i8", "u1")
 LAYOUTS = ("C", "Fortran", "strided")

@@ -131,6 +131,15 @@ def test_a_warm_call_takes_its_scratch_from_the_callers_library() -> None:
     assert fake_cupy.log[0] in ("stream 88", "graph on 88")
 
 
+def test_a_little_scratch_is_kept_for_the_default_stream_alone() -> None:
+    x = on_card("cupy", sample("u4", 50))[::2]  # which is packed first
+    for stream, kept in ((0, False), (0, True), (88, False), (88, False), (0, True)):
+        fake_cupy.log.clear()
+        with fake_cupy.Stream(stream):
+            call["sort"](x)
+        assert [line for line in fake_cupy.log if line.startswith("alloc")] == ([] if kept else ["alloc 256"])
+
+
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_warm_results_go_into_arrays_of_any_place(library: str) -> None:
     host = sample("u4", 50)

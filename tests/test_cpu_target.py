@@ -170,14 +170,27 @@ def widen(cx: Invocation, narrow: Storage[U8], wide: Storage[U32], scratch: Stor
     wide[cx.global_id] = scratch[cx.global_id] * 2
 
 
-def _widen(narrow: object, wide: object, count: int = 4) -> None:
-    given = {"narrow": narrow, "wide": wide}
+def _widening(count: int = 4) -> Schedule:
     buffers = (
         buffer("narrow", U8, count, Role.INPUT),
         buffer("wide", U32, count, Role.OUTPUT),
         buffer("scratch", U32, count, Role.SCRATCH),
     )
-    TARGET.run(Schedule(buffers, (widen.launch(Grid(count, 1), *buffers, U32(7)),)), given)
+    return Schedule(buffers, (widen.launch(Grid(count, 1), *buffers, U32(7)),))
+
+
+def _widen(narrow: object, wide: object, count: int = 4) -> None:
+    TARGET.run(_widening(count), {"narrow": narrow, "wide": wide})
+
+
+def test_what_is_prepared_takes_packed_arrays_of_any_shape_dtype_and_greater_length() -> None:
+    prepared, schedule = TARGET.prepare(_widening()), _widening()
+    again = TARGET.prepare(schedule)
+    for one in (prepared, again, prepared):
+        narrow, wide = np.arange(4, dtype=np.int8).reshape(2, 2), np.zeros((2, 3), np.float32)
+        narrow.flags.writeable = False
+        one.run([narrow, wide])
+        assert wide.reshape(-1).view(np.uint32).tolist() == [14, 16, 18, 20, 0, 0]
 
 
 def test_read_only_input_and_scratch() -> None:

@@ -17,6 +17,7 @@ from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
+from gpusort.targets.base import prepared_by
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.errors import GpusortError, IterationLimitError
 from gpusort.types.intrinsics import dynamic_range
@@ -276,13 +277,14 @@ def test_what_changes_outside_changes_the_kernel(target: str, monkeypatch: pytes
     outside, change = _with_cell()
     expected = [1, 1, 5, 1, 3, 4, 10, 18]
     schedule = Schedule((OUT,), (outside.launch(Grid(1, 1), OUT),))
-    changes = _changes(monkeypatch, change)
+    changes, prepared = _changes(monkeypatch, change), prepared_by(registry.target(target), schedule)
     for some in (0, 4, 5):
         for place, value in itertools.islice(changes, some):
             expected[place] = value
-        out = np.zeros(8, np.uint32)
+        out, other = np.zeros(8, np.uint32), np.zeros(8, np.uint32)
         registry.target(target).run(schedule, {"out": out})
-        assert out.tolist() == expected
+        prepared.run([other])
+        assert out.tolist() == other.tolist() == expected
 
 
 def test_each_change_is_seen_and_what_holds_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ class KernelPlan(Plan):
         self.row_axes = tuple(() if self.as_it_lies else output.axes for output in self.outputs)
         self.is_direct = not self.is_answered and self._is_direct()
         self._is_ready = False
+        self._checks = kind.is_host and operation.checked_monoid is not None and isinstance(target, ChecksMonoids)
         self._on_stream: StreamPlan | None = None
 
     @cached_property
@@ -269,9 +270,9 @@ class KernelPlan(Plan):
 
     def _check(self, arrays: Arrays) -> None:
         """Where the target looks for mistakes, it looks at the monoid first, on some elements of all the array."""
-        monoid = self.operation.checked_monoid
-        if monoid is None or not self.kind.is_host or not isinstance(self.target, ChecksMonoids):
+        monoid, target = self.operation.checked_monoid, self.target
+        if not self._checks or monoid is None or not isinstance(target, ChecksMonoids):
             return
         axes = self.operation.axes(0, self.specs[0])
         rows = self._laid_out(self.kind.view(arrays[0]), axes)
-        try_laws(self.target, self.operation, monoid, rows, rows_of(self.specs[0], axes)[1])
+        try_laws(target, self.operation, monoid, rows, rows_of(self.specs[0], axes)[1])

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from ..arrays.kinds import Kind, Streamed
+from ..forks import never_released_in_children
 from ..kernel.launch import Schedule
 from ..operations.base import Output
 from ..targets.base import OnStream, RunsOnStreams
@@ -21,6 +22,7 @@ from .plan import Arrays, require_fitting
 from .steps import Lines, Steps, Way
 
 _ALIGNMENT = 256  # of temporaries
+_LITTLE = 1 << 16  # bytes of scratch that a plan may keep
 _MOST_WAYS = 64
 Maker: TypeAlias = Callable[[Sequence[Lines], Sequence[Lines], Way], Steps | None]  # of inputs and results
 
@@ -36,6 +38,10 @@ class StreamCall:
     scratch_bytes: int
     kept: tuple[object, int] | None  # scratch for all calls, which then come one after the other
     schedules: tuple[Schedule, ...]
+    free: list[tuple[object, int]] = attrs.field(factory=list[tuple[object, int]])  # scratch for the default stream
+
+    def __attrs_post_init__(self) -> None:
+        never_released_in_children(self)
 
     @classmethod
     def of(cls, streamed: Streamed[Any], steps: Steps, given: int, keeps_scratch: bool) -> StreamCall | None:
@@ -66,12 +72,24 @@ class StreamCall:
     def __call__(self, addresses: list[int], stream: int) -> None:
         held, scratch = None, 0
         if self.scratch_bytes:
-            held, scratch = self.kept or self.streamed.scratch(self.scratch_bytes)
+            held, scratch = self.kept or self._scratch(stream)
         if self.places is not None:
             addresses += [scratch + first for first in self.temporaries]
             addresses = [addresses[number] + offset for number, offset in self.places]
         self.run.run_at(addresses, scratch, stream)
-        del held  # until all is on its way; what the stream does next may have this memory
+        # Until all is on its way it is ours. What the stream does next may have it: the library gives it out again in
+        # that order. A little is left here for the next call: on the default stream, for others end, and their numbers
+        # come back.
+        if stream == 0 and 0 < self.scratch_bytes <= _LITTLE and self.kept is None:
+            self.free.append((held, scratch))
+
+    def _scratch(self, stream: int) -> tuple[object, int]:
+        if stream == 0:
+            try:
+                return self.free.pop()
+            except IndexError:  # there was none yet, or other threads have it
+                pass
+        return self.streamed.scratch(self.scratch_bytes)
 
 
 def _aligned(nbytes: int) -> int:
@@ -97,7 +115,12 @@ class StreamPlan:
     ) -> None:  # fmt: skip
         self.kind, self.streamed, self.outputs = kind, streamed, outputs
         self._inputs, self._row_axes, self._make, self._keeps_scratch = inputs, row_axes, make, keeps_scratch
-        made = [kind.spec("out", kind.empty_like(like)).strides if output.is_like else None for output in outputs]
+        # Of packed arrays the library is not asked: it would make one, and they may fill half the memory.
+        is_packed = kind.is_packed(like)
+        made = [
+            kind.spec("out", kind.empty_like(like)).strides if output.is_like and not is_packed else None
+            for output in outputs
+        ]
         self._makers = tuple(
             streamed.empty(output.shape, output.dtype, strides) for output, strides in zip(outputs, made, strict=True)
         )

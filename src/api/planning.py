@@ -3,7 +3,7 @@ first, then elements taken by it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from typing import Any
 
@@ -90,16 +90,18 @@ class ShapedPlan(Plan):
     def __init__(self, kind: Kind, operation: Operation, target: Target) -> None:
         self.kind, self.operation = kind, operation
         self._target = target
-        self._plans: dict[tuple[Spec, ...], Plan] = {}
+        self._plans: dict[Hashable, Plan] = {}
 
     def _plan(self, arrays: Arrays) -> Plan:
-        specs = specs_of(self.kind, self.operation, arrays)
-        plan = self._plans.get(specs)
+        views = [self.kind.view(array) for array in arrays]
+        key = tuple([(view.shape, view.strides) for view in views])  # with the signature all there is to know
+        plan = self._plans.get(key)
         if plan is None:
+            specs = specs_of(self.kind, self.operation, arrays)
             self.operation.outputs(*specs)
             if len(self._plans) >= 256:
                 self._plans.clear()
-            plan = self._plans[specs] = _kernel_plan(self.kind, self.operation, specs, self._target)
+            plan = self._plans[key] = _kernel_plan(self.kind, self.operation, specs, self._target)
         return plan
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:

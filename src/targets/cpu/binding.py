@@ -8,10 +8,9 @@ from typing import TypeAlias
 import attrs
 import numpy as np
 
-from ...kernel.launch import Role, Step
+from ...kernel.launch import Role
 from ..binding import HostArray, Work
 from .alias import without_lock
-from .writer import memory_type
 
 Array: TypeAlias = HostArray
 
@@ -38,11 +37,6 @@ class Binding:
                 array = copy
             arrays[buffer.name] = without_lock(array)
         return cls(arrays, tuple(copies))
-
-    def views(self, step: Step) -> tuple[Array, ...]:
-        """A launch's arrays in the order of its kernel, as arrays of scalars."""
-        pairs = zip(step.buffers, step.program.storage, strict=True)
-        return tuple(self.arrays[buffer.name].view(memory_type(memory.type).dtype) for buffer, memory in pairs)
 
     def hand_back(self) -> None:
         for array, copy in self.copies:

@@ -20,9 +20,8 @@ from ...machine import Capability, Limits, TargetInfo
 from ...operations.base import Operation
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.indices import SortOrder
-from ...types.layout import Type
 from ...types.specs import Spec
-from ..base import HostArray, Native
+from ..base import HostArray, Native, given_buffers
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
@@ -32,12 +31,11 @@ from .lanes import subgroup_size
 from .module import Kernel, load_kernel
 from .native import native_way
 from .policy import MEASURED, SortPolicy
-from .pool import shared_pool, thread_count
+from .pool import thread_count
+from .prepared import CpuPrepared, Ready
 from .sorting import sort_rows, sort_spread_rows
-from .stopping import run_stoppable
 from .text import module_text
 from .tuning import tuned_policy
-from .writer import asks
 
 _LARGEST_U32 = (1 << 32) - 1
 _LIMITS = Limits(
@@ -51,9 +49,6 @@ _LIMITS = Limits(
 )
 _CAPABILITIES = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
 _REGISTER_BYTES = 4 << 20  # they lie on a thread's stack, as workgroup memory does
-# Waking a thread takes about as long as this many elements: below, the caller works alone.
-_WORTH_SHARING = 1 << 16
-_PIECES_PER_THREAD = 4
 
 
 class CpuTarget:
@@ -81,14 +76,19 @@ class CpuTarget:
 
     def _run(self, work: Work, arrays: Mapping[str, object]) -> None:
         """All is checked and compiled before anything is written."""
-        for step in work.steps:
-            _check_limits(step)
-        safe = attrs.evolve(work, steps=tuple(self._safety.safe(step) for step in work.steps))
+        safe = self._safe(work)
         binding = Binding.of(safe, host_arrays(safe, arrays))
-        ready = [(self._kernel(step.program), step, binding.views(step)) for step in safe.steps]
-        for kernel, step, views in ready:
-            _launch(kernel, step, views)
+        for ready, step in zip(self._compiled(safe), safe.steps, strict=True):
+            ready.run([binding.arrays[buffer.name] for buffer in step.buffers])
         binding.hand_back()
+
+    def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CpuPrepared:
+        """For packed arrays that nobody has to look at any more."""
+        return CpuPrepared(self, schedule, given_buffers(schedule))
+
+    def ready(self, work: Work) -> tuple[Ready, ...]:
+        """All launches, checked and compiled."""
+        return self._compiled(self._safe(work))
 
     def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
         """NumPy's sort behind a parallel partition, and NumPy's loops shared out among threads."""
@@ -128,46 +128,19 @@ class CpuTarget:
         """The Numba module of a kernel."""
         return module_text(self._safety.safe(step).program)
 
+    def _safe(self, work: Work) -> Work:
+        for step in work.steps:
+            _check_limits(step)
+        return attrs.evolve(work, steps=tuple(self._safety.safe(step) for step in work.steps))
+
+    def _compiled(self, safe: Work) -> tuple[Ready, ...]:
+        return tuple(Ready.of(self._kernel(step.program), step) for step in safe.steps)
+
     def _kernel(self, program: ir.Program) -> Kernel:
         kernel = self._kernels.get(program)
         if kernel is None:
             kernel = self._kernels[program] = load_kernel(program.name, module_text(program))
         return kernel
-
-
-def _launch(kernel: Kernel, step: Step, views: tuple[np.ndarray[tuple[int], np.dtype[np.generic]], ...]) -> None:
-    """One launch: on this thread, or in pieces of some workgroups each on all of them."""
-    groups = step.groups
-    values = [_scalar(p.type, value) for p, value in zip(step.program.parameters, step.values, strict=True)]
-    work = max(groups * step.program.group_size, sum(view.nbytes for view in views) // 4)
-
-    def launch(*stop: int) -> None:
-        """Where the kernel asks whether to stop, with the address to look at."""
-        _in_pieces(kernel, groups, work, (np.uint32(groups), *stop, *views, *values))
-
-    if asks(step.program):
-        run_stoppable(launch)
-    else:
-        launch()
-
-
-def _in_pieces(kernel: Kernel, groups: int, work: int, arguments: tuple[object, ...]) -> None:
-    pool = shared_pool()
-    if groups < 2 or pool.threads < 2 or work < _WORTH_SHARING:
-        if groups:
-            kernel(0, groups, *arguments)
-        return
-    pieces = min(groups, pool.threads * _PIECES_PER_THREAD)
-
-    def piece(number: int) -> None:
-        kernel(groups * number // pieces, groups * (number + 1) // pieces, *arguments)
-
-    pool.run(piece, pieces)
-
-
-def _scalar(type: Type, value: int | float | bool) -> object:
-    """A parameter in its exact type, which is what Numba looks at."""
-    return bool(value) if type is Type.BOOL else np.asarray(value, type.dtype)[()]
 
 
 def _check_limits(step: Step) -> None:

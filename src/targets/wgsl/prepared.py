@@ -13,10 +13,10 @@ import attrs
 import numpy as np
 
 from ...forks import never_released_in_children
-from ...kernel.launch import Buffer, Role
+from ...kernel.launch import Buffer, Role, Schedule
 from ...types.errors import InvalidArgumentError
 from ..base import arrays_by_name
-from ..binding import Work
+from ..binding import work_of
 from ..recording import current_encoder
 from .commands import Group, Place, Recorded
 from .memory import Bytes, Taken, padded
@@ -65,14 +65,18 @@ class _Own:
 class WgslPrepared:
     """Threads take turns, as in everything that the target does."""
 
-    def __init__(self, target: WgslTarget, work: Work, given: tuple[Buffer[Any], ...], keeps_scratch: bool) -> None:
+    def __init__(
+        self, target: WgslTarget, schedule: Schedule, given: tuple[Buffer[Any], ...], keeps_scratch: bool
+    ) -> None:
         never_released_in_children(self)
         self._target = target
+        self._schedule, self._work = schedule, work_of(schedule)
         self._given = given
-        self._steps = work.steps
-        self.what = ", ".join(dict.fromkeys(f"{step.program.name!r} ({step.program.span})" for step in work.steps))
+        programs = [step.program for step in self._work.steps]
+        self.what = ", ".join(dict.fromkeys(f"{program.name!r} ({program.span})" for program in programs))
         self._keeps_scratch = keeps_scratch
-        # Made for a session, and again for another, where the target had to begin anew.
+        # Made for a session, and again for another, where the target had to begin anew; and where what kernels took
+        # from outside has changed.
         self._session: Session | None = None
         self._ready: Ready | None = None
         self._own: _Own | None = None
@@ -99,14 +103,16 @@ class WgslPrepared:
     @property
     def temporary_bytes(self) -> int:
         """Of scratch."""
-        named = {buffer.name: buffer for step in self._steps for buffer in step.buffers}
+        named = {buffer.name: buffer for step in self._work.steps for buffer in step.buffers}
         return sum(padded(buffer.nbytes) for buffer in named.values() if buffer.role is Role.SCRATCH)
 
     # -- within a session ---------------------------------------------------------------------------------
 
     def _made_ready(self, session: Session) -> Ready:
-        if self._ready is None or self._session is not session:
-            self._ready, self._session, self._own, self._bound = Ready(session, self._steps), session, None, None
+        work = work_of(self._schedule)
+        if self._ready is None or self._session is not session or self._work is not work:
+            self._work, self._session, self._own, self._bound = work, session, None, None
+            self._ready = Ready(session, work.steps)
         return self._ready
 
     def _run_there(self, session: Session, memories: Sequence[object]) -> None:

@@ -84,7 +84,7 @@ class WgslTarget:
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> WgslPrepared:
         """For arrays of the host, and for such as lie on the device; the latter can be recorded too."""
         require_own_process(NAME)
-        return WgslPrepared(self, work_of(schedule), given_buffers(schedule), keeps_scratch)
+        return WgslPrepared(self, schedule, given_buffers(schedule), keeps_scratch)
 
     def _run(
         self, steps: Sequence[Step], bound: Mapping[str, Bytes], clock_of: Callable[[Session], Clock] | None = None

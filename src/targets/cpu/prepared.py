@@ -1,0 +1,133 @@
+"""Schedules made ready: kernels compiled, and all that does not depend on where arrays lie looked up once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
+
+import attrs
+import numpy as np
+
+from ...kernel.launch import Buffer, Role, Schedule, Step
+from ...types.layout import Type
+from ..base import HostArray
+from ..binding import Work, work_of
+from .alias import without_lock
+from .module import Kernel
+from .pool import shared_pool
+from .stopping import run_stoppable
+from .writer import asks, memory_type
+
+# Waking a thread takes about as long as this many elements: below, the caller works alone.
+_WORTH_SHARING = 1 << 16
+_PIECES_PER_THREAD = 4
+
+
+@attrs.frozen(eq=False)
+class Ready:
+    """A launch with its kernel and its parameters."""
+
+    kernel: Kernel
+    groups: int
+    invocations: int
+    values: tuple[object, ...]
+    asks: bool  # whether it looks, as it runs, if it is to stop
+    types: tuple[np.dtype[np.generic], ...]  # as which it takes each of its arrays
+
+    @classmethod
+    def of(cls, kernel: Kernel, step: Step) -> Ready:
+        program = step.program
+        return cls(
+            kernel,
+            step.groups,
+            step.groups * program.group_size,
+            tuple(_scalar(p.type, value) for p, value in zip(program.parameters, step.values, strict=True)),
+            asks(program),
+            tuple(memory_type(memory.type).dtype for memory in program.storage),
+        )
+
+    def run(self, arrays: Sequence[HostArray]) -> None:
+        """On this thread, or in pieces of some workgroups each on all of them."""
+        views = [
+            array if array.dtype is dtype else array.view(dtype)
+            for array, dtype in zip(arrays, self.types, strict=True)
+        ]
+        if self.asks:
+            run_stoppable(lambda *stop: self._in_pieces(views, stop))
+        else:
+            self._in_pieces(views, ())
+
+    def _in_pieces(self, views: Sequence[HostArray], stop: tuple[int, ...]) -> None:
+        """Where the kernel asks whether to stop, with the address to look at."""
+        groups, kernel = self.groups, self.kernel
+        arguments = (np.uint32(groups), *stop, *views, *self.values)
+        work = max(self.invocations, sum([view.nbytes for view in views]) // 4)
+        if groups < 2 or work < _WORTH_SHARING or shared_pool().threads < 2:
+            if groups:
+                kernel(0, groups, *arguments)
+            return
+        pool = shared_pool()
+        pieces = min(groups, pool.threads * _PIECES_PER_THREAD)
+
+        def piece(number: int) -> None:
+            kernel(groups * number // pieces, groups * (number + 1) // pieces, *arguments)
+
+        pool.run(piece, pieces)
+
+
+def _scalar(type: Type, value: int | float | bool) -> object:
+    """A parameter in its exact type, which is what Numba looks at."""
+    return bool(value) if type is Type.BOOL else np.asarray(value, type.dtype)[()]
+
+
+class Makes(Protocol):
+    """What checks and compiles a schedule's launches."""
+
+    def ready(self, work: Work) -> tuple[Ready, ...]: ...
+
+
+@attrs.frozen(eq=False)
+class _Made:
+    """What was made of kernels that were read once."""
+
+    work: Work
+    launches: tuple[tuple[Ready, tuple[int, ...]], ...]  # and which arrays each takes: those given, then scratch
+    scratch: tuple[Callable[[], HostArray], ...]
+
+
+class CpuPrepared:
+    """A schedule that runs on NumPy arrays, whichever they are. Safe to use from several threads."""
+
+    def __init__(self, target: Makes, schedule: Schedule, given: tuple[Buffer[object], ...]) -> None:
+        self._target, self._schedule, self._given = target, schedule, given
+        self._made: _Made | None = None
+
+    def run(self, memories: Sequence[object], /) -> None:
+        made = self._made
+        if made is None or made.work is not work_of(self._schedule):  # or what its kernels took from outside changed
+            made = self._made = self._make()
+        arrays = [_flat(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)]
+        arrays += [make() for make in made.scratch]
+        for ready, places in made.launches:
+            ready.run([arrays[place] for place in places])
+
+    def _make(self) -> _Made:
+        work = work_of(self._schedule)
+        launches = self._target.ready(work)
+        scratch = [buffer for buffer in work.buffers if buffer.role is Role.SCRATCH]
+        names = [buffer.name for buffer in (*self._given, *scratch)]
+        places = [tuple(names.index(buffer.name) for buffer in step.buffers) for step in work.steps]
+        return _Made(work, tuple(zip(launches, places, strict=True)), tuple(map(_maker, scratch)))
+
+
+def _maker(buffer: Buffer[object]) -> Callable[[], HostArray]:
+    count, dtype = buffer.count, buffer.dtype
+    return lambda: np.empty(count, dtype)
+
+
+def _flat(buffer: Buffer[object], memory: object) -> HostArray:
+    """A packed array as its buffer's elements."""
+    array = cast(HostArray, memory)
+    flat = array if array.ndim == 1 else array.reshape(-1)
+    seen = flat if flat.dtype is buffer.dtype else flat.view(buffer.dtype)
+    return without_lock(seen if len(seen) == buffer.count else seen[: buffer.count])
