@@ -261,7 +261,11 @@ AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
     AxisLine("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, 64),
     AxisLine("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
     AxisLine("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
-    # A vector of a CPU takes neighbouring columns, and the first cache holds their totals.
+    # A thread of a CPU is a workgroup: one invocation's totals are its vectors, but rows that come from memory are read
+    # faster from several places. And a vector takes neighbouring columns, of which the first cache holds the totals.
+    AxisLine("cpu", frozenset(), True, range(129), _ANY, ReducePolicy(1, 8, 64)),
+    AxisLine("cpu", frozenset(), True, range(1 << 19), _ANY, ReducePolicy(1, 64, 64)),
+    AxisLine("cpu", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 64)),
     AxisLine("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
     # Where an invocation is a thread, or a step of an interpreter, few do.
     AxisLine("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
@@ -276,7 +280,7 @@ AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
 )
 
 SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
-    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(16, 15, 64)),  # of 31 items: no faster, 1.6 times the compiling
+    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(1, 15, 64)),  # of 16 invocations: twice to three times as slow
     PolicyLine("cuda", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     PolicyLine("wgsl", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     # Where an invocation is a thread, or a step of an interpreter, few do.
