@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, cast
 
 import attrs
@@ -53,11 +54,11 @@ class Ready:
             for array, dtype in zip(arrays, self.types, strict=True)
         ]
         if self.asks:
-            run_stoppable(lambda *stop: self._in_pieces(views, stop))
+            run_stoppable(partial(self._in_pieces, views))
         else:
-            self._in_pieces(views, ())
+            self._in_pieces(views)
 
-    def _in_pieces(self, views: Sequence[HostArray], stop: tuple[int, ...]) -> None:
+    def _in_pieces(self, views: Sequence[HostArray], *stop: int) -> None:
         """Where the kernel asks whether to stop, with the address to look at."""
         groups, kernel = self.groups, self.kernel
         arguments = (np.uint32(groups), *stop, *views, *self.values)
