@@ -169,6 +169,11 @@ def test_one_and_zero_are_true_and_false_as_in_numpy() -> None:
     for yes in flags:
         assert gpusort.sort(ROW, descending=yes).tolist() == ROW[::-1].tolist()
         assert gpusort.argsort(ROW, descending=yes).tolist() == [5, 4, 3, 2, 1, 0]
+        assert gpusort.sort_by_key(ROW, ROW, descending=yes)[1].tolist() == ROW[::-1].tolist()
+        assert gpusort.top_k(ROW, 1, largest=yes, sorted=yes)[1].tolist() == [5]
+        in_place = ROW.copy()
+        gpusort.sort_inplace(in_place, descending=yes, stable=yes)
+        assert in_place.tolist() == ROW[::-1].tolist()
         assert gpusort.sum(X, keepdims=yes).shape == (1, 1)
         assert gpusort.sum(X, axis=0, keepdims=yes).shape == (1, 3)
     assert gpusort.sum(X, axis=np.int64(0)).tolist() == gpusort.sum(X, axis=(np.int64(0),)).tolist() == [3, 5, 7]

@@ -26,7 +26,7 @@ def checked_flag(name: str, value: object) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(cast(object, value))
     if isinstance(value, int | np.integer) and value in (0, 1):
-        return value == 1
+        return bool(value == 1)
     raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
 
 
