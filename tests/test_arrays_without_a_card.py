@@ -24,7 +24,6 @@ from tests import fake_cupy, fake_torch
 from tests.reference import sample
 
 # What the checkers have no types for is called past them.
-SHARED = 8000  # elements, too many for a workgroup to scan: they are shared out
 FUNCTIONS = ("sort", "argsort", "sum", "max", "cumsum")
 call: dict[str, Callable[..., Any]] = {name: cast("Callable[..., Any]", getattr(gpusort, name)) for name in FUNCTIONS}
 
@@ -121,12 +120,12 @@ def test_a_warm_call_launches_and_allocates_its_result_alone() -> None:
 
 
 def test_a_warm_call_takes_its_scratch_from_the_callers_library() -> None:
-    host = np.arange(SHARED, dtype=np.int32)
-    x = on_card("torch", host)
+    host = sample("i4", 50)
+    x = on_card("torch", host)[::2]  # which is packed first
     for _ in range(3):  # launched one by one, recorded, and as a graph
         fake_cupy.log.clear()
         with fake_torch.stream(88):
-            np.testing.assert_array_equal(host_of(call["cumsum"](x)), np.cumsum(host))
+            np.testing.assert_array_equal(host_of(call["sort"](x)), np.sort(host[::2]))
     assert not [line for line in fake_cupy.log if line.startswith("alloc")]
     assert fake_cupy.log[0] in ("stream 88", "graph on 88")
 
@@ -165,10 +164,10 @@ def test_warm_results_go_into_arrays_of_any_place(library: str) -> None:
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None:
-    host = np.arange(SHARED, dtype=np.int32)
-    x, other = on_card(library, host), on_card(library, -host)
+    host, reverse = sample("i4", 50), sample("i4", 50)[::-1].copy() // 2
+    x, other = on_card(library, host)[::2], on_card(library, reverse)[::2]  # which are packed first
     fake_cupy.log.clear()
-    call = gpusort.plan(gpusort.cumsum, x)
+    call = gpusort.plan(gpusort.sort, x)
     found = [call(x) for _ in range(3)]
     scratch = [line for line in fake_cupy.log if line.startswith("alloc")]
     assert len(scratch) == (library == "cupy"), "once, and by the caller's library"
@@ -179,10 +178,10 @@ def test_a_planned_call_is_recorded_into_the_callers_graph(library: str) -> None
         assert call(other) is found[0]
     launches = fake_cupy.recording.pop()
     assert fake_cupy.log == []
-    np.testing.assert_array_equal(host_of(found[0]), np.cumsum(host))
+    np.testing.assert_array_equal(host_of(found[0]), np.sort(host[::2]))
     for launch in launches:
         launch()
-    np.testing.assert_array_equal(host_of(found[0]), np.cumsum(-host))
+    np.testing.assert_array_equal(host_of(found[0]), np.sort(reverse[::2]))
     with pytest.raises(gpusort.InvalidArgumentError, match="expected such as were planned for"):
         call(x[1:])
 
@@ -204,8 +203,9 @@ LAYOUTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # how
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+@pytest.mark.parametrize(
+    ("layout", "axis"), [("turned", 0), ("turned", 2), ("backwards", 1), ("with gaps", 0), ("with gaps", None)]
+)
 def test_warm_calls_pack_and_put_back_by_kernels_alone(layout: str, axis: int | None) -> None:
     hold, look = LAYOUTS[layout]
     host = sample("i4", (3, 4, 5)) % 1000
