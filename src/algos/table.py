@@ -264,6 +264,7 @@ AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
     # A thread of a CPU is a workgroup: one invocation's totals are its vectors, but rows that come from memory are read
     # faster from several places. And a vector takes neighbouring columns, of which the first cache holds the totals.
     AxisLine("cpu", frozenset(), True, range(129), _ANY, ReducePolicy(1, 8, 64)),
+    AxisLine("cpu", frozenset(), True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # a row is one thread's
     AxisLine("cpu", frozenset(), True, range(1 << 19), _ANY, ReducePolicy(1, 64, 64)),
     AxisLine("cpu", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 64)),
     AxisLine("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),

@@ -30,6 +30,7 @@ class Ready:
 
     kernel: Kernel
     groups: int
+    count: object  # the same, as the kernel takes it
     invocations: int
     values: tuple[object, ...]
     asks: bool  # whether it looks, as it runs, if it is to stop
@@ -41,6 +42,7 @@ class Ready:
         return cls(
             kernel,
             step.groups,
+            np.uint32(step.groups),
             step.groups * program.group_size,
             tuple(_scalar(p.type, value) for p, value in zip(program.parameters, step.values, strict=True)),
             asks(program),
@@ -61,9 +63,8 @@ class Ready:
     def _in_pieces(self, views: Sequence[HostArray], *stop: int) -> None:
         """Where the kernel asks whether to stop, with the address to look at."""
         groups, kernel = self.groups, self.kernel
-        arguments = (np.uint32(groups), *stop, *views, *self.values)
-        work = max(self.invocations, sum([view.nbytes for view in views]) // 4)
-        if groups < 2 or work < _WORTH_SHARING or shared_pool().threads < 2:
+        arguments = (self.count, *stop, *views, *self.values)
+        if groups < 2 or not self._is_worth_sharing(views):
             if groups:
                 kernel(0, groups, *arguments)
             return
@@ -74,6 +75,10 @@ class Ready:
             kernel(groups * number // pieces, groups * (number + 1) // pieces, *arguments)
 
         pool.run(piece, pieces)
+
+    def _is_worth_sharing(self, views: Sequence[HostArray]) -> bool:
+        work = max(self.invocations, sum([view.nbytes for view in views]) // 4)
+        return work >= _WORTH_SHARING and shared_pool().threads > 1
 
 
 def _scalar(type: Type, value: int | float | bool) -> object:
