@@ -24,7 +24,7 @@ from .types.errors import TargetUnavailableError
 PATIENCE = 60.0  # seconds that a fork waits for other threads: a kernel takes one to compile, or ten on a busy machine
 _PAUSE = 0.001  # seconds between two looks at imports
 _COMPILERS = ("numba", "llvmlite")
-_OURS = (__name__.partition(".")[0], *_COMPILERS)
+_WAITED_FOR = (__name__.partition(".")[0], "numpy", *_COMPILERS)  # NumPy imports parts of itself as they are asked for
 _LOCK, _IS_OWNED = "_lock", "_is_owned"  # names that no public ones stand for
 _SPAWN = "start workers with multiprocessing.get_context('spawn')"
 
@@ -213,7 +213,7 @@ def _after_in_child() -> None:
     for name in _imported_elsewhere():
         _module_locks().pop(name, None)
         if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
-            del sys.modules[name]  # what is ours can be imported anew
+            del sys.modules[name]  # it can be imported anew
             is_lost |= name.startswith(_COMPILERS)
     for holder in _holders():
         if not is_lost and _lock_of(holder).acquire(blocking=False):
@@ -234,11 +234,11 @@ def _module_locks() -> dict[str, Callable[[], _ModuleLock | None]]:
 
 
 def _imported() -> dict[str, object]:
-    """The modules of ours, and of the compilers we use, that are being imported, and by which thread."""
+    """The modules of ours, NumPy's and the compilers' that are being imported, and by which thread."""
     found: dict[str, object] = {}
     for name, reference in list(_module_locks().items()):
         lock = reference()
-        if lock is not None and lock.owner is not None and name.partition(".")[0] in _OURS:
+        if lock is not None and lock.owner is not None and name.partition(".")[0] in _WAITED_FOR:
             found[name] = lock.owner
     return found
 
