@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from benchmarks.arrays import Array
-from benchmarks.sweep_libraries import Function, Library
+from benchmarks.sweep_libraries import Function, Library, by_name, in_torch
 from gpusort.types.dtypes import number_for
 from gpusort.types.monoids import Sum
 
@@ -107,14 +107,6 @@ def _scanned(gpusort: Any, x: Any, axis: int | None) -> object:
     return gpusort.scan(x.reshape(-1) if axis is None else x, _sum_of(x), axis=axis or 0)
 
 
-def _summed(module: Any, x: Any, axis: int | None) -> object:
-    return module.sum(x, axis=axis)
-
-
-def _added(module: Any, x: Any, axis: int | None) -> object:
-    return module.cumsum(x, axis=axis)
-
-
 FUNCTIONS = (
     Function("sort", torch=_sorted_in_torch),
     Function("argsort", numpy=_argsort, torch=_placed_in_torch),
@@ -140,8 +132,8 @@ FUNCTIONS = (
     Function("all"),
     Function("all", says="of ones", data=np.ones_like),
     Function("cumsum", exact=False, torch=_added_in_torch),
-    Function("reduce", says="by Sum", ours=_reduced, numpy=_summed, torch=_summed, exact=False),
-    Function("scan", says="by Sum", ours=_scanned, numpy=_added, torch=_added_in_torch, exact=False),
+    Function("reduce", says="by Sum", ours=_reduced, numpy=by_name("sum"), torch=in_torch("sum"), exact=False),
+    Function("scan", says="by Sum", ours=_scanned, numpy=by_name("cumsum"), torch=_added_in_torch, exact=False),
 )
 DTYPES = ("f4", "f8", "i4", "i8", "u1")
 LAYOUTS = ("C", "Fortran", "strided")

@@ -45,14 +45,14 @@ class Function:
         found: Peer | None = {"numpy": self.numpy, "cupy": self.cupy or self.numpy, "torch": self.torch}[library]
         if found is not None:
             return found
-        return _in_torch(self.name) if library == "torch" else _by_name(self.name)
+        return in_torch(self.name) if library == "torch" else by_name(self.name)
 
 
-def _by_name(name: str) -> Peer:
+def by_name(name: str) -> Peer:
     return lambda module, x, axis: getattr(module, name)(x, axis=axis)
 
 
-def _in_torch(name: str) -> Peer:
+def in_torch(name: str) -> Peer:
     def call(torch: Any, x: Any, axis: int | None) -> object:
         function = getattr(torch, name)
         return function(x) if axis is None else function(x, dim=axis)

@@ -59,13 +59,17 @@ def row_of(cx: Invocation, policy: RowsPolicy) -> U32:
     return cx.group_id * policy.rows + cx.local_id // policy.lanes
 
 
+def count_of(cx: Invocation, params: RowsParams, policy: RowsPolicy) -> U32:
+    """How many elements my lanes' row has: none beyond the last row."""
+    return params.length if row_of(cx, policy) < params.num_rows else U32(0)
+
+
 def load_rows(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], words: Registers[W], params: RowsParams,
     order: SortOrder, policy: RowsPolicy,
 ) -> None:  # fmt: skip
     """Reads a row's words. Beyond its end stand greatest ones, which stay there."""
-    row, lane = row_of(cx, policy), cx.local_id % policy.lanes
-    count = params.length if row < params.num_rows else U32(0)
+    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
         words[i] = to_ordered(key, data[row * params.length + element], order) if element < count else key.greatest
@@ -114,8 +118,7 @@ def store_rows(
 ) -> None:  # fmt: skip
     """Writes a row."""
     stage_blocks(cx, tile, words, policy)
-    row, lane = row_of(cx, policy), cx.local_id % policy.lanes
-    count = params.length if row < params.num_rows else U32(0)
+    row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
         if element < count:

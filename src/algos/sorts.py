@@ -176,29 +176,30 @@ class BitonicRows:
         """The longest row."""
         return self.lanes * self.most_items
 
+    def policy_for(self, length: int) -> RowsPolicy:
+        """Of rows of a length."""
+        return RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
+
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
         return (Placement.ELSEWHERE, Placement.IN_PLACE)
 
     def most_rows(self, length: int, groups: int, /) -> int:
         if length > self.capacity:
             return 0
-        policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
-        return min(LARGEST_U32 // max(1, length), groups * policy.rows)
+        return min(LARGEST_U32 // max(1, length), groups * self.policy_for(length).rows)
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
-        policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
+        policy = self.policy_for(length)
         found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
         return bitonic_rows_sort(found, rows, length, order, policy, placement is Placement.IN_PLACE)
 
     def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
-        return argsort_short_rows(_as_words(key), rows, length, order, policy)
+        return argsort_short_rows(_as_words(key), rows, length, order, self.policy_for(length))
 
     def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        policy = RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
-        return sort_short_rows_with_values(_as_words(key), value, rows, length, order, policy)
+        return sort_short_rows_with_values(_as_words(key), value, rows, length, order, self.policy_for(length))
 
 
 @attrs.frozen

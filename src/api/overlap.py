@@ -20,12 +20,12 @@ def overlap(space: Space[Any], first: Any, second: Any) -> Overlap:
     (address, strides), (other, other_strides) = space.extent(first), space.extent(second)
     if address == other and strides == other_strides and first.shape == second.shape:
         return Overlap.SAME
-    low, high = _bounds(address, strides, first.shape, first.dtype.itemsize)
-    other_low, other_high = _bounds(other, other_strides, second.shape, second.dtype.itemsize)
+    low, high = bounds(address, strides, first.shape, first.dtype.itemsize)
+    other_low, other_high = bounds(other, other_strides, second.shape, second.dtype.itemsize)
     return Overlap.PARTLY if low < other_high and other_low < high else Overlap.APART
 
 
-def _bounds(address: int, strides: tuple[int, ...], shape: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+def bounds(address: int, strides: tuple[int, ...], shape: tuple[int, ...], itemsize: int) -> tuple[int, int]:
     """The addresses of the first byte and of what comes after the last."""
     if 0 in shape:
         return address, address

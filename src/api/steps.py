@@ -8,20 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
 
 import attrs
 
 from ..algos.copy import Strided, copy_strided
-from ..arrays.kinds import packed_strides
+from ..arrays.kinds import lies_packed, packed_strides
 from ..kernel.launch import Schedule
 from ..operations.base import Work
 from ..targets.base import Prepared, Target, prepared_by
 from ..types.errors import CapabilityError
-from ..types.scalars import U8, U16, U32, U64
+from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-
-_WORDS: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}
+from .overlap import bounds
 
 
 @attrs.frozen
@@ -76,15 +74,11 @@ class Lines:
 
     @property
     def is_packed(self) -> bool:
-        lines = zip(self.shape, self.strides, packed_strides(self.shape, self.itemsize), strict=True)
-        return all(length == 1 or stride == wanted for length, stride, wanted in lines)
+        return lies_packed(self.shape, self.strides, self.itemsize)
 
     def bounds(self) -> tuple[int, int]:
         """Where its bytes begin and end, from the first element on."""
-        if 0 in self.shape:
-            return 0, 0
-        reaches = [stride * (length - 1) for stride, length in zip(self.strides, self.shape, strict=True)]
-        return sum(min(0, reach) for reach in reaches), sum(max(0, reach) for reach in reaches) + self.itemsize
+        return bounds(0, self.strides, self.shape, self.itemsize)
 
     def in_memory(self) -> tuple[Place, Strided]:
         """The memory from its first byte on, and where the elements lie there."""
@@ -111,7 +105,7 @@ class Steps:
         shape."""
         if source.shape != to.shape:
             to = Lines.packed(to.place, source.shape, to.itemsize)
-        element = _WORDS.get(source.itemsize)
+        element = UNSIGNED.get(source.itemsize)
         if element is None or any(stride % source.itemsize for stride in (*source.strides, *to.strides)):
             raise CapabilityError("x: elements that are no words, or that are not aligned, are not moved by kernels")
         (source_place, given), (target_place, goal) = source.in_memory(), to.in_memory()

@@ -176,3 +176,9 @@ def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
         strides.append(itemsize)
         itemsize *= max(length, 1)
     return tuple(reversed(strides))
+
+
+def lies_packed(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Whether elements lie one behind the other in C order, wherever the first one is."""
+    lines = zip(shape, strides, packed_strides(shape, itemsize), strict=True)
+    return all(length == 1 or stride == wanted for length, stride, wanted in lines)

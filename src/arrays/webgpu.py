@@ -10,7 +10,7 @@ import math
 import threading
 from collections.abc import Hashable, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
@@ -21,9 +21,9 @@ from ..targets.recording import current_encoder
 from ..targets.registry import target_on_device
 from ..types.dtypes import native, number_for
 from ..types.errors import CapabilityError, InvalidArgumentError
-from ..types.scalars import U8, U16, U32, U64
+from ..types.scalars import UNSIGNED
 from ..types.specs import Memory, Spec
-from .kinds import DType, HostArray, Space, packed_strides
+from .kinds import DType, HostArray, Space, lies_packed, packed_strides
 
 if TYPE_CHECKING:
     import wgpu
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 COPY_SRC, COPY_DST, STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
 _USAGE = STORAGE | COPY_SRC | COPY_DST
 _WORD = 4
-_WORDS: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}
 _BEYOND_BUFFERS = 40  # bits of an address that say where in a buffer
 
 
@@ -67,8 +66,7 @@ class Array:
         """Whether kernels can work on it as it lies."""
         if self.offset % _alignment(self.device):
             return False
-        lines = zip(self.shape, self.strides, packed_strides(self.shape, self.itemsize), strict=True)
-        return 0 in self.shape or all(size == 1 or stride == wanted for size, stride, wanted in lines)
+        return 0 in self.shape or lies_packed(self.shape, self.strides, self.itemsize)
 
     @cached_property
     def spec(self) -> Spec:
@@ -256,12 +254,12 @@ def _copying(
     device: wgpu.GPUDevice, given: DType, wanted: DType, shape: tuple[int, ...], source: Strided, target: Strided,
     converts: bool,
 ) -> Prepared:  # fmt: skip
-    to, number = _WORDS[wanted.itemsize], number_for(given) if converts else None
-    element = _WORDS[given.itemsize] if number is None else number.element
+    to, number = UNSIGNED[wanted.itemsize], number_for(given) if converts else None
+    element = UNSIGNED[given.itemsize] if number is None else number.element
     schedule = copy_strided(element, shape, source, target, to=to, number=number)
     return prepared_by(target_on_device(device), schedule)
 
 
 @lru_cache(maxsize=64)
 def _taking(device: wgpu.GPUDevice, itemsize: int, index: int, rows: int, length: int, taken: int) -> Prepared:
-    return prepared_by(target_on_device(device), take_rows(_WORDS[itemsize], _WORDS[index], rows, length, taken))
+    return prepared_by(target_on_device(device), take_rows(UNSIGNED[itemsize], UNSIGNED[index], rows, length, taken))

@@ -16,12 +16,11 @@ from ..machine import TargetInfo
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
-from ..types.scalars import U8, U16, U32, U64
+from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of
 
 INDEX: np.dtype[np.generic] = np.dtype(np.int64)
-MOVED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # what values are moved as, by their bytes
 
 
 @attrs.frozen
@@ -133,7 +132,7 @@ class SortPairs(Operation):
         return (Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),)
 
     def _moved(self, values: Spec) -> Any:
-        return MOVED.get(values.dtype.itemsize)
+        return UNSIGNED.get(values.dtype.itemsize)
 
     def _sort(self, given: tuple[Spec, ...], info: TargetInfo) -> PairsAlgorithm | None:
         keys, values = given

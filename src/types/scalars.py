@@ -357,3 +357,6 @@ class F64(Float):
 
     __slots__ = ()
     type = Type.F64
+
+
+UNSIGNED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # by their bytes: as what bits are moved

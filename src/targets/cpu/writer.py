@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import assert_never
 
 from ...kernel import ir
@@ -49,6 +50,7 @@ _PART = 1 << 16
 _STACK_BYTES = 64 * 1024
 
 
+@lru_cache(maxsize=512)
 def asks(program: ir.Program) -> bool:
     """Whether a program has loops that ask whether to stop."""
     return any(isinstance(s, ir.For | ir.While) and s.asks > 0 for s in statements_in(program.body))
