@@ -36,6 +36,7 @@ bench-peers: $(READY)
 throughput: $(READY)
 	$(PYTHON) -m benchmarks.throughput $(ARGS)
 
+# What docs/ shows, from the newest throughput file of each machine.
 pictures: $(READY)
 	$(PYTHON) -m benchmarks.pictures --out docs benchmarks/results/throughput-*.json
 

@@ -1,6 +1,7 @@
-"""Pictures of throughput files: `python -m benchmarks.pictures --out FOLDER FILE…`, one SVG a file.
+"""The pictures of the documents: `python -m benchmarks.pictures --out FOLDER FILE…`.
 
-Elements a second over elements, both by powers; a panel a dtype; each line labelled where it ends.
+One SVG for each machine, of its newest throughput file, and the house. A throughput picture shows elements per second
+over elements, both by powers; a panel a dtype; each line labelled at its end.
 """
 
 from __future__ import annotations
@@ -8,11 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
+
+from benchmarks.house import picture_of_the_house
 
 _WIDTH, _HEIGHT = 420, 330  # of a panel
 _LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 52, 42, 258, 236
@@ -65,26 +69,35 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the folder for the pictures")
     parser.add_argument("files", type=Path, nargs="+")
     arguments = parser.parse_args()
-    for path in arguments.files:
-        picture = arguments.out / f"{path.stem}.svg"
-        picture.write_text(picture_of(json.loads(path.read_text())))
-        print(picture)
+    pictures = {name: picture_of(json.loads(path.read_text())) for name, path in newest(arguments.files).items()}
+    pictures["house"] = picture_of_the_house()
+    for name, picture in pictures.items():
+        path = arguments.out / f"{name}.svg"
+        path.write_text(picture)
+        print(path)
+
+
+def newest(files: Sequence[Path]) -> dict[str, Path]:
+    """The last file of each machine, by the name of its picture: the file's, without its date."""
+    return {
+        re.sub(r"-\d{4}-\d\d-\d\d[a-z]?$", "", path.stem): path for path in sorted(files, key=lambda path: path.stem)
+    }
 
 
 def picture_of(content: dict[str, Any]) -> str:
     """The SVG of a throughput file."""
     dtypes = list(dict.fromkeys(str(entry["dtype"]) for entry in content["series"]))
     panels = [Panel(_DTYPES.get(dtype, dtype), list(_lines(content, dtype))) for dtype in dtypes]
-    what = f"{_machine(content)}, {content['where']}, {content['distribution']}"
+    what = f"{_machine(content)}, {content['where']}, {content['distribution']} keys, {content['date']}"
     width = _WIDTH * len(panels)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {_HEIGHT}" role="img">',
-        f"<title>Elements sorted a second: {what}</title>",
+        f"<title>Elements sorted per second: {what}</title>",
         f"<style>{_STYLE}</style>",
     ]
     for number, panel in enumerate(panels):
         parts += [f'<g transform="translate({number * _WIDTH} 0)">', *_panel(panel), "</g>"]
-    parts += [f'<text x="{_LEFT}" y="{_HEIGHT - 4}">elements; {what}</text>', "</svg>"]
+    parts += [f'<text x="{_LEFT}" y="{_HEIGHT - 4}">number of elements; {what}</text>', "</svg>"]
     return "\n".join(parts) + "\n"
 
 
@@ -104,7 +117,7 @@ def _lines(content: dict[str, Any], dtype: str) -> Iterator[Series]:
 
 def _panel(panel: Panel) -> Iterator[str]:
     (first, last), (low, high) = panel.across, panel.up
-    yield f'<text class="title" x="{_LEFT}" y="20">{panel.title}: elements a second</text>'
+    yield f'<text class="title" x="{_LEFT}" y="20">{panel.title}: elements sorted per second</text>'
     for power in range(low, high + 1):
         x, y = panel.place(first, power)
         yield f'<path class="grid" d="M{x:.1f} {y:.1f}h{_PLOT_WIDTH}"/>'
@@ -118,8 +131,7 @@ def _panel(panel: Panel) -> Iterator[str]:
         places = " ".join(f"{x:.1f},{y:.1f}" for x, y in (panel.place(*point) for point in line.points))
         yield f'<polyline class="line" stroke="{colours[line.who]}" points="{places}"/>'
     for line, y in _labels(panel):
-        x = panel.place(*line.points[-1])[0]
-        yield f'<text x="{x + 7:.1f}" y="{y + 4:.1f}" style="fill: {colours[line.who]}">{line.who}</text>'
+        yield f'<text x="{_LEFT + _PLOT_WIDTH + 7}" y="{y + 4:.1f}" style="fill: {colours[line.who]}">{line.who}</text>'
 
 
 def _colours(lines: Sequence[Series]) -> dict[str, str]:

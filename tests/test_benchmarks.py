@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 import gpusort
 from benchmarks import compare, compare_cpu, sweep, throughput
-from benchmarks.pictures import picture_of
+from benchmarks.house import LIBRARY, SCHEDULE, TARGETS, WIDEST, picture_of_the_house
+from benchmarks.pictures import newest, picture_of
 
 ROOT = Path(__file__).parent.parent
 THROUGHPUT = sorted((ROOT / "benchmarks/results").glob("throughput-*.json"))
@@ -80,11 +82,35 @@ def test_throughput_has_a_point_for_each_length(tmp_path: Path, monkeypatch: pyt
     assert picture_of(content).count("<polyline") == len(content["series"])
 
 
-@pytest.mark.parametrize("path", THROUGHPUT, ids=lambda path: path.stem)
-def test_pictures_are_those_of_the_results(path: Path) -> None:
-    picture = ROOT / "docs" / f"{path.stem}.svg"
-    assert picture.read_text() == picture_of(json.loads(path.read_text())), "make pictures"
+@pytest.mark.parametrize("name", newest(THROUGHPUT))
+def test_pictures_are_those_of_the_newest_results(name: str) -> None:
+    picture = ROOT / "docs" / f"{name}.svg"
+    assert picture.read_text() == picture_of(json.loads(newest(THROUGHPUT)[name].read_text())), "make pictures"
 
 
-def test_there_are_pictures() -> None:
-    assert len(THROUGHPUT) >= 2
+def test_each_machine_has_one_picture() -> None:
+    files = [
+        Path(f"throughput-{name}.json") for name in ("a-2026-11-21b", "a-2026-11-21", "b-c-2026-01-02", "a-2025-12-31")
+    ]
+    assert newest(files) == {"throughput-a": files[0], "throughput-b-c": files[2]}
+    assert {path.stem for path in (ROOT / "docs").glob("*.svg")} == {"house", *newest(THROUGHPUT)}
+    assert len(newest(THROUGHPUT)) >= 2
+
+
+def test_the_house_is_as_it_is_drawn() -> None:
+    assert (ROOT / "docs/house.svg").read_text() == picture_of_the_house(), "make pictures"
+
+
+def test_words_stay_inside_their_boxes() -> None:
+    """However wide a font is, up to so much a letter; and inside the picture."""
+    found = re.findall(
+        r'<rect.*? x="(\d+)" y="\d+" width="(\d+)" height="\d+"/>\n'
+        r'<text x="(\d+)" y="\d+">(.+)</text>\n<text class="line" x="(\d+)" y="\d+">(.+)</text>',
+        picture_of_the_house(),
+    )
+    assert len(found) == len((*LIBRARY, SCHEDULE, *TARGETS))
+    for x, width, name_at, name, line_at, line in found:
+        for at, text, size in ((name_at, name, 14), (line_at, line, 11.5)):
+            half = len(text) * size * WIDEST / 2
+            assert int(x) < int(at) - half, text
+            assert int(at) + half < int(x) + int(width), text
