@@ -1,4 +1,4 @@
-"""What the documents show is true: Python blocks run, commands exist, generated text is what is generated."""
+"""What the documents show is true: Python blocks run, links lead somewhere, generated text is what is generated."""
 
 from __future__ import annotations
 
@@ -10,46 +10,75 @@ from pathlib import Path
 
 import pytest
 
-import gpusort
+from tests.documents import DOCUMENTS, ROOT, anchors, blocks, broken, lacking, languages, links, unknown
 from tests.test_examples import EXAMPLES, load
 
-ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!http)([^)#]+)\)")
 PRINTED = re.compile(r"^ *print\(.*\)  # (.+)$", re.MULTILINE)
 
-each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
-def blocks(document: Path, language: str) -> list[str]:
-    return [text for found, text in BLOCK.findall(document.read_text()) if found == language]
+@pytest.fixture(scope="module")
+def sources() -> str:
+    return "\n".join(path.read_text() for folder in ("src", "examples") for path in (ROOT / folder).rglob("*.py"))
 
 
 @each_document
 def test_every_block_is_of_a_kind_that_is_checked(document: Path) -> None:
-    assert {found for found, _ in BLOCK.findall(document.read_text())} <= {"python", "pycon", "console", "text"}
+    assert languages(document) <= {"python", "pycon", "console", "text"}
 
 
 @each_document
-def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
+def test_python_blocks_run(document: Path, tmp_path: Path, sources: str) -> None:
     """A block that quotes the source must stand in it; the others run one after another, as one program.
 
-    What stands behind a `print` is what it prints, perhaps with a remark after it.
+    What stands behind a `print` is what it prints, perhaps with a remark after it. A block that needs a library or a
+    device which is not here is left out, and the test says so when the rest has run.
     """
-    sources = "\n".join(path.read_text() for folder in ("src", "examples") for path in (ROOT / folder).rglob("*.py"))
-    program = "\n".join(text for text in blocks(document, "python") if text.strip() not in sources)
-    if 'target="wgsl"' in program and "wgsl" not in {here.name for here in gpusort.targets()}:
-        pytest.skip("target 'wgsl' is not here, and the document uses it")
+    shown = [text for text in blocks(document, "python") if text.strip() not in sources]
+    missing = [lacking(text) for text in shown]
+    program = "\n".join(text for text, lacked in zip(shown, missing, strict=True) if not lacked)
     path = tmp_path / "shown.py"
     path.write_text(program)
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     printed = iter(done.stdout.splitlines())
-    for shown in PRINTED.findall(program):
-        assert any(shown == line or re.match(rf"{re.escape(line)}[,:;] ", shown) for line in printed if line), (
-            f"{shown!r} is not what comes next in\n{done.stdout}"
+    for expected in PRINTED.findall(program):
+        assert any(expected == line or re.match(rf"{re.escape(line)}[,:;] ", expected) for line in printed if line), (
+            f"{expected!r} is not what comes next in\n{done.stdout}"
         )
+    if lacked := sorted({name for names in missing for name in names}):
+        pytest.skip(f"{sum(map(bool, missing))} blocks need what is not here: {', '.join(lacked)}")
+
+
+@each_document
+def test_what_cannot_run_here_names_what_there_is(document: Path, sources: str) -> None:
+    """Every block compiles, on any machine, and uses names and arguments that gpusort has."""
+    program = "\n".join(text for text in blocks(document, "python") if text.strip() not in sources)
+    compile(program, str(document), "exec")
+    assert list(unknown(program)) == []
+
+
+@pytest.mark.parametrize(
+    ("program", "wrong"),
+    [
+        ("import gpusort\ngpusort.sort(x, axis=0)", []),
+        ("import gpusort\ngpusort.sort(x, axes=0)", ["gpusort.sort(x, axes=0)"]),
+        ("import gpusort\ngpusort.sorted(x)", ["gpusort.sorted"]),
+        ("import gpusort as g\ng.webgpu.upload(x)", ["g.webgpu.upload"]),
+        ("from gpusort.types.scalars import U32, U33", ["gpusort.types.scalars.U33"]),
+        ("import gpusort\ngpusort.plan(gpusort.sort, x, axis=0)", []),
+        ("import gpusort\ngpusort.plan(gpusort.sort, x, k=2)", ["gpusort.plan(gpusort.sort, x, k=2)"]),
+    ],
+)
+def test_a_wrong_name_or_argument_is_found(program: str, wrong: list[str]) -> None:
+    assert list(unknown(program)) == wrong
+
+
+def test_what_a_block_needs_is_seen() -> None:
+    assert lacking("import no_such_library") == ["no_such_library"]
+    assert lacking("import numpy as np\nprint(np.zeros(3))") == []
+    assert ("cuda" in lacking("import numpy\ntarget = 'cuda'")) == ("cuda" in lacking("device = 'cuda:0'"))
 
 
 @each_document
@@ -62,8 +91,26 @@ def test_sessions_are_what_python_answers(document: Path) -> None:
 
 @each_document
 def test_links_lead_somewhere(document: Path) -> None:
-    for target in LINK.findall(document.read_text()):
-        assert (document.parent / target).exists(), target
+    assert list(broken(document)) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    """By its file, or by its heading; a bracket in code is none."""
+    text = "# A `b`: c\n## A b c\n[x](#a-b-c) [x](#a-b-c-1) [x](#a-b) [x](no.md) `[x](y.md)` [x](https://no.where/)\n"
+    path = tmp_path / "page.md"
+    path.write_text(text)
+    assert links(path) == ["#a-b-c", "#a-b-c-1", "#a-b", "no.md"]
+    assert anchors(path) == {"a-b-c", "a-b-c-1"}
+    readme = ROOT / "README.md"
+    assert "gpusort" in anchors(readme)
+    assert [link for link in broken(path) if link == "no.md"]
+
+
+def test_every_document_is_linked_to() -> None:
+    targets = {
+        (document.parent / link.partition("#")[0]).resolve() for document in DOCUMENTS for link in links(document)
+    }
+    assert [str(document.relative_to(ROOT)) for document in DOCUMENTS[1:] if document not in targets] == []
 
 
 @each_document
