@@ -6,7 +6,7 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -73,6 +73,45 @@ def lacking(block: str) -> list[str]:
     needed = {"cuda"} if texts.intersection(_ON_A_CARD) or "cupy" in modules else set[str]()
     needed |= {"wgsl"} if "wgsl" in texts or "wgpu" in modules else set()
     return [*sorted(name for name in modules if find_spec(name) is None), *sorted(needed - here)]
+
+
+def parted(shown: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """The blocks that can run here, one after another; and the others, with what they lack.
+
+    What uses a name that one of the others would have made lacks the same.
+    """
+    runnable: list[str] = []
+    others: dict[str, list[str]] = {}
+    makers: dict[str, list[str]] = {}  # names that are not made, and what their makers lack
+    for text in shown:
+        made, used = _names(text)
+        lacked = lacking(text) or sorted({what for name in used for what in makers.get(name, ())})
+        for name in made:
+            if lacked:
+                makers[name] = lacked
+            else:
+                makers.pop(name, None)
+        if lacked:
+            others[text] = lacked
+        else:
+            runnable.append(text)
+    return runnable, others
+
+
+def _names(block: str) -> tuple[set[str], set[str]]:
+    """Those that a block makes, and those that it uses."""
+    made, used = set[str](), set[str]()
+    for node in ast.walk(ast.parse(block)):
+        match node:
+            case ast.Name(name, ast.Load()):
+                used.add(name)
+            case ast.Name(name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                made.add(name)
+            case ast.Import(names) | ast.ImportFrom(names=names):
+                made |= {alias.asname or alias.name.split(".")[0] for alias in names}
+            case _:
+                pass
+    return made, used
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import DOCUMENTS, ROOT, anchors, blocks, broken, lacking, languages, links, unknown
+from tests.documents import DOCUMENTS, ROOT, anchors, blocks, broken, lacking, languages, links, parted, unknown
 from tests.test_examples import EXAMPLES, load
 
 PRINTED = re.compile(r"^ *print\(.*\)  # (.+)$", re.MULTILINE)
@@ -35,9 +35,8 @@ def test_python_blocks_run(document: Path, tmp_path: Path, sources: str) -> None
     What stands behind a `print` is what it prints, perhaps with a remark after it. A block that needs a library or a
     device which is not here is left out, and the test says so when the rest has run.
     """
-    shown = [text for text in blocks(document, "python") if text.strip() not in sources]
-    missing = [lacking(text) for text in shown]
-    program = "\n".join(text for text, lacked in zip(shown, missing, strict=True) if not lacked)
+    runnable, others = parted([text for text in blocks(document, "python") if text.strip() not in sources])
+    program = "\n".join(runnable)
     path = tmp_path / "shown.py"
     path.write_text(program)
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, cwd=tmp_path, check=False)
@@ -47,8 +46,9 @@ def test_python_blocks_run(document: Path, tmp_path: Path, sources: str) -> None
         assert any(expected == line or re.match(rf"{re.escape(line)}[,:;] ", expected) for line in printed if line), (
             f"{expected!r} is not what comes next in\n{done.stdout}"
         )
-    if lacked := sorted({name for names in missing for name in names}):
-        pytest.skip(f"{sum(map(bool, missing))} blocks need what is not here: {', '.join(lacked)}")
+    if others:
+        lacked = sorted({what for names in others.values() for what in names})
+        pytest.skip(f"blocks that need what is not here: {len(others)}: {', '.join(lacked)}")
 
 
 @each_document
@@ -76,6 +76,10 @@ def test_a_wrong_name_or_argument_is_found(program: str, wrong: list[str]) -> No
 
 
 def test_what_a_block_needs_is_seen() -> None:
+    first, second, third, fourth = "import no_such_library as n", "x = n.y", "x = 1", "print(x)"
+    runnable, others = parted([first, second, third, fourth])
+    assert runnable == [third, fourth]
+    assert others == {first: ["no_such_library"], second: ["no_such_library"]}
     assert lacking("import no_such_library") == ["no_such_library"]
     assert lacking("import numpy as np\nprint(np.zeros(3))") == []
     assert ("cuda" in lacking("import numpy\ntarget = 'cuda'")) == ("cuda" in lacking("device = 'cuda:0'"))
