@@ -48,9 +48,12 @@ compare: $(READY)
 sweep: $(READY)
 	$(PYTHON) -m benchmarks.sweep $(ARGS)
 
-# The code that README.md and docs/ show is run by these tests.
+# The site, with an API reference, into build/site. What the documents show and link to is checked by `make test`.
 docs: $(READY)
-	$(PYTHON) -m pytest tests/test_docs.py $(ARGS)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(PYTHON) -m docs.site.stage build/pages
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet -f docs/site/mkdocs.yml
+	@echo "the site: build/site/index.html"
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
