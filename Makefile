@@ -52,7 +52,7 @@ sweep: $(READY)
 docs: $(READY)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(PYTHON) -m docs.site.stage build/pages
-	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet -f docs/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -f docs/site/mkdocs.yml
 	@echo "the site: build/site/index.html"
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.

@@ -150,3 +150,16 @@ def test_every_exception_is_in_the_table() -> None:
     for name, bases in re.findall(r"^class (\w+Error)\((.*)\):", sources, re.MULTILINE):
         base = bases.removeprefix("GpusortError, ")
         assert name == "GpusortError" or f"| `{name}` | `{base}` |" in table, name
+
+
+def test_the_first_figures_are_those_of_the_results() -> None:
+    first = (ROOT / "README.md").read_text().partition("![")[0]
+    found = re.search(
+        r"in (\d\.\d) ms .*?\*\*(\d\.\d\d) times as fast as CUB\*\*\s+\(\[results\]\((.+?)\)\)", first, re.DOTALL
+    )
+    assert found is not None
+    line = re.search(r"^cuda sort u4 268435456 .*$", (ROOT / found[3]).read_text(), re.MULTILINE)
+    assert line is not None
+    measured = re.search(r" (\d\.\d+) ms +CUB .* (\d\.\d\d)x", line[0])
+    assert measured is not None
+    assert (f"{float(measured[1]):.1f}", measured[2]) == (found[1], found[2])
