@@ -34,7 +34,8 @@ class Page:
 
 _LANGUAGE = "Of the [kernel language](../kernel-language.md)."
 PAGES = (
-    Page("sorting", "Sorting", "Sorted arrays, and where elements come from.",
+    Page("sorting", "Sorting",
+         "An array of a library gives one of the same, as the overloads say that checkers see.",
          ("sort", "sort_inplace", "argsort", "sort_by_key", "top_k", "SortOrder", "key_for")),
     Page("reducing", "Reducing and scanning", "By what is built in, or by a monoid of your own.",
          ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all", "cumsum", "reduce", "scan", "number_for")),

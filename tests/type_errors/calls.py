@@ -34,6 +34,15 @@ def right(x: F4s, numbers: I4s, grid: Grid) -> None:
     assert_type(values, I4s)
 
 
+def right_in_buffers(x: gpusort.webgpu.Array) -> None:
+    assert_type(gpusort.sort(x, axis=0), gpusort.webgpu.Array)
+    assert_type(gpusort.sort_by_key(x, x), tuple[gpusort.webgpu.Array, gpusort.webgpu.Array])
+    assert_type(gpusort.top_k(x, 2), tuple[gpusort.webgpu.Array, gpusort.webgpu.Array])
+    assert_type(gpusort.argmax(x, axis=0), gpusort.webgpu.Array)
+    assert_type(gpusort.sum(x), gpusort.webgpu.Array)
+    assert_type(gpusort.cumsum(x), gpusort.webgpu.Array)
+
+
 def right_reductions(i2: npt.NDArray[np.int16], u1: npt.NDArray[np.uint8], times: npt.NDArray[np.datetime64]) -> None:
     assert_type(gpusort.sum(i2), np.int64)
     assert_type(gpusort.sum(i2 > 0), np.int64)
