@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -46,31 +46,32 @@ def _mover(move: Move) -> Step:
 
 
 def _launcher(launch: Launch) -> Step:
-    run = launch.run.prepared.run
-    if all(part is None and lines.is_packed for lines, part in zip(launch.arrays, launch.run.slices, strict=True)):
+    run, taken = launch.run.prepared.run, list(zip(launch.arrays, launch.run.slices, strict=True))
+    if all(part is None and lines.is_packed and not _is_turned(lines) for lines, part in taken):
         numbers = [lines.number for lines in launch.arrays]
         return lambda arrays: run([arrays[number] for number in numbers])
-    looks = [_taken(lines, part) for lines, part in zip(launch.arrays, launch.run.slices, strict=True)]
+    looks = [_taken(lines, part) for lines, part in taken]
     return lambda arrays: run([look(arrays) for look in looks])
 
 
 def _taken(lines: Lines, part: tuple[int, int] | None) -> Look:
     """What a kernel is handed of an array."""
-    number = lines.number
+    look = _look(lines)
     if part is not None:
         first, end = part[0], part[0] + part[1]
-        return lambda arrays: arrays[number].reshape(-1)[first:end]
+        return lambda arrays: look(arrays).reshape(-1)[first:end]
     if lines.is_packed:
-        return lambda arrays: arrays[number]
+        return look
     _, end = lines.bounds
     length, stride = (end // lines.dtype.itemsize,), (lines.dtype.itemsize,)
-    return lambda arrays: np.lib.stride_tricks.as_strided(arrays[number], length, stride)
+    return lambda arrays: np.lib.stride_tricks.as_strided(arrays[lines.number], length, stride)
 
 
 def _look(lines: Lines) -> Look:
     """An array with its axes in the order of rows."""
-    number, axes = lines.number, lines.axes
-    if axes is None or axes == tuple(range(len(axes))):
-        return lambda arrays: arrays[number]
-    order: Any = axes
-    return lambda arrays: arrays[number].transpose(order)
+    number, order = lines.number, cast(Any, lines.axes)
+    return (lambda arrays: arrays[number].transpose(order)) if _is_turned(lines) else lambda arrays: arrays[number]
+
+
+def _is_turned(lines: Lines) -> bool:
+    return lines.axes is not None and lines.axes != tuple(range(len(lines.axes)))

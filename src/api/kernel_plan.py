@@ -154,7 +154,7 @@ class KernelPlan(Plan):
     def _placed(self, arrays: Arrays) -> Device[Any]:
         device = self.kind.placed(arrays[0])
         for name, array in zip(self.operation.names, arrays, strict=True):
-            _require_same_device(device, name, array, arrays[0])
+            _require_same_device(device, name, array, self.operation.names[0], arrays[0])
         return device
 
     def _strides_like(self, output: Output, device: Device[Any]) -> tuple[int, ...] | None:
@@ -218,7 +218,7 @@ class KernelPlan(Plan):
         """How results go to such arrays: kept for others of the same signatures."""
         require_fitting(self.kind, outs, self.outputs)
         for out in outs:
-            _require_same_device(device, "out", out, arrays[0])
+            _require_same_device(device, "out", out, self.operation.names[0], arrays[0])
         specs = [self.kind.spec("out", out) for out in outs]
         origins = [device.address(out) % device.alignment for out in outs]
         lines = self._lines(
@@ -265,13 +265,13 @@ def _as_bytes(output: Output, device: Device[Any]) -> tuple[tuple[int, ...], np.
     return (Spec(output.shape, output.dtype).size * output.dtype.itemsize,), _BYTE
 
 
-def _require_same_device(device: Device[Any], name: str, array: Any, x: Any) -> None:
+def _require_same_device(device: Device[Any], name: str, array: Any, first: str, x: Any) -> None:
     where, found = device.device(x), device.device(array)
     if found != where:
         here, there = (
             f"CUDA device {place}" if isinstance(place, int) else "another device" for place in (where, found)
         )
-        raise InvalidArgumentError(f"{name}: expected an array on {here}, as x is, found one on {there}")
+        raise InvalidArgumentError(f"{name}: expected an array on {here}, as {first} is, found one on {there}")
 
 
 def _way(addresses: Sequence[Any], inputs: int, into: _Into) -> Way:
