@@ -22,12 +22,13 @@ from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from .kernel.specialise import specialise
 from .targets.registry import FORMS
 from .types.dtypes import ArrayKey, key_for, number_for
+from .types.elements import dtype_of
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.indices import ScanKind, SortOrder
 from .types.keys import FloatKey, RankKey
 from .types.monoids import ArgMin, Maximum, Minimum, Sum
 from .types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
-from .types.scalars import U16, U32, U64
+from .types.scalars import U32
 
 KEYS: dict[str, str] = {
     "bool": "?", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
@@ -103,16 +104,13 @@ def _selections(key: ArrayKey) -> list[Schedule]:
 
 
 def _copies(key: ArrayKey) -> list[Schedule]:
-    """Of elements, of integers that become others, and by indices."""
+    """Of elements, and by indices."""
     shape, rows, columns = (6, 10), Strided(0, (10, 1), _ROW), Strided(0, (1, 6), _ROW)
     spread = Strided(0, (20, 2), 2 * _ROW)
-    number = number_for("u4")
     return [
         copy_strided(key.element, shape, rows, columns),
         copy_strided(key.element, shape, rows, spread),
-        copy_strided(U32, shape, rows, columns, to=U64, number=number),
-        copy_strided(U32, shape, rows, columns, to=U16, number=number),
-        take_rows(key.element, U64, 1, _ROW, 5),
+        take_rows(dtype_of(key.element).itemsize, 1, _ROW, 5),
     ]
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays.kinds import packed_strides
-from .arrays.webgpu import STORAGE, Array, current
-from .arrays.webgpu import WEBGPU_SPACE as _SPACE
+from .arrays.webgpu import STORAGE, Array, padded
+from .arrays.webgpu import from_host as _from_host
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def array(
         shape = (max(0, size - offset) // kind.itemsize,)
     wanted = (shape,) if isinstance(shape, int) else tuple(shape)
     made = Array(buffer, found, kind, wanted, packed_strides(wanted, kind.itemsize), offset)
-    if any(length < 0 for length in wanted) or -(-(offset + made.nbytes) // 4) * 4 > size:
+    if any(length < 0 for length in wanted) or padded(offset + made.nbytes) > size:
         raise InvalidArgumentError(
             f"shape: expected one whose elements, in whole words of 4 bytes, fit in the {size} bytes of the buffer "
             f"from {offset} on, found {wanted} of {kind}"
@@ -64,6 +64,4 @@ def array(
 
 def asarray(values: npt.ArrayLike, device: wgpu.GPUDevice) -> Array:
     """A copy of a NumPy array in a new buffer of a device."""
-    host = cast("np.ndarray[Any, np.dtype[np.generic]]", np.asarray(values))
-    with current(device):
-        return _SPACE.from_host(host)
+    return _from_host(device, cast("np.ndarray[Any, np.dtype[np.generic]]", np.asarray(values)))

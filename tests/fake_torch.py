@@ -61,6 +61,9 @@ class Tensor:
     def detach(self) -> Self:
         return type(self)(self.inside)
 
+    def cpu(self) -> Tensor:
+        return Tensor(self.inside.get()) if self.is_cuda else self
+
     def numpy(self) -> Any:
         if self.is_cuda:
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpusort.arrays import cuda, registry
-from gpusort.arrays.kinds import Kind
+from gpusort.arrays.kinds import Device, Kind, Located, is_viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import TargetUnavailableError, UnsupportedTypeError
 from gpusort.types.specs import Memory
@@ -119,23 +119,42 @@ LAYOUTS: dict[str, Any] = {
 }
 
 
+def placed(kind: Kind, x: Any) -> tuple[Device[Any], Any]:
+    """Where an array lies, and as what plans work on it."""
+    if is_viewed(kind):
+        return kind.base.placed(kind.view(x)), kind.view(x)
+    return cast("Located[Any]", kind).placed(x), x
+
+
+def inside_of(x: Any) -> fake_cupy.ndarray:
+    return cast(fake_cupy.ndarray, x if isinstance(x, fake_cupy.ndarray) else x.inside)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_arrays_are_seen_where_they_lie(library: str, layout: str) -> None:
     host = HOST[LAYOUTS[layout]]
     x = part_of(made_by(library, HOST), LAYOUTS[layout])
     kind, array = recognised("x", x)
     assert array is x
-    view, spec = kind.view(x), kind.spec("x", x)
-    assert isinstance(view, fake_cupy.ndarray)
-    assert (spec.shape, spec.dtype, spec.memory) == (host.shape, host.dtype, Memory.CUDA)
-    assert (spec.strides is None) == kind.is_packed(x) == host.flags.c_contiguous
-    assert spec.strides in (None, view.strides)
-    np.testing.assert_array_equal(view.host, host)
+    spec, (device, seen) = kind.spec("x", x), placed(kind, x)
+    assert (spec.shape, spec.dtype, spec.memory, spec.is_aligned) == (host.shape, host.dtype, Memory.CUDA, True)
+    assert (spec.strides is None) == host.flags.c_contiguous
+    assert spec.strides in (None, inside_of(x).strides)
+    np.testing.assert_array_equal(inside_of(seen).host, host)
     if host.size:
-        assert kind.memory(x) == view.data.ptr == kind.space.extent(view)[0]
-        view.fill(7)
-        inside = x if isinstance(x, fake_cupy.ndarray) else x.inside
-        assert (inside.host == 7).all(), "it is the same memory"
+        assert device.address(seen) == device.handle(seen) == inside_of(x).data.ptr
+        inside_of(seen).fill(7)
+        assert (inside_of(x).host == 7).all(), "it is the same memory"
+
+
+def test_elements_that_lie_between_words_are_told(library: str) -> None:
+    x = part_of(made_by(library, np.arange(25, dtype=np.uint8)), np.s_[1:])
+    kind, _ = recognised("x", x)
+    assert kind.spec("x", x).is_aligned, "bytes lie anywhere"
+    across = fake_cupy.ndarray((6,), np.dtype("f4"), inside_of(x).data, (4,))
+    x = across if library == "cupy" else fake_torch.Tensor(across) if library == "torch" else Foreign(across)
+    kind, _ = recognised("x", x)
+    assert not kind.spec("x", x).is_aligned
 
 
 def test_signatures_tell_apart_what_plans_depend_on(library: str) -> None:
@@ -162,17 +181,21 @@ def test_results_are_of_the_callers_kind_on_its_device(library: str, device: int
     scope = kind.scope(x)
     assert (scope is None) == (device == 0)
     with scope or nullcontext():
-        empty, like = kind.empty((2, 5), np.dtype(np.int64), x), kind.empty_like(x)
-        given = kind.given_back(kind.space.from_host(HOST), x)
-        finished = kind.finished(empty, x)
-    for found, shape, dtype in ((finished, (2, 5), np.int64), (like, HOST.shape, "f4"), (given, HOST.shape, "f4")):
+        where, _ = placed(kind, x)
+        assert where.stream() == 0
+        turned = (8, 16, 80)  # bytes from one element to the next along each axis
+        empty = where.empty((2, 5, 3), np.dtype(np.int64), None)(), where.empty((2, 5, 3), np.dtype(np.int64), turned)()
+        made = [*empty, where.from_host(HOST)]
+        results: list[Any] = [kind.given_back(array, x) if is_viewed(kind) else array for array in made]
+        np.testing.assert_array_equal(where.to_host(made[2]), HOST)
+    assert inside_of(made[1]).strides == turned
+    for found, array, dtype in zip(results, made, ("i8", "i8", "f4"), strict=True):
         assert type(found) is expected
         its_kind, _ = recognised("x", found)
-        assert its_kind.spec("x", found).shape == shape
-        assert its_kind.spec("x", found).dtype == dtype
-        assert its_kind.view(found).data.device_id == device
-        assert its_kind.is_packed(found)
-    assert kind.memory(empty) == kind.view(empty).data.ptr
+        its_spec, (its_place, seen) = its_kind.spec("x", found), placed(its_kind, found)
+        assert (its_spec.shape, its_spec.dtype) == (inside_of(array).shape, np.dtype(dtype))
+        assert its_place.address(seen) == where.address(array), "it is the same memory"
+        assert its_place.device(seen) == device
 
 
 def test_nothing_goes_through_the_host_or_waits(library: str) -> None:
@@ -181,8 +204,9 @@ def test_nothing_goes_through_the_host_or_waits(library: str) -> None:
     fake_cupy.log.clear()
     kind.signature(x)
     kind.spec("x", x)
-    kind.given_back(kind.view(x), x)
-    kind.memory(kind.empty((3,), np.dtype(np.int32), x))
+    if is_viewed(kind):
+        kind.given_back(kind.view(x), x)
+    placed(kind, x)[0].empty((3,), np.dtype(np.int32), None)()
     assert kind.scope(x) is None
     assert fake_cupy.log == []
 
@@ -285,29 +309,3 @@ def test_without_cupy_an_array_on_a_device_is_told_what_to_install(torch: Any, m
     for array in (x, foreign):
         with pytest.raises(TargetUnavailableError, match="cupy is not installed"):
             recognised("x", array)
-
-
-# -- the space --------------------------------------------------------------------------------------------
-
-
-def test_the_space_moves_packs_and_copies(cp: Any) -> None:
-    space: Any = cuda.CUDA
-    x = fake_cupy.on_card(HOST)
-    for axes in ((0,), (1,), (2, 0), (0, 1, 2)):
-        moved = space.last(x, axes)
-        expected = np.moveaxis(HOST, axes, range(-len(axes), 0))
-        np.testing.assert_array_equal(moved.host, expected)
-        assert space.is_packed(moved) == expected.flags.c_contiguous
-        np.testing.assert_array_equal(space.packed(moved).host, expected)
-        assert space.is_packed(space.packed(moved))
-    half = space.empty((2, 3, 4), np.dtype(np.float16))
-    space.assign(half, x)
-    np.testing.assert_array_equal(half.host, HOST.astype(np.float16))
-    np.testing.assert_array_equal(space.part(x, 5, 3).host, [5, 6, 7])
-    np.testing.assert_array_equal(space.reshaped(x, (4, 6)).host, HOST.reshape(4, 6))
-    every_other = x[:, ::2, ::2]
-    np.testing.assert_array_equal(space.span(every_other).host, np.arange(23))
-    places = fake_cupy.on_card(np.array([[[2, 0, 1, 3]]]))
-    np.testing.assert_array_equal(space.take(x[:1, :1], places, (2,)).host, [[[2, 0, 1, 3]]])
-    np.testing.assert_array_equal(space.take(x, fake_cupy.on_card(np.array([23, 0])), (0, 1, 2)).host, [23, 0])
-    np.testing.assert_array_equal(space.to_host(x), HOST)

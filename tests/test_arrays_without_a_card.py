@@ -20,7 +20,8 @@ from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.text import kernel_text
-from tests import fake_cupy, fake_torch
+from gpusort.types.monoids import ArgMin
+from tests import fake_cupy, fake_torch, key_cases
 from tests.reference import sample
 
 # What the checkers have no types for is called past them.
@@ -232,3 +233,67 @@ def test_one_element_again_and_again_is_read_where_it_is() -> None:
     x = fake_cupy.ndarray((5, 4), host.dtype, held.data, (4, 0))
     for axis in (0, 1):
         np.testing.assert_array_equal(host_of(call["sort"](x, axis=axis)), np.sort(np.repeat(host, 4, 1), axis=axis))
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_states_of_several_fields_come_as_numpys(library: str, axis: int) -> None:
+    host, monoid = sample("u4", (6, 20)), ArgMin(gpusort.key_for("u4"))
+    reduce, scan = cast(Any, gpusort.reduce), cast(Any, gpusort.scan)
+    x = on_card(library, host)
+    for found, expected in (
+        (reduce(x, monoid, axis=axis), gpusort.reduce(host, monoid, axis=axis)),
+        (scan(x, monoid, axis=axis), gpusort.scan(host, monoid, axis=axis)),
+    ):
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_elements_that_lie_between_words_are_moved_by_bytes(library: str) -> None:
+    host = sample("f4", 40)
+    held = fake_cupy.on_card(np.concatenate([np.zeros(1, "u1"), host.view("u1")]))
+    inside = fake_cupy.ndarray((40,), host.dtype, fake_cupy.MemoryPointer(held.data.mem, 1), None)
+    x = inside if library == "cupy" else fake_torch.Tensor(inside)
+    for _ in range(2):
+        np.testing.assert_array_equal(host_of(call["sort"](x)), np.sort(host))
+        np.testing.assert_array_equal(host_of(call["max"](x)), host.max())
+    out = on_card(library, np.zeros(40, "f4"))
+    call["sort"](x, out=out)
+    np.testing.assert_array_equal(host_of(out), np.sort(host))
+    call["sort"](out[::-1], out=x)
+    np.testing.assert_array_equal(host_of(x), np.sort(host))
+    call["sort"](x, out=x, descending=True)
+    np.testing.assert_array_equal(host_of(x), gpusort.sort(host, descending=True))
+
+
+def test_arrays_of_many_axes_are_packed_by_several_launches() -> None:
+    host = sample("i4", (2, 2, 2, 3, 2)) % 1000
+    x = on_card("cupy", host).transpose(4, 3, 2, 1, 0)
+    np.testing.assert_array_equal(host_of(call["sort"](x, axis=1)), np.sort(host.T, axis=1))
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_elements_are_taken_by_their_places_on_the_card(library: str) -> None:
+    key: Any = key_cases.Absolute()
+    host = np.random.default_rng(6).integers(-99, 99, (6, 20)).astype("i4")
+    x, by_key = on_card(library, host), cast(Any, gpusort.sort_by_key)
+    for axis in (0, None):
+        np.testing.assert_array_equal(
+            host_of(call["sort"](x, axis=axis, key=key)), gpusort.sort(host, axis=axis, key=key)
+        )
+        np.testing.assert_array_equal(
+            host_of(call["max"](x, axis=axis, key=key)), gpusort.max(host, axis=axis, key=key)
+        )
+    values = np.arange(20) + 1j
+    for _ in range(2):
+        keys, moved = by_key(on_card(library, host[0]), on_card(library, values))
+        np.testing.assert_array_equal(host_of(keys), np.sort(host[0]))
+        np.testing.assert_array_equal(host_of(moved), values[np.argsort(host[0], kind="stable")])
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_arrays_of_two_cards_do_not_meet(library: str) -> None:
+    keys, values = on_card(library, sample("u4", 9)), on_card(library, sample("u4", 9), device=1)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^values: expected an array on CUDA device 0, as keys is"):
+        cast(Any, gpusort.sort_by_key)(keys, values)

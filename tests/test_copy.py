@@ -10,8 +10,6 @@ import pytest
 from gpusort.algos.copy import Strided, copy_strided, merged, take_rows
 from gpusort.kernel.launch import Schedule
 from gpusort.targets import registry
-from gpusort.types.dtypes import number_for
-from gpusort.types.errors import CapabilityError
 from gpusort.types.scalars import U8, U16, U32, U64
 
 WORDS = {1: U8, 2: U16, 4: U32, 8: U64}
@@ -66,36 +64,22 @@ def test_axes_change_places(target: str, itemsize: int, shape: tuple[int, ...]) 
     np.testing.assert_array_equal(found, source)
 
 
-@pytest.mark.parametrize(
-    ("given", "wanted"), [("u4", "i8"), ("i4", "i8"), ("i8", "i4"), ("i1", "u2"), ("?", "i8"), ("u8", "u1")]
-)
-def test_integers_become_others(target: str, given: str, wanted: str) -> None:
-    values = np.array([0, 1, 127, 128, 250, 5], "u1").astype(given)
-    if np.dtype(given).kind == "i":
-        values[1::2] *= -1
-    found = np.zeros(6, wanted)
-    line = Strided(0, (1,), 6)
-    words: Any = WORDS[found.itemsize]
-    number: Any = number_for(values.dtype)
-    schedule = copy_strided(number.element, (6,), line, line, to=words, number=number)
-    run(target, schedule, source=values.view(f"u{values.itemsize}"), target=found.view(f"u{found.itemsize}"))
-    np.testing.assert_array_equal(found, values.astype(wanted))
-
-
-@pytest.mark.parametrize("index", ["u4", "i8"])
-def test_rows_are_taken_by_index(target: str, index: str) -> None:
-    x = np.arange(300, dtype=np.uint16).reshape(3, 100)
-    indices = np.argsort(-x.astype(int) * 7 % 97, axis=1)[:, :40].astype(index)
-    found = np.zeros((3, 40), np.uint16)
-    schedule = take_rows(U16, WORDS[indices.itemsize], 3, 100, 40)
+@pytest.mark.parametrize("dtype", ["u2", "f8", "c16", "V12", "V3"])
+def test_rows_are_taken_by_index(target: str, dtype: str) -> None:
+    """Elements of any size: of several words, where they are none."""
+    x = np.arange(300 * np.dtype(dtype).itemsize).astype("u1").view(dtype).reshape(3, 100)
+    indices = np.argsort(np.arange(300).reshape(3, 100) * 7 % 97, axis=1)[:, :40].astype("u8")
+    found = np.zeros((3, 40), dtype)
+    schedule = take_rows(x.itemsize, 3, 100, 40)
+    words = schedule.buffers[0].dtype
     run(
         target,
         schedule,
-        source=x.reshape(-1),
-        indices=indices.view(f"u{indices.itemsize}").reshape(-1),
-        target=found.reshape(-1),
+        source=x.reshape(-1).view(words),
+        indices=indices.reshape(-1),
+        target=found.reshape(-1).view(words),
     )
-    np.testing.assert_array_equal(found, np.take_along_axis(x, indices.astype(np.intp), 1))
+    assert found.tobytes() == np.take_along_axis(x, indices.astype(np.intp), 1).tobytes()
 
 
 def test_axes_in_one_line_are_one() -> None:
@@ -106,7 +90,11 @@ def test_axes_in_one_line_are_one() -> None:
     assert merged((1, 1), (5, 5)) == ((), [()])
 
 
-def test_too_many_axes_are_refused() -> None:
-    shape = (2, 2, 2, 2, 2)
-    with pytest.raises(CapabilityError, match="5 axes"):
-        copy_strided(U32, shape, Strided(0, (1, 2, 4, 8, 16), 32), Strided(0, (16, 8, 4, 2, 1), 32))
+def test_any_number_of_axes_is_copied(target: str) -> None:
+    shape = (2, 3, 2, 1, 3, 2, 2)
+    whole = np.arange(np.prod(shape), dtype="u4").reshape(shape[::-1])
+    found = np.zeros(shape, "u4")
+    schedule = copy_strided(U32, shape, strided(whole.T, whole), strided(found, found))
+    assert len(schedule.launches) == 4, "a kernel takes four axes"
+    run(target, schedule, source=whole.reshape(-1), target=found.reshape(-1))
+    np.testing.assert_array_equal(found, whole.T)

@@ -25,6 +25,7 @@ from gpusort.types.numbers import UnsignedNumber
 from gpusort.types.params import BitonicPolicy, ScanPolicy
 from gpusort.types.scalars import U32
 from gpusort.types.specs import Memory
+from tests import key_cases
 from tests.reference import Array, sample
 
 DEFAULTS = {  # what WebGPU gives to who asks for nothing
@@ -216,7 +217,7 @@ def test_work_is_recorded_into_the_callers_encoder(device: Any, monkeypatch: pyt
             prepared.encode(encoder, [x, out])
         device.queue.submit([encoder.finish()])
     np.testing.assert_array_equal(out.to_numpy(), np.cumsum(other, dtype=np.uint64))
-    assert prepared.temporary_bytes > 0
+    assert prepared.own_bytes > 0
 
 
 def test_a_run_on_the_device_uses_its_scratch_again(device: Any) -> None:
@@ -245,39 +246,36 @@ def test_what_cannot_be_recorded_says_so(device: Any) -> None:
     prepared_on(device, empty).run([webgpu.array(whole, np.uint32, 0)])
 
 
-# -- the space --------------------------------------------------------------------------------------------
+# -- arrays -----------------------------------------------------------------------------------------------
 
 
-def test_the_space_moves_packs_and_copies(device: Any) -> None:
+def test_arrays_are_read_however_they_lie(device: Any) -> None:
     host = sample("f4", (3, 4, 5))
     x = webgpu.asarray(host, device)
-    kind, _ = recognised("x", x)
-    space = kind.space
-    scope = kind.scope(x)
-    assert scope is not None
-    with scope:
-        assert kind.scope(x) is None
-        for axes in ((0,), (1,), (2, 0), (0, 1, 2)):
-            moved = space.last(x, axes)
-            expected = np.moveaxis(host, axes, range(-len(axes), 0))
-            assert space.is_packed(moved) == expected.flags.c_contiguous
-            np.testing.assert_array_equal(moved.to_numpy(), expected)
-            assert space.is_packed(space.packed(moved))
-        np.testing.assert_array_equal(space.part(x, 5, 3).to_numpy(), host.reshape(-1)[5:8])
-        np.testing.assert_array_equal(space.to_host(space.reshaped(x, (4, 15))), host.reshape(4, 15))
-        for given, wanted in (("u4", "i8"), ("f4", "f2"), ("i1", "u2")):
-            values = (np.arange(60) - 30).astype(given)
-            target = space.empty((60,), np.dtype(wanted))
-            space.assign(target, webgpu.asarray(values, device))
-            np.testing.assert_array_equal(space.to_host(target), values.astype(wanted))
-        places = np.argsort(host, axis=1)
-        taken = space.take(x, webgpu.asarray(places, device), (1,))
-        np.testing.assert_array_equal(taken.to_numpy(), np.sort(host, axis=1))
-        flat = space.take(x, webgpu.asarray(np.array([59, 0, 7]), device), (0, 1, 2))
-        np.testing.assert_array_equal(flat.to_numpy(), host.reshape(-1)[[59, 0, 7]])
     np.testing.assert_array_equal(x.reshape(5, -1).to_numpy(), host.reshape(5, 12))
     with pytest.raises(InvalidArgumentError, match=r"^shape: expected one of 60 elements"):
         x.reshape(7, -1)
+    for usage in (STORAGE, STORAGE | COPY_SRC):
+        words = sample("u2", 300)
+        part = webgpu.array(buffer_of(device, words, usage), np.uint16, (50, 2), offset=310)
+        np.testing.assert_array_equal(part.to_numpy(), words[155:255].reshape(50, 2))
+        strided = webgpu.Array(part.buffer, device, part.dtype, (2, 30), (2, -8), 310)
+        expected = np.lib.stride_tricks.as_strided(words[155:], (2, 30), (2, -8))
+        np.testing.assert_array_equal(strided.to_numpy(), expected)
+        np.testing.assert_array_equal(sort(strided, axis=0).to_numpy(), np.sort(expected, axis=0))
+        np.testing.assert_array_equal(sum_of(strided, axis=1).to_numpy(), expected.sum(axis=1))
+
+
+def test_a_key_that_is_lossy_takes_elements_by_their_places(device: Any) -> None:
+    key: Any = key_cases.Absolute()
+    host = np.random.default_rng(6).integers(-99, 99, (6, 48)).astype("i4")
+    x = webgpu.asarray(host, device)
+    np.testing.assert_array_equal(sort(x, key=key).to_numpy(), gpusort.sort(host, key=key))
+    np.testing.assert_array_equal(sort(x, axis=0, key=key).to_numpy(), gpusort.sort(host, axis=0, key=key))
+    np.testing.assert_array_equal(max_of(x, axis=1, key=key).to_numpy(), gpusort.max(host, axis=1, key=key))
+    keys: Any = gpusort.sort_by_key
+    found = keys(webgpu.asarray(host[0], device), webgpu.asarray(np.arange(48.0), device), key=key)
+    np.testing.assert_array_equal(found[1].to_numpy(), gpusort.argsort(host[0], key=key))
 
 
 def test_signatures_tell_apart_what_plans_depend_on(device: Any) -> None:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import attrs
 
 from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..types.errors import CapabilityError
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
 from ..types.memory import Storage
-from ..types.numbers import Numeric
-from ..types.scalars import I64, U8, U16, U32, U64
+from ..types.scalars import U32, U64, UNSIGNED
 from .sizes import LARGEST_U32
 from .transpose import transposition, wrapped
 
 E = TypeVar("E")
-S = TypeVar("S", U64, I64)
-W = TypeVar("W", U32, U64)
-N = TypeVar("N", U8, U16)
-X = TypeVar("X", U32, U64)
 
 DIMENSIONS = 4  # that do not lie one behind the other
 _GROUP_SIZE = 256
@@ -85,9 +81,10 @@ class CopyParams:
 
 @attrs.frozen
 class TakeParams:
-    """Rows of indices into rows of elements."""
+    """Rows of indices into rows of elements, which are of so many words."""
 
-    num_indices: U32
+    num_words: U32
+    words: U32
     indices_in_row: U32
     elements_in_row: U32
 
@@ -101,35 +98,15 @@ def copy_elements(cx: Invocation, source: Storage[E], target: Storage[E], params
 
 
 @kernel
-def convert_elements(
-    cx: Invocation, number: Numeric[E, S], to: type[W], source: Storage[E], target: Storage[W], params: CopyParams,
-    axes: int,
-) -> None:  # fmt: skip
-    """Integers to integers of another size: the low bits, or with more in front."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        index = params.index_of(i, axes)
-        target[params.target.place(index, axes)] = to(number.to_number(source[params.source.place(index, axes)]))
-
-
-@kernel
-def shorten_elements(
-    cx: Invocation, number: Numeric[E, S], to: type[N], source: Storage[E], target: Storage[N], params: CopyParams,
-    axes: int,
-) -> None:  # fmt: skip
-    """The same into less than a word."""
-    for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
-        index = params.index_of(i, axes)
-        target[params.target.place(index, axes)] = to(U32(number.to_number(source[params.source.place(index, axes)])))
-
-
-@kernel
 def take_elements(
-    cx: Invocation, source: Storage[E], indices: Storage[X], target: Storage[E], params: TakeParams
+    cx: Invocation, source: Storage[E], indices: Storage[U64], target: Storage[E], params: TakeParams
 ) -> None:
     """Each row's elements at its indices."""
-    for i in dynamic_range(cx.global_id, params.num_indices, cx.num_groups * cx.group_size):
-        row = i // params.indices_in_row
-        target[i] = source[row * params.elements_in_row + U32(indices[i])]
+    for i in dynamic_range(cx.global_id, params.num_words, cx.num_groups * cx.group_size):
+        number = i // params.words
+        row = number // params.indices_in_row
+        element = row * params.elements_in_row + U32(indices[number])
+        target[i] = source[element * params.words + (i - number * params.words)]
 
 
 @attrs.frozen
@@ -171,50 +148,52 @@ def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple
     return tuple(sizes), [tuple(line) for line in lines]
 
 
-def copy_strided(
-    element: Any, shape: tuple[int, ...], source: Strided, target: Strided, *, to: Any = None, number: Any = None
-) -> Schedule:
-    """Copies from `source` into `target`, of which other elements stay. With a number, its integers become those of
-    `to`, an unsigned class."""
-    count, (data, goal) = _count(shape), _buffers(element, source, target, to or element)
+def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: Strided) -> Schedule:
+    """Copies from `source` into `target`, of which other elements stay."""
+    count, (data, goal) = math.prod(shape), _buffers(element, source, target)
     for layout in (source, target):
         if count and not layout.contains(shape):
             raise ValueError("an array's elements lie in its buffer")
     if count == 0:
         return Schedule((data, goal), ())
-    sizes, (sources, targets) = merged(shape, source.strides, target.strides)
+    sizes, lines = merged(shape, source.strides, target.strides)
+    return Schedule((data, goal), tuple(_copies(data, goal, (source.first, target.first), sizes, lines)))
+
+
+def _copies(
+    data: Buffer[Any], goal: Buffer[Any], firsts: tuple[int, int], sizes: tuple[int, ...], lines: list[tuple[int, ...]]
+) -> Iterator[Launch]:
+    """One launch; one for each index along the shortest axes where there are more than a kernel takes."""
     if len(sizes) > DIMENSIONS:
-        raise CapabilityError(
-            f"x: an array of {len(sizes)} axes that do not lie one behind the other; at most {DIMENSIONS} are copied "
-            "on a device"
-        )
-    if number is None:
-        turned = transposition(data, goal, (source.first, target.first), sizes, sources, targets)
-        if turned is not None:
-            return Schedule((data, goal), (turned,))
-    missing, axes = DIMENSIONS - len(sizes), max(1, len(sizes))
+        axis = sizes.index(min(sizes))
+        rest = [(*line[:axis], *line[axis + 1 :]) for line in lines]
+        for index in range(sizes[axis]):
+            moved = firsts[0] + index * lines[0][axis], firsts[1] + index * lines[1][axis]
+            yield from _copies(data, goal, moved, (*sizes[:axis], *sizes[axis + 1 :]), rest)
+        return
+    sources, targets = lines
+    turned = transposition(data, goal, firsts, sizes, sources, targets)
+    if turned is not None:
+        yield turned
+        return
+    missing, axes, count = DIMENSIONS - len(sizes), max(1, len(sizes)), math.prod(sizes)
     _, size1, size2, size3 = map(U32, (1,) * missing + sizes)
-    source_layout, target_layout = _layout(source.first, sources, missing), _layout(target.first, targets, missing)
+    source_layout, target_layout = _layout(firsts[0], sources, missing), _layout(firsts[1], targets, missing)
     params = CopyParams(U32(count), size1, size2, size3, source_layout, target_layout)
-    if number is None:
-        launch = copy_elements.launch(_grid(count), data, goal, params, axes)
-    else:
-        convert: Any = shorten_elements if to in (U8, U16) else convert_elements
-        launch = convert.launch(_grid(count), number, to, data, goal, params, axes)
-    return Schedule((data, goal), (launch,))
+    yield copy_elements.launch(_grid(count), data, goal, params, axes)
 
 
-def take_rows(element: Any, index: Any, rows: int, length: int, taken: int) -> Schedule:
+def take_rows(itemsize: int, rows: int, length: int, taken: int) -> Schedule:
     """From each row of `source`, of a length, as many elements as are `taken`, at its row of `indices`."""
-    source, indices = (
-        Buffer("source", element, rows * length, Role.INPUT),
-        Buffer("indices", index, rows * taken, Role.INPUT),
-    )
-    target: Buffer[Any] = Buffer("target", element, rows * taken, Role.OUTPUT)
-    count = _count((rows, taken))
+    word = math.gcd(itemsize, 8)
+    words, element = itemsize // word, UNSIGNED[word]
+    source = Buffer("source", element, rows * length * words, Role.INPUT)
+    indices = Buffer("indices", U64, rows * taken, Role.INPUT)
+    target: Buffer[Any] = Buffer("target", element, rows * taken * words, Role.OUTPUT)
+    count = rows * taken * words
     if count == 0:
         return Schedule((source, indices, target), ())
-    params = TakeParams(U32(count), U32(taken), U32(length))
+    params = TakeParams(U32(count), U32(words), U32(taken), U32(length))
     return Schedule((source, indices, target), (take_elements.launch(_grid(count), source, indices, target, params),))
 
 
@@ -228,17 +207,10 @@ def _layout(first: int, strides: tuple[int, ...], missing: int) -> Layout:
     return Layout(U32(first), stride0, stride1, stride2, stride3)
 
 
-def _buffers(element: Any, source: Strided, target: Strided, to: Any) -> tuple[Buffer[Any], Buffer[Any]]:
+def _buffers(element: Any, source: Strided, target: Strided) -> tuple[Buffer[Any], Buffer[Any]]:
     for layout in (source, target):
         if layout.extent > LARGEST_U32:
             raise CapabilityError(
                 f"x: an array that lies in {layout.extent} elements; at most {LARGEST_U32} are copied"
             )
-    return Buffer("source", element, source.extent, Role.INPUT), Buffer("target", to, target.extent, Role.INOUT)
-
-
-def _count(shape: Sequence[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
+    return Buffer("source", element, source.extent, Role.INPUT), Buffer("target", element, target.extent, Role.INOUT)

@@ -5,20 +5,41 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import attrs
 import numpy as np
 
 from ..arrays.kinds import HostArray
-from ..operations.base import Operation
-from ..targets.base import ChecksMonoids
+from ..operations.base import Operation, rows_of
+from ..targets.base import ChecksMonoids, Target
 from ..types.dtypes import native
 from ..types.elements import dtype_of
 from ..types.monoids import Monoid
+from ..types.specs import Spec
 
 _LOOKED_AT = 12
 
 
-def try_laws(target: ChecksMonoids, operation: Operation, monoid: Monoid[Any, Any], rows: HostArray, row: int) -> None:
-    """On elements of all of the rows, which are `row` long."""
-    places = np.unique(np.linspace(0, math.prod(rows.shape) - 1, _LOOKED_AT).astype(np.intp))
-    found = np.array(rows.flat[places], native(rows.dtype)).view(dtype_of(monoid.element))
-    target.check_monoid(monoid, found, [int(place) % row for place in places], operation.commutes)
+@attrs.frozen(eq=False)
+class MonoidCheck:
+    """Before each call, on elements of all of the array."""
+
+    target: ChecksMonoids
+    operation: Operation
+    monoid: Monoid[Any, Any]
+    spec: Spec
+
+    @classmethod
+    def of(cls, operation: Operation, spec: Spec, target: Target) -> MonoidCheck | None:
+        """Of a user's monoid, where the target checks such."""
+        monoid = operation.checked_monoid
+        return (
+            cls(target, operation, monoid, spec) if monoid is not None and isinstance(target, ChecksMonoids) else None
+        )
+
+    def on(self, array: HostArray) -> None:
+        axes = self.operation.axes(0, self.spec)
+        rows = np.moveaxis(array, axes, range(-len(axes), 0))
+        places = np.unique(np.linspace(0, math.prod(rows.shape) - 1, _LOOKED_AT).astype(np.intp))
+        found = np.array(rows.flat[places], native(rows.dtype)).view(dtype_of(self.monoid.element))
+        row = rows_of(self.spec, axes)[1]
+        self.target.check_monoid(self.monoid, found, [int(place) % row for place in places], self.operation.commutes)

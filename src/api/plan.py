@@ -39,7 +39,6 @@ def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -
 class Plan(ABC):
     """What a warm call runs. Safe to use from several threads."""
 
-    kind: Kind
     operation: Operation
 
     @abstractmethod
@@ -49,6 +48,10 @@ class Plan(ABC):
     @abstractmethod
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         """The same into arrays that are there; those may be inputs, or share memory with them."""
+
+    @abstractmethod
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        """Arrays for results of such arrays, which hold anything."""
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
         """The same for arrays of these specs alone, with scratch of its own; not for several threads at once."""
@@ -94,17 +97,13 @@ def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(found, tuple)
 
 
-def answered(kind: Kind, operation: Operation, arrays: Arrays) -> object:
+def answers(operation: Operation, specs: tuple[Spec, ...]) -> tuple[HostArray, ...]:
     """What the shapes alone tell."""
-    specs = specs_of(kind, operation, arrays)
-    outputs, answers = operation.outputs(*specs), operation.answer(*specs)
-    assert answers is not None, "of arrays without elements"
-    made = [_from_host(kind, found, output, arrays[0]) for found, output in zip(answers, outputs, strict=True)]
-    return one_or_all(made)
+    found = operation.answer(*specs)
+    assert found is not None, "of arrays without elements"
+    return found
 
 
-def _from_host(kind: Kind, found: HostArray, output: Output, like: Any) -> Any:
-    if found.dtype.names is not None and not kind.is_host:
-        return found
-    made = kind.given_back(kind.space.from_host(found), like)
-    return kind.scalar(made) if output.is_scalar and found.shape == () else made
+def scalar_of(array: HostArray, output: Output) -> object:
+    """As NumPy gives it: one value of a reduction is no array."""
+    return array[()] if output.is_scalar and output.shape == () else array

@@ -1,77 +1,87 @@
-"""Which plan suits a call. Three ways: a target's own function on host arrays; schedules of kernels; the permutation
-first, then elements taken by it."""
+"""Which plan suits a call: a target's own function on NumPy's arrays, or schedules of kernels.
+
+Arrays of other libraries are seen as those that plans are for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
-from ..arrays.host import NUMPY
-from ..arrays.kinds import Kind
+from ..arrays.host import HOST
+from ..arrays.kinds import HostArray, Kind, Located, Viewed, bounds, is_viewed, strides_like
 from ..operations.base import Operation
 from ..targets.base import HasNative, IsFunction, Native, Target
 from ..targets.registry import target as target_of
 from ..types.specs import Spec
 from .kernel_plan import KernelPlan
-from .overlap import Overlap, overlap
-from .plan import Arrays, Plan, answered, as_tuple, one_or_all, require_fitting, specs_of
+from .plan import Arrays, Cost, Plan, answers, as_tuple, one_or_all, require_fitting, scalar_of, specs_of
 
 
 def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: Target) -> Plan:
     """The way that suits arrays of a kind, on a target."""
-    if kind.is_host and operation.is_the_hosts(specs[0]):
+    if is_viewed(kind):
+        return ViewedPlan(kind, operation, plan_for(operation, kind.base, specs, target))
+    found = cast("Located[Any]", kind)
+    if not kind.is_host:
+        return KernelPlan(found, operation, specs, target)
+    if operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
-    if kind.is_host and isinstance(target, HasNative):
-        native = target.native(operation, specs)
-        if native is not None:
-            return (NumPyPlan if kind is NUMPY else NativePlan)(kind, operation, native)
-    if kind.is_host:
-        return ShapedPlan(kind, operation, target)
-    return _kernel_plan(kind, operation, specs, target)
+    native = target.native(operation, specs) if isinstance(target, HasNative) else None
+    return ShapedPlan(found, operation, target) if native is None else NativePlan(found, operation, native)
 
 
-def _kernel_plan(kind: Kind, operation: Operation, specs: tuple[Spec, ...], target: Target) -> Plan:
-    other = operation.instead(specs, target.info)
-    if other is None:
-        return KernelPlan(kind, operation, specs, target)
-    return IndexedPlan(kind, operation, _kernel_plan(kind, other, specs[:1], target))
+@attrs.frozen(eq=False)
+class ViewedPlan(Plan):
+    """Of arrays that are seen as another library's."""
+
+    kind: Viewed[Any, Any]
+    operation: Operation
+    inner: Plan
+
+    def __call__(self, *arrays: Any) -> object:
+        kind, like = self.kind, arrays[0]
+        with kind.scope(like) or nullcontext():
+            found = self.inner(*[kind.view(array) for array in arrays])
+            return one_or_all([self._given_back(values, like) for values in as_tuple(found)])
+
+    def _given_back(self, values: Any, like: Any) -> object:
+        """States of several fields are NumPy's in all libraries: others have no dtype for them."""
+        return values if values.dtype.names is not None else self.kind.given_back(values, like)
+
+    def into(self, arrays: Arrays, outs: Arrays) -> object:
+        kind = self.kind
+        require_fitting(kind, outs, self.operation.outputs(*specs_of(kind, self.operation, arrays)))
+        with kind.scope(arrays[0]) or nullcontext():
+            self.inner.into([kind.view(array) for array in arrays], [kind.view(out) for out in outs])
+        return one_or_all(list(outs))
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        kind = self.kind
+        with kind.scope(arrays[0]) or nullcontext():
+            made = self.inner.new_outputs([kind.view(array) for array in arrays])
+            return [self._given_back(values, arrays[0]) for values in made]
+
+    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
+        return attrs.evolve(self, inner=self.inner.reserved(specs))
+
+    def make_ready(self, arrays: Arrays) -> None:
+        self.inner.make_ready([self.kind.view(array) for array in arrays])
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return self.inner.cost(specs)
 
 
 @attrs.frozen(eq=False)
 class NativePlan(Plan):
-    """A function of the target's own, for arrays of any shape that it has seen a signature of."""
+    """A function of the target's own, for NumPy's arrays of any shape that it has seen a signature of."""
 
-    kind: Kind
+    kind: Located[HostArray]
     operation: Operation
     native: Native
-
-    def __call__(self, x: Any, /, *others: Any) -> object:
-        kind, arrays = self.kind, (x, *others)
-        views = [kind.view(array) for array in arrays]
-        if not views[0].size:
-            return answered(kind, self.operation, arrays)
-        return one_or_all([kind.given_back(values, x) for values in as_tuple(self.native(*views))])
-
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
-        kind = self.kind
-        outputs = self.operation.outputs(*specs_of(kind, self.operation, arrays))
-        require_fitting(kind, outs, outputs)
-        views, goals = [kind.view(array) for array in arrays], [kind.view(out) for out in outs]
-        if any(overlap(kind.space, view, goal) is Overlap.PARTLY for view in views for goal in goals):
-            for goal, values in zip(goals, as_tuple(self.native(*views)), strict=True):
-                kind.space.assign(goal, values)
-        elif views[0].size:
-            self.native.into(views, goals)
-        return one_or_all(list(outs))
-
-
-@attrs.frozen(eq=False)
-class NumPyPlan(NativePlan):
-    """The same of NumPy's own arrays, which are what the function takes and gives."""
-
     _run: Callable[..., object] = attrs.field(init=False)  # a method is called sooner than an object
 
     def __attrs_post_init__(self) -> None:
@@ -80,32 +90,60 @@ class NumPyPlan(NativePlan):
 
     def __call__(self, x: Any, /, *others: Any) -> object:
         if not x.size:
-            return answered(self.kind, self.operation, (x, *others))
+            specs = specs_of(self.kind, self.operation, (x, *others))
+            found = zip(answers(self.operation, specs), self.operation.outputs(*specs), strict=True)
+            return one_or_all([scalar_of(values, output) for values, output in found])
         return self._run(x, *others) if others else self._run(x)
+
+    def into(self, arrays: Arrays, outs: Arrays) -> object:
+        require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
+        if any(_overlap_partly(array, out) for array in arrays for out in outs):
+            for out, values in zip(outs, as_tuple(self.native(*arrays)), strict=True):
+                out[...] = values
+        elif arrays[0].size:
+            self.native.into(arrays, outs)
+        return one_or_all(list(outs))
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        specs, x = specs_of(self.kind, self.operation, arrays), arrays[0]
+        like = strides_like(x.shape, x.strides, x.itemsize)
+        return [
+            HOST.empty(output.shape, output.dtype, like if output.is_like else None)()
+            for output in self.operation.outputs(*specs)
+        ]
+
+
+def _overlap_partly(array: HostArray, out: HostArray) -> bool:
+    """Whether arrays share memory, or may, but are not the same."""
+    first, other = array.ctypes.data, out.ctypes.data
+    if first == other and array.strides == out.strides and array.shape == out.shape:
+        return False
+    low, high = bounds(array.shape, array.strides, array.itemsize)
+    other_low, other_high = bounds(out.shape, out.strides, out.itemsize)
+    return first + low < other + other_high and other + other_low < first + high
 
 
 class ShapedPlan(Plan):
-    """Of host arrays, whose signatures leave out their shapes: a plan for each."""
+    """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each."""
 
-    def __init__(self, kind: Kind, operation: Operation, target: Target) -> None:
+    def __init__(self, kind: Located[HostArray], operation: Operation, target: Target) -> None:
         self.kind, self.operation = kind, operation
         self._target = target
         self._plans: dict[Hashable, Plan] = {}
 
     def _plan(self, arrays: Arrays) -> Plan:
-        views = [self.kind.view(array) for array in arrays]
-        key = tuple([(view.shape, view.strides) for view in views])  # with the signature all there is to know
+        key = tuple([(array.shape, array.strides) for array in arrays])  # with the signature all there is to know
         plan = self._plans.get(key)
         if plan is None:
             specs = specs_of(self.kind, self.operation, arrays)
             self.operation.outputs(*specs)
             if len(self._plans) >= 256:
                 self._plans.clear()
-            plan = self._plans[key] = _kernel_plan(self.kind, self.operation, specs, self._target)
+            plan = self._plans[key] = KernelPlan(self.kind, self.operation, specs, self._target)
         return plan
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return _kernel_plan(self.kind, self.operation, specs, self._target).reserved(specs)
+        return KernelPlan(self.kind, self.operation, specs, self._target, keeps_scratch=True)
 
     def __call__(self, *arrays: Any) -> object:
         return self._plan(arrays)(*arrays)
@@ -113,40 +151,5 @@ class ShapedPlan(Plan):
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         return self._plan(arrays).into(arrays, outs)
 
-
-@attrs.frozen(eq=False)
-class IndexedPlan(Plan):
-    """Elements taken in the order of a permutation, which is found first."""
-
-    kind: Kind
-    operation: Operation
-    permutation: Plan
-
-    def __call__(self, *arrays: Any) -> object:
-        kind, space = self.kind, self.kind.space
-        with kind.scope(arrays[0]) or nullcontext():
-            specs = specs_of(kind, self.operation, arrays)
-            indices = kind.view(self.permutation(arrays[0]))
-            axes, outputs = self.operation.axes(0, specs[0]), self.operation.outputs(*specs)
-            found = [
-                kind.given_back(self._shaped(space.take(kind.view(array), indices, axes), output.shape), array)
-                for array, output in zip(arrays, outputs, strict=True)
-            ]
-        scalars = [output.is_scalar and output.shape == () for output in outputs]
-        return one_or_all([kind.scalar(x) if is_one else x for x, is_one in zip(found, scalars, strict=True)])
-
-    def _shaped(self, found: Any, shape: tuple[int, ...]) -> Any:
-        """Where an axis went, it is left with a length of one."""
-        if found.shape == shape:
-            return found
-        space = self.kind.space
-        return space.reshaped(found if space.is_packed(found) else space.packed(found), shape)
-
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
-        kind, space = self.kind, self.kind.space
-        require_fitting(kind, outs, self.operation.outputs(*specs_of(kind, self.operation, arrays)))
-        with kind.scope(arrays[0]) or nullcontext():
-            found = as_tuple(self(*arrays))
-            for out, values in zip(outs, found, strict=True):
-                space.assign(kind.view(out), kind.view(values))
-        return one_or_all(list(outs))
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        return self._plan(arrays).new_outputs(arrays)

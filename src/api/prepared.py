@@ -12,12 +12,10 @@ from typing import Any, Protocol, cast
 
 import attrs
 
-from ..arrays.kinds import Kind
+from ..arrays.kinds import Kind, is_viewed
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.specs import Spec
-from .kernel_plan import KernelPlan
-from .plan import Cost, Plan, one_or_all
-from .steps import Run
+from ..types.specs import Memory, Spec
+from .plan import Cost, Plan
 
 
 @attrs.frozen(eq=False)
@@ -29,18 +27,12 @@ class PreparedCall:
     specs: tuple[Spec, ...]
     signatures: list[Hashable]
     outs: tuple[Any, ...]
-    direct: tuple[Run, ...] | None = None  # all there is to do where the arrays lie apart from the results
 
     def __call__(self, *arrays: object) -> Any:
         """The results: the same arrays in every call, those that were handed in as `out` where there were such."""
         if self.kind.is_host or [self.kind.signature(x) for x in arrays] != self.signatures:
             self._require_fitting(arrays)
-        if self.direct is None or not self.kind.are_apart(arrays, self.outs):
-            return self.plan.into(arrays, self.outs)
-        memories = (*arrays, *self.outs)
-        for run in self.direct:
-            run.prepared.run([memories[number] for number in run.arrays])
-        return one_or_all(list(self.outs))
+        return self.plan.into(arrays, self.outs)
 
     def _require_fitting(self, arrays: Sequence[object]) -> None:
         found = tuple([self.kind.spec(name, x) for name, x in zip(self.plan.operation.names, arrays, strict=True)])
@@ -69,29 +61,16 @@ class Planning:
         specs = tuple(kind.spec(name, x) for name, x in zip(plan.operation.names, arrays, strict=True))
         plan = plan.reserved(specs)
         outputs = plan.operation.outputs(*specs)
-        if any(output.dtype.names is not None for output in outputs) and not kind.is_host:
+        if any(output.dtype.names is not None for output in outputs) and specs[0].memory is not Memory.HOST:
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
-        if outs is None and kind.finishes:
+        if outs is None and is_viewed(kind) and kind.copies:
             raise UnsupportedTypeError(
                 f"plan: results are written anew by every call, as arrays like {type(arrays[0]).__name__} cannot be"
             )
-        direct = None
-        if outs is None:
-            direct = _direct_runs(plan)
-            outs = [
-                kind.empty_like(arrays[0]) if output.is_like else kind.empty(output.shape, output.dtype, arrays[0])
-                for output in outputs
-            ]
         with kind.scope(arrays[0]) or nullcontext():
             plan.make_ready(arrays)
-        return PreparedCall(plan, kind, specs, [kind.signature(x) for x in arrays], tuple(outs), direct)
-
-
-def _direct_runs(plan: Plan) -> tuple[Run, ...] | None:
-    """What a plan does, if that is no more than to hand over arrays as they are and results that are packed."""
-    if not isinstance(plan, KernelPlan) or plan.is_answered or not plan.is_direct:
-        return None
-    return tuple(run for _, runs in plan.runs for run in runs)
+        outs = plan.new_outputs(arrays) if outs is None else outs
+        return PreparedCall(plan, kind, specs, [kind.signature(x) for x in arrays], tuple(outs))
 
 
 class Function(Protocol):

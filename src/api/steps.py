@@ -1,25 +1,22 @@
-"""A call as steps on a device: arrays that lie in any way are packed, kernels run on rows, results are put back.
+"""A call as steps: arrays that lie in any way are packed, kernels run on rows, results are put back.
 
-All elements are moved by kernels of ours, so all steps take addresses, and go to one stream.
+Here it is said what is done, for all memories alike; how, by host_call.py and stream_call.py.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from enum import Enum
+from typing import TypeAlias
 
 import attrs
 
-from ..algos.copy import Strided, copy_strided
-from ..arrays.kinds import lies_packed, packed_strides
+from ..arrays.kinds import DType, Shape, bounds, lies_packed, packed_strides
 from ..kernel.launch import Schedule
-from ..operations.base import Work
-from ..targets.base import Prepared, Target, prepared_by
-from ..types.errors import CapabilityError
-from ..types.scalars import UNSIGNED
+from ..operations.base import Output, Work
+from ..targets.base import Prepared
+from ..types.dtypes import native
 from ..types.specs import Spec
-from .overlap import bounds
 
 
 @attrs.frozen
@@ -32,6 +29,9 @@ class Run:
     slices: tuple[tuple[int, int] | None, ...]  # first and count
 
 
+Works: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]
+
+
 class Way(Enum):
     """How results come to where they belong."""
 
@@ -41,108 +41,94 @@ class Way(Enum):
 
 
 @attrs.frozen
-class Place:
-    """Some memory: one of what a call is handed, or a temporary, and how many bytes behind its beginning."""
-
-    number: int
-    offset: int = 0
-
-
-@attrs.frozen
 class Lines:
     """An array, or what is to be one, and how it lies."""
 
-    place: Place  # of the first element
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]  # in bytes
-    itemsize: int
+    number: int  # of what a call is handed; temporaries come behind it
+    shape: Shape
+    strides: Shape  # in bytes
+    dtype: DType
+    is_packed: bool  # whether kernels take it as it lies
+    axes: tuple[int, ...] | None = None  # the order in which those of what is handed over stand here
+    origin: int = 0  # its address, as far as alignment goes
 
     @classmethod
-    def packed(cls, place: Place, shape: tuple[int, ...], itemsize: int) -> Lines:
-        return cls(place, shape, packed_strides(shape, itemsize), itemsize)
-
-    @classmethod
-    def of(cls, number: int, spec: Spec, axes: tuple[int, ...]) -> Lines:
+    def of(cls, number: int, spec: Spec, axes: tuple[int, ...], origin: int = 0) -> Lines:
         """With the axes of a row last."""
-        order = [*(axis for axis in range(len(spec.shape)) if axis not in axes), *axes]
+        order = (*(axis for axis in range(len(spec.shape)) if axis not in axes), *axes)
         shape, strides = (tuple(line[axis] for axis in order) for line in (spec.shape, spec.all_strides))
-        return cls(Place(number), shape, strides, spec.dtype.itemsize)
+        is_packed = spec.is_plain and lies_packed(shape, strides, spec.dtype.itemsize)
+        return cls(number, shape, strides, spec.dtype, is_packed, order, origin)
 
     @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.itemsize
-
-    @property
-    def is_packed(self) -> bool:
-        return lies_packed(self.shape, self.strides, self.itemsize)
-
     def bounds(self) -> tuple[int, int]:
         """Where its bytes begin and end, from the first element on."""
-        return bounds(0, self.strides, self.shape, self.itemsize)
+        return bounds(self.shape, self.strides, self.dtype.itemsize)
 
-    def in_memory(self) -> tuple[Place, Strided]:
-        """The memory from its first byte on, and where the elements lie there."""
-        (low, high), size = self.bounds(), self.itemsize
-        place = Place(self.place.number, self.place.offset + low)
-        return place, Strided(-low // size, tuple(stride // size for stride in self.strides), (high - low) // size)
+    def lies_like(self, other: Lines) -> bool:
+        return (self.shape, self.strides, self.dtype) == (other.shape, other.strides, other.dtype)
 
 
+@attrs.frozen
+class Move:
+    """The elements of an array to another of its shape; or of as many elements, in the same order, that is packed."""
+
+    source: Lines
+    to: Lines
+
+
+@attrs.frozen
+class Launch:
+    """A run on arrays that are packed, or read as they lie."""
+
+    run: Run
+    arrays: tuple[Lines, ...]
+
+
+@attrs.frozen
 class Steps:
-    """All that is done in one call, in order. Raises CapabilityError for what kernels cannot move."""
+    """All that is done in one call, in order."""
 
-    def __init__(self, target: Target, given: int) -> None:
-        """`given`: so many arrays that the call is handed come before the temporaries."""
-        self.steps: list[tuple[Schedule, Prepared, tuple[Place, ...]]] = []
-        self.temporaries: list[int] = []  # their bytes
-        self._target, self._given = target, given
+    given: int  # so many arrays that the call is handed
+    temporaries: list[Lines] = attrs.field(factory=list[Lines])
+    steps: list[Move | Launch] = attrs.field(factory=list[Move | Launch])
 
-    def temporary(self, shape: tuple[int, ...], itemsize: int) -> Lines:
-        self.temporaries.append(math.prod(shape) * itemsize)
-        return Lines.packed(Place(self._given + len(self.temporaries) - 1), shape, itemsize)
+    def temporary(self, shape: Shape, dtype: DType) -> Lines:
+        dtype, number = native(dtype), self.given + len(self.temporaries)
+        made = Lines(number, shape, packed_strides(shape, dtype.itemsize), dtype, is_packed=True)
+        self.temporaries.append(made)
+        return made
 
     def move(self, source: Lines, to: Lines) -> None:
-        """The elements of an array to another of as many, in the same order; one of the two is packed, or both have one
-        shape."""
-        if source.shape != to.shape:
-            to = Lines.packed(to.place, source.shape, to.itemsize)
-        element = UNSIGNED.get(source.itemsize)
-        if element is None or any(stride % source.itemsize for stride in (*source.strides, *to.strides)):
-            raise CapabilityError("x: elements that are no words, or that are not aligned, are not moved by kernels")
-        (source_place, given), (target_place, goal) = source.in_memory(), to.in_memory()
-        schedule = copy_strided(element, source.shape, given, goal)
-        self.steps.append((schedule, prepared_by(self._target, schedule), (source_place, target_place)))
-
-    def run(self, run: Run, arrays: Sequence[Lines]) -> None:
-        """`arrays` are packed, or else read as they lie."""
-        places = [
-            Place(lines.place.number, lines.place.offset + (0 if part is None else part[0] * lines.itemsize))
-            for lines, part in zip(arrays, run.slices, strict=True)
-        ]
-        self.steps.append((run.schedule, run.prepared, tuple(places)))
+        self.steps.append(Move(source, to))
 
 
 def steps_of(
-    target: Target, inputs: Sequence[Lines], outs: Sequence[Lines], works: Sequence[tuple[Work, tuple[Run, ...]]],
-    way: Way, as_it_lies: bool,
+    inputs: Sequence[Lines], raw: Sequence[Lines], outs: Sequence[Lines], between: Sequence[Output], works: Works,
+    way: Way,
 ) -> Steps:  # fmt: skip
-    """All runs of all works, between what has to be moved. `inputs` and `outs` are laid out in rows."""
-    steps = Steps(target, len(inputs) + len(outs))
-    results = [
-        steps.temporary(out.shape, out.itemsize) if way is Way.BEHIND or not out.is_packed else out for out in outs
-    ]
-    rows = [*inputs, *results]
+    """All runs of all works, and what has to be moved for them. `inputs` and `outs` are laid out in rows, `raw` are the
+    inputs as they lie. `between` is what one work leaves for another."""
+    steps = Steps(len(inputs) + len(outs))
+    results = [steps.temporary(out.shape, out.dtype) if way is Way.BEHIND or not out.is_packed else out for out in outs]
+    rows = [*inputs, *results, *(steps.temporary(output.shape, output.dtype) for output in between)]
     if way is Way.IN_PLACE and results[0] is not outs[0]:
         steps.move(inputs[0], results[0])
     for work, runs in works:
         for to, source in work.copies:
             steps.move(rows[source], rows[to])
         for run in runs:
+            taken: list[Lines] = []
             for number in run.arrays:
-                if not (rows[number].is_packed or as_it_lies):
-                    packed = steps.temporary(rows[number].shape, rows[number].itemsize)
+                if work.as_it_lies and number < len(raw):
+                    taken.append(raw[number])
+                    continue
+                if not rows[number].is_packed:
+                    packed = steps.temporary(rows[number].shape, rows[number].dtype)
                     steps.move(rows[number], packed)
                     rows[number] = packed
-            steps.run(run, [rows[number] for number in run.arrays])
+                taken.append(rows[number])
+            steps.steps.append(Launch(run, tuple(taken)))
     for result, out in zip(results, outs, strict=True):
         if result is not out:
             steps.move(result, out)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
+from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -21,7 +22,7 @@ from ..forks import require_own_process
 from ..targets.apart import import_apart
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .kinds import ArrayKind, DType, HostArray, Kind, Space, Streamed
+from .kinds import Device, DType, HostArray, Kind, Located, Shape, Viewed
 
 if TYPE_CHECKING:
     import cupy
@@ -30,62 +31,9 @@ A = TypeVar("A")
 
 _BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
 _NUMBERS = "?biufc"  # what cupy has dtypes for, as NumPy names their kinds
+_ALIGNMENT = 8  # bytes: a kernel's elements have no more
+_APART = 256  # bytes from one piece of scratch to the next: a multiple of that
 _DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy and torch write 0
-
-
-class CudaSpace(Space["cupy.ndarray"]):
-    """The memory of CUDA devices, in cupy's arrays."""
-
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> cupy.ndarray:
-        import cupy
-
-        return cupy.ndarray(shape, dtype)
-
-    def last(self, array: cupy.ndarray, axes: Sequence[int]) -> cupy.ndarray:
-        others = [axis for axis in range(array.ndim) if axis not in axes]
-        return array.transpose(*others, *axes) if array.ndim else array
-
-    def is_packed(self, array: cupy.ndarray) -> bool:
-        return array.flags.c_contiguous and not array.data.ptr % array.itemsize
-
-    def packed(self, array: cupy.ndarray) -> cupy.ndarray:
-        return array.copy(order="C")
-
-    def assign(self, target: cupy.ndarray, source: cupy.ndarray) -> None:
-        import cupy
-
-        cupy.copyto(target, source, casting="unsafe")
-
-    def part(self, array: cupy.ndarray, first: int, count: int) -> cupy.ndarray:
-        return array.reshape(-1)[first : first + count]
-
-    def reshaped(self, array: cupy.ndarray, shape: tuple[int, ...]) -> cupy.ndarray:
-        return array.reshape(shape)
-
-    def take(self, array: cupy.ndarray, indices: cupy.ndarray, axes: Sequence[int]) -> cupy.ndarray:
-        import cupy
-
-        return array.reshape(-1)[indices] if len(axes) != 1 else cupy.take_along_axis(array, indices, axes[0])
-
-    def extent(self, array: cupy.ndarray) -> tuple[int, tuple[int, ...]]:
-        return array.data.ptr, array.strides
-
-    def span(self, array: cupy.ndarray) -> cupy.ndarray:
-        import cupy
-
-        reach = sum(stride * (length - 1) for stride, length in zip(array.strides, array.shape, strict=True))
-        return cupy.ndarray((reach // array.itemsize + 1,), array.dtype, array.data)
-
-    def from_host(self, array: HostArray) -> cupy.ndarray:
-        import cupy
-
-        return cupy.asarray(array)
-
-    def to_host(self, array: cupy.ndarray) -> HostArray:
-        return array.get()
-
-
-CUDA = CudaSpace()
 
 
 def ensure_cupy() -> None:
@@ -98,23 +46,10 @@ def ensure_cupy() -> None:
         ) from error
 
 
-class OnDevice(ArrayKind[A, "cupy.ndarray"]):
-    """What all kinds of arrays on a CUDA device have in common."""
-
-    space = CUDA
-
-    def given_back(self, values: cupy.ndarray, like: A) -> object:
-        return values
-
-    def empty_like(self, like: A) -> A:
-        spec = self.spec("x", like)
-        return self.empty(spec.shape, spec.dtype, like)
-
-
 # -- cupy's own -------------------------------------------------------------------------------------------
 
 
-class CupyKind(OnDevice["cupy.ndarray"]):
+class CupyKind(Located["cupy.ndarray"]):
     """cupy's own arrays, on any device."""
 
     def signature(self, array: cupy.ndarray) -> Hashable:
@@ -123,29 +58,7 @@ class CupyKind(OnDevice["cupy.ndarray"]):
         return array.dtype, array.shape, array.strides, memory.device_id, memory.ptr & _BEYOND_ALIGNED
 
     def spec(self, name: str, array: cupy.ndarray) -> Spec:
-        return Spec(array.shape, array.dtype, Memory.CUDA, None if CUDA.is_packed(array) else array.strides)
-
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: cupy.ndarray) -> cupy.ndarray:
-        import cupy
-
-        return cupy.ndarray(shape, dtype)
-
-    def empty_like(self, like: cupy.ndarray) -> cupy.ndarray:
-        import cupy
-
-        return cupy.empty_like(like)
-
-    def memory(self, array: cupy.ndarray) -> object:
-        return array.data.ptr
-
-    def is_packed(self, array: cupy.ndarray) -> bool:
-        return CUDA.is_packed(array)
-
-    def is_read_only(self, array: cupy.ndarray) -> bool:
-        return False
-
-    def view(self, array: cupy.ndarray) -> cupy.ndarray:
-        return array
+        return spec_on_device(array)
 
     def scope(self, array: cupy.ndarray) -> AbstractContextManager[object] | None:
         import cupy
@@ -153,29 +66,56 @@ class CupyKind(OnDevice["cupy.ndarray"]):
         device = array.data.device_id
         return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
 
-    def streamed(self, like: cupy.ndarray) -> Streamed[cupy.ndarray]:
+    def placed(self, like: cupy.ndarray) -> Device[cupy.ndarray]:
         import cupy
 
         device, alloc = like.data.device_id, cupy.cuda.alloc
         current, stream = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
 
-        def empty(shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None) -> Callable[[], cupy.ndarray]:
+        def empty(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], cupy.ndarray]:
             if strides is None:
                 return partial(cupy.ndarray, shape, dtype)
             nbytes = math.prod(shape) * dtype.itemsize
             return lambda: cupy.ndarray(shape, dtype, alloc(nbytes), strides)
 
-        def scratch(nbytes: int) -> tuple[object, int]:
+        def block(nbytes: int) -> tuple[object, int]:
             memory = alloc(nbytes)
             return memory, memory.ptr
 
-        return Streamed(
+        return on_cuda(
             lambda: stream().ptr if current() == device else None,
             attrgetter("data.device_id"),
             attrgetter("data.ptr"),
             empty,
-            scratch,
+            block,
+            cupy.asarray,
+            lambda array: array.get(),
         )
+
+
+def spec_on_device(array: cupy.ndarray) -> Spec:
+    """Of an array as cupy sees it."""
+    is_aligned = not array.data.ptr % min(array.itemsize, _ALIGNMENT)
+    return Spec(array.shape, array.dtype, Memory.CUDA, None if array.flags.c_contiguous else array.strides, is_aligned)
+
+
+def on_cuda(
+    stream: Callable[[], int | None], device: Callable[[A], int], address: Callable[[A], int],
+    empty: Callable[[Shape, DType, Shape | None], Callable[[], A]], block: Callable[[int], tuple[object, int]],
+    from_host: Callable[[HostArray], A], to_host: Callable[[A], HostArray],
+) -> Device[A]:  # fmt: skip
+    """Where kernels take addresses. Scratch is one block, of the library that the arrays are from: it is used again in
+    the order of the stream."""
+
+    def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
+        firsts = [0, *accumulate([-(-size // _APART) * _APART for size in sizes])]
+        holder, first = block(firsts[-1])
+        return holder, [first + offset for offset in firsts[:-1]]
+
+    return Device(stream, device, address, address, empty, scratch, from_host, to_host, _ALIGNMENT)
+
+
+CUPY = CupyKind()
 
 
 # -- anybody's --------------------------------------------------------------------------------------------
@@ -188,8 +128,10 @@ class HasInterface(Protocol):
     def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
 
-class InterfaceKind(OnDevice[HasInterface]):
+class InterfaceKind(Viewed[HasInterface, "cupy.ndarray"]):
     """What has __cuda_array_interface__, of a library that is not known here. Results are cupy's."""
+
+    base = CUPY
 
     def signature(self, array: HasInterface) -> Hashable:
         require_own_process("cuda")
@@ -208,17 +150,7 @@ class InterfaceKind(OnDevice[HasInterface]):
             )
         if seen.get("mask") is not None:
             raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
-        view = self.view(array)
-        return Spec(view.shape, dtype, Memory.CUDA, None if CUDA.is_packed(view) else view.strides)
-
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: HasInterface) -> HasInterface:
-        return cast(HasInterface, self.given_back(CUDA.empty(shape, dtype), like))
-
-    def memory(self, array: HasInterface) -> object:
-        return array.__cuda_array_interface__["data"][0] or 0
-
-    def is_packed(self, array: HasInterface) -> bool:
-        return CUDA.is_packed(self.view(array))
+        return spec_on_device(self.view(array))
 
     def is_read_only(self, array: HasInterface) -> bool:
         return bool(array.__cuda_array_interface__["data"][1])
@@ -227,6 +159,9 @@ class InterfaceKind(OnDevice[HasInterface]):
         seen = array.__cuda_array_interface__
         pointer, shape, strides = seen["data"][0] or 0, tuple(seen["shape"]), seen.get("strides")
         return seen_by_cupy(array, pointer, shape, np.dtype(seen["typestr"]), strides, device_of(pointer, shape))
+
+    def given_back(self, values: cupy.ndarray, like: HasInterface) -> object:
+        return values
 
     def scope(self, array: HasInterface) -> AbstractContextManager[object] | None:
         import cupy
@@ -248,7 +183,7 @@ class NumbaKind(InterfaceKind):
         return as_numbas(values, sync=False)
 
 
-CUPY, INTERFACE, NUMBA = CupyKind(), InterfaceKind(), NumbaKind()
+INTERFACE, NUMBA = InterfaceKind(), NumbaKind()
 
 
 def kind_of(x: object) -> Kind:

@@ -6,8 +6,8 @@ from_dlpack or that of the array's own library, without a copy. A library that h
 
 from __future__ import annotations
 
-import math
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -18,9 +18,8 @@ import numpy as np
 from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .host import HOST, HostSpace
-from .kinds import ArrayKind, DType, HostArray, Kind
-from .recycled import new_array
+from .host import NUMPY, host_spec
+from .kinds import DType, HostArray, Kind, Viewed
 
 if TYPE_CHECKING:
     import cupy
@@ -29,8 +28,6 @@ V = TypeVar("V")
 Handover = Callable[[object], object]  # a library's from_dlpack
 
 _ON_HOST, _ON_CUDA = (1, 3), (2, 13)  # how DLPack numbers memory: plain and pinned; a device's own and managed
-_ALIGNMENT = 64  # what XLA asks of memory that it takes over as it is
-_BYTE = np.dtype(np.uint8)
 
 
 class Exporter(Protocol):
@@ -40,86 +37,56 @@ class Exporter(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
-class AlignedSpace(HostSpace):
-    """The host's memory, as every library takes it over without a copy."""
-
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> HostArray:
-        count = math.prod(shape) * dtype.itemsize
-        block = new_array((count + _ALIGNMENT,), _BYTE)
-        first = -block.ctypes.data % _ALIGNMENT
-        found: HostArray = block[first : first + count].view(dtype).reshape(shape)
-        return found
-
-
-ALIGNED = AlignedSpace()
-
-
-class DLPackKind(ArrayKind[Any, V]):
+class DLPackKind(Viewed[Any, V]):
     """What all of them have in common."""
 
-    finishes = True
+    copies = True  # or may: a library says no more than that it took the memory
 
     def signature(self, array: Any) -> Hashable:
-        spec = self.spec("x", array)
-        return cast(Hashable, type(array)), spec, self.place(array)
+        return cast(Hashable, type(array)), self.spec("x", array), self.place(array)
 
     def place(self, array: Exporter) -> Hashable:
         """Which of several devices it lies on."""
         return None
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: Any) -> Any:
-        return self.space.empty(shape, dtype)
+    def spec(self, name: str, array: Any) -> Spec:
+        try:
+            return self._spec_of(self.view(array))
+        except (TypeError, ValueError, RuntimeError, BufferError) as error:
+            raise _refused(name, array, str(error)) from error
 
-    def empty_like(self, like: Any) -> Any:
-        spec = self.spec("x", like)
-        return self.space.empty(spec.shape, spec.dtype)
-
-    def finished(self, made: Any, like: Any) -> object:
-        return self.given_back(made, like)
-
-    def memory(self, array: Any) -> object:
-        return self.view(array)
-
-    def is_packed(self, array: Any) -> bool:
-        return self.space.is_packed(self.view(array))
+    @abstractmethod
+    def _spec_of(self, view: V) -> Spec: ...
 
     def given_back(self, values: V, like: Any) -> object:
-        array = np.asarray(values) if self.is_host else cast(HostArray, values)  # it may be a scalar
-        if array.dtype.names is not None:
-            return values  # DLPack has no structs
-        return self._handed_over(array, like)
-
-    def _handed_over(self, values: object, like: Any) -> object:
         return _handover_to(cast(Hashable, type(like)))(values)
 
 
 class OnHost(DLPackKind[HostArray]):
     """Such arrays in the host's memory."""
 
-    space = ALIGNED
-    is_host = True
+    is_host, base = True, NUMPY
 
-    def spec(self, name: str, array: Any) -> Spec:
-        try:
-            view = self.view(array)
-        except (TypeError, ValueError, RuntimeError, BufferError) as error:
-            raise _refused(name, array, str(error)) from error
-        return Spec(view.shape, view.dtype, Memory.HOST, None if HOST.is_packed(view) else view.strides)
+    def _spec_of(self, view: HostArray) -> Spec:
+        return host_spec(view)
 
     def is_read_only(self, array: Any) -> bool:
         return not self.view(array).flags.writeable
 
     def view(self, array: Any) -> HostArray:
-        return cast(HostArray, array if isinstance(array, np.ndarray) else np.from_dlpack(array))
+        return cast(HostArray, np.from_dlpack(array))
+
+    def given_back(self, values: HostArray, like: Any) -> object:
+        return super().given_back(np.asarray(values), like)
 
 
 class OnCuda(DLPackKind["cupy.ndarray"]):
     """Such arrays on CUDA devices. Whoever views one has it behind all that its library still does to it."""
 
     def __init__(self) -> None:
-        from .cuda import CUDA
+        from .cuda import CUPY
 
-        self.space = CUDA
+        self.base = CUPY
 
     def signature(self, array: Any) -> Hashable:
         require_own_process("cuda")
@@ -128,20 +95,15 @@ class OnCuda(DLPackKind["cupy.ndarray"]):
     def place(self, array: Exporter) -> Hashable:
         return array.__dlpack_device__()[1]
 
-    def spec(self, name: str, array: Any) -> Spec:
-        try:
-            view = self.view(array)
-        except (TypeError, ValueError, RuntimeError, BufferError) as error:
-            raise _refused(name, array, str(error)) from error
-        return Spec(view.shape, view.dtype, Memory.CUDA, None if self.space.is_packed(view) else view.strides)
+    def _spec_of(self, view: cupy.ndarray) -> Spec:
+        from .cuda import spec_on_device
 
-    def is_read_only(self, array: Any) -> bool:
-        return False
+        return spec_on_device(view)
 
     def view(self, array: Any) -> cupy.ndarray:
         import cupy
 
-        return array if isinstance(array, cupy.ndarray) else cupy.from_dlpack(array)
+        return cupy.from_dlpack(array)
 
     def scope(self, array: Any) -> AbstractContextManager[object] | None:
         import cupy
@@ -168,11 +130,8 @@ class _Jax(DLPackKind[V]):
     def is_read_only(self, array: Any) -> bool:
         return True
 
-    def is_packed(self, array: Any) -> bool:
-        return True
-
-    def _handed_over(self, values: object, like: Any) -> object:
-        return cast(object, _jax().dlpack.from_dlpack(values))
+    def given_back(self, values: V, like: Any) -> object:
+        return cast(object, _jax().dlpack.from_dlpack(np.asarray(values) if self.is_host else values))
 
 
 class JaxOnHost(_Jax[HostArray], OnHost):

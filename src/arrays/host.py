@@ -2,122 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from ..types.dtypes import native
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .kinds import ArrayKind, DType, HostArray, Space
+from .kinds import Device, DType, HostArray, Located, Shape, Viewed
 from .recycled import new_array
 
 KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with __cuda_array_interface__ or __dlpack__"
 
 
-class HostSpace(Space[HostArray]):
-    """The host's memory, in NumPy arrays."""
-
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> HostArray:
-        return new_array(shape, dtype)
-
-    def last(self, array: HostArray, axes: Sequence[int]) -> HostArray:
-        others = [axis for axis in range(array.ndim) if axis not in axes]
-        return array.transpose([*others, *axes])
-
-    def is_packed(self, array: HostArray) -> bool:
-        return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
-
-    def packed(self, array: HostArray) -> HostArray:
-        copy: HostArray = new_array(array.shape, native(array.dtype))
-        copy[...] = array
-        return copy
-
-    def assign(self, target: HostArray, source: HostArray) -> None:
-        with np.errstate(over="ignore"):
-            target[...] = source
-
-    def part(self, array: HostArray, first: int, count: int) -> HostArray:
-        return array.reshape(-1)[first : first + count]
-
-    def reshaped(self, array: HostArray, shape: tuple[int, ...]) -> HostArray:
-        return array.reshape(shape)
-
-    def take(self, array: HostArray, indices: HostArray, axes: Sequence[int]) -> HostArray:
-        places = cast("npt.NDArray[np.int64]", indices)
-        if len(axes) != 1:
-            return cast(HostArray, array.reshape(-1)[places])
-        return np.take_along_axis(array, places, axes[0])
-
-    def extent(self, array: HostArray) -> tuple[int, tuple[int, ...]]:
-        return array.ctypes.data, array.strides
-
-    def span(self, array: HostArray) -> HostArray:
-        reach = sum(stride * (length - 1) for stride, length in zip(array.strides, array.shape, strict=True))
-        return np.lib.stride_tricks.as_strided(array, (reach // array.itemsize + 1,), (array.itemsize,))
-
-    def from_host(self, array: HostArray) -> HostArray:
-        return array.copy()
-
-    def to_host(self, array: HostArray) -> HostArray:
-        return array
+def is_packed(array: HostArray) -> bool:
+    """Whether kernels can work on it as it lies: in C order, aligned, in native byte order."""
+    return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
 
 
-HOST = HostSpace()
+def host_spec(array: HostArray) -> Spec:
+    return Spec(array.shape, array.dtype, Memory.HOST, None if is_packed(array) else array.strides, array.flags.aligned)
 
 
-class NumPyKind(ArrayKind[HostArray, HostArray]):
+# -- memory -----------------------------------------------------------------------------------------------
+
+
+def _maker(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], HostArray]:
+    if strides is None:
+        return partial(new_array, shape, dtype)
+    order = sorted(range(len(shape)), key=lambda axis: -strides[axis])
+    inverse = [order.index(axis) for axis in range(len(shape))]
+    turned = tuple(shape[axis] for axis in order)
+    return lambda: new_array(turned, dtype).transpose(inverse)
+
+
+def _address(array: HostArray) -> int:
+    return array.ctypes.data
+
+
+def _scratch(sizes: Sequence[int]) -> tuple[object, list[HostArray]]:
+    pieces: list[HostArray] = [new_array((size,), np.dtype(np.uint8)) for size in sizes]
+    return pieces, pieces
+
+
+def _itself(array: HostArray) -> HostArray:
+    return array
+
+
+HOST: Device[HostArray] = Device(
+    stream=lambda: 0, device=lambda _: "host", handle=_itself, address=_address, empty=_maker, scratch=_scratch,
+    from_host=_itself, to_host=_itself, alignment=1, is_host=True,
+)  # fmt: skip
+
+
+# -- arrays -----------------------------------------------------------------------------------------------
+
+
+class NumPyKind(Located[HostArray]):
     """NumPy's own class. The shape is no part of a signature: the CPU's own ways take any."""
 
-    space = HOST
     is_host = True
 
     def signature(self, array: HostArray) -> Hashable:
         return array.dtype, array.ndim, array.flags.num
 
     def spec(self, name: str, array: HostArray) -> Spec:
-        return Spec(
-            array.shape, array.dtype, Memory.HOST, None if HOST.is_packed(array) else array.strides, array.flags.aligned
-        )
-
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: HostArray) -> HostArray:
-        return new_array(shape, dtype)
-
-    def empty_like(self, like: HostArray) -> HostArray:
-        return new_array(like.shape, like.dtype) if like.flags.c_contiguous else np.empty_like(like)
-
-    def memory(self, array: HostArray) -> object:
-        return array
-
-    def is_packed(self, array: HostArray) -> bool:
-        return HOST.is_packed(array)
+        return host_spec(array)
 
     def is_read_only(self, array: HostArray) -> bool:
         return not array.flags.writeable
 
-    def view(self, array: HostArray) -> HostArray:
-        return array
-
-    def given_back(self, values: HostArray, like: HostArray) -> object:
-        return values
-
-    def scalar(self, array: HostArray) -> object:
-        return array[()]
+    def placed(self, like: HostArray) -> Device[HostArray]:
+        return HOST
 
 
-class SubclassKind(NumPyKind):
+NUMPY = NumPyKind()
+
+
+class SubclassKind(Viewed[HostArray, HostArray]):
     """A subclass of NumPy's, which makes of results what it makes of a ufunc's."""
 
+    is_host, base = True, NUMPY
+
     def signature(self, array: HostArray) -> Hashable:
-        return type(array), array.dtype, array.shape, array.flags.num
+        return type(array), array.dtype, array.ndim, array.flags.num
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: HostArray) -> HostArray:
-        return cast(HostArray, self.given_back(new_array(shape, dtype), like))
+    def spec(self, name: str, array: HostArray) -> Spec:
+        return host_spec(array)
 
-    def empty_like(self, like: HostArray) -> HostArray:
-        return np.empty_like(like)
+    def is_read_only(self, array: HostArray) -> bool:
+        return not array.flags.writeable
 
     def view(self, array: HostArray) -> HostArray:
         return np.asarray(array)
@@ -125,11 +100,8 @@ class SubclassKind(NumPyKind):
     def given_back(self, values: HostArray, like: HostArray) -> object:
         return like.__array_wrap__(values) if np.ndim(values) else np.asarray(values)[()]  # or a scalar
 
-    def scalar(self, array: HostArray) -> object:
-        return np.asarray(array)[()] if array.ndim == 0 else array
 
-
-NUMPY, SUBCLASS = NumPyKind(), SubclassKind()
+SUBCLASS = SubclassKind()
 
 
 def converted(name: str, x: object) -> HostArray:

@@ -1,12 +1,11 @@
 """What the front asks of an array, whatever library it is from.
 
-An ArrayKind knows one library: how to tell which plan suits an array (`signature`), what there is to know of it
-(`spec`), how to make another (`empty`), and what a target works on (`memory`). That is all an array needs that is
-packed: its elements one behind the other in C order. For all else there is a Space: one kind of memory, and one class
-of arrays in it (NumPy's on the host, cupy's on a CUDA device, our own on WebGPU), as which an ArrayKind shows its own
-(`view`) without a copy, and takes results back (`given_back`). Spaces move axes, pack, and copy.
+An ArrayKind knows one library: how to tell which plan suits an array (`signature`) and what there is to know of it
+(`spec`). Plans work on the arrays of a few libraries only: NumPy's on the host, cupy's and torch's on a CUDA device,
+our own on WebGPU. These are Located: they say how memory is come by where an array lies, and what a kernel is handed.
+All others are Viewed: seen as one of those without a copy, and so are the results given back.
 
-Both are stateless: there is one object of each.
+Kinds are stateless: there is one object of each.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar
 
 import attrs
 import numpy as np
@@ -24,125 +23,45 @@ from ..types.specs import Spec
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 DType: TypeAlias = np.dtype[np.generic]
+Shape: TypeAlias = tuple[int, ...]
 A = TypeVar("A")  # a library's arrays
-V = TypeVar("V")  # the arrays of a space
-
-
-class Space(ABC, Generic[V]):
-    """One kind of memory, and what is done to arrays in it. Work is done on the current device and stream."""
-
-    @abstractmethod
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> V:
-        """A new packed array, which holds anything."""
-
-    @abstractmethod
-    def last(self, array: V, axes: Sequence[int]) -> V:
-        """A view with these axes last, in the order given."""
-
-    @abstractmethod
-    def is_packed(self, array: V) -> bool:
-        """Whether a target can work on it as it lies: C order, aligned, native byte order."""
-
-    @abstractmethod
-    def packed(self, array: V) -> V:
-        """A packed copy."""
-
-    @abstractmethod
-    def assign(self, target: V, source: V) -> None:
-        """Copies the elements of an array of the same shape; to another dtype where they differ."""
-
-    @abstractmethod
-    def part(self, array: V, first: int, count: int) -> V:
-        """So many elements of a packed array, from one on, in one dimension: a view."""
-
-    @abstractmethod
-    def reshaped(self, array: V, shape: tuple[int, ...]) -> V:
-        """A view of a packed array in another shape."""
-
-    @abstractmethod
-    def take(self, array: V, indices: V, axes: Sequence[int]) -> V:
-        """A new array of the elements at these indices along an axis, or of the flattened array along all."""
-
-    @abstractmethod
-    def extent(self, array: V) -> tuple[int, tuple[int, ...]]:
-        """The address of the first element, and the strides in bytes."""
-
-    @abstractmethod
-    def span(self, array: V) -> V:
-        """The memory from the first element of an array to its last, in one dimension: a view."""
-
-    @abstractmethod
-    def from_host(self, array: HostArray) -> V:
-        """A copy of a NumPy array."""
-
-    @abstractmethod
-    def to_host(self, array: V) -> HostArray:
-        """The elements of a packed array, in the host's memory."""
+B = TypeVar("B")  # those as which it is seen
 
 
 @attrs.frozen
-class Streamed(Generic[A]):
-    """How memory and streams of one device are come by at the least cost: functions that were looked up once."""
+class Device(Generic[A]):
+    """Memory and streams where an array lies: functions that were looked up once, for calls of some microseconds."""
 
     stream: Callable[[], int | None]  # what work on an array goes to; None while its device is not the current one
-    device: Callable[[A], int]
-    address: Callable[[A], int]
+    device: Callable[[A], object]  # which one an array lies on
+    handle: Callable[[A], Any]  # what kernels take: an address, to which bytes can be added; on the host the array
+    address: Callable[[A], Any]  # of the first element; those of one memory can be compared
     # makes what makes arrays of a shape and a dtype, with strides in bytes, or packed
-    empty: Callable[[tuple[int, ...], DType, tuple[int, ...] | None], Callable[[], A]]
-    scratch: Callable[[int], tuple[object, int]]  # so many bytes, which live as long as the object, and their address
+    empty: Callable[[Shape, DType, Shape | None], Callable[[], A]]
+    scratch: Callable[[Sequence[int]], tuple[object, list[Any]]]  # pieces of so many bytes: who holds them, and handles
+    from_host: Callable[[HostArray], A]
+    to_host: Callable[[A], HostArray]
+    alignment: int  # in bytes, of where a kernel's memory may begin
+    is_host: bool = False
+    keeps_order: bool = True  # whether what is made like an array has its order of axes
 
 
-class ArrayKind(ABC, Generic[A, V]):
+class ArrayKind(ABC, Generic[A]):
     """One library's arrays."""
 
-    space: Space[V]
-    is_host: bool = False  # whether views are NumPy arrays
-    finishes: bool = False  # whether what is made is another array before it is `finished`
+    is_host: bool = False
 
     @abstractmethod
     def signature(self, array: A) -> Hashable:
-        """All that a plan depends on: two arrays with equal signatures have the same spec, but for a packed host array,
-        of which the shape may be left out; and both are packed, or neither, and lie on the same device."""
+        """All that a plan depends on: two arrays with equal signatures have the same spec, but for one on the host, of
+        which the shape may be left out; both are packed, or neither; and they lie on the same device."""
 
     @abstractmethod
     def spec(self, name: str, array: A) -> Spec:
         """Shape, dtype and memory. Raises UnsupportedTypeError, by the argument's name, for what cannot be used."""
 
-    @abstractmethod
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: A) -> A:
-        """A new array of this library, packed, which holds anything: on the device and stream of another, within whose
-        scope it is made. Where a library's arrays cannot be written it is one of the space, until it is `finished`.
-        """
-
-    @abstractmethod
-    def empty_like(self, like: A) -> A:
-        """The same of another's shape and dtype, with its order of axes where the library keeps that."""
-
-    @abstractmethod
-    def memory(self, array: A) -> object:
-        """What a Prepared takes for a packed array: an array of the space, or an address."""
-
-    @abstractmethod
-    def is_packed(self, array: A) -> bool: ...
-
-    @abstractmethod
-    def is_read_only(self, array: A) -> bool: ...
-
-    @abstractmethod
-    def view(self, array: A) -> V:
-        """The same memory as an array of the space."""
-
-    @abstractmethod
-    def given_back(self, values: V, like: A) -> object:
-        """An array of the space as one of this library, beside another: the same memory."""
-
-    def finished(self, made: A, like: A) -> object:
-        """What `empty` or `empty_like` made as the caller gets it: results are in it, or under way on the stream."""
-        return made
-
-    def scalar(self, array: A) -> object:
-        """What a reduction to one value gives back for an array of no dimensions: NumPy has scalars for it."""
-        return array
+    def is_read_only(self, array: A) -> bool:
+        return False
 
     def device(self, array: A) -> object | None:
         """The caller's own device, if the target is to be opened on that one."""
@@ -156,29 +75,65 @@ class ArrayKind(ABC, Generic[A, V]):
         """Within it, work goes to the device and the stream of this array. None where that is so already."""
         return None
 
-    def are_apart(self, arrays: Sequence[A], others: Sequence[A]) -> bool:
-        """Whether arrays, which are what a target works on, lie in other memory than others do, as far as that is told
-        at a glance."""
-        return False
 
-    def streamed(self, like: A) -> Streamed[A] | None:
-        """For arrays with the signature of this one. None where each call needs its `scope`."""
-        return None
+class Located(ArrayKind[A]):
+    """Arrays that plans work on."""
 
-
-Kind: TypeAlias = ArrayKind[Any, Any]
+    @abstractmethod
+    def placed(self, like: A) -> Device[A]:
+        """Where arrays with the signature of this one lie."""
 
 
-def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+class Viewed(ArrayKind[A], Generic[A, B]):
+    """Arrays that are seen as those of another library."""
+
+    base: Located[B]
+    copies: bool = False  # whether what is given back is another's memory, so that it cannot be written anew
+
+    @abstractmethod
+    def view(self, array: A) -> B:
+        """The same memory."""
+
+    @abstractmethod
+    def given_back(self, values: B, like: A) -> object:
+        """A result as one of this library, beside another: the same memory, unless it `copies`."""
+
+
+Kind: TypeAlias = ArrayKind[Any]
+
+
+def is_viewed(kind: Kind) -> TypeGuard[Viewed[Any, Any]]:
+    return isinstance(kind, Viewed)
+
+
+def packed_strides(shape: Shape, itemsize: int) -> Shape:
     """In C order."""
-    strides: list[int] = []
-    for length in reversed(shape):
-        strides.append(itemsize)
-        itemsize *= max(length, 1)
-    return tuple(reversed(strides))
+    return strides_in_order(shape, itemsize, range(len(shape)))
 
 
-def lies_packed(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+def strides_like(shape: Shape, strides: Shape, itemsize: int) -> Shape:
+    """Of a new array without gaps, with its axes in the same order in memory as another's."""
+    return strides_in_order(shape, itemsize, sorted(range(len(shape)), key=lambda axis: -abs(strides[axis])))
+
+
+def strides_in_order(shape: Shape, itemsize: int, axes: Sequence[int]) -> Shape:
+    """Of an array without gaps, whose last axis in this order is the one in which neighbours lie."""
+    strides = [0] * len(shape)
+    for axis in reversed(axes):
+        strides[axis] = itemsize
+        itemsize *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def lies_packed(shape: Shape, strides: Shape, itemsize: int) -> bool:
     """Whether elements lie one behind the other in C order, wherever the first one is."""
     lines = zip(shape, strides, packed_strides(shape, itemsize), strict=True)
-    return all(length == 1 or stride == wanted for length, stride, wanted in lines)
+    return 0 in shape or all(length == 1 or stride == wanted for length, stride, wanted in lines)
+
+
+def bounds(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
+    """Where an array's bytes begin and end, from its first element on."""
+    if 0 in shape:
+        return 0, 0
+    reaches = [stride * (length - 1) for stride, length in zip(strides, shape, strict=True)]
+    return sum(min(0, reach) for reach in reaches), sum(max(0, reach) for reach in reaches) + itemsize

@@ -26,6 +26,7 @@ D = TypeVar("D", bound=np.dtype[np.generic])
 
 _LEAST = 1 << 24  # bytes: shorter arrays come from the C library, which keeps their memory itself
 _MOST = 1 << 28
+_ALIGNMENT = 64  # bytes: XLA takes over no other memory without a copy
 _BYTE = np.dtype(np.uint8)
 
 
@@ -43,10 +44,11 @@ def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes < _LEAST or nbytes > most_bytes():
         return np.empty(shape, dtype)
-    block = _taken(nbytes)
+    block = _taken(nbytes + _ALIGNMENT)
     whole = block.view(np.ndarray)
     weakref.finalize(whole, _kept.append, block).atexit = False
-    return whole[:nbytes].view(dtype).reshape(shape)
+    first = -block.ctypes.data % _ALIGNMENT
+    return whole[first : first + nbytes].view(dtype).reshape(shape)
 
 
 def most_bytes() -> int:

@@ -96,7 +96,7 @@ def _jax(name: str, x: object) -> Chooser | None:
 
 
 def _webgpu(name: str, x: object) -> Kind | None:
-    return cast(Kind, _from("webgpu_kind", "WEBGPU")) if isinstance(x, _imported("gpusort.webgpu", "Array")) else None
+    return cast(Kind, _from("webgpu", "WEBGPU")) if isinstance(x, _imported("gpusort.webgpu", "Array")) else None
 
 
 def _cuda(name: str, x: object) -> Kind | None:

@@ -15,21 +15,16 @@ from typing import Any, cast
 import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.specs import Memory, Spec
-from .host import HOST
-from .kinds import ArrayKind, DType, HostArray, Kind
+from ..types.specs import Spec
+from .host import NUMPY, host_spec
+from .kinds import DType, HostArray, Kind, Viewed
 
 
-class ColumnKind(ArrayKind[Any, HostArray]):
-    """What columns of all libraries have in common. One that is being made is NumPy's until it is finished."""
+class ColumnKind(Viewed[Any, HostArray]):
+    """What columns of all libraries have in common."""
 
-    space = HOST
-    is_host = True
-    finishes = True
-
-    @abstractmethod
-    def _values(self, column: Any) -> HostArray:
-        """As NumPy's: the same memory if it can be."""
+    is_host, base = True, NUMPY
+    copies = True  # pandas' and polars' own: what they are made of is not to be written any more
 
     @abstractmethod
     def _dtype(self, column: Any) -> Hashable:
@@ -51,18 +46,13 @@ class ColumnKind(ArrayKind[Any, HostArray]):
         return value
 
     def signature(self, array: Any) -> Hashable:
-        if isinstance(array, np.ndarray):
-            values = cast(HostArray, array)
-            return values.dtype, values.ndim, values.flags.num
         if not self._fits(array) or self._missing(array):
             return self._dtype(array), self._missing(array)  # which `spec` refuses
-        return self._dtype(array), self._values(array).flags.num
+        return self._dtype(array), self.view(array).flags.num
 
     def spec(self, name: str, array: Any) -> Spec:
-        if not isinstance(array, np.ndarray):
-            self._require_fits(name, array)
-        view = self.view(array)
-        return Spec(view.shape, view.dtype, Memory.HOST, None if HOST.is_packed(view) else view.strides)
+        self._require_fits(name, array)
+        return host_spec(self.view(array))
 
     def _require_fits(self, name: str, column: Any) -> None:
         what = f"{type(column).__name__} of {self._dtype(column)}"
@@ -75,31 +65,10 @@ class ColumnKind(ArrayKind[Any, HostArray]):
                 f"{name}: found a {what} in which elements are missing; drop them or fill them first"
             )
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: Any) -> Any:
-        return HOST.empty(shape, dtype)
-
-    def empty_like(self, like: Any) -> Any:
-        view = self.view(like)
-        return HOST.empty(view.shape, view.dtype)
-
-    def finished(self, made: Any, like: Any) -> object:
-        return self.given_back(made, like)
-
-    def memory(self, array: Any) -> object:
-        return self.view(array)
-
-    def is_packed(self, array: Any) -> bool:
-        return HOST.is_packed(self.view(array))
-
     def is_read_only(self, array: Any) -> bool:
-        return not isinstance(array, np.ndarray)
-
-    def view(self, array: Any) -> HostArray:
-        return cast(HostArray, array) if isinstance(array, np.ndarray) else self._values(array)
+        return True
 
     def given_back(self, values: HostArray, like: Any) -> object:
-        if values.dtype.names is not None:
-            return values
         if values.ndim == 0:
             return self._scalar(cast("np.generic", values[()]))
         return self._made(values, like) if values.ndim == 1 else values
@@ -108,9 +77,9 @@ class ColumnKind(ArrayKind[Any, HostArray]):
 class PandasKind(ColumnKind):
     """A Series or Index, of NumPy's dtypes, pandas' nullable ones, or Arrow's."""
 
-    def _values(self, column: Any) -> HostArray:
-        dtype = column.dtype
-        return cast(HostArray, column.to_numpy() if isinstance(dtype, np.dtype) else column.to_numpy(_plain(dtype)))
+    def view(self, array: Any) -> HostArray:
+        dtype = array.dtype
+        return cast(HostArray, array.to_numpy() if isinstance(dtype, np.dtype) else array.to_numpy(_plain(dtype)))
 
     def _dtype(self, column: Any) -> Hashable:
         return cast(Hashable, column.dtype)
@@ -141,8 +110,8 @@ class PolarsKind(ColumnKind):
     _NUMBERS = frozenset(f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64))
     _OTHERS = frozenset({"Boolean", "Date", "Datetime", "Duration"})
 
-    def _values(self, column: Any) -> HostArray:
-        return cast(HostArray, column.to_numpy())
+    def view(self, array: Any) -> HostArray:
+        return cast(HostArray, array.to_numpy())
 
     def _dtype(self, column: Any) -> Hashable:
         return cast(Hashable, column.dtype)
@@ -165,12 +134,12 @@ class PolarsKind(ColumnKind):
 class PyArrowKind(ColumnKind):
     """An Array or a ChunkedArray. One of several chunks is copied."""
 
-    def _values(self, column: Any) -> HostArray:
-        if hasattr(column, "num_chunks"):
-            if column.num_chunks != 1:
-                return cast(HostArray, column.to_numpy())
-            column = column.chunk(0)
-        return cast(HostArray, column.to_numpy(zero_copy_only=False))
+    def view(self, array: Any) -> HostArray:
+        if hasattr(array, "num_chunks"):
+            if array.num_chunks != 1:
+                return cast(HostArray, array.to_numpy())
+            array = array.chunk(0)
+        return cast(HostArray, array.to_numpy(zero_copy_only=False))
 
     def _dtype(self, column: Any) -> Hashable:
         return cast(Hashable, column.type)

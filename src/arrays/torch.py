@@ -9,21 +9,15 @@ import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
 from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .host import HOST
-from .kinds import ArrayKind, DType, HostArray, Kind, Streamed, packed_strides
-from .recycled import new_array
-
-if TYPE_CHECKING:
-    import cupy
-
-V = TypeVar("V")
+from .host import NUMPY
+from .kinds import ArrayKind, Device, DType, HostArray, Kind, Located, Shape, Viewed, packed_strides
 
 _BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
@@ -53,6 +47,7 @@ class Tensor(Protocol):
     def data_ptr(self) -> int: ...
     def get_device(self) -> int: ...
     def detach(self) -> Self: ...
+    def cpu(self) -> Self: ...
     def numpy(self) -> HostArray: ...
 
 
@@ -61,17 +56,15 @@ class Torch(Protocol):
 
     def from_numpy(self, array: HostArray, /) -> Tensor: ...
     def as_tensor(self, values: object, /, *, device: object) -> Tensor: ...
-    def empty(self, shape: tuple[int, ...], /, *, dtype: Hashable, device: object) -> Tensor: ...
     def empty_strided(
         self, shape: tuple[int, ...], strides: tuple[int, ...], /, *, dtype: Hashable, device: object
     ) -> Tensor: ...
-    def empty_like(self, like: Tensor, /) -> Tensor: ...
 
 
 EmptyStrided: TypeAlias = Callable[[tuple[int, ...], tuple[int, ...], Hashable], Tensor]
 
 
-class TorchKind(ArrayKind[Tensor, V]):
+class TorchKind(ArrayKind[Tensor]):
     """What all tensors have in common."""
 
     memory_kind: Memory
@@ -103,8 +96,9 @@ class TorchKind(ArrayKind[Tensor, V]):
             self._look(array)
         except (TypeError, RuntimeError) as error:
             raise self._refused(name, array, f" ({error})") from error
-        strides = None if self.is_packed(array) else tuple(step * dtype.itemsize for step in array.stride())
-        return Spec(tuple(array.shape), dtype, self.memory_kind, strides)
+        strides = None if array.is_contiguous() else tuple(step * dtype.itemsize for step in array.stride())
+        is_aligned = not array.data_ptr() & _BEYOND_ALIGNED & (dtype.itemsize - 1)
+        return Spec(tuple(array.shape), dtype, self.memory_kind, strides, is_aligned)
 
     def _look(self, array: Tensor) -> None:
         """Raises what torch has to say against using it."""
@@ -116,21 +110,11 @@ class TorchKind(ArrayKind[Tensor, V]):
             f"{array.dtype} on {array.device}{why}"
         )
 
-    def empty_like(self, like: Tensor) -> Tensor:
-        return self._torch.empty_like(like)  # which keeps the order of axes
 
-    def is_packed(self, array: Tensor) -> bool:
-        return array.is_contiguous() and not array.data_ptr() % self._dtypes[array.dtype].itemsize
-
-    def is_read_only(self, array: Tensor) -> bool:
-        return False
-
-
-class HostTensors(TorchKind[HostArray]):
+class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
     """Tensors in the host's memory."""
 
-    space = HOST
-    is_host = True
+    is_host, base = True, NUMPY
     memory_kind = Memory.HOST
 
     def signature(self, array: Tensor) -> Hashable:
@@ -145,12 +129,6 @@ class HostTensors(TorchKind[HostArray]):
     def _look(self, array: Tensor) -> None:
         self.view(array)
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: Tensor) -> Tensor:
-        return self._torch.from_numpy(new_array(shape, dtype))
-
-    def memory(self, array: Tensor) -> object:
-        return self.view(array)
-
     def view(self, array: Tensor) -> HostArray:
         return array.detach().numpy() if array.requires_grad else array.numpy()
 
@@ -158,16 +136,13 @@ class HostTensors(TorchKind[HostArray]):
         return self._torch.from_numpy(np.asarray(values))
 
 
-class CudaTensors(TorchKind["cupy.ndarray"]):
+class CudaTensors(TorchKind, Located[Tensor]):
     """Tensors on CUDA devices. Work on one goes to torch's current stream for its device."""
 
     memory_kind = Memory.CUDA
 
     def __init__(self, torch: Torch) -> None:
-        from .cuda import CUDA
-
         super().__init__(torch)
-        self.space = CUDA
         # torch's own compiler and Triton ask in this way: the public one builds an object, and takes ten times as long.
         handle = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self._stream = cast("Callable[[int], int]", handle if handle is not None else self._stream_by_object)
@@ -183,22 +158,6 @@ class CudaTensors(TorchKind["cupy.ndarray"]):
         require_own_process("cuda")
         return super().signature(array)
 
-    def empty(self, shape: tuple[int, ...], dtype: DType, like: Tensor) -> Tensor:
-        return self._torch.empty(shape, dtype=self._of_numpy[dtype], device=like.device)
-
-    def memory(self, array: Tensor) -> object:
-        return array.data_ptr()
-
-    def view(self, array: Tensor) -> cupy.ndarray:
-        from .cuda import seen_by_cupy
-
-        dtype, shape = self._dtypes[array.dtype], tuple(array.shape)
-        strides = None if array.is_contiguous() else tuple(step * dtype.itemsize for step in array.stride())
-        return seen_by_cupy(array, array.data_ptr(), shape, dtype, strides, array.get_device())
-
-    def given_back(self, values: cupy.ndarray, like: Tensor) -> object:
-        return self._torch.as_tensor(values, device=like.device)
-
     def scope(self, array: Tensor) -> AbstractContextManager[object] | None:
         import cupy
 
@@ -210,28 +169,31 @@ class CudaTensors(TorchKind["cupy.ndarray"]):
 
         return on_stream(device, stream)
 
-    def streamed(self, like: Tensor) -> Streamed[Tensor]:
-        """Scratch is torch's too, which reuses it in the order of its stream."""
+    def placed(self, like: Tensor) -> Device[Tensor]:
         import cupy
 
-        device, stream, current = like.get_device(), self._stream, cupy.cuda.runtime.getDevice
+        from .cuda import on_cuda
+
+        place, device, stream, current = like.device, like.get_device(), self._stream, cupy.cuda.runtime.getDevice
         new_bytes = self._maker(np.dtype(np.uint8), like)
 
-        def empty(shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None) -> Callable[[], Tensor]:
+        def empty(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], Tensor]:
             make, size = self._maker(dtype, like), dtype.itemsize
             steps = packed_strides(shape, 1) if strides is None else tuple(stride // size for stride in strides)
             return lambda: make(shape, steps)
 
-        def scratch(nbytes: int) -> tuple[object, int]:
+        def block(nbytes: int) -> tuple[object, int]:
             memory = new_bytes((nbytes,), (1,))
             return memory, memory.data_ptr()
 
-        return Streamed(
+        return on_cuda(
             lambda: stream(device) if current() == device else None,
             type(like).get_device,
             type(like).data_ptr,
             empty,
-            scratch,
+            block,
+            lambda array: self._torch.as_tensor(cupy.asarray(array), device=place),
+            lambda array: array.cpu().numpy(),
         )
 
     def _maker(self, dtype: DType, like: Tensor) -> Callable[[tuple[int, ...], tuple[int, ...]], Tensor]:

@@ -18,7 +18,7 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of
+from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, taking
 
 INDEX: np.dtype[np.generic] = np.dtype(np.int64)
 
@@ -113,28 +113,31 @@ class SortPairs(Operation):
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         return None if given[0].size else (np.empty(0, given[0].dtype), np.empty(0, given[1].dtype))
 
-    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
+    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """The permutation, where no sort takes values of their size along."""
-        if self._moved(given[1]) is not None and self._sort(given, info) is not None:
-            return None
+        return () if self._sort(given, info) is not None else self._permutation.outputs(given[0])
+
+    @property
+    def _permutation(self) -> Argsort:
         return Argsort(0, self.order, self.key, by_bits=True, name="keys")
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         keys, values = given
-        key, length = key_of("keys", keys, self.key), keys.size
-        value, sort = self._moved(values), self._sort(given, info)
-        assert sort is not None, "or there is another operation instead"
+        key, length, sort = key_of("keys", keys, self.key), keys.size, self._sort(given, info)
+        if sort is None:
+            found = self._permutation.works((keys,), info, in_place) or ()
+            takes = (taking(x, 1, length, length, (number, 4, number + 2), info) for number, x in enumerate(given))
+            return (*moved_by(found, {0: 0, 1: 4}), *takes)
 
         def schedule(count: int) -> Schedule:
-            return sort.pairs(key, value, 1, length, self.order)
+            return sort.pairs(key, UNSIGNED[values.dtype.itemsize], 1, length, self.order)
 
         names = ("data", "values", "results", "moved")
         return (Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),)
 
-    def _moved(self, values: Spec) -> Any:
-        return UNSIGNED.get(values.dtype.itemsize)
-
     def _sort(self, given: tuple[Spec, ...], info: TargetInfo) -> PairsAlgorithm | None:
         keys, values = given
+        if values.dtype.itemsize not in UNSIGNED:
+            return None
         key = key_of("keys", keys, self.key)
         return fitting_pairs(info, key, 1, keys.size, values.dtype.itemsize)

@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from ..algos.copy import take_rows
 from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
@@ -47,7 +48,7 @@ class Output:
 class Part:
     """What a buffer of a schedule holds of an array: so many elements of each row."""
 
-    array: int  # its number, inputs first, then outputs
+    array: int  # its number: inputs first, then outputs, then what is between works
     each: int
 
 
@@ -99,9 +100,9 @@ class Operation(ABC):
         """The outputs, if shapes and dtypes tell them."""
         return None
 
-    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
-        """Another operation, whose output says where the elements of all inputs come from; None for most."""
-        return None
+    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
+        """What one work leaves for another: arrays that are numbered behind the outputs, packed."""
+        return ()
 
 
 def checked_axis(axis: object, ndim: int, expected: str = "an int or None") -> int:
@@ -146,6 +147,31 @@ def rows_of(given: Spec, axes: tuple[int, ...]) -> tuple[int, int]:
 def fits(schedule: Schedule, info: TargetInfo) -> bool:
     """Whether a target launches as many workgroups."""
     return all(launch.grid.groups <= info.limits.groups for launch in schedule.launches)
+
+
+def moved_by(permutation: tuple[Work, ...], numbers: Mapping[int, int]) -> tuple[Work, ...]:
+    """Works of another operation on arrays that have other numbers here."""
+    return tuple(
+        attrs.evolve(
+            work,
+            parts={name: Part(numbers[part.array], part.each) for name, part in work.parts.items()},
+            copies=tuple((numbers[to], numbers[source]) for to, source in work.copies),
+        )
+        for work in permutation
+    )
+
+
+def taking(
+    given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
+) -> Work:  # fmt: skip
+    """From each row of an array the elements at the row's indices: numbers of the array, indices and results."""
+    together = min(rows, rows_together(length, length * given.dtype.itemsize, 1, info))
+    each = length, taken, taken
+    parts = {
+        name: Part(number, count)
+        for name, number, count in zip(("source", "indices", "target"), numbers, each, strict=True)
+    }
+    return Work(rows, together, lambda count: take_rows(given.dtype.itemsize, count, length, taken), parts)
 
 
 def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name: str = "x") -> int:

@@ -29,6 +29,7 @@ from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, 
 from ..types.params import ReducePolicy
 from ..types.specs import Spec
 from ..types.truths import of_truths
+from .argsort import INDEX
 from .base import (
     DType,
     HostArray,
@@ -39,9 +40,11 @@ from .base import (
     checked_axes,
     fits,
     key_of,
+    moved_by,
     require_readable,
     rows_of,
     rows_together,
+    taking,
 )
 
 
@@ -158,13 +161,12 @@ class Reduce(Reduction):
         return self.reducer.adds and given.dtype.kind == "m"
 
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        axes = checked_axes(self.axis, len(given.shape))
-        if self.reducer.finds_index and isinstance(self.axis, tuple):
-            raise UnsupportedTypeError(f"axis: expected an int or None, found {self.axis!r}")
-        return axes
+        return checked_axes(self.axis, len(given.shape))
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
+        if self.reducer.finds_index and isinstance(self.axis, tuple):
+            raise UnsupportedTypeError(f"axis: expected an int or None, found {self.axis!r}")
         if self.reducer.adds:
             number_for(x.dtype, "x")
         else:
@@ -190,17 +192,22 @@ class Reduce(Reduction):
             raise InvalidArgumentError(str(error)) from error
         return (np.asarray(found),)
 
-    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
-        """Where the extreme stands, if the key's words do not tell which element it is."""
-        if self.key is None or not is_lossy(self.key) or self.reducer.finds_index:
-            return None
-        axes, ndim = self.axes(0, given[0]), len(given[0].shape)
-        if 1 < len(axes) < ndim:
-            raise UnsupportedTypeError(
-                f"axis: by {self.key}, which is lossy, expected one axis or all, found {self.axis}"
-            )
-        axis = None if len(axes) == ndim else axes[0]
-        return Reduce(axis, True, Reducer.ARGMIN if self.reducer is Reducer.MIN else Reducer.ARGMAX, self.key)
+    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
+        """Where each row's extreme stands, if the key's words do not tell which element it is."""
+        return (Output((*self.shape(given[0]), 1), INDEX, ()),) if self._goes_by_place else ()
+
+    @property
+    def _goes_by_place(self) -> bool:
+        return self.key is not None and is_lossy(self.key) and not self.reducer.finds_index
+
+    def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        (x,) = given
+        if not self._goes_by_place:
+            return super().works(given, info, in_place)
+        rows, length = rows_of(x, self.axes(0, x))
+        place = attrs.evolve(self, reducer=Reducer.ARGMIN if self.reducer is Reducer.MIN else Reducer.ARGMAX)
+        found = place.works(given, info, in_place) or ()
+        return (*moved_by(found, {0: 0, 1: 2}), taking(x, rows, length, 1, (0, 2, 1), info))
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         made = self._over_bytes(given)

@@ -19,7 +19,19 @@ from ..types.keys import FloatKey, SortableKey, is_lossy
 from ..types.scalars import U32
 from ..types.specs import Spec
 from .argsort import Argsort
-from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of, rows_together
+from .base import (
+    HostArray,
+    Operation,
+    Output,
+    Part,
+    Work,
+    checked_axis,
+    key_of,
+    moved_by,
+    rows_of,
+    rows_together,
+    taking,
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -45,10 +57,16 @@ class Sort(Operation):
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
         return None if given[0].size else (np.empty(self.outputs(*given)[0].shape, given[0].dtype),)
 
-    def instead(self, given: tuple[Spec, ...], info: TargetInfo) -> Operation | None:
+    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """The permutation, where the key's words do not tell which elements they are of."""
-        if self.key is None or not is_lossy(self.key):
-            return None
+        return self._permutation.outputs(*given) if self._goes_by_permutation else ()
+
+    @property
+    def _goes_by_permutation(self) -> bool:
+        return self.key is not None and is_lossy(self.key)
+
+    @property
+    def _permutation(self) -> Argsort:
         return Argsort(self.axis, self.order, self.key)
 
     def _has_ties(self, given: Spec) -> bool:
@@ -58,6 +76,11 @@ class Sort(Operation):
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         (x,) = given
         key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
+        if self._goes_by_permutation:
+            if in_place:
+                return None
+            found = self._permutation.works(given, info, in_place) or ()
+            return (*moved_by(found, {0: 0, 1: 2}), taking(x, rows, length, length, (0, 2, 1), info))
         if self.algorithm is not None:
             chosen = fitted(self.algorithm, key, length, info)
         elif length < 2:

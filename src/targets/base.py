@@ -10,6 +10,7 @@ import numpy as np
 
 from ..kernel.launch import Buffer, Role, Schedule, Step
 from ..machine import TargetInfo
+from ..types.errors import CapabilityError
 from ..types.monoids import Monoid
 
 if TYPE_CHECKING:
@@ -52,16 +53,28 @@ class OnStream(Protocol):
     """A schedule made ready for a device whose memory has addresses and whose work goes to streams."""
 
     @property
-    def scratch_bytes(self) -> int: ...
-
-    def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:
-        """Run all launches, without waiting, on a stream of the device, which is the current one: on memory for each
-        buffer that is not SCRATCH, in the schedule's order, and on so many bytes that are this run's alone."""
+    def num_given(self) -> int:
+        """How many addresses it takes."""
         ...
 
-    def followed_by(self, others: Sequence[OnStream], /) -> OnStream:
+    @property
+    def scratch_bytes(self) -> int:
+        """Which the caller brings."""
+        ...
+
+    @property
+    def own_bytes(self) -> int:
+        """Of scratch that it brings itself."""
+        ...
+
+    def run_at(self, given: Sequence[Any], scratch: Any, stream: int, /) -> None:
+        """Run all launches, without waiting, on a stream of the device, which is the current one: on memory for each
+        buffer that is not SCRATCH, in the schedule's order, and on scratch that is this run's alone."""
+        ...
+
+    def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
         """This and others of the same target and device, one after another in one run: it is given what all of them
-        are given, in turn."""
+        are given, in turn. None where they are to be run one by one."""
         ...
 
 
@@ -69,9 +82,47 @@ class OnStream(Protocol):
 class RunsOnStreams(Protocol):
     """Something prepared that takes addresses and a stream."""
 
-    def on_stream(self) -> OnStream | None:
-        """For the current device. None where `run` has to look at the kernels each time."""
+    def on_stream(self) -> OnStream:
+        """For the current device."""
         ...
+
+
+@attrs.frozen(eq=False)
+class _InTurn:
+    """Runs, one by one."""
+
+    runs: Sequence[OnStream]
+
+    @property
+    def num_given(self) -> int:
+        return sum(run.num_given for run in self.runs)
+
+    @property
+    def scratch_bytes(self) -> int:
+        return max(run.scratch_bytes for run in self.runs)
+
+    @property
+    def own_bytes(self) -> int:
+        return sum(run.own_bytes for run in self.runs)
+
+    def run_at(self, given: Sequence[Any], scratch: Any, stream: int, /) -> None:
+        first = 0
+        for run in self.runs:
+            run.run_at(given[first : first + run.num_given], scratch, stream)
+            first += run.num_given
+
+    def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
+        return None
+
+
+def in_one_run(prepared: Sequence[Prepared]) -> OnStream:
+    """What was prepared for one device, the current one, to be run in order."""
+    runs = [one.on_stream() for one in prepared if isinstance(one, RunsOnStreams)]
+    if len(runs) < len(prepared):
+        raise CapabilityError("target: expected one that works where arrays lie")
+    if len(runs) == 1:
+        return runs[0]
+    return runs[0].followed_by(runs[1:]) or _InTurn(runs)
 
 
 @runtime_checkable

@@ -110,6 +110,8 @@ _stream_at = lru_cache(maxsize=_MOST_STREAMS)(_Stream)
 class Plan:
     """All launches of a schedule, for one device."""
 
+    own_bytes = 0
+
     def __init__(self, buffers: tuple[Buffer[object], ...], launches: tuple[Ready, ...]) -> None:
         """Scratch comes last among the buffers."""
         self.buffers = buffers
@@ -135,9 +137,14 @@ class Plan:
         plan._kept, plan._often = cupy.cuda.alloc(plan.scratch_bytes), 1
         return plan
 
-    def followed_by(self, others: Sequence[OnStream], /) -> Plan:
+    @property
+    def num_given(self) -> int:
+        return len(self.buffers) - len(self._scratch)
+
+    def followed_by(self, others: Sequence[OnStream], /) -> Plan | None:
         plans = [self, *(other for other in others if isinstance(other, Plan))]
-        assert len(plans) == 1 + len(others), "of one target"
+        if len(plans) < 1 + len(others):
+            return None
         scratch_of = [[b for b in plan.buffers if b.role is Role.SCRATCH] for plan in plans]
         given_of = [[b for b in plan.buffers if b.role is not Role.SCRATCH] for plan in plans]
         given, scratch, launches = 0, sum(map(len, given_of)), list[Ready]()
@@ -162,7 +169,7 @@ class Plan:
             memory = cupy.cuda.alloc(self.scratch_bytes)
         self.run_at(given, 0 if memory is None else memory.ptr, cupy.cuda.get_current_stream().ptr)
 
-    def run_at(self, given: Sequence[int], scratch: int, stream: int) -> None:
+    def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:
         """The same on any stream of the current device, with scratch that is the run's until it is done."""
         try:
             if self._scratch:

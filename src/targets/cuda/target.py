@@ -100,7 +100,7 @@ class CudaTarget:
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CudaPrepared:
         """The schedule's plans, one a device, for callers that bring addresses."""
-        return CudaPrepared(self, schedule, given_buffers(schedule), keeps_scratch)
+        return CudaPrepared(self, schedule, given_buffers(schedule))
 
     def plan_for(self, schedule: Schedule, device: int) -> Plan:
         """The schedule's plan for a device, which is the current one."""
@@ -207,36 +207,41 @@ class CudaPrepared:
     target: CudaTarget
     schedule: Schedule
     buffers: tuple[Buffer[object], ...]
-    keeps_scratch: bool = False  # one piece of memory for all runs, which are then to come one after the other
-    plans: dict[int, tuple[Work, Plan]] = attrs.field(factory=dict[int, tuple[Work, Plan]])
 
     def run(self, memories: Sequence[object], /) -> None:
         """Addresses or cupy's arrays on the current device; or NumPy's arrays, all of them, which travel."""
         if memories and isinstance(memories[0], np.ndarray):
             self.target.run(self.schedule, arrays_by_name(self.buffers, memories))
             return
-        plan = self._plan()
         with device_errors():
-            plan.run([memory if isinstance(memory, int) else _address_of(memory) for memory in memories])
+            self.plan().run([memory if isinstance(memory, int) else _address_of(memory) for memory in memories])
 
-    def on_stream(self) -> OnStream | None:
-        """With scratch of the caller's. Not for kernels that took from outside what may change: `run` looks whether it
-        has."""
+    def on_stream(self) -> OnStream:
+        """With scratch of the caller's."""
+        plan = self.plan()
+        return plan if is_lasting(self.schedule) else _LookedAt(self, plan.num_given, plan.scratch_bytes)
+
+    def plan(self) -> Plan:
+        """For the current device."""
         import cupy
 
-        if not is_lasting(self.schedule):
-            return None
         return self.target.plan_for(self.schedule, cupy.cuda.runtime.getDevice())
 
-    def _plan(self) -> Plan:
-        import cupy
 
-        device = cupy.cuda.runtime.getDevice()
-        known, work = self.plans.get(device), work_of(self.schedule)
-        if known is None or known[0] is not work:
-            plan = self.target.plan_for(self.schedule, device)
-            known = self.plans[device] = work, plan.with_scratch() if self.keeps_scratch else plan
-        return known[1]
+@attrs.frozen(eq=False)
+class _LookedAt:
+    """Kernels that took from outside what may change: each run looks whether it has."""
+
+    prepared: CudaPrepared
+    num_given: int
+    scratch_bytes: int
+    own_bytes: int = 0
+
+    def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:
+        self.prepared.plan().run_at(given, scratch, stream)
+
+    def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
+        return None
 
 
 def _address_of(memory: object) -> int:

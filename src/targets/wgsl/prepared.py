@@ -6,7 +6,7 @@ when the caller submits it, as often as he likes: its scratch and parameters are
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import attrs
@@ -15,13 +15,14 @@ import numpy as np
 from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role, Schedule
 from ...types.errors import InvalidArgumentError
-from ..base import arrays_by_name
+from ..base import OnStream, arrays_by_name
 from ..binding import work_of
 from ..recording import current_encoder
 from .commands import Group, Place, Recorded
 from .memory import Bytes, Taken, padded
 from .session import OVERRUN, Ready, Session
 from .staged import staged
+from .together import Together
 
 if TYPE_CHECKING:
     import wgpu
@@ -65,6 +66,8 @@ class _Own:
 class WgslPrepared:
     """Threads take turns, as in everything that the target does."""
 
+    scratch_bytes = 0  # of the caller's
+
     def __init__(
         self, target: WgslTarget, schedule: Schedule, given: tuple[Buffer[Any], ...], keeps_scratch: bool
     ) -> None:
@@ -88,12 +91,23 @@ class WgslPrepared:
             named = arrays_by_name(self._given, memories)
             arrays: dict[str, Bytes] = {name: _bytes_of(array) for name, array in named.items()}
             self._target.in_session(self.what, lambda session: session.run(self._made_ready(session), arrays))
-            return
+        else:
+            self.run_at(memories, None, 0)
+
+    def on_stream(self) -> OnStream:
+        """Itself: a device has one queue, and scratch is the session's."""
+        return self
+
+    def run_at(self, given: Sequence[object], scratch: object, stream: int, /) -> None:
         encoder: Any = current_encoder()
         if encoder is not None:
-            self.encode(encoder, memories)
+            self.encode(encoder, given)
         else:
-            self._target.in_session(self.what, lambda session: self._run_there(session, memories))
+            self._target.in_session(self.what, lambda session: self.run_there(session, given))
+
+    def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
+        runs = [self, *(other for other in others if isinstance(other, WgslPrepared))]
+        return Together(runs) if len(runs) == 1 + len(others) else None
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], /) -> None:
         """Records all launches, in a compute pass of their own. Nothing is submitted, and no memory is allocated but
@@ -101,7 +115,11 @@ class WgslPrepared:
         self._target.in_session(self.what, lambda session: self._record(session, encoder, memories))
 
     @property
-    def temporary_bytes(self) -> int:
+    def num_given(self) -> int:
+        return len(self._given)
+
+    @property
+    def own_bytes(self) -> int:
         """Of scratch."""
         named = {buffer.name: buffer for step in self._work.steps for buffer in step.buffers}
         return sum(padded(buffer.nbytes) for buffer in named.values() if buffer.role is Role.SCRATCH)
@@ -115,7 +133,7 @@ class WgslPrepared:
             self._ready = Ready(session, work.steps)
         return self._ready
 
-    def _run_there(self, session: Session, memories: Sequence[object]) -> None:
+    def run_there(self, session: Session, memories: Sequence[object]) -> None:
         ready = self._made_ready(session)
         if not ready.steps:
             return
@@ -129,21 +147,46 @@ class WgslPrepared:
             return
         places = self._places(session, memories)
         with session.pool.taken() as taken:
-            copies = staged(self._given, places, session.device.alignment)
-            if copies is None and not ready.is_watched:
+            if not ready.is_watched and staged(self._given, places, session.device.alignment) is None:
                 commands.submit(commands.recorded(self._groups(session, ready, places, taken)))
                 return
             encoder = session.device.handle.create_command_encoder()
-            memory = places if copies is None else copies.brought(encoder, taken.storage)
-            if ready.is_watched:
-                memory[OVERRUN] = session.overrun(taken)
-            commands.encode(encoder, self._groups(session, ready, memory, taken))
-            if copies is not None:
-                copies.put_back(encoder, memory)
+            memory = self._encode_with(session, encoder, ready, places, taken)
             if ready.is_watched:
                 session.require_no_overrun(encoder, memory[OVERRUN])
             else:
                 session.device.handle.queue.submit([encoder.finish()])
+
+    def encode_among(
+        self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], taken: Taken
+    ) -> None:
+        """Records all launches among those of others, with scratch that is there until all of them are submitted."""
+        if self._keeps_scratch:
+            self._record(session, encoder, memories)
+            return
+        ready = self._made_ready(session)
+        if ready.steps:
+            self._encode_with(session, encoder, ready, self._places(session, memories), taken)
+
+    def is_watched(self, session: Session) -> bool:
+        """Whether loops may be cut short on this device, so that each run is waited for."""
+        return self._made_ready(session).is_watched
+
+    def _encode_with(
+        self, session: Session, encoder: wgpu.GPUCommandEncoder, ready: Ready, places: dict[str, Place], taken: Taken
+    ) -> dict[str, Place]:
+        """What cannot be bound where it lies is copied before and after. Gives where everything lies."""
+        copies = staged(self._given, places, session.device.alignment)
+        memory = places if copies is None else copies.brought(encoder, taken.storage)
+        if ready.is_watched:
+            memory[OVERRUN] = session.overrun(taken)
+        ready.commands.encode(encoder, self._groups(session, ready, memory, taken))
+        if copies is not None:
+            copies.put_back(encoder, memory)
+        return memory
+
+    def in_session(self, work: Callable[[Session], None]) -> None:
+        self._target.in_session(self.what, work)
 
     def _groups(self, session: Session, ready: Ready, memory: dict[str, Place], taken: Taken) -> Sequence[Group]:
         """Every binding, with scratch that is there for this run. Parameters are kept, and so are bindings of scratch
