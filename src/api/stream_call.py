@@ -52,22 +52,20 @@ class StreamCall:
         never_released_in_children(self)
 
     def __call__(self, handles: list[Any], stream: int) -> None:
-        if not self._sizes:
-            self._run_on(handles, None, stream)
-            return
-        held = self._kept or self._scratch(stream)
-        pieces = held[1]
-        self._run_on(handles + pieces, pieces[-1], stream)
-        # Until all is on its way it is ours. What the stream does next may have it: the library gives it out again in
-        # that order. A little is left here for the next call: on the default stream, for others end, and their numbers
-        # come back.
-        if stream == 0 and self.scratch_bytes <= _LITTLE and self._kept is None:
-            self._free.append(held)
-
-    def _run_on(self, handles: list[Any], scratch: Any, stream: int) -> None:
+        held: tuple[object, list[Any]] | None = None
+        scratch: Any = None
+        if self._sizes:
+            held = self._kept or self._scratch(stream)
+            handles += held[1]
+            scratch = handles[-1]
         if self._places is not None:
             handles = [handles[number] + offset if offset else handles[number] for number, offset in self._places]
         self._run.run_at(handles, scratch, stream)
+        # Until all is on its way it is ours. What the stream does next may have it: the library gives it out again in
+        # that order. A little is left here for the next call: on the default stream, for others end, and their numbers
+        # come back.
+        if held is not None and stream == 0 and self.scratch_bytes <= _LITTLE and self._kept is None:
+            self._free.append(held)
 
     def _scratch(self, stream: int) -> tuple[object, list[Any]]:
         if stream == 0:
