@@ -258,6 +258,7 @@ class Break:
 
 Statement: TypeAlias = Assign | Load | Store | Atomic | Subgroup | Barrier | If | For | While | Break
 Block: TypeAlias = tuple[Statement, ...]
+Access: TypeAlias = Load | Store | Atomic  # what touches an element of a memory
 
 
 @attrs.frozen(eq=False)
