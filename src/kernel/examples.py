@@ -11,7 +11,7 @@ from ..types.layout import Type
 from ..types.ops import Op
 from ..types.scalars import Scalar
 from . import ir
-from .values import EXPRESSIONS, Value, first_member
+from .values import Value, first_member
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by the size of what they share their bits with
 
@@ -47,7 +47,7 @@ def element_of(element: object, found: Value) -> str:
     cls = class_of(element)
     if issubclass(cls, Enum):
         return f"{cls.__name__}.{first_member(cls)}"
-    if issubclass(cls, Scalar) and isinstance(found, EXPRESSIONS):
+    if issubclass(cls, Scalar) and isinstance(found, ir.Expression):
         expression: ir.Expression = found
         return converted(expression.type, cls.type)
     if is_struct(cls):

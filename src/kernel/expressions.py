@@ -18,7 +18,6 @@ from .builder import apply
 from .operators import BINARY, OperatorReader
 from .span import Span
 from .values import (
-    EXPRESSIONS,
     EnumValue,
     InvocationMethod,
     InvocationValue,
@@ -47,7 +46,7 @@ class ExpressionReader(OperatorReader):
     def scalar(self, node: ast.expr, what: str = "a run-time scalar") -> ir.Expression:
         """Reads an expression that must be a scalar of the IR."""
         value = lift(self.read(node), self.source.span(node))
-        if not isinstance(value, EXPRESSIONS):
+        if not isinstance(value, ir.Expression):
             self.fail(node, f"expected {what}, found {describe(value)}, e.g. `U32(1)`")
         return value
 
@@ -58,7 +57,7 @@ class ExpressionReader(OperatorReader):
         """A value as what a branch may depend on."""
         if isinstance(value, Static):
             return ir.Const(bool(value.value), Type.BOOL, self.source.span(node))
-        if not isinstance(value, EXPRESSIONS) or value.type is not Type.BOOL:
+        if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
             self.fail(node, f"expected a condition, found {describe(value)}, e.g. `x != 0`")
         return value
 
@@ -66,7 +65,7 @@ class ExpressionReader(OperatorReader):
         value = self.read(node)
         if isinstance(value, Static) and isinstance(value.value, int):
             return self.literal(value.value, Type.U32, node)
-        if not isinstance(value, EXPRESSIONS) or value.type is not Type.U32:
+        if not isinstance(value, ir.Expression) or value.type is not Type.U32:
             self.fail(node, f"expected a U32 index, found {describe(value)}, e.g. `data[thread.value]`")
         return value
 

@@ -15,12 +15,11 @@ from types import FunctionType
 from ..types.elements import class_of, leaves
 from ..types.scalars import Scalar
 from . import access, examples, ir
-from .builder import Builder
+from .builder import KernelBuilder
 from .control import ControlReader, Flow, Item
 from .source import Source, escapes, source_of
 from .span import KernelError, Span
 from .values import (
-    EXPRESSIONS,
     EnumValue,
     MemoryValue,
     Static,
@@ -40,7 +39,12 @@ class Reader(ControlReader):
     """Statements of one function, as it is inlined at one place."""
 
     def __init__(
-        self, builder: Builder, source: Source, names: dict[str, Value], memories: list[ir.Memory], nesting: int = 0
+        self,
+        builder: KernelBuilder,
+        source: Source,
+        names: dict[str, Value],
+        memories: list[ir.Memory],
+        nesting: int = 0,
     ) -> None:
         super().__init__(builder, source, names)
         self.memories = memories
@@ -210,7 +214,7 @@ class Reader(ControlReader):
                 fits = value.cls is cls
             case _:
                 fits = issubclass(cls, Scalar)
-        types = [part.type if isinstance(part, EXPRESSIONS) else None for part in parts(value)]
+        types = [part.type if isinstance(part, ir.Expression) else None for part in parts(value)]
         if not fits or types != [leaf.type for leaf in leaves(array.element)]:
             example = examples.element_of(array.element, value)
             self.fail(node, f"expected {cls.__name__} to store, found {describe(value)}, e.g. `{example}`")

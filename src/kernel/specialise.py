@@ -16,7 +16,7 @@ from ..types.layout import Type
 from ..types.memory import Workgroup
 from ..types.scalars import Scalar
 from . import access, ir
-from .builder import Builder
+from .builder import KernelBuilder
 from .launch import Buffer, Launch, Step, is_buffer
 from .outside import Outside
 from .passes.walk import memories_in
@@ -181,7 +181,7 @@ def _read(launch: Launch) -> _Reading:
     values: dict[str, Value] = {cx: InvocationValue()}
     for name, argument in zip(names, launch.arguments, strict=True):
         values[name] = binder.bind(name, argument)
-    builder = Builder()
+    builder = KernelBuilder()
     memories = sorted(binder.memories, key=lambda memory: memory.space is not ir.Space.STORAGE)
     reader = Reader(builder, source, {}, memories)
     for name, value in values.items():

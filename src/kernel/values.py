@@ -109,8 +109,6 @@ Value: TypeAlias = (
     | Undecided
 )
 
-EXPRESSIONS = (ir.Const, ir.Read, ir.Argument, ir.Identity, ir.Length, ir.Apply)
-
 
 def describe(value: Value) -> str:
     """A value as an error message names it."""
@@ -196,7 +194,7 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
             return TupleValue(tuple(rebuild(item, change) for item in value.items))
         case EnumValue():
             code = change(value.code)
-            assert isinstance(code, EXPRESSIONS)
+            assert isinstance(code, ir.Expression)
             return EnumValue(value.cls, code)
         case _:
             return change(value)

@@ -9,6 +9,7 @@ target that runs a workgroup as loops over its invocations needs to know; WGSL d
 from __future__ import annotations
 
 from collections.abc import Collection
+
 import attrs
 
 from .. import ir

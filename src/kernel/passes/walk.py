@@ -163,9 +163,7 @@ def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], 
 def rewritten(block: ir.Block, change: Callable[[ir.Statement], Iterable[ir.Statement]]) -> ir.Block:
     """A block with every statement changed, the blocks inside it first."""
     return tuple(
-        after
-        for statement in block
-        for after in change(with_blocks(statement, lambda inner: rewritten(inner, change)))
+        after for statement in block for after in change(with_blocks(statement, lambda inner: rewritten(inner, change)))
     )
 
 

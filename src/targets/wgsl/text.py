@@ -10,7 +10,6 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
-from ...kernel.builder import constant_of
 from ...kernel.passes.uniform import check_uniform
 from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
@@ -238,8 +237,7 @@ class _Writer:
 
     def element(self, memory: ir.Memory, index: ir.Expression) -> str:
         """An element. One known to be outside is refused by WGSL, though the kernel may never come to it."""
-        known = constant_of(index)
-        if memory.length is not None and known is not None and known >= memory.length:
+        if memory.length is not None and isinstance(index, ir.Const) and index.value >= memory.length:
             return f"{self.memories[memory]}[{memory.length - 1}u]"
         return f"{self.memories[memory]}[{self.expression(index)}]"
 
