@@ -12,10 +12,10 @@ import pytest
 
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
-from gpusort.kernel.passes.legalize import Legalized, legalize
 from gpusort.kernel.span import Span
 from gpusort.kernel.verify import verify
 from gpusort.targets.simulator.target import Simulator
+from gpusort.targets.wgsl.legalize import Legalized, legalize
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types import ops, scalars
 from gpusort.types.errors import CapabilityError, TargetUnavailableError

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import attrs
 
+from ...kernel import ir
+from ...kernel.passes.walk import replaced, rewritten, statements_in, variables_in, variables_set_in
 from ...types.layout import Type
-from .. import ir
-from .walk import replaced, rewritten, statements_in, variables_in, variables_set_in
 
 _MOST_ROUNDS = 64
 _MOST_STATEMENTS = 4096  # of one loop, written out
