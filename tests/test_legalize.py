@@ -349,10 +349,9 @@ def test_parameters_made_here_take_no_name_of_the_programs_own() -> None:
     memory = ir.Memory("out", ir.Space.STORAGE, Type.U64)
     given = {"x": np.uint64(5 << 32 | 7), "x_low": np.uint64(11), "out_length": np.uint64(13)}
     own = [ir.Parameter(name, Type.U64 if name == "x" else Type.U32) for name in given]
-    found = [ir.Argument(own[0], HERE)]
-    counts = [ir.Argument(own[1], HERE), ir.Argument(own[2], HERE), ir.Length(memory, HERE)]
-    values_stored = [*found, *(_apply(ops.CAST, count, to=Type.U64) for count in counts)]
-    stores = (ir.Store(memory, ir.Const(k, Type.U32, HERE), value, HERE) for k, value in enumerate(values_stored))
+    counts: list[ir.Expression] = [*(ir.Argument(p, HERE) for p in own[1:]), ir.Length(memory, HERE)]
+    found: list[ir.Expression] = [ir.Argument(own[0], HERE), *(_apply(ops.CAST, n, to=Type.U64) for n in counts)]
+    stores = (ir.Store(memory, ir.Const(k, Type.U32, HERE), value, HERE) for k, value in enumerate(found))
     body = ir.If(_apply(ops.EQ, _global_id(), ir.Const(0, Type.U32, HERE)), tuple(stores), (), HERE)
     program = ir.Program("echo", GROUP, tuple(own), (memory,), (), (body,), HERE)
     arrays: dict[str, Array] = {"out": np.zeros(4, np.uint64)}
