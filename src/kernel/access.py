@@ -8,7 +8,7 @@ from ..types import ops
 from ..types.elements import Leaf, dtype_of, leaves, scalar_of
 from ..types.layout import Type
 from . import ir
-from .builder import KernelBuilder, apply, const, convert
+from .builder import KernelBuilder, apply, convert
 from .span import KernelError, Span
 from .values import MemoryValue, Value, from_leaves, parts
 
@@ -75,8 +75,8 @@ def require_inside(array: MemoryValue, index: ir.Expression, span: Span) -> None
 def _unit_index(index: ir.Expression, stride: int, position: int, span: Span) -> ir.Expression:
     if stride == 1:
         return index
-    scaled = apply(ops.MUL, (index, const(stride, Type.U32, span)), span)
-    return apply(ops.ADD, (scaled, const(position, Type.U32, span)), span)
+    scaled = apply(ops.MUL, (index, ir.Const(stride, Type.U32, span)), span)
+    return apply(ops.ADD, (scaled, ir.Const(position, Type.U32, span)), span)
 
 
 def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expression:
@@ -85,11 +85,11 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
     if unit is to:
         return units[0]
     if to is Type.BOOL:
-        return apply(ops.NE, (convert(ops.CAST, units[0], Type.U32, span), const(0, Type.U32, span)), span)
+        return apply(ops.NE, (convert(ops.CAST, units[0], Type.U32, span), ir.Const(0, Type.U32, span)), span)
     wide = Type.U64 if to.size == 8 else Type.U32
     whole = convert(ops.CAST, units[0], wide, span)
     for i, piece in enumerate(units[1:], 1):
-        shift = const(i * unit.bits, Type.U32, span)
+        shift = ir.Const(i * unit.bits, Type.U32, span)
         moved = apply(ops.SHL, (convert(ops.CAST, piece, wide, span), shift), span)
         whole = apply(ops.OR, (whole, moved), span)
     if to in (Type.U8, Type.U16):
@@ -109,7 +109,7 @@ def _split(builder: KernelBuilder, leaf: Leaf, value: ir.Expression, unit: Type,
     whole = builder.hold("whole", whole, span)
     pieces: list[ir.Expression] = []
     for i in range(max(1, leaf.type.size // unit.size)):
-        moved = apply(ops.SHR, (whole, const(i * unit.bits, Type.U32, span)), span)
+        moved = apply(ops.SHR, (whole, ir.Const(i * unit.bits, Type.U32, span)), span)
         if unit in (Type.U8, Type.U16):
             moved = convert(ops.CAST, moved, Type.U32, span)
         pieces.append(convert(ops.CAST, moved, unit, span))

@@ -95,7 +95,7 @@ def _require_hashable(argument: object, name: str) -> None:
 class _Matcher:
     """Compares arguments with annotations, and remembers what type variables have come to stand for."""
 
-    def __init__(self, bound: dict[TypeVar, tuple[object, str]]) -> None:
+    def __init__(self, bound: dict[TypeVar, object]) -> None:
         self.bound = bound
 
     # -- values ----------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class _Matcher:
                 self.type(pattern, getattr(value, name), f"{path}.{name}")
         elif attrs.has(cls):
             self._require(isinstance(value, cls), annotation, value, path)
-            self._struct(annotation, cls, parts, value, path)
+            self._struct(cls, parts, value, path)
         else:
             self._require(isinstance(value, (int, float) if cls is float else cls), annotation, value, path)
 
@@ -150,7 +150,7 @@ class _Matcher:
             if not self._fits(parts[0], memory.kind):
                 self.fail(annotation, value, path)
 
-    def _struct(self, annotation: object, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
+    def _struct(self, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
         """The fields are what the struct's own annotations name."""
         try:
             fields = fields_of(cls)
@@ -198,8 +198,8 @@ class _Matcher:
             if not isinstance(typing.get_origin(found) or found, type):
                 return False
             if pattern in self.bound:
-                return _same(self.bound[pattern][0], found)
-            self.bound[pattern] = found, ""
+                return _same(self.bound[pattern], found)
+            self.bound[pattern] = found
             return _is_allowed(pattern, found)
         origin, parts = typing.get_origin(pattern) or pattern, typing.get_args(pattern)
         if _is_union(origin):
@@ -210,7 +210,7 @@ class _Matcher:
 
     def _meaning(self, annotation: object) -> object:
         """An annotation with its type variables as far as they are known."""
-        return _filled(annotation, {variable: found for variable, (found, _) in self.bound.items()})
+        return _filled(annotation, self.bound)
 
     def _named(self, annotation: object) -> str:
         """An annotation as a message names it: with what its variables already stand for."""

@@ -27,10 +27,6 @@ _DIVISIONS = (ops.FLOORDIV, ops.MOD)
 # -- expressions ------------------------------------------------------------------------------------------
 
 
-def const(value: float, type: Type, span: Span) -> ir.Const:
-    return ir.Const(value, type, span)
-
-
 def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Expression:
     """An operation of a kernel, checked against its rule."""
     types = [operand.type for operand in operands]

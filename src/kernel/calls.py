@@ -22,7 +22,6 @@ from ..types.scalars import Scalar
 from . import access, examples, ir
 from .builder import convert
 from .expressions import ExpressionReader
-from .hints import instead_of
 from .span import KernelError, Span
 from .values import (
     EnumValue,
@@ -44,7 +43,6 @@ _SUBGROUP = {
     "shuffle_xor": SubgroupOp.SHUFFLE_XOR, "shuffle_up": SubgroupOp.SHUFFLE_UP,
     "shuffle_down": SubgroupOp.SHUFFLE_DOWN, "subgroup_add": SubgroupOp.ADD, "exclusive_add": SubgroupOp.EXCLUSIVE_ADD,
 }  # fmt: skip
-_RESULT = {SubgroupOp.BALLOT: Type.U64, SubgroupOp.MATCH: Type.U64}
 # Plain Python that is fine on compile-time values.
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, abs, range, type, isinstance, issubclass)
 
@@ -83,7 +81,7 @@ class CallReader(ExpressionReader):
                 self.fail(node, "expected no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
             case Static(value=function) if callable(function):
                 name = getattr(function, "__name__", repr(function))
-                hint = instead_of(function, "e.g. a helper of your own")
+                hint = examples.instead_of(function, "e.g. a helper of your own")
                 self.fail(node, f"expected a Python function with source, found {name!r}, {hint}")
             case _:
                 self.fail(node, f"expected something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
@@ -105,7 +103,7 @@ class CallReader(ExpressionReader):
         for argument, written in zip(arguments, node.args, strict=True):
             if not isinstance(argument, Static):
                 name = getattr(function, "__name__", repr(function))
-                hint = instead_of(function, "e.g. a property of the key or the policy")
+                hint = examples.instead_of(function, "e.g. a property of the key or the policy")
                 self.fail(written, f"expected a compile-time value for {name!r}, found {describe(argument)}, {hint}")
             known.append(argument.value)
         return self.known(node, cast("Callable[..., object]", function), *known)
@@ -298,9 +296,9 @@ class CallReader(ExpressionReader):
             )
         if len(node.args) != op.operand_count or node.keywords:
             self.fail(node, f"expected {op.operand_count} argument(s), e.g. `cx.shuffle(value, lane)`")
-        if op.operand_count == 1:
-            operand = self.operand(node.args[0], Type.BOOL if op is SubgroupOp.BALLOT else Type.U32)
-            return self.subgroup(op, (operand,), _RESULT.get(op, Type.U32), span)
+        if op.types is not None:
+            taken, given = op.types
+            return self.subgroup(op, (self.operand(node.args[0], taken),), given, span)
         lane = self.builder.hold("lane", self.operand(node.args[1], Type.U32), span)
         return rebuild(lift(self.read(node.args[0]), span), lambda leaf: self.shuffle(node, op, leaf, lane, span))
 

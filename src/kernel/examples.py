@@ -1,7 +1,8 @@
-"""What messages suggest: code that fits where something else was found."""
+"""What messages suggest: code that fits where something else was found, or a function of Python's."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -55,3 +56,29 @@ def element_of(element: object, found: Value) -> str:
     if issubclass(cls, int):  # known before the launch
         return "True" if cls is bool else "8"
     return f"{cls.__name__}(x)"
+
+
+_INSTEAD: dict[object, str] = {
+    int: "I32(x)",
+    float: "F32(x)",
+    bool: "x != 0",
+    abs: "x if x >= 0 else -x",
+    min: "minimum(a, b)",
+    max: "maximum(a, b)",
+    len: "data.length",
+    sum: "a + b",
+    pow: "x * x",
+    divmod: "a // b",
+    range: "dynamic_range(U32(0), n)",
+    math.sqrt: "sqrt(x)",
+    math.exp: "exp(x)",
+    math.log: "log(x)",
+}
+
+
+def instead_of(function: object, otherwise: str) -> str:
+    """An expression over scalars that does the same, for the end of an error message."""
+    try:
+        return f"e.g. `{_INSTEAD[function]}`" if function in _INSTEAD else otherwise
+    except TypeError:  # not hashable, as a callable object of the user's may be
+        return otherwise

@@ -135,14 +135,10 @@ def describe(value: Value) -> str:
             return f"a {value.type}"
 
 
-def constant(scalar: Scalar, span: Span) -> ir.Const:
-    return ir.Const(scalar.item(), scalar.type, span)
-
-
 def of_object(thing: object, span: Span) -> Value:
     """A Python object that a kernel mentions: run-time scalars and structs of them become constants."""
     if isinstance(thing, Scalar):
-        return constant(thing, span)
+        return ir.Const(thing.item(), thing.type, span)
     if isinstance(thing, tuple):
         items = cast("tuple[object, ...]", thing)
         return TupleValue(tuple(of_object(item, span) for item in items))
@@ -209,14 +205,10 @@ def shape(value: Value) -> object:
             return tuple(shape(item) for item in value.items)
         case EnumValue():
             return value.cls
-        case Static():
-            return value
-        case MemoryValue():
-            return value
         case ir.Const() | ir.Read() | ir.Argument() | ir.Identity() | ir.Length() | ir.Apply():
             return value.type
         case _:
-            return value  # a method or the like: only itself will do
+            return value  # known now, an array or a method: only itself will do
 
 
 def first_member(cls: EnumMeta) -> str:

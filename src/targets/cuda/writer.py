@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from ...kernel import ir
-from ...kernel.passes.counting import ends_before_it_wraps
 from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
@@ -232,7 +231,7 @@ class BodyWriter:
         step = self._bound_once(statement.step, f"{name}_step")
         if not isinstance(statement.step, ir.Const):
             add(f"{step} = maximum({step}, u4(1))")
-        counting = not ends_before_it_wraps(statement)
+        counting = not statement.ends_before_it_wraps
         if counting:
             turns = self._names.of(object(), f"{name}_turns")
             add(f"{turns} = u4(0)")

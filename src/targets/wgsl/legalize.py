@@ -13,7 +13,6 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.counting import ends_before_it_wraps
 from ...kernel.passes.walk import statements_in, variables_in
 from ...kernel.passes.widths import Widths
 from ...types import ops
@@ -275,7 +274,7 @@ class _Legalizer:
         """Where the counter might wrap round before it passes the end, the turns are counted instead."""
         build, variable = self.build, self._halves(loop.variable)[0]
         start, stop, step = (self.operations.word(e) for e in (loop.start, loop.stop, loop.step))
-        if ends_before_it_wraps(attrs.evolve(loop, start=start, stop=stop, step=step)):
+        if attrs.evolve(loop, start=start, stop=stop, step=step).ends_before_it_wraps:
             build.emit(ir.For(variable, start, stop, step, self._block(loop.body), loop.span))
             return
         step = step if isinstance(step, ir.Const) else build.held(build.apply(ops.MAX, step, 1), "step")
