@@ -17,11 +17,11 @@ from typing import Any, Literal, NoReturn, Protocol, TypeVar, Union, cast
 
 import attrs
 
-from ..types.elements import class_of, fields_of
+from ..types.elements import class_of, fields_of, shown
 from ..types.memory import Array, Workgroup
 from ..types.scalars import Scalar
-from .arguments_text import example_of, shown, shown_value
-from .launch import Buffer
+from .arguments_text import example_of, shown_value
+from .launch import Buffer, kind_of
 from .signature import Parameter, Unknown
 from .span import KernelError
 
@@ -31,7 +31,7 @@ _checked: set[object] = set()  # which kernels fit which kinds of arguments: mos
 
 def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], arguments: tuple[object, ...]) -> None:
     """Refuses arguments that are not what a kernel's parameters are annotated with, by the parameter's line."""
-    kinds = function, *map(_kind, arguments)
+    kinds = function, *map(kind_of, arguments)
     try:
         if kinds in _checked:
             return
@@ -50,26 +50,6 @@ def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], a
     if len(_checked) >= _MOST_KEPT:
         _checked.clear()
     _checked.add(kinds)
-
-
-def _kind(argument: object) -> object:
-    """All of an argument that the check looks at. Scalars are told apart by their classes: their values change."""
-    cls: Any = type(argument)
-    if isinstance(argument, Buffer | Workgroup):
-        return cls, argument.kind
-    if isinstance(argument, Scalar):
-        return cls
-    names = _fields.get(cls)
-    if names is None:
-        names = _fields[cls] = tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
-    if names:
-        return cls, *[_kind(getattr(argument, name)) for name in names]
-    if cls is tuple:
-        return cls, *map(_kind, cast("tuple[object, ...]", argument))
-    return cls, argument
-
-
-_fields: dict[type, tuple[str, ...]] = {}  # of classes of arguments; none where it is no attrs class
 
 
 _SIMPLE = (Scalar, Enum, int, float, str)  # classes that say all there is to be said of an object

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from llvmlite import ir
 from numba.cuda import types
 
-from .lower import I1, I32, I64, Lowering, call, constant, lowered, plainly
+from .lower import I1, I32, I64, Body, Lowering, call, constant, lowered, plainly
 
 if TYPE_CHECKING:
     from numba.extending import Intrinsic
@@ -26,30 +26,26 @@ _FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)
 # -- which lanes ------------------------------------------------------------------------------------------
 
 
-def _vote(builder: ir.IRBuilder, mask: ir.Value, predicate: ir.Value) -> ir.Value:
-    ballot_mode = constant(3)
-    result = ir.LiteralStructType((I32, I1))
-    return builder.extract_value(call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate)), 0)
+def _of_lanes(given: types.Type, taken: types.Type, body: Body) -> Intrinsic:
+    """Of the mask of the lanes there are, and what each brings."""
+    return lowered(lambda mask, value: (given(types.uint32, taken), plainly(body)))
 
 
-@lowered
-def ballot(mask: types.Type, predicate: types.Type) -> Lowering:
-    """The lanes for which the predicate holds, as a U64."""
-
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.zext(_vote(builder, args[0], args[1]), I64)
-
-    return types.uint64(types.uint32, types.boolean), plainly(body)
+def _vote(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    mask, predicate = args
+    ballot_mode, result = constant(3), ir.LiteralStructType((I32, I1))
+    votes = call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate))
+    return builder.zext(builder.extract_value(votes, 0), I64)
 
 
-@lowered
-def match(mask: types.Type, value: types.Type) -> Lowering:
-    """The lanes with my value, as a U64, by the hardware's own match: slower the more values there are."""
+def _alike(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    return builder.zext(call(builder, "llvm.nvvm.match.any.sync.i32", I32, args), I64)
 
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.zext(call(builder, "llvm.nvvm.match.any.sync.i32", I32, args), I64)
 
-    return types.uint64(types.uint32, types.uint32), plainly(body)
+# As a U64, the lanes for which a predicate holds; and those with my value, by the hardware's own match, which is slower
+# the more values there are.
+ballot = _of_lanes(types.uint64, types.boolean, _vote)
+match = _of_lanes(types.uint64, types.uint32, _alike)
 
 
 def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Value) -> ir.Value:
@@ -175,25 +171,17 @@ def _inclusive_add(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value) -> ir
     return total
 
 
-@lowered
-def lanes_exclusive_add(mask: types.Type, value: types.Type) -> Lowering:
-    """The sum over the lanes below mine."""
-
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.sub(_inclusive_add(builder, args[0], args[1]), args[1])
-
-    return types.uint32(types.uint32, types.uint32), plainly(body)
+def _sum(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    """Over all lanes: the last lane's running sum."""
+    total = _inclusive_add(builder, *args)
+    found = _shuffled(builder, args[0], _INDEXED, total, _last_lane(builder, args[0]), _LAST_LANE)
+    return builder.extract_value(found, 0)
 
 
-@lowered
-def lanes_add(mask: types.Type, value: types.Type) -> Lowering:
-    """The sum over all lanes: the last lane's running sum."""
+def _sum_below(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    """Over the lanes below mine."""
+    return builder.sub(_inclusive_add(builder, *args), args[1])
 
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        mask, value = args
-        total = _inclusive_add(builder, mask, value)
-        return builder.extract_value(
-            _shuffled(builder, mask, _INDEXED, total, _last_lane(builder, mask), _LAST_LANE), 0
-        )
 
-    return types.uint32(types.uint32, types.uint32), plainly(body)
+lanes_add = _of_lanes(types.uint32, types.uint32, _sum)
+lanes_exclusive_add = _of_lanes(types.uint32, types.uint32, _sum_below)

@@ -9,7 +9,7 @@ from ...kernel import ir
 from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
-from ...types.ops import AtomicOp, SubgroupOp
+from ...types.ops import SubgroupOp
 from ..numba_text import RESERVED_NAMES, Expressions
 from ..render import Lines, Names, render_operation
 from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
@@ -17,19 +17,8 @@ from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
 WARP = 32
 _MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the hardware's match
 _SCAFFOLDING = frozenset(
-    {
-        "SIGNATURE",
-        "cuda",
-        "group_id",
-        "kernel",
-        "lane",
-        "lanes",
-        "local_id",
-        "num_groups",
-        "subgroup_id",
-        "types",
-    }
-)
+    ["SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"]
+)  # fmt: skip
 _RESERVED = RESERVED_NAMES | _SCAFFOLDING | {name for names in INTRINSICS.values() for name in names}
 
 
@@ -107,9 +96,8 @@ class BodyWriter:
         return lane_mask(min(size, WARP))
 
     def _count_ones(self, node: ir.Apply, operands: Sequence[str]) -> str:
-        return (
-            f"count_ones(u4({operands[0]}))" if self._is_half_empty(node.operands[0]) else f"count_ones({operands[0]})"
-        )
+        word = f"u4({operands[0]})" if self._is_half_empty(node.operands[0]) else operands[0]
+        return f"count_ones({word})"
 
     def _leading_zeros(self, node: ir.Apply, operands: Sequence[str]) -> str:
         if self._is_half_empty(node.operands[0]):
@@ -160,7 +148,7 @@ class BodyWriter:
         add = self._lines.add
         match statement:
             case ir.Assign():
-                add(f"{self.variable(statement.variable)} = {self._text(statement.value)}")
+                self._set(statement.variable, self._text(statement.value))
             case ir.Load():
                 self._load(statement)
             case ir.Store():
@@ -190,22 +178,24 @@ class BodyWriter:
                 assert_never(statement)
 
     def _load(self, statement: ir.Load) -> None:
-        if statement.memory.space is ir.Space.WORKGROUP:
-            value = f"load_workgroup({', '.join(self._place(statement.memory, statement.index))})"
-        else:
-            value = self._element(statement.memory, statement.index)
-        if statement.memory.type is Type.BOOL:
-            value = f"{value} != u1(0)"
-        self._lines.add(f"{self.variable(statement.variable)} = {value}")
+        memory, index = statement.memory, statement.index
+        is_shared = memory.space is ir.Space.WORKGROUP
+        value = (
+            f"load_workgroup({', '.join(self._place(memory, index))})" if is_shared else self._element(memory, index)
+        )
+        self._set(statement.variable, f"{value} != u1(0)" if memory.type is Type.BOOL else value)
 
     def _store(self, statement: ir.Store) -> None:
-        value = self._text(statement.value)
-        if statement.memory.type is Type.BOOL:
+        memory, index, value = statement.memory, statement.index, self._text(statement.value)
+        if memory.type is Type.BOOL:
             value = f"u1({value})"
-        if statement.memory.space is ir.Space.WORKGROUP:
-            self._lines.add(f"store_workgroup({', '.join(self._place(statement.memory, statement.index))}, {value})")
+        if memory.space is ir.Space.WORKGROUP:
+            self._lines.add(f"store_workgroup({', '.join(self._place(memory, index))}, {value})")
         else:
-            self._lines.add(f"{self._element(statement.memory, statement.index)} = {value}")
+            self._lines.add(f"{self._element(memory, index)} = {value}")
+
+    def _set(self, variable: ir.Variable, value: str) -> None:
+        self._lines.add(f"{self.variable(variable)} = {value}")
 
     def _element(self, memory: ir.Memory, index: ir.Expression) -> str:
         """An element of storage or registers. Parts of an exact sum are added up in the address, which is wider."""
@@ -232,18 +222,15 @@ class BodyWriter:
         if not isinstance(statement.step, ir.Const):
             add(f"{step} = maximum({step}, u4(1))")
         counting = not statement.ends_before_it_wraps
+        turns = self._names.of(object(), f"{name}_turns") if counting else ""
         if counting:
-            turns = self._names.of(object(), f"{name}_turns")
             add(f"{turns} = u4(0)")
             add(f"if {counter} < {stop}:")
             with self._lines.indented():
                 add(f"{turns} = u4(divide(u4(u4({stop} - {counter}) - u4(1)), {step}) + u4(1))")
-            add(f"while {turns} > u4(0):")
-        else:
-            turns = ""
-            add(f"while {counter} < {stop}:")
+        add(f"while {turns} > u4(0):" if counting else f"while {counter} < {stop}:")
         with self._lines.indented():
-            add(f"{self.variable(statement.variable)} = {counter}")
+            self._set(statement.variable, counter)
             self._block(statement.body)
             add(f"{counter} = u4({counter} + {step})")
             if counting:
@@ -274,27 +261,30 @@ class BodyWriter:
 
     def _atomic(self, statement: ir.Atomic) -> None:
         operands = self._place(statement.memory, statement.index)
-        if statement.value is not None and statement.op is not AtomicOp.LOAD:
+        if statement.value is not None:
             operands.append(self._text(statement.value))
         call = f"atomic_{statement.op.value}({', '.join(operands)})"
-        self._lines.add(call if statement.variable is None else f"{self.variable(statement.variable)} = {call}")
+        if statement.variable is None:
+            self._lines.add(call)
+        else:
+            self._set(statement.variable, call)
 
     def _take_in_order(self, idiom: ir.Idiom) -> None:
         (memory,), (first, digit) = idiom.memories, idiom.operands
         index = ir.Apply(ops.ADD, (first, digit), Type.U32, digit.span)
         operands = [self._lanes(), *self._place(memory, index)]
         call = f"take_in_order({', '.join(operands)}, {self._widths.of(digit)})"
-        self._lines.add(f"{self.variable(idiom.variable)} = {call}")
+        self._set(idiom.variable, call)
 
     def _subgroup(self, statement: ir.Subgroup) -> None:
         operands = [self._lanes(), *map(self._text, statement.operands)]
-        function = LANE_OPERATIONS[statement.op]
+        function = LANE_OPERATIONS.get(statement.op, statement.op.value)
         if statement.op is SubgroupOp.MATCH:
             bits = self._widths.of(statement.operands[0])
             if bits <= _MATCH_BY_BALLOTS:
                 function = "match_low_bits"
                 operands.append(str(bits))
-        self._lines.add(f"{self.variable(statement.variable)} = {function}({', '.join(operands)})")
+        self._set(statement.variable, f"{function}({', '.join(operands)})")
 
 
 def lane_mask(lanes: int) -> str:
