@@ -14,6 +14,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.overlay import overlaid
+from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ...types.layout import Type
 from ..numba_text import TYPE_NAMES, literal
@@ -135,9 +136,14 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
                 length = 0 if memory in offsets else _length(memory)  # 0: all that is asked for at the launch
                 element = TYPE_NAMES[held_type(memory.type)]
                 lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
+        for constant, name in writer.constants.items():
+            lines.add(f"{name} = {constant}")
+        inner = scopes_of(program).inner
         for variable in program.variables:
-            # a start value for the type's sake: every variable is assigned before it is read
-            lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
+            # A start value for the type's sake: every variable is assigned before it is read. Where Numba sees that
+            # itself it is left out: a variable that is assigned twice costs Numba a look at the whole kernel.
+            if variable not in inner:
+                lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
@@ -19,6 +20,7 @@ _MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the 
 _SCAFFOLDING = frozenset(
     ["SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"]
 )  # fmt: skip
+_WHOLE = re.compile(r"u[1248]\(\d+\)")
 _RESERVED = RESERVED_NAMES | _SCAFFOLDING | {name for names in INTRINSICS.values() for name in names}
 
 
@@ -31,6 +33,7 @@ class BodyWriter:
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
         self.lengths: dict[ir.Memory, str] = {}
+        self.constants: dict[str, str] = {}  # names by literals
         self.identities: set[ir.Builtin] = set()
         self.lanes_vary = False  # whether the last subgroup of a workgroup has fewer lanes than the others
         self._program = program
@@ -54,6 +57,7 @@ class BodyWriter:
             parameter=self.parameter,
             identity=self._identity,
             length=self._length,
+            constant=self._constant,
         )
 
     def text(self) -> str:
@@ -69,6 +73,15 @@ class BodyWriter:
 
     def memory(self, memory: ir.Memory) -> str:
         return self._outer[memory]
+
+    def _constant(self, literal: str) -> str:
+        """A name for it, bound once at the top: `u4(7)` is a call, which takes Numba a millisecond wherever it stands,
+        and half of a kernel's calls are such."""
+        if not _WHOLE.fullmatch(literal):
+            return literal
+        if literal not in self.constants:
+            self.constants[literal] = self._names.of(object(), literal.replace("(", "_")[:-1])
+        return self.constants[literal]
 
     def parameter(self, parameter: ir.Parameter) -> str:
         return self._outer[parameter]
@@ -218,9 +231,7 @@ class BodyWriter:
         counter = self._names.of(statement, f"{name}_at")
         add(f"{counter} = {self._text(statement.start)}")
         stop = self._bound_once(statement.stop, f"{name}_end")
-        step = self._bound_once(statement.step, f"{name}_step")
-        if not isinstance(statement.step, ir.Const):
-            add(f"{step} = maximum({step}, u4(1))")
+        step = self._bound_once(statement.step, f"{name}_step", "maximum({}, u4(1))")
         counting = not statement.ends_before_it_wraps
         turns = self._names.of(object(), f"{name}_turns") if counting else ""
         if counting:
@@ -236,13 +247,13 @@ class BodyWriter:
             if counting:
                 add(f"{turns} = u4({turns} - u4(1))")
 
-    def _bound_once(self, bound: ir.Expression, wanted: str) -> str:
+    def _bound_once(self, bound: ir.Expression, wanted: str, form: str = "{}") -> str:
         """A bound as it is before the first turn, whatever the body does to what it was computed from."""
         text = self._text(bound)
         if isinstance(bound, ir.Const):
             return text
         name = self._names.of(object(), wanted)
-        self._lines.add(f"{name} = {text}")
+        self._lines.add(f"{name} = {form.format(text)}")
         return name
 
     def _while(self, statement: ir.While) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
+from ...kernel.passes.scopes import Scopes, scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names, render_operation
 from .names import RESERVED_NAMES, spelled
 from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_unwritable, literal
-from .scopes import Scopes, scopes_of
 from .uses import uses_of
 
 HEADER_WORDS = 2  # what the parameters begin with: the number of groups, and of groups in a row of the dispatch
@@ -129,9 +129,8 @@ class _Writer:
         for memory in self.program.memories:
             if memory.space is ir.Space.REGISTERS:
                 self.lines.add(f"var {self.array(memory)};")
-        inner = self.scopes.settled | self.scopes.counters | self.scopes.unread
         for variable in self.program.variables:
-            if variable not in inner:
+            if variable not in self.scopes.inner:
                 self.lines.add(f"var {self.variable(variable)}: {TYPE_NAMES[variable.type]};")
 
     # -- expressions --------------------------------------------------------------------------------------

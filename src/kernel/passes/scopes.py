@@ -1,4 +1,4 @@
-"""Which variables of a program need no `var`: set once, and read only below that in the same scope."""
+"""Which variables of a program need no declaration: set once, and read only below that in the same scope."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import attrs
 
-from ...kernel import ir
-from ...kernel.passes.walk import blocks_of, expressions_of, variable_set_by, variables_in
+from .. import ir
+from .walk import blocks_of, expressions_of, variable_set_by, variables_in
 
 # Where a statement stands: the blocks around it from the outside in, each with a position in it.
 _Place: TypeAlias = tuple[tuple[int, int], ...]
@@ -15,12 +15,17 @@ _Place: TypeAlias = tuple[tuple[int, int], ...]
 
 @attrs.frozen
 class Scopes:
-    """`settled`: a `let` where they are set; `counters`: loop variables known to their loop alone; `unread`:
+    """`settled`: set once, and read only below that; `counters`: loop variables known to their loop alone; `unread`:
     nobody wants them."""
 
     settled: frozenset[ir.Variable]
     counters: frozenset[ir.Variable]
     unread: frozenset[ir.Variable]
+
+    @property
+    def inner(self) -> frozenset[ir.Variable]:
+        """Those that need no declaration at the top."""
+        return self.settled | self.counters | self.unread
 
 
 def scopes_of(program: ir.Program) -> Scopes:
