@@ -136,11 +136,11 @@ def test_fewer_registers_are_asked_for_where_more_workgroups_fit(monkeypatch: py
     program = program_of(memories_case(N)[0])
     ptx = f".maxntid {program.group_size}, 1, 1"
 
-    def company(*_: int) -> range:
+    def occupancies(*_: int) -> range:
         return range(8, 5, -1)
 
-    monkeypatch.setattr(cuda_compile, "company", company)
-    code = cuda_compile.assemble_for_company(ptx, cuda_compile.DEFAULT_CAPABILITY, program)
+    monkeypatch.setattr(cuda_compile, "occupancies", occupancies)
+    code = cuda_compile.assemble_for_occupancy(ptx, cuda_compile.DEFAULT_CAPABILITY, program)
     assert asked == [".minnctapersm 8", ".minnctapersm 7"]
     assert b".minnctapersm 7" in code
 

@@ -117,6 +117,20 @@ def test_every_document_is_linked_to() -> None:
     assert [str(document.relative_to(ROOT)) for document in DOCUMENTS[1:] if document not in targets] == []
 
 
+def test_files_that_the_architecture_names_exist() -> None:
+    """By any end of their path: `ir.py` is `src/kernel/ir.py`."""
+    paths = [f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.rglob("src/**/*.py")]
+    paths += [f"/examples/{path.name}" for path in EXAMPLES.glob("*.py")]
+    for named in re.findall(r"[\w/.-]*\w\.py\b", (ROOT / "docs" / "architecture.md").read_text()):
+        assert any(path.endswith(f"/{named.removeprefix('../')}") for path in paths), named
+
+
+def test_the_architecture_names_every_module_of_the_compiler() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    modules = {path for path in (ROOT / "src" / "kernel").rglob("*.py") if path.name != "__init__.py"}
+    assert {path for path in modules if f"](../{path.relative_to(ROOT).as_posix()})" not in text} == set()
+
+
 @each_document
 def test_shown_output_is_what_comes_out(document: Path) -> None:
     """A console block is a command and what it prints; a line of `...` stands for any lines."""

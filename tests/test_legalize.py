@@ -12,10 +12,10 @@ import pytest
 
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
-from gpusort.kernel.passes.legalize import Legalized, legalize
 from gpusort.kernel.span import Span
 from gpusort.kernel.verify import verify
 from gpusort.targets.simulator.target import Simulator
+from gpusort.targets.wgsl.legalize import Legalized, legalize
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types import ops, scalars
 from gpusort.types.errors import CapabilityError, TargetUnavailableError
@@ -343,6 +343,20 @@ def test_parameters_are_words() -> None:
         passed = np.asarray(given[parameter.name])
         bits = passed.view(f"u{passed.itemsize}") if passed.dtype.kind == "f" else passed
         assert arrays["out"][k] == bits.astype(np.uint64)
+
+
+def test_parameters_made_here_take_no_name_of_the_programs_own() -> None:
+    memory = ir.Memory("out", ir.Space.STORAGE, Type.U64)
+    given = {"x": np.uint64(5 << 32 | 7), "x_low": np.uint64(11), "out_length": np.uint64(13)}
+    own = [ir.Parameter(name, Type.U64 if name == "x" else Type.U32) for name in given]
+    counts: list[ir.Expression] = [*(ir.Argument(p, HERE) for p in own[1:]), ir.Length(memory, HERE)]
+    found: list[ir.Expression] = [ir.Argument(own[0], HERE), *(_apply(ops.CAST, n, to=Type.U64) for n in counts)]
+    stores = (ir.Store(memory, ir.Const(k, Type.U32, HERE), value, HERE) for k, value in enumerate(found))
+    body = ir.If(_apply(ops.EQ, _global_id(), ir.Const(0, Type.U32, HERE)), tuple(stores), (), HERE)
+    program = ir.Program("echo", GROUP, tuple(own), (memory,), (), (body,), HERE)
+    arrays: dict[str, Array] = {"out": np.zeros(4, np.uint64)}
+    run_legalized(program, arrays, {p.name: np.asarray(given[p.name]).astype(p.type.dtype) for p in own})
+    assert arrays["out"].tolist() == [*given.values(), 4]
 
 
 @pytest.mark.parametrize("type", [Type.BOOL, Type.U8, Type.U16])

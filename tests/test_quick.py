@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.targets.cuda.compile import company
+from gpusort.targets.cuda.compile import occupancies
 from tests.reference import DTYPES, assert_same_bits, sample, sorted_by_numpy
 
 
@@ -22,12 +22,12 @@ def test_short_and_long_ways_to_sort(dtype: str, descending: bool) -> None:
         np.testing.assert_array_equal(short, sorted_by_numpy(x, descending=descending))
 
 
-def test_company_on_a_multiprocessor() -> None:
+def test_occupancies_of_a_multiprocessor() -> None:
     """384 invocations: 59 registers let two workgroups in, 56 three, if memory allows."""
-    assert list(company(59, 384, 50 << 10)) == [4, 3]
-    assert list(company(56, 384, 70 << 10)) == []
-    assert list(company(80, 384, 60 << 10)) == [3]
-    assert list(company(255, 1024, 1 << 10)) == []
+    assert list(occupancies(59, 384, 50 << 10)) == [4, 3]
+    assert list(occupancies(56, 384, 70 << 10)) == []
+    assert list(occupancies(80, 384, 60 << 10)) == [3]
+    assert list(occupancies(255, 1024, 1 << 10)) == []
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "u4", "f4", "i8", "f8", "M8[s]"])

@@ -31,7 +31,7 @@ from .radix_tile import (
     sort_tile,
     total_of_digit,
 )
-from .sweep_moves import load_keys, put_values, write_keys, write_values
+from .sweep_moves import SweepKeys, SweepValues
 from .sweep_state import PassPlan
 
 A = TypeVar("A", U8, U16, U32, U64)
@@ -59,7 +59,8 @@ def sweep(
         here = layout.tile_at(bases[1], policy.tile)
         strand = Strand.of(cx, policy)
         mine: Registers[W] = Registers(key.word, policy.items)
-        load_keys(plan, key, plain, data, results, words, order, here, strand, mine, mode, policy)
+        keys = SweepKeys(key, plain, data, results, words)
+        keys.load(plan, order, here, strand, mine, mode, policy)
         count_strands(cx, mine, strand, counters, place, policy)
         counts: Registers[U32] = Registers(U32, policy.strands)
         total = total_of_digit(cx, counters, counts, policy)
@@ -70,12 +71,13 @@ def sweep(
         targets: Registers[U32] = Registers(U32, policy.items)
         sort_tile(cx, mine, strand, tile, counters, places, place, policy)
         lead_from_tile(cx, state, bases, layout, here, total, first, first_start, plan.oddness(), policy)
-        write_keys(cx, plan, key, plain, tile, results, words, bases, targets, here, place, order, mode, policy)
+        keys.write(cx, plan, tile, order, bases, targets, here, place, mode, policy)
         if mode.takes_values:
             cx.barrier()  # from here on the tile is not used: the values may take its place
-            put_values(plan, values, moved, spare, here, strand, places, beside, mode, policy)
+            held = SweepValues(values, moved, spare, beside)
+            held.put(plan, here, strand, places, mode, policy)
             cx.barrier()
-            write_values(cx, plan, beside, moved, spare, targets, here, policy)
+            held.write(cx, plan, targets, here, policy)
 
 
 def take_tile(

@@ -8,9 +8,9 @@ from ..types import ops
 from ..types.elements import Leaf, dtype_of, leaves, scalar_of
 from ..types.layout import Type
 from . import ir
-from .builder import Builder, apply, const, convert
+from .builder import KernelBuilder, apply, convert
 from .span import KernelError, Span
-from .values import EXPRESSIONS, MemoryValue, Value, from_leaves, parts
+from .values import MemoryValue, Value, from_leaves, parts
 
 _UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}
 
@@ -29,7 +29,7 @@ def units_in(element: object) -> int:
     return dtype_of(element).itemsize // unit_of(element).size
 
 
-def load(builder: Builder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:
+def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:
     """The element at an index, as scalars held in fresh variables."""
     element = array.element
     unit, stride = unit_of(element), units_in(element)
@@ -37,7 +37,7 @@ def load(builder: Builder, array: MemoryValue, index: ir.Expression, span: Span)
     index = builder.hold("index", index, span) if stride > 1 else index
 
     def read(position: int) -> ir.Expression:
-        variable = builder.variable(array.memory.name + "_at", unit, fixed=True)
+        variable = builder.fixed(array.memory.name + "_at", unit)
         builder.emit(ir.Load(variable, array.memory, _unit_index(index, stride, position, span), span))
         return ir.Read(variable, span)
 
@@ -49,14 +49,14 @@ def load(builder: Builder, array: MemoryValue, index: ir.Expression, span: Span)
     return from_leaves(element, iter(found))
 
 
-def store(builder: Builder, array: MemoryValue, index: ir.Expression, value: Value, span: Span) -> None:
+def store(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, value: Value, span: Span) -> None:
     """Writes an element; its shape has been checked."""
     element = array.element
     unit, stride = unit_of(element), units_in(element)
     require_inside(array, index, span)
     index = builder.hold("index", index, span) if stride > 1 else index
     for leaf, part in zip(leaves(element), parts(value), strict=True):
-        assert isinstance(part, EXPRESSIONS)
+        assert isinstance(part, ir.Expression)
         for i, piece in enumerate(_split(builder, leaf, part, unit, span)):
             at = _unit_index(index, stride, leaf.offset // unit.size + i, span)
             builder.emit(ir.Store(array.memory, at, piece, span))
@@ -75,8 +75,8 @@ def require_inside(array: MemoryValue, index: ir.Expression, span: Span) -> None
 def _unit_index(index: ir.Expression, stride: int, position: int, span: Span) -> ir.Expression:
     if stride == 1:
         return index
-    scaled = apply(ops.MUL, (index, const(stride, Type.U32, span)), span)
-    return apply(ops.ADD, (scaled, const(position, Type.U32, span)), span)
+    scaled = apply(ops.MUL, (index, ir.Const(stride, Type.U32, span)), span)
+    return apply(ops.ADD, (scaled, ir.Const(position, Type.U32, span)), span)
 
 
 def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expression:
@@ -85,11 +85,11 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
     if unit is to:
         return units[0]
     if to is Type.BOOL:
-        return apply(ops.NE, (convert(ops.CAST, units[0], Type.U32, span), const(0, Type.U32, span)), span)
+        return apply(ops.NE, (convert(ops.CAST, units[0], Type.U32, span), ir.Const(0, Type.U32, span)), span)
     wide = Type.U64 if to.size == 8 else Type.U32
     whole = convert(ops.CAST, units[0], wide, span)
     for i, piece in enumerate(units[1:], 1):
-        shift = const(i * unit.bits, Type.U32, span)
+        shift = ir.Const(i * unit.bits, Type.U32, span)
         moved = apply(ops.SHL, (convert(ops.CAST, piece, wide, span), shift), span)
         whole = apply(ops.OR, (whole, moved), span)
     if to in (Type.U8, Type.U16):
@@ -97,7 +97,7 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
     return convert(ops.BITCAST, whole, to, span) if whole.type is not to else whole
 
 
-def _split(builder: Builder, leaf: Leaf, value: ir.Expression, unit: Type, span: Span) -> list[ir.Expression]:
+def _split(builder: KernelBuilder, leaf: Leaf, value: ir.Expression, unit: Type, span: Span) -> list[ir.Expression]:
     """The units that a field's value is stored in, the lowest first."""
     if unit is leaf.type:
         return [value]
@@ -109,7 +109,7 @@ def _split(builder: Builder, leaf: Leaf, value: ir.Expression, unit: Type, span:
     whole = builder.hold("whole", whole, span)
     pieces: list[ir.Expression] = []
     for i in range(max(1, leaf.type.size // unit.size)):
-        moved = apply(ops.SHR, (whole, const(i * unit.bits, Type.U32, span)), span)
+        moved = apply(ops.SHR, (whole, ir.Const(i * unit.bits, Type.U32, span)), span)
         if unit in (Type.U8, Type.U16):
             moved = convert(ops.CAST, moved, Type.U32, span)
         pieces.append(convert(ops.CAST, moved, unit, span))

@@ -17,11 +17,11 @@ from typing import Any, Literal, NoReturn, Protocol, TypeVar, Union, cast
 
 import attrs
 
-from ..types.elements import class_of, fields_of
+from ..types.elements import class_of, fields_of, shown
 from ..types.memory import Array, Workgroup
 from ..types.scalars import Scalar
-from .arguments_text import example_of, shown, shown_value
-from .launch import Buffer
+from .arguments_text import example_of, shown_value
+from .launch import Buffer, kind_of
 from .signature import Parameter, Unknown
 from .span import KernelError
 
@@ -31,7 +31,7 @@ _checked: set[object] = set()  # which kernels fit which kinds of arguments: mos
 
 def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], arguments: tuple[object, ...]) -> None:
     """Refuses arguments that are not what a kernel's parameters are annotated with, by the parameter's line."""
-    kinds = function, *map(_kind, arguments)
+    kinds = function, *map(kind_of, arguments)
     try:
         if kinds in _checked:
             return
@@ -50,26 +50,6 @@ def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], a
     if len(_checked) >= _MOST_KEPT:
         _checked.clear()
     _checked.add(kinds)
-
-
-def _kind(argument: object) -> object:
-    """All of an argument that the check looks at. Scalars are told apart by their classes: their values change."""
-    cls: Any = type(argument)
-    if isinstance(argument, Buffer | Workgroup):
-        return cls, argument.kind
-    if isinstance(argument, Scalar):
-        return cls
-    names = _fields.get(cls)
-    if names is None:
-        names = _fields[cls] = tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
-    if names:
-        return cls, *[_kind(getattr(argument, name)) for name in names]
-    if cls is tuple:
-        return cls, *map(_kind, cast("tuple[object, ...]", argument))
-    return cls, argument
-
-
-_fields: dict[type, tuple[str, ...]] = {}  # of classes of arguments; none where it is no attrs class
 
 
 _SIMPLE = (Scalar, Enum, int, float, str)  # classes that say all there is to be said of an object
@@ -95,7 +75,7 @@ def _require_hashable(argument: object, name: str) -> None:
 class _Matcher:
     """Compares arguments with annotations, and remembers what type variables have come to stand for."""
 
-    def __init__(self, bound: dict[TypeVar, tuple[object, str]]) -> None:
+    def __init__(self, bound: dict[TypeVar, object]) -> None:
         self.bound = bound
 
     # -- values ----------------------------------------------------------------------------------------
@@ -138,7 +118,7 @@ class _Matcher:
                 self.type(pattern, getattr(value, name), f"{path}.{name}")
         elif attrs.has(cls):
             self._require(isinstance(value, cls), annotation, value, path)
-            self._struct(annotation, cls, parts, value, path)
+            self._struct(cls, parts, value, path)
         else:
             self._require(isinstance(value, (int, float) if cls is float else cls), annotation, value, path)
 
@@ -150,7 +130,7 @@ class _Matcher:
             if not self._fits(parts[0], memory.kind):
                 self.fail(annotation, value, path)
 
-    def _struct(self, annotation: object, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
+    def _struct(self, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
         """The fields are what the struct's own annotations name."""
         try:
             fields = fields_of(cls)
@@ -198,8 +178,8 @@ class _Matcher:
             if not isinstance(typing.get_origin(found) or found, type):
                 return False
             if pattern in self.bound:
-                return _same(self.bound[pattern][0], found)
-            self.bound[pattern] = found, ""
+                return _same(self.bound[pattern], found)
+            self.bound[pattern] = found
             return _is_allowed(pattern, found)
         origin, parts = typing.get_origin(pattern) or pattern, typing.get_args(pattern)
         if _is_union(origin):
@@ -210,7 +190,7 @@ class _Matcher:
 
     def _meaning(self, annotation: object) -> object:
         """An annotation with its type variables as far as they are known."""
-        return _filled(annotation, {variable: found for variable, (found, _) in self.bound.items()})
+        return _filled(annotation, self.bound)
 
     def _named(self, annotation: object) -> str:
         """An annotation as a message names it: with what its variables already stand for."""

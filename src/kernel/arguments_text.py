@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import typing
 from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
+from ..types.elements import shown
 from ..types.memory import Array, Storage, Workgroup
 from ..types.scalars import Bool, Float, Scalar
 from .launch import Buffer
-
-
-def shown(annotation: object) -> str:
-    """An annotation, or a class, without the modules."""
-    if isinstance(annotation, TypeVar):
-        return annotation.__name__
-    if annotation is None or annotation is type(None):
-        return "None"
-    if annotation is Ellipsis:
-        return "..."
-    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is None:
-        return annotation.__name__ if isinstance(annotation, type) else repr(annotation)
-    inner = ", ".join(map(shown, parts))
-    name = getattr(origin, "__name__", str(origin))
-    return " | ".join(map(shown, parts)) if name in ("Union", "UnionType") else f"{name}[{inner}]"
 
 
 def shown_value(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Makes IR: the block under construction, fresh variables, and expressions folded as they are made."""
+"""Makes IR: expressions folded as they are made, the block under construction, fresh variables."""
 
 from __future__ import annotations
 
@@ -13,47 +13,30 @@ from ..types.layout import Type
 from ..types.ops import Op
 from . import examples, ir
 from .outside import Outside
+from .passes.walk import nodes_in
 from .span import KernelError, Span
 
-# An operand that changes nothing: (operation, which side, value). Floats stay out: -0.0 + 0 is not -0.0.
-_NEUTRAL = {
-    (ops.ADD, 0): 0, (ops.ADD, 1): 0, (ops.EXACT_SUM, 0): 0, (ops.EXACT_SUM, 1): 0, (ops.SUB, 1): 0, (ops.MUL, 0): 1,
-    (ops.MUL, 1): 1, (ops.OR, 0): 0, (ops.OR, 1): 0, (ops.XOR, 0): 0, (ops.XOR, 1): 0, (ops.SHL, 1): 0,
-    (ops.SHR, 1): 0, (ops.FLOORDIV, 1): 1,
-}  # fmt: skip
+# What one known operand makes of an operation on integers or Bools; -1 has all bits set. Floats stay out: -0.0 + 0 is
+# not -0.0.
+_NEUTRAL = {ops.ADD: 0, ops.EXACT_SUM: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, ops.AND: -1}
+_NEUTRAL_ON_THE_RIGHT = {ops.SUB: 0, ops.SHL: 0, ops.SHR: 0, ops.FLOORDIV: 1}
+_ABSORBING = {ops.AND: 0, ops.MUL: 0, ops.OR: -1}
+_DIVISIONS = (ops.FLOORDIV, ops.MOD)
 
 
-def const(value: float, type: Type, span: Span) -> ir.Const:
-    return ir.Const(value, type, span)
+# -- expressions ------------------------------------------------------------------------------------------
 
 
 def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Expression:
-    """An operation, checked against its rule and folded where all operands are known."""
-    result = op.rule([operand.type for operand in operands])
+    """An operation of a kernel, checked against its rule."""
+    types = [operand.type for operand in operands]
+    result = op.rule(types)
     if result is None:
-        types = [operand.type for operand in operands]
         found, example = " and ".join(map(str, types)), examples.operand_of(op, types)
         raise KernelError(span, f"expected {op.expects} for `{op}`, found {found}; convert one, e.g. `{example}`")
-    if op is ops.SELECT and isinstance(operands[0], ir.Const):
-        return operands[1] if operands[0].value else operands[2]
-    if op in (ops.FLOORDIV, ops.MOD) and isinstance(operands[1], ir.Const) and operands[1].value == 0:
+    if op in _DIVISIONS and isinstance(operands[1], ir.Const) and operands[1].value == 0:
         raise KernelError(span, "expected a divisor other than zero, e.g. `x // 2`")
-    if (constants := _constants(operands)) is not None:
-        return _folded(op, constants, result, span)
-    for side, operand in enumerate(operands):
-        if isinstance(operand, ir.Const) and result.is_integer and _NEUTRAL.get((op, side)) == operand.value:
-            return operands[1 - side]
-    return ir.Apply(op, operands, result, span)
-
-
-def may_fail(value: object) -> bool:
-    """Whether computing a value divides by what may be zero, or has a sum that must fit: then it is computed only
-    where Python would do so.
-    """
-    if not isinstance(value, ir.Apply):
-        return False
-    divides = value.op in (ops.FLOORDIV, ops.MOD) and not isinstance(value.operands[1], ir.Const)
-    return divides or value.op is ops.EXACT_SUM or any(may_fail(operand) for operand in value.operands)
+    return folded(op, operands, result, span)
 
 
 def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expression:
@@ -64,44 +47,101 @@ def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expressi
     if not allowed(operand.type, to):
         example = examples.converted(operand.type, to)
         raise KernelError(span, f"expected a value that converts to {to}, found {operand.type}, e.g. `{example}`")
-    if isinstance(operand, ir.Const):
-        value = ops.apply(op, _array(operand), to=to)
-        return ir.Const(value.item(), to, span)
-    return ir.Apply(op, (operand,), to, span)
+    return folded(op, (operand,), to, span)
 
 
-def constant_of(expression: ir.Expression) -> int | None:
-    """The integer that an expression of literals comes to."""
-    if isinstance(expression, ir.Const) and expression.type.is_integer:
-        return int(expression.value)
-    if (
-        not isinstance(expression, ir.Apply)
-        or not expression.type.is_integer
-        or expression.op in (ops.CAST, ops.BITCAST)
-    ):
+def folded(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Expression:
+    """An operation that gives this type, or what it comes to where that is known."""
+    known = _computed(op, operands, type, span) or _simpler(op, operands, type, span)
+    return known or ir.Apply(op, operands, type, span)
+
+
+def _computed(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Const | None:
+    constants = [operand for operand in operands if isinstance(operand, ir.Const)]
+    if len(constants) < len(operands):
         return None
-    known = [constant_of(operand) for operand in expression.operands]
-    numbers = [number for number in known if number is not None]
-    if len(numbers) < len(known) or not all(o.type.is_integer for o in expression.operands):
+    values = [np.asarray(constant.value, constant.type.dtype) for constant in constants]
+    try:
+        result = ops.apply(op, *values, to=type if op in (ops.CAST, ops.BITCAST) else None)
+    except ZeroDivisionError:
         return None
-    if expression.op in (ops.FLOORDIV, ops.MOD) and not numbers[1]:
-        return None
-    pairs = zip(numbers, expression.operands, strict=True)
-    return int(ops.apply(expression.op, *(np.asarray(number, o.type.dtype) for number, o in pairs)))
+    return ir.Const(result.astype(type.dtype).item(), type, span)
 
 
-def _constants(operands: tuple[ir.Expression, ...]) -> list[ir.Const] | None:
-    known = [operand for operand in operands if isinstance(operand, ir.Const)]
-    return known if len(known) == len(operands) else None
+def _simpler(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Expression | None:
+    first = operands[0]
+    if op is ops.SELECT and isinstance(first, ir.Const):
+        return operands[1] if first.value else operands[2]
+    if op is ops.BITCAST and isinstance(first, ir.Apply) and first.op is ops.BITCAST:
+        source = first.operands[0]
+        return source if source.type is type else folded(op, (source,), type, span)
+    if len(operands) == 2:
+        for value, known in (operands, operands[::-1]):
+            if isinstance(known, ir.Const) and not known.type.is_float:
+                return _by_constant(op, value, known, known is operands[1])
+    return None
 
 
-def _array(constant: ir.Const) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    return np.asarray(constant.value, constant.type.dtype)
+def _by_constant(op: Op, value: ir.Expression, known: ir.Const, on_the_right: bool) -> ir.Expression | None:
+    """`value op known`, or the other way round, where the constant decides it."""
+    bits = -1 if known.value == _all_ones(known.type) else int(known.value)
+    neutral = _NEUTRAL.get(op, _NEUTRAL_ON_THE_RIGHT.get(op) if on_the_right else None)
+    if neutral == bits:
+        return value
+    if on_the_right and bits == 0 and op in _DIVISIONS:  # what targets make of it; a constant one WGSL refuses
+        return value if op is ops.FLOORDIV else known
+    return known if _ABSORBING.get(op) == bits and not may_fail(value) else None
 
 
-def _folded(op: Op, constants: list[ir.Const], result: Type, span: Span) -> ir.Const:
-    value = ops.apply(op, *map(_array, constants))
-    return ir.Const(value.astype(result.dtype).item(), result, span)
+def _all_ones(type: Type) -> int:
+    return 1 if type is Type.BOOL else (1 << type.bits) - 1
+
+
+def may_fail(value: object) -> bool:
+    """Whether computing a value divides by what may be zero, or has a sum that must fit: then it is computed only
+    where Python would do so.
+    """
+    return isinstance(value, ir.Apply) and any(
+        isinstance(node, ir.Apply)
+        and (node.op is ops.EXACT_SUM or (node.op in _DIVISIONS and not isinstance(node.operands[1], ir.Const)))
+        for node in nodes_in(value)
+    )
+
+
+# -- statements -------------------------------------------------------------------------------------------
+
+
+class Builder:
+    """The statements of the block being made, and all variables made so far."""
+
+    def __init__(self) -> None:
+        self.variables: list[ir.Variable] = []
+        self.depth = 0  # how many blocks stand around the current one
+        self._block: list[ir.Statement] = []
+
+    def emit(self, statement: ir.Statement) -> None:
+        self._block.append(statement)
+
+    def variable(self, name: str, type: Type) -> ir.Variable:
+        """A fresh variable."""
+        made = ir.Variable(name, type)
+        self.variables.append(made)
+        return made
+
+    @contextmanager
+    def nested(self) -> Generator[list[ir.Statement]]:
+        """Collects what is emitted inside into a block of its own."""
+        outer, self._block = self._block, []
+        self.depth += 1
+        try:
+            yield self._block
+        finally:
+            self._block = outer
+            self.depth -= 1
+
+    def finish(self) -> ir.Block:
+        """The whole body, once everything is made."""
+        return tuple(self._block)
 
 
 # How large a kernel may become: beyond, a compiler is at it for minutes.
@@ -109,21 +149,19 @@ MOST_STATEMENTS = 10_000
 MOST_ROUNDS = 10_000  # of unrolled loops, and calls of helpers, whether they come to a statement or not
 
 
-class Builder:
-    """The statements of the block being read, and all variables made so far."""
+class KernelBuilder(Builder):
+    """Of a kernel that is being read: it knows when that gets too large."""
 
     def __init__(self) -> None:
+        super().__init__()
+        self.outside = Outside()  # what all functions read here have taken from outside of them
         self._statements = 0
         self._rounds = 0
         self._unrolled: list[tuple[int, Span]] = []  # the loops being unrolled, each with its number of rounds
-        self.variables: list[ir.Variable] = []
-        self.outside = Outside()  # what all functions read here have taken from outside of them
-        self._block: list[ir.Statement] = []
         self._fixed: set[ir.Variable] = set()
-        self.depth = 0  # how many run-time branches and loops stand around the current block
 
     def emit(self, statement: ir.Statement) -> None:
-        self._block.append(statement)
+        super().emit(statement)
         self._statements += 1
         if self._statements > MOST_STATEMENTS:
             self._refuse_size(statement.span)
@@ -154,12 +192,10 @@ class Builder:
             loop, f"expected loops that unroll to at most {MOST_STATEMENTS} statements in a kernel, and this one has "
             f"{rounds} rounds, e.g. `for i in dynamic_range(U32(0), U32({min(rounds, 0xFFFFFFFF)})):`")  # fmt: skip
 
-    def variable(self, name: str, type: Type, *, fixed: bool = False) -> ir.Variable:
-        """A fresh variable; `fixed` where it is assigned in one place only."""
-        made = ir.Variable(name, type)
-        self.variables.append(made)
-        if fixed:
-            self._fixed.add(made)
+    def fixed(self, name: str, type: Type) -> ir.Variable:
+        """A fresh variable that is assigned in one place only."""
+        made = self.variable(name, type)
+        self._fixed.add(made)
         return made
 
     def hold(self, name: str, value: ir.Expression, span: Span) -> ir.Expression:
@@ -168,21 +204,6 @@ class Builder:
             return value
         if isinstance(value, ir.Read) and value.variable in self._fixed:
             return value
-        variable = self.variable(name, value.type, fixed=True)
+        variable = self.fixed(name, value.type)
         self.emit(ir.Assign(variable, value, span))
         return ir.Read(variable, span)
-
-    @contextmanager
-    def nested(self) -> Generator[list[ir.Statement]]:
-        """Collects what is emitted inside into a block of its own."""
-        outer, self._block = self._block, []
-        self.depth += 1
-        try:
-            yield self._block
-        finally:
-            self._block = outer
-            self.depth -= 1
-
-    def finish(self) -> ir.Block:
-        """The whole body, once everything has been read."""
-        return tuple(self._block)

@@ -22,10 +22,8 @@ from ..types.scalars import Scalar
 from . import access, examples, ir
 from .builder import convert
 from .expressions import ExpressionReader
-from .hints import instead_of
 from .span import KernelError, Span
 from .values import (
-    EXPRESSIONS,
     EnumValue,
     InvocationMethod,
     MemoryMethod,
@@ -45,7 +43,6 @@ _SUBGROUP = {
     "shuffle_xor": SubgroupOp.SHUFFLE_XOR, "shuffle_up": SubgroupOp.SHUFFLE_UP,
     "shuffle_down": SubgroupOp.SHUFFLE_DOWN, "subgroup_add": SubgroupOp.ADD, "exclusive_add": SubgroupOp.EXCLUSIVE_ADD,
 }  # fmt: skip
-_RESULT = {SubgroupOp.BALLOT: Type.U64, SubgroupOp.MATCH: Type.U64}
 # Plain Python that is fine on compile-time values.
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, abs, range, type, isinstance, issubclass)
 
@@ -84,7 +81,7 @@ class CallReader(ExpressionReader):
                 self.fail(node, "expected no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
             case Static(value=function) if callable(function):
                 name = getattr(function, "__name__", repr(function))
-                hint = instead_of(function, "e.g. a helper of your own")
+                hint = examples.instead_of(function, "e.g. a helper of your own")
                 self.fail(node, f"expected a Python function with source, found {name!r}, {hint}")
             case _:
                 self.fail(node, f"expected something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
@@ -106,7 +103,7 @@ class CallReader(ExpressionReader):
         for argument, written in zip(arguments, node.args, strict=True):
             if not isinstance(argument, Static):
                 name = getattr(function, "__name__", repr(function))
-                hint = instead_of(function, "e.g. a property of the key or the policy")
+                hint = examples.instead_of(function, "e.g. a property of the key or the policy")
                 self.fail(written, f"expected a compile-time value for {name!r}, found {describe(argument)}, {hint}")
             known.append(argument.value)
         return self.known(node, cast("Callable[..., object]", function), *known)
@@ -127,15 +124,15 @@ class CallReader(ExpressionReader):
     def idiom(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
         """A helper with a name for targets to know: inlined all the same, into a block of its own."""
         name = function.__name__
-        held = [self.builder.hold(name, a, span) if isinstance(a, EXPRESSIONS) else a for a in arguments]
+        held = [self.builder.hold(name, a, span) if isinstance(a, ir.Expression) else a for a in arguments]
         with self.builder.nested() as body:
             result = self.inline(function, held, span)
-            if not isinstance(result, EXPRESSIONS):
+            if not isinstance(result, ir.Expression):
                 raise KernelError(span, f"expected the idiom {name!r} to give a scalar, found {describe(result)}")
             variable = self.builder.variable(name, result.type)
             self.builder.emit(ir.Assign(variable, result, span))
         memories = tuple(value.memory for value in held if isinstance(value, MemoryValue))
-        operands = tuple(value for value in held if isinstance(value, EXPRESSIONS))
+        operands = tuple(value for value in held if isinstance(value, ir.Expression))
         always = ir.Const(True, Type.BOOL, span)
         self.builder.emit(ir.If(always, tuple(body), (), span, ir.Idiom(name, variable, memories, operands)))
         return ir.Read(variable, span)
@@ -200,7 +197,7 @@ class CallReader(ExpressionReader):
         if not isinstance(expected, type):
             return True  # a type variable or alias: mypy has checked it, and operations check scalars again
         if issubclass(expected, Scalar):
-            return isinstance(value, EXPRESSIONS) and value.type is expected.type
+            return isinstance(value, ir.Expression) and value.type is expected.type
         if issubclass(expected, Enum):
             return isinstance(value, EnumValue) and value.cls is expected
         if isinstance(value, StructValue):
@@ -254,7 +251,7 @@ class CallReader(ExpressionReader):
         if op is AtomicOp.STORE:
             self.builder.emit(ir.Atomic(None, op, array.memory, index, value, span))
             return Static(None)
-        variable = self.builder.variable("old", Type.U32, fixed=True)
+        variable = self.builder.fixed("old", Type.U32)
         self.builder.emit(ir.Atomic(variable, op, array.memory, index, value, span))
         return ir.Read(variable, span)
 
@@ -262,7 +259,7 @@ class CallReader(ExpressionReader):
         value = lift(self.read(node), self.source.span(node))
         if isinstance(value, Static):
             return self.literal(value.value, type, node)
-        if not isinstance(value, EXPRESSIONS) or value.type is not type:
+        if not isinstance(value, ir.Expression) or value.type is not type:
             self.fail(node, f"expected {type}, found {describe(value)}, e.g. `{type}(1)`")
         return value
 
@@ -277,7 +274,7 @@ class CallReader(ExpressionReader):
             self.fail(node, "expected workgroup memory of U32 and an index, e.g. `cx.load_for_all(shared, 0)`")
         index = self.operand(node.args[1], Type.U32)
         access.require_inside(array, index, span)
-        variable = self.builder.variable(array.memory.name + "_for_all", Type.U32, fixed=True)
+        variable = self.builder.fixed(array.memory.name + "_for_all", Type.U32)
         self.builder.emit(ir.Barrier(span))
         self.builder.emit(ir.Load(variable, array.memory, index, span, for_all=True))
         self.builder.emit(ir.Barrier(span))
@@ -299,21 +296,21 @@ class CallReader(ExpressionReader):
             )
         if len(node.args) != op.operand_count or node.keywords:
             self.fail(node, f"expected {op.operand_count} argument(s), e.g. `cx.shuffle(value, lane)`")
-        if op.operand_count == 1:
-            operand = self.operand(node.args[0], Type.BOOL if op is SubgroupOp.BALLOT else Type.U32)
-            return self.subgroup(op, (operand,), _RESULT.get(op, Type.U32), span)
+        if op.types is not None:
+            taken, given = op.types
+            return self.subgroup(op, (self.operand(node.args[0], taken),), given, span)
         lane = self.builder.hold("lane", self.operand(node.args[1], Type.U32), span)
         return rebuild(lift(self.read(node.args[0]), span), lambda leaf: self.shuffle(node, op, leaf, lane, span))
 
     def subgroup(self, op: SubgroupOp, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Read:
-        variable = self.builder.variable(op.value, type, fixed=True)
+        variable = self.builder.fixed(op.value, type)
         self.builder.emit(ir.Subgroup(variable, op, operands, span))
         return ir.Read(variable, span)
 
     def shuffle(self, node: ast.Call, op: SubgroupOp, leaf: Value, lane: ir.Expression, span: Span) -> Value:
         if isinstance(leaf, Static):
             return leaf
-        if not isinstance(leaf, EXPRESSIONS):
+        if not isinstance(leaf, ir.Expression):
             self.fail(
                 node,
                 f"expected a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`",

@@ -16,7 +16,7 @@ from ..types import ops
 from ..types.intrinsics import dynamic_range
 from ..types.layout import Type
 from . import ir
-from .builder import MOST_ROUNDS, Builder, apply
+from .builder import MOST_ROUNDS, KernelBuilder, apply
 from .names import NameKeeper, joined
 from .source import Source, escapes, jumps_of, stored_in
 from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, lift, of_object, run_time_form
@@ -43,7 +43,7 @@ class Loop:
 class ControlReader(NameKeeper):
     """Branches and loops of one function, as it is inlined at one place."""
 
-    def __init__(self, builder: Builder, source: Source, names: dict[str, Value]) -> None:
+    def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
         super().__init__(builder, source, names)
         self.loops: list[Loop] = []  # the loops around here, the innermost last
 
@@ -212,7 +212,7 @@ class ControlReader(NameKeeper):
         step = bounds[2] if len(bounds) == 3 else ir.Const(1, Type.U32, span)
         if isinstance(step, ir.Const) and step.value == 0:
             self.fail(call, "expected a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`")
-        variable = self.builder.variable(node.target.id, Type.U32, fixed=True)
+        variable = self.builder.fixed(node.target.id, Type.U32)
         self.forget_changed(node)
         body = self.loop_body(node, {node.target.id: ir.Read(variable, span)})
         self.builder.emit(ir.For(variable, bounds[0], bounds[1], step, body, span))

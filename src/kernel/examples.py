@@ -1,7 +1,8 @@
-"""What messages suggest: code that fits where something else was found."""
+"""What messages suggest: code that fits where something else was found, or a function of Python's."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 
@@ -11,7 +12,7 @@ from ..types.layout import Type
 from ..types.ops import Op
 from ..types.scalars import Scalar
 from . import ir
-from .values import EXPRESSIONS, Value, first_member
+from .values import Value, first_member
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by the size of what they share their bits with
 
@@ -47,7 +48,7 @@ def element_of(element: object, found: Value) -> str:
     cls = class_of(element)
     if issubclass(cls, Enum):
         return f"{cls.__name__}.{first_member(cls)}"
-    if issubclass(cls, Scalar) and isinstance(found, EXPRESSIONS):
+    if issubclass(cls, Scalar) and isinstance(found, ir.Expression):
         expression: ir.Expression = found
         return converted(expression.type, cls.type)
     if is_struct(cls):
@@ -55,3 +56,29 @@ def element_of(element: object, found: Value) -> str:
     if issubclass(cls, int):  # known before the launch
         return "True" if cls is bool else "8"
     return f"{cls.__name__}(x)"
+
+
+_INSTEAD: dict[object, str] = {
+    int: "I32(x)",
+    float: "F32(x)",
+    bool: "x != 0",
+    abs: "x if x >= 0 else -x",
+    min: "minimum(a, b)",
+    max: "maximum(a, b)",
+    len: "data.length",
+    sum: "a + b",
+    pow: "x * x",
+    divmod: "a // b",
+    range: "dynamic_range(U32(0), n)",
+    math.sqrt: "sqrt(x)",
+    math.exp: "exp(x)",
+    math.log: "log(x)",
+}
+
+
+def instead_of(function: object, otherwise: str) -> str:
+    """An expression over scalars that does the same, for the end of an error message."""
+    try:
+        return f"e.g. `{_INSTEAD[function]}`" if function in _INSTEAD else otherwise
+    except TypeError:  # not hashable, as a callable object of the user's may be
+        return otherwise

@@ -6,6 +6,7 @@ import ast
 import inspect
 import typing
 from abc import abstractmethod
+from collections.abc import Mapping
 from enum import Enum
 from types import FunctionType
 from typing import Any, cast
@@ -18,7 +19,6 @@ from .builder import apply
 from .operators import BINARY, OperatorReader
 from .span import Span
 from .values import (
-    EXPRESSIONS,
     EnumValue,
     InvocationMethod,
     InvocationValue,
@@ -35,6 +35,27 @@ from .values import (
     of_object,
 )  # fmt: skip
 
+# What is expected in place of an expression that kernels do not have.
+_CONTAINER = "a fixed-size array instead of a Python container, e.g. `Registers(U32, 8)`"
+_WAIT = "no waiting but for the workgroup, e.g. `cx.barrier()`"
+_INSTEAD: Mapping[type[ast.expr], str] = {
+    ast.Compare: "one comparison at a time, e.g. `low <= x and x < high`",
+    ast.Lambda: "a named function instead of `lambda`, e.g. `def helper(x: U32) -> U32: …`",
+    ast.ListComp: _CONTAINER,
+    ast.GeneratorExp: _CONTAINER,
+    ast.SetComp: _CONTAINER,
+    ast.DictComp: _CONTAINER,
+    ast.List: _CONTAINER,
+    ast.Dict: _CONTAINER,
+    ast.Set: _CONTAINER,
+    ast.JoinedStr: "no text in a kernel: f-strings have no meaning on a device, e.g. store a U32 code",
+    ast.NamedExpr: "an assignment of its own instead of `:=`, e.g. `x = data[i]`",
+    ast.Await: _WAIT,
+    ast.Yield: _WAIT,
+    ast.YieldFrom: _WAIT,
+    ast.Starred: "each value by itself instead of `*`, e.g. `f(pair.low, pair.high)`",
+}
+
 
 class ExpressionReader(OperatorReader):
     """Expressions of one function, as it is inlined at one place."""
@@ -47,7 +68,7 @@ class ExpressionReader(OperatorReader):
     def scalar(self, node: ast.expr, what: str = "a run-time scalar") -> ir.Expression:
         """Reads an expression that must be a scalar of the IR."""
         value = lift(self.read(node), self.source.span(node))
-        if not isinstance(value, EXPRESSIONS):
+        if not isinstance(value, ir.Expression):
             self.fail(node, f"expected {what}, found {describe(value)}, e.g. `U32(1)`")
         return value
 
@@ -58,7 +79,7 @@ class ExpressionReader(OperatorReader):
         """A value as what a branch may depend on."""
         if isinstance(value, Static):
             return ir.Const(bool(value.value), Type.BOOL, self.source.span(node))
-        if not isinstance(value, EXPRESSIONS) or value.type is not Type.BOOL:
+        if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
             self.fail(node, f"expected a condition, found {describe(value)}, e.g. `x != 0`")
         return value
 
@@ -66,7 +87,7 @@ class ExpressionReader(OperatorReader):
         value = self.read(node)
         if isinstance(value, Static) and isinstance(value.value, int):
             return self.literal(value.value, Type.U32, node)
-        if not isinstance(value, EXPRESSIONS) or value.type is not Type.U32:
+        if not isinstance(value, ir.Expression) or value.type is not Type.U32:
             self.fail(node, f"expected a U32 index, found {describe(value)}, e.g. `data[thread.value]`")
         return value
 
@@ -90,8 +111,6 @@ class ExpressionReader(OperatorReader):
                 if type(op) not in BINARY:
                     self.fail(node, "expected a comparison of scalars instead of `in`, e.g. `a == b or a == c`")
                 return self.binary(node, type(op), self.read(left), self.read(right))
-            case ast.Compare():
-                self.fail(node, "expected one comparison at a time, e.g. `low <= x and x < high`")
             case ast.BoolOp(op=op, values=values):
                 return self.connective(node, isinstance(op, ast.And), values)
             case ast.IfExp(test=test, body=then, orelse=otherwise):
@@ -102,32 +121,9 @@ class ExpressionReader(OperatorReader):
                 return self.element(node, owner, index)
             case ast.Tuple(elts=items):
                 return TupleValue(tuple(self.read(item) for item in items))
-            case ast.Lambda():
-                self.fail(node, "expected a named function instead of `lambda`, e.g. `def helper(x: U32) -> U32: …`")
-            case (
-                ast.ListComp()
-                | ast.GeneratorExp()
-                | ast.SetComp()
-                | ast.DictComp()
-                | ast.List()
-                | ast.Dict()
-                | ast.Set()
-            ):
-                self.fail(node, "expected a fixed-size array instead of a Python container, e.g. `Registers(U32, 8)`")
-            case ast.JoinedStr():
-                self.fail(
-                    node, "expected no text in a kernel: f-strings have no meaning on a device, e.g. store a U32 code"
-                )
-            case ast.NamedExpr():
-                self.fail(node, "expected an assignment of its own instead of `:=`, e.g. `x = data[i]`")
-            case ast.Await() | ast.Yield() | ast.YieldFrom():
-                self.fail(node, "expected no waiting but for the workgroup, e.g. `cx.barrier()`")
-            case ast.Starred():
-                self.fail(node, "expected each value by itself instead of `*`, e.g. `f(pair.low, pair.high)`")
             case _:
-                self.fail(
-                    node, f"expected an expression of the kernel language, found {type(node).__name__}, e.g. `a + b`"
-                )
+                unknown = f"an expression of the kernel language, found {type(node).__name__}, e.g. `a + b`"
+                self.fail(node, f"expected {_INSTEAD.get(type(node), unknown)}")
 
     def name(self, node: ast.AST, name: str) -> Value:
         if name in self.names:

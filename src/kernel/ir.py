@@ -237,6 +237,13 @@ class For:
     span: Span
     asks: int = 0
 
+    @property
+    def ends_before_it_wraps(self) -> bool:
+        """Whether the counter is known to pass the end within 32 bits."""
+        if not isinstance(self.step, Const):
+            return False
+        return self.step.value == 1 or (isinstance(self.stop, Const) and self.stop.value + self.step.value <= 1 << 32)
+
 
 @attrs.frozen
 class While:
@@ -258,6 +265,7 @@ class Break:
 
 Statement: TypeAlias = Assign | Load | Store | Atomic | Subgroup | Barrier | If | For | While | Break
 Block: TypeAlias = tuple[Statement, ...]
+Access: TypeAlias = Load | Store | Atomic  # what touches an element of a memory
 
 
 @attrs.frozen(eq=False)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import keyword
-import typing
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import attrs
 import numpy as np
 
 from ..types.counts import checked_count
-from ..types.elements import dtype_of
+from ..types.elements import dtype_of, shown
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from ..types.memory import Storage
+from ..types.memory import Storage, Workgroup
 from ..types.needs import Needs, Policy
-from ..types.scalars import U32
+from ..types.scalars import U32, Scalar
 from .ir import Program
 
 if TYPE_CHECKING:
@@ -72,14 +71,7 @@ class Buffer(Storage[E]):
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"Buffer({self.name!r}, {_shown(self.element)}, {self.count}, {self.role})"
-
-
-def _shown(element: object) -> str:
-    """`Pair[U32]`, without the modules."""
-    parts = ", ".join(map(_shown, typing.get_args(element)))
-    name = str(getattr(typing.get_origin(element) or element, "__name__", element))
-    return f"{name}[{parts}]" if parts else name
+        return f"Buffer({self.name!r}, {shown(self.element)}, {self.count}, {self.role})"
 
 
 def _checked_name(name: object) -> str:
@@ -128,6 +120,28 @@ class Launch:
     def needs(self) -> tuple[Needs, ...]:
         """What the kernel relies on, by the policies it is handed."""
         return tuple(argument.needs for argument in self.arguments if isinstance(argument, Policy))
+
+
+_fields: dict[type, tuple[str, ...]] = {}  # of classes of arguments; none where it is no attrs class
+
+
+def kind_of(argument: object) -> object:
+    """What of an argument a kernel is compiled for. Scalars are told apart by their classes: their values change."""
+    cls: Any = type(argument)
+    if isinstance(argument, Buffer):
+        return cls, argument.kind
+    if isinstance(argument, Workgroup):
+        return cls, argument.kind, len(argument.items)
+    if isinstance(argument, Scalar):
+        return cls
+    names = _fields.get(cls)
+    if names is None:
+        names = _fields[cls] = tuple(field.name for field in attrs.fields(cls)) if attrs.has(cls) else ()
+    if names:
+        return cls, *[kind_of(getattr(argument, name)) for name in names]
+    if cls is tuple:
+        return cls, *map(kind_of, cast("tuple[object, ...]", argument))
+    return cls, argument
 
 
 @attrs.frozen

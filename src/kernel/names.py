@@ -8,12 +8,11 @@ import attrs
 
 from ..types import ops
 from . import ir
-from .builder import Builder, apply, may_fail
+from .builder import KernelBuilder, apply, may_fail
 from .calls import CallReader
 from .source import Source
 from .span import KernelError, Span
 from .values import (
-    EXPRESSIONS,
     Method,
     Static,
     StructValue,
@@ -31,7 +30,7 @@ from .values import (
 class NameKeeper(CallReader):
     """The names of one function, as it is inlined at one place."""
 
-    def __init__(self, builder: Builder, source: Source, names: dict[str, Value]) -> None:
+    def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
         super().__init__(builder, source, names)
         self.slots: dict[str, Value] = {}  # variables of the names that are assigned in several places
 
@@ -45,13 +44,13 @@ class NameKeeper(CallReader):
         self.names[name] = self.held(name, value, span)
 
     def is_known(self, value: Value) -> bool:
-        return not any(isinstance(part, EXPRESSIONS) for part in parts(value))
+        return not any(isinstance(part, ir.Expression) for part in parts(value))
 
     def held(self, name: str, value: Value, span: Span) -> Value:
         def hold(part: Value) -> Value:
             if isinstance(part, Method):
                 return attrs.evolve(part, owner=rebuild(part.owner, hold))
-            return self.builder.hold(name, part, span) if isinstance(part, EXPRESSIONS) else part
+            return self.builder.hold(name, part, span) if isinstance(part, ir.Expression) else part
 
         return rebuild(value, hold)
 
@@ -64,7 +63,7 @@ class NameKeeper(CallReader):
 
     def new_slot(self, name: str, value: Value, span: Span) -> Value:
         def make(part: Value) -> Value:
-            if not isinstance(part, EXPRESSIONS):
+            if not isinstance(part, ir.Expression):
                 return part
             return ir.Read(self.builder.variable(name, part.type), span)
 
@@ -81,7 +80,7 @@ class NameKeeper(CallReader):
         for part, held in zip(
             parts(slot), list(parts(self.held(name, value, span) if several else value)), strict=True
         ):
-            if isinstance(part, ir.Read) and isinstance(held, EXPRESSIONS):
+            if isinstance(part, ir.Read) and isinstance(held, ir.Expression):
                 self.builder.emit(ir.Assign(part.variable, held, span))
 
     def met(
@@ -94,7 +93,11 @@ class NameKeeper(CallReader):
         for name in [name for name, value in names.items() if isinstance(value, Undecided)]:
             a, b = lift(names_then[name], span), lift(names_otherwise[name], span)
             slot = self.slots.get(name, a)
-            if shape(a) != shape(b) or shape(a) != shape(slot) or not all(isinstance(p, EXPRESSIONS) for p in parts(a)):
+            if (
+                shape(a) != shape(b)
+                or shape(a) != shape(slot)
+                or not all(isinstance(p, ir.Expression) for p in parts(a))
+            ):
                 continue
             for block, value in ((first, a), (second, b)):
                 with self.builder.nested() as assignment:
@@ -109,9 +112,9 @@ class NameKeeper(CallReader):
         """The value of `a if c else b`, by select where both are pure."""
         span = self.source.span(node)
         (first, a), (second, b) = then, otherwise
-        if isinstance(a, EXPRESSIONS) and isinstance(b, Static):
+        if isinstance(a, ir.Expression) and isinstance(b, Static):
             b = self.literal(b.value, a.type, node)
-        if isinstance(b, EXPRESSIONS) and isinstance(a, Static):
+        if isinstance(b, ir.Expression) and isinstance(a, Static):
             a = self.literal(a.value, b.type, node)
         if shape(a) != shape(b):
             self.fail(
@@ -130,7 +133,7 @@ class NameKeeper(CallReader):
 
         def pick(part: Value) -> Value:
             other = next(chosen)
-            if isinstance(part, EXPRESSIONS) and isinstance(other, EXPRESSIONS):
+            if isinstance(part, ir.Expression) and isinstance(other, ir.Expression):
                 return apply(ops.SELECT, (condition, part, other), span)
             return part
 

@@ -189,8 +189,6 @@ class _Reading:
         first = operands[0]
         if op is ops.CAST or op is ops.BITCAST:
             return lambda run: evaluate(first(run), node.type)
-        if op is ops.AND and _is_all_ones(node.operands[1]):
-            return first
         if op is ops.SELECT:
             return lambda run: _chosen(first(run), operands[1](run), operands[2](run))
         if op is ops.FLOORDIV or op is ops.MOD:
@@ -237,11 +235,6 @@ def _divisor(run: _Run, divisor: Values, node: ir.Apply) -> Values:
     if (zero & run.mask).any():
         raise ZeroDivisionError(f"{node.span}: {node.op} by zero\n    {node.span.text}")
     return np.where(zero, divisor.dtype.type(1), divisor) if zero.any() else divisor
-
-
-def _is_all_ones(node: ir.Expression) -> bool:
-    """Whether a literal changes nothing by AND: so keys name the bits that they have, be it all of a word."""
-    return isinstance(node, ir.Const) and node.type.is_unsigned and node.value == (1 << node.type.bits) - 1
 
 
 def _place_of(index: ir.Expression) -> int | None:

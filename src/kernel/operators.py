@@ -18,10 +18,10 @@ from ..types.intrinsics import OPERATIONS
 from ..types.layout import Type, bounds
 from ..types.scalars import Scalar
 from . import ir
-from .builder import Builder, apply, convert, may_fail
+from .builder import KernelBuilder, apply, convert, may_fail
 from .source import Source
 from .span import KernelError, Span
-from .values import EXPRESSIONS, EnumValue, Static, StructValue, Value, describe, lift, of_object
+from .values import EnumValue, Static, StructValue, Value, describe, lift, of_object
 
 # Python's operator, the table's row, the name of the method a struct may define for it
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -52,7 +52,7 @@ def _is_none(value: Value) -> bool:
 class OperatorReader(ABC):
     """Operators and operations of one function, as it is inlined at one place."""
 
-    def __init__(self, builder: Builder, source: Source, names: dict[str, Value]) -> None:
+    def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
         self.builder = builder
         self.source = source
         self.names = names
@@ -124,11 +124,11 @@ class OperatorReader(ABC):
 
     def beside(self, node: ast.AST, op: ops.Op, left: Value, right: Value) -> tuple[ir.Expression, ir.Expression]:
         """Two operands, a Python number turned into a literal of the other's type."""
-        if isinstance(left, EXPRESSIONS) and isinstance(right, Static):
+        if isinstance(left, ir.Expression) and isinstance(right, Static):
             return left, self.literal(right.value, Type.U32 if op in _SHIFTS else left.type, node)
-        if isinstance(left, Static) and isinstance(right, EXPRESSIONS) and op not in _SHIFTS:
+        if isinstance(left, Static) and isinstance(right, ir.Expression) and op not in _SHIFTS:
             return self.literal(left.value, right.type, node), right
-        if isinstance(left, EXPRESSIONS) and isinstance(right, EXPRESSIONS):
+        if isinstance(left, ir.Expression) and isinstance(right, ir.Expression):
             return left, right
         self.fail(
             node,
@@ -149,7 +149,7 @@ class OperatorReader(ABC):
         evaluate, op = _UNARY[python]
         if isinstance(operand, Static):
             return self.known(node, evaluate, operand.value)
-        if not isinstance(operand, EXPRESSIONS):
+        if not isinstance(operand, ir.Expression):
             self.fail(node, f"expected {op.expects}, found {describe(operand)}, e.g. its field")
         if python is ast.Not and operand.type is not Type.BOOL:
             self.fail(node, f"expected a condition after `not`, found {describe(operand)}, e.g. `x == 0`")
@@ -219,7 +219,7 @@ class OperatorReader(ABC):
             if not (isinstance(to, Static) and isinstance(to.value, type) and issubclass(to.value, Scalar)):
                 self.fail(node, "expected a scalar class first, e.g. `bitcast(U32, x)`")
             operand = lift(arguments[1], span)
-            if not isinstance(operand, EXPRESSIONS):
+            if not isinstance(operand, ir.Expression):
                 self.fail(node, f"expected a scalar to bitcast, found {describe(operand)}, e.g. `bitcast(U32, x)`")
             if not ops.can_bitcast(operand.type, to.value.type):
                 self.fail(node, f"expected another type of {to.value.type}'s size to bitcast, found {operand.type}, "
@@ -227,14 +227,14 @@ class OperatorReader(ABC):
             return convert(op, operand, to.value.type, span)
         if op is ops.SELECT:
             condition = lift(arguments[0], span)
-            if not isinstance(condition, EXPRESSIONS):
+            if not isinstance(condition, ir.Expression):
                 self.fail(node, f"expected a Bool first, found {describe(condition)}, e.g. `select(a < b, a, b)`")
             return self.merged(node, condition, ([], lift(arguments[1], span)), ([], lift(arguments[2], span)))
         if len(arguments) == 2:
             return apply(op, self.beside(node, op, *arguments), span)
         operands: list[ir.Expression] = []
         for operand in arguments:
-            if not isinstance(operand, EXPRESSIONS):
+            if not isinstance(operand, ir.Expression):
                 self.fail(node, f"expected {op.expects} for `{op}`, found {describe(operand)}, e.g. `{example}`")
             operands.append(operand)
         return apply(op, tuple(operands), span)
@@ -255,6 +255,6 @@ class OperatorReader(ABC):
                 wide = self.literal(value.value, Type.U32, node)
                 return convert(ops.CAST, wide, cls.type, self.source.span(node))
             return self.literal(value.value, cls.type, node)
-        if not isinstance(value, EXPRESSIONS):
+        if not isinstance(value, ir.Expression):
             self.fail(node, f"expected a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. its field")
         return convert(ops.CAST, value, cls.type, self.source.span(node))

@@ -9,18 +9,17 @@ inline or monomorphise. Run-time branches and loops are walked once, with the na
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 
 from ..types.elements import class_of, leaves
 from ..types.scalars import Scalar
 from . import access, examples, ir
-from .builder import Builder
+from .builder import KernelBuilder
 from .control import ControlReader, Flow, Item
 from .source import Source, escapes, source_of
 from .span import KernelError, Span
 from .values import (
-    EXPRESSIONS,
     EnumValue,
     MemoryValue,
     Static,
@@ -35,12 +34,35 @@ from .values import (
 
 _DEEPEST = 50
 
+# What is expected in place of a statement that kernels do not have.
+_RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
+_DEFINITION = "definitions and imports outside the kernel, e.g. at the top of the module"
+_INSTEAD: Mapping[type[ast.stmt], str] = {
+    ast.Assert: "no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
+    ast.Raise: _RAISING,
+    ast.Try: _RAISING,
+    ast.FunctionDef: _DEFINITION,
+    ast.ClassDef: _DEFINITION,
+    ast.Import: _DEFINITION,
+    ast.ImportFrom: _DEFINITION,
+    ast.Assign: "one target, e.g. `a = x` and then `b = x`",
+    ast.AnnAssign: "a value behind the annotation, e.g. `total: U32 = U32(0)`",
+} | {
+    kind: f"plain assignments, found `{kind.__name__.lower()}`, e.g. a parameter"
+    for kind in (ast.Global, ast.Nonlocal, ast.Delete, ast.With)
+}
+
 
 class Reader(ControlReader):
     """Statements of one function, as it is inlined at one place."""
 
     def __init__(
-        self, builder: Builder, source: Source, names: dict[str, Value], memories: list[ir.Memory], nesting: int = 0
+        self,
+        builder: KernelBuilder,
+        source: Source,
+        names: dict[str, Value],
+        memories: list[ir.Memory],
+        nesting: int = 0,
     ) -> None:
         super().__init__(builder, source, names)
         self.memories = memories
@@ -109,27 +131,21 @@ class Reader(ControlReader):
     def statement(self, node: ast.stmt, rest: Sequence[Item]) -> Flow:
         match node:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
-                return Flow.FALLS
+                pass
             case ast.Expr(value=value):
                 self.read(value)
-                return Flow.FALLS
             case ast.Assign(targets=[target], value=value):
                 self.assign(target, self.read(value))
-                return Flow.FALLS
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.read(value))
-                return Flow.FALLS
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
                 array, index = self.place(target)
                 left = access.load(self.builder, array, index, self.source.span(target))
                 self.put(target, array, index, self.binary(node, type(op), left, self.read(value)))
-                return Flow.FALLS
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 self.assign(target, self.binary(node, type(op), self.name(target, name), self.read(value)))
-                return Flow.FALLS
             case ast.AugAssign(target=target):
                 self.assign(target, Static(None))  # refused there, as a plain assignment would be
-                return Flow.FALLS
             case ast.If(test=test, body=body, orelse=otherwise):
                 return self.branch(node, self.condition(test), [*body, *rest], [*otherwise, *rest])
             case ast.Match():
@@ -144,25 +160,10 @@ class Reader(ControlReader):
                 return self.break_loop(node)
             case ast.Continue():
                 return self.continue_loop()
-            case ast.Assert():
-                self.fail(
-                    node,
-                    "expected no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
-                )
-            case ast.Raise() | ast.Try():
-                self.fail(node, "expected no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag")
-            case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
-                self.fail(node, "expected definitions and imports outside the kernel, e.g. at the top of the module")
-            case ast.Global() | ast.Nonlocal() | ast.Delete() | ast.With():
-                self.fail(node, f"expected plain assignments, found `{type(node).__name__.lower()}`, e.g. a parameter")
-            case ast.Assign():
-                self.fail(node, "expected one target, e.g. `a = x` and then `b = x`")
-            case ast.AnnAssign():
-                self.fail(node, "expected a value behind the annotation, e.g. `total: U32 = U32(0)`")
             case _:
-                self.fail(
-                    node, f"expected a statement of the kernel language, found {type(node).__name__}, e.g. `x = a + b`"
-                )
+                unknown = f"a statement of the kernel language, found {type(node).__name__}, e.g. `x = a + b`"
+                self.fail(node, f"expected {_INSTEAD.get(type(node), unknown)}")
+        return Flow.FALLS
 
     def assign(self, target: ast.expr, value: Value) -> None:
         span = self.source.span(target)
@@ -210,7 +211,7 @@ class Reader(ControlReader):
                 fits = value.cls is cls
             case _:
                 fits = issubclass(cls, Scalar)
-        types = [part.type if isinstance(part, EXPRESSIONS) else None for part in parts(value)]
+        types = [part.type if isinstance(part, ir.Expression) else None for part in parts(value)]
         if not fits or types != [leaf.type for leaf in leaves(array.element)]:
             example = examples.element_of(array.element, value)
             self.fail(node, f"expected {cls.__name__} to store, found {describe(value)}, e.g. `{example}`")

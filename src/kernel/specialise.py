@@ -16,8 +16,8 @@ from ..types.layout import Type
 from ..types.memory import Workgroup
 from ..types.scalars import Scalar
 from . import access, ir
-from .builder import Builder
-from .launch import Buffer, Launch, Step, is_buffer
+from .builder import KernelBuilder
+from .launch import Buffer, Launch, Step, is_buffer, kind_of
 from .outside import Outside
 from .passes.walk import memories_in
 from .reader import Reader
@@ -45,7 +45,7 @@ def specialise(launch: Launch) -> Step:
     """Reads a launch's kernel for its kinds of arguments, or finds it read already, with all that it took from outside
     as it is now."""
     buffers = _buffers(launch)
-    kinds = (_kind(argument) for argument in launch.arguments)
+    kinds = map(kind_of, launch.arguments)
     key = (launch.kernel.function, launch.grid.group_size, _shared(launch, buffers), *kinds)
     found = _found(key)
     if found is None:
@@ -90,23 +90,6 @@ def _shared(launch: Launch, buffers: Sequence[Buffer[Any]]) -> tuple[str, ...]:
         return ()
     numbers = {buffer.name: str(number) for number, buffer in enumerate(buffers)}
     return tuple(numbers.get(name, "") for name in named)
-
-
-def _kind(argument: object) -> object:
-    """What of an argument the program depends on."""
-    if isinstance(argument, Buffer):
-        return (Buffer, argument.kind)
-    if isinstance(argument, Workgroup):
-        return (Workgroup, argument.kind, len(argument.items))
-    if isinstance(argument, Scalar):
-        return type(argument)
-    if has_scalars(argument):
-        return (type(argument), *(_kind(part) if _is_runtime(part) else part for part in _fields(argument)))
-    return (type(argument), argument)
-
-
-def _is_runtime(part: object) -> bool:
-    return isinstance(part, Scalar | Enum) or has_scalars(part)
 
 
 def _fields(struct: object) -> Iterator[object]:
@@ -181,7 +164,7 @@ def _read(launch: Launch) -> _Reading:
     values: dict[str, Value] = {cx: InvocationValue()}
     for name, argument in zip(names, launch.arguments, strict=True):
         values[name] = binder.bind(name, argument)
-    builder = Builder()
+    builder = KernelBuilder()
     memories = sorted(binder.memories, key=lambda memory: memory.space is not ir.Space.STORAGE)
     reader = Reader(builder, source, {}, memories)
     for name, value in values.items():

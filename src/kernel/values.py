@@ -109,8 +109,6 @@ Value: TypeAlias = (
     | Undecided
 )
 
-EXPRESSIONS = (ir.Const, ir.Read, ir.Argument, ir.Identity, ir.Length, ir.Apply)
-
 
 def describe(value: Value) -> str:
     """A value as an error message names it."""
@@ -137,14 +135,10 @@ def describe(value: Value) -> str:
             return f"a {value.type}"
 
 
-def constant(scalar: Scalar, span: Span) -> ir.Const:
-    return ir.Const(scalar.item(), scalar.type, span)
-
-
 def of_object(thing: object, span: Span) -> Value:
     """A Python object that a kernel mentions: run-time scalars and structs of them become constants."""
     if isinstance(thing, Scalar):
-        return constant(thing, span)
+        return ir.Const(thing.item(), thing.type, span)
     if isinstance(thing, tuple):
         items = cast("tuple[object, ...]", thing)
         return TupleValue(tuple(of_object(item, span) for item in items))
@@ -196,7 +190,7 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
             return TupleValue(tuple(rebuild(item, change) for item in value.items))
         case EnumValue():
             code = change(value.code)
-            assert isinstance(code, EXPRESSIONS)
+            assert isinstance(code, ir.Expression)
             return EnumValue(value.cls, code)
         case _:
             return change(value)
@@ -211,14 +205,10 @@ def shape(value: Value) -> object:
             return tuple(shape(item) for item in value.items)
         case EnumValue():
             return value.cls
-        case Static():
-            return value
-        case MemoryValue():
-            return value
         case ir.Const() | ir.Read() | ir.Argument() | ir.Identity() | ir.Length() | ir.Apply():
             return value.type
         case _:
-            return value  # a method or the like: only itself will do
+            return value  # known now, an array or a method: only itself will do
 
 
 def first_member(cls: EnumMeta) -> str:

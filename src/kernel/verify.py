@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ..types import ops
 from ..types.layout import Type, bounds
-from ..types.ops import AtomicOp, SubgroupOp
+from ..types.ops import AtomicOp
 from . import ir
+from .passes.walk import blocks_of, expressions_of, variable_set_by
 from .span import Span
 
 
@@ -81,97 +82,65 @@ class _Verifier:
             allowed = ops.can_cast if node.op is ops.CAST else ops.can_bitcast
             self.require(allowed(types[0], node.type), node.span, f"{node.op} reaches {node.type}", str(types[0]))
             return
-        found = ", ".join(map(str, types))
-        self.require(
-            node.op.rule(types) is node.type,
-            node.span,
-            f"{node.op} of {found} is {node.op.rule(types)}",
-            str(node.type),
-        )
+        found, result = ", ".join(map(str, types)), node.op.rule(types)
+        self.require(result is node.type, node.span, f"{node.op} of {found} is {result}", str(node.type))
 
     # -- statements ------------------------------------------------------------------------------------
 
     def block(self, block: ir.Block, in_loop: bool) -> None:
         for statement in block:
             self.statement(statement, in_loop)
+            for inner in blocks_of(statement):
+                self.block(inner, in_loop or not isinstance(statement, ir.If))
 
     def statement(self, node: ir.Statement, in_loop: bool) -> None:
+        """What holds of a statement, but for the blocks inside it."""
+        variable, span = variable_set_by(node), node.span
+        if variable is not None:
+            self.require(variable in self.variables, span, "a variable is declared", variable.name)
+        if isinstance(node, ir.Access):
+            self.require(node.memory in self.memories, span, "a memory is declared", node.memory.name)
+            self.expression(node.index, Type.U32)
         match node:
             case ir.Assign():
-                self.variable(node.variable, node.span)
                 self.expression(node.value, node.variable.type)
             case ir.Load():
-                self.variable(node.variable, node.span)
-                self.memory(node.memory, node.index, node.span)
                 self.require(
-                    node.variable.type is node.memory.type, node.span, "a load keeps the type", str(node.memory.type)
+                    node.variable.type is node.memory.type, span, "a load keeps the type", str(node.memory.type)
                 )
             case ir.Store():
-                self.memory(node.memory, node.index, node.span)
                 self.expression(node.value, node.memory.type)
             case ir.Atomic():
                 self.atomic(node)
             case ir.Subgroup():
                 self.subgroup(node)
+            case ir.If() | ir.While():
+                self.expression(node.condition, Type.BOOL)
+            case ir.For():
+                self.require(node.variable.type is Type.U32, span, "a loop counts in U32", str(node.variable.type))
+                for bound in expressions_of(node):
+                    self.expression(bound, Type.U32)
+            case ir.Break():
+                self.require(in_loop, span, "a break stands in a loop", "none")
             case ir.Barrier():
                 pass
-            case ir.If():
-                self.expression(node.condition, Type.BOOL)
-                self.block(node.then, in_loop)
-                self.block(node.otherwise, in_loop)
-            case ir.For():
-                self.variable(node.variable, node.span)
-                self.require(node.variable.type is Type.U32, node.span, "a loop counts in U32", str(node.variable.type))
-                for bound in (node.start, node.stop, node.step):
-                    self.expression(bound, Type.U32)
-                self.block(node.body, in_loop=True)
-            case ir.While():
-                self.block(node.head, in_loop=True)
-                self.expression(node.condition, Type.BOOL)
-                self.block(node.body, in_loop=True)
-            case ir.Break():
-                self.require(in_loop, node.span, "a break stands in a loop", "none")
-
-    def variable(self, variable: ir.Variable, span: Span) -> None:
-        self.require(variable in self.variables, span, "a variable is declared", variable.name)
-
-    def memory(self, memory: ir.Memory, index: ir.Expression, span: Span) -> None:
-        self.require(memory in self.memories, span, "a memory is declared", memory.name)
-        self.expression(index, Type.U32)
 
     def atomic(self, node: ir.Atomic) -> None:
-        self.memory(node.memory, node.index, node.span)
-        shared = node.memory.space is not ir.Space.REGISTERS and node.memory.type is Type.U32
-        self.require(
-            shared, node.span, "an atomic works on shared U32", f"{node.memory.type} in {node.memory.space.value}"
-        )
-        self.require(
-            (node.value is None) == (node.op is AtomicOp.LOAD),
-            node.span,
-            "all atomics but LOAD take a value",
-            str(node.op),
-        )
+        memory, span = node.memory, node.span
+        shared = memory.space is not ir.Space.REGISTERS and memory.type is Type.U32
+        self.require(shared, span, "an atomic works on shared U32", f"{memory.type} in {memory.space.value}")
+        is_load = node.op is AtomicOp.LOAD
+        self.require((node.value is None) == is_load, span, "all atomics but LOAD take a value", str(node.op))
         if node.value is not None:
             self.expression(node.value, Type.U32)
         if node.variable is not None:
-            self.variable(node.variable, node.span)
-            self.require(node.variable.type is Type.U32, node.span, "an atomic gives a U32", str(node.variable.type))
+            self.require(node.variable.type is Type.U32, span, "an atomic gives a U32", str(node.variable.type))
 
     def subgroup(self, node: ir.Subgroup) -> None:
-        self.variable(node.variable, node.span)
-        count = node.op.operand_count
-        self.require(len(node.operands) == count, node.span, f"{node.op.value} takes {count}", str(len(node.operands)))
-        match node.op:
-            case SubgroupOp.BALLOT:
-                expected, result = Type.BOOL, Type.U64
-            case SubgroupOp.MATCH:
-                expected, result = Type.U32, Type.U64
-            case SubgroupOp.ADD | SubgroupOp.EXCLUSIVE_ADD:
-                expected, result = Type.U32, Type.U32
-            case _:
-                expected = result = node.operands[0].type
-                self.expression(node.operands[1], Type.U32)
+        op, span, count = node.op, node.span, node.op.operand_count
+        self.require(len(node.operands) == count, span, f"{op.value} takes {count}", str(len(node.operands)))
+        expected, result = op.types or (node.operands[0].type, node.operands[0].type)
         self.expression(node.operands[0], expected)
-        self.require(
-            node.variable.type is result, node.span, f"{node.op.value} gives {result}", str(node.variable.type)
-        )
+        if count == 2:
+            self.expression(node.operands[1], Type.U32)
+        self.require(node.variable.type is result, span, f"{op.value} gives {result}", str(node.variable.type))

@@ -4,9 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from ..kernel.launch import Step
 from ..machine import Capability, Limits
 from ..types.errors import CapabilityError
 from ..types.needs import Needs
+
+_LARGEST_U32 = (1 << 32) - 1  # indices are U32
+
+
+def require_within(
+    step: Step, limits: Limits, capabilities: Collection[Capability], target: str, workgroup_bytes: int
+) -> None:
+    """Refuses what a target does not go as far as, naming the kernel and the limit."""
+    program = step.program
+    kernel = f"{program.span}: kernel {program.name!r}"
+    require_needs(kernel, program.needs, limits, capabilities, target)
+    elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
+    for what, asked, most in (
+        ("invocations in a workgroup", program.group_size, limits.group_size),
+        ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes),
+        ("workgroups", step.groups, limits.groups),
+        ("storage buffers", len(step.buffers), limits.storage_buffers),
+        ("bytes in a storage buffer", max((b.nbytes for b in step.buffers), default=0), limits.storage_bytes),
+        ("elements in a storage buffer", max(elements, default=0), _LARGEST_U32),
+    ):
+        if asked > most:
+            raise CapabilityError(f"{kernel} asks for {asked} {what}, {target} has {most}")
 
 
 def require_needs(

@@ -175,11 +175,12 @@ class Expressions:
     parameter: Callable[[ir.Parameter], str]
     identity: Callable[[ir.Builtin], str]
     length: Callable[[ir.Memory], str]
+    constant: Callable[[str], str] = str  # of its literal
 
     def text(self, node: ir.Expression) -> str:
         match node:
             case ir.Const():
-                return literal(node.value, node.type)
+                return self.constant(literal(node.value, node.type))
             case ir.Read():
                 return self.variable(node.variable)
             case ir.Argument():

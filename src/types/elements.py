@@ -147,3 +147,19 @@ def decode(element: type[T], item: Any) -> T:
     if scalar_of(element) is not None:
         return make(decode(fields[0][1], item))
     return make(*[decode(field, item[name]) for name, field in fields])
+
+
+def shown(annotation: object) -> str:
+    """An annotation, or a class, without the modules."""
+    if isinstance(annotation, TypeVar):
+        return annotation.__name__
+    if annotation is None or annotation is type(None):
+        return "None"
+    if annotation is Ellipsis:
+        return "..."
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is None:
+        return annotation.__name__ if isinstance(annotation, type) else repr(annotation)
+    inner = ", ".join(map(shown, parts))
+    name = getattr(origin, "__name__", str(origin))
+    return " | ".join(map(shown, parts)) if name in ("Union", "UnionType") else f"{name}[{inner}]"

@@ -205,7 +205,14 @@ class SubgroupOp(Enum):
 
     @property
     def operand_count(self) -> int:
-        return 2 if self.value.startswith("shuffle") else 1
+        return 2 if self.types is None else 1
+
+    @property
+    def types(self) -> tuple[Type, Type] | None:
+        """Of the operand and of the result; None for a shuffle, which keeps any."""
+        if self in (SubgroupOp.BALLOT, SubgroupOp.MATCH):
+            return Type.BOOL if self is SubgroupOp.BALLOT else Type.U32, Type.U64
+        return (Type.U32, Type.U32) if self in (SubgroupOp.ADD, SubgroupOp.EXCLUSIVE_ADD) else None
 
 
 class AtomicOp(Enum):

@@ -8,7 +8,6 @@ array's length is one to test when the kernel runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
 import attrs
 
@@ -19,9 +18,8 @@ from .conditions import Chosen, Condition, assume, negated
 from .evaluate import Evaluator, Value
 from .facts import Facts, Sum, number
 from .matter import variables_that_matter
-from .walk import leaves_loop, statements_in
+from .walk import leaves_loop, statements_in, variable_set_by, variables_set_in
 
-Access: TypeAlias = ir.Load | ir.Store | ir.Atomic
 FOR_EVER = 1 << 200  # rounds of a loop that may never end
 _LARGEST = 0xFFFFFFFF
 _NOWHERE = Span("", 0)
@@ -69,28 +67,25 @@ class _Walk:
 
     def _statement(self, statement: ir.Statement) -> bool:
         match statement:
-            case ir.Assign():
-                if statement.variable in self._matters:
-                    self._values.variables[statement.variable] = self._values.of(statement.value)
-            case ir.Load() | ir.Store() | ir.Atomic():
-                self.inside[id(statement)] = self._is_inside(statement)
-                if not isinstance(statement, ir.Store) and statement.variable is not None:
-                    self._values.variables.pop(statement.variable, None)
-            case ir.Subgroup():
-                self._values.variables.pop(statement.variable, None)
             case ir.If():
                 return self._if(statement)
             case ir.For():
                 self._for(statement)
             case ir.While():
                 self._while(statement)
-            case ir.Break():
-                return False
-            case ir.Barrier():
-                pass
+            case ir.Assign():
+                if statement.variable in self._matters:
+                    self._values.variables[statement.variable] = self._values.of(statement.value)
+            case ir.Load() | ir.Store() | ir.Atomic() | ir.Subgroup():
+                if not isinstance(statement, ir.Subgroup):
+                    self.inside[id(statement)] = self._is_inside(statement)
+                if (variable := variable_set_by(statement)) is not None:
+                    self._values.variables.pop(variable, None)
+            case ir.Barrier() | ir.Break():
+                return isinstance(statement, ir.Barrier)
         return True
 
-    def _is_inside(self, access: Access) -> bool:
+    def _is_inside(self, access: ir.Access) -> bool:
         memory = access.memory
         length = self._given.get(memory) if memory.length is None else memory.length
         if length is None:
@@ -107,7 +102,7 @@ class _Walk:
         if isinstance(condition, bool):
             # the other side never runs: nothing in it has to be tested
             for inner in statements_in(statement.otherwise if condition else statement.then):
-                if isinstance(inner, ir.Load | ir.Store | ir.Atomic):
+                if isinstance(inner, ir.Access):
                     self.inside.setdefault(id(inner), True)
                 elif isinstance(inner, ir.For | ir.While):
                     self.rounds.setdefault(id(inner), 0)
@@ -167,7 +162,7 @@ class _Walk:
         start, stop, step = (values.exact(bound) for bound in (loop.start, loop.stop, loop.step))
         most = max(0, facts.highest(stop) - max(0, facts.lowest(start)))
         self.rounds[id(loop)] = -(-most // facts.lowest(step)) if facts.lowest(step) >= 1 else FOR_EVER
-        changed = _changed(loop.body)
+        changed = variables_set_in(loop.body)
         counts = loop.variable not in changed
 
         def begin() -> None:
@@ -189,7 +184,7 @@ class _Walk:
         if self.rounds[id(loop)] <= 1:
             changed = frozenset[ir.Variable]()  # what a round changes is not there before the only one
         self._rounds(changed, not leaves_loop(loop.body), body)
-        for variable in _changed((loop,)):
+        for variable in variables_set_in((loop,)):
             values.variables.pop(variable, None)
 
     def _while(self, loop: ir.While) -> None:
@@ -201,7 +196,7 @@ class _Walk:
             return self.block(loop.body)
 
         ends_whole = not loop.head and not leaves_loop(loop.body)
-        self.rounds[id(loop)] = self._rounds(_changed((*loop.head, *loop.body)), ends_whole, body)
+        self.rounds[id(loop)] = self._rounds(variables_set_in((*loop.head, *loop.body)), ends_whole, body)
 
     def _rounds(self, changed: frozenset[ir.Variable], ends_whole: bool, body: Callable[[], bool]) -> int:
         """Walks a loop's body as it is in any round. How many rounds there are at most, if one variable only rises,
@@ -291,17 +286,3 @@ def _identities(facts: Facts, program: ir.Program, numbers: Numbers) -> dict[ir.
         ir.Builtin.SUBGROUP_ID: subgroup,
         ir.Builtin.SUBGROUP_SIZE: number(lanes),
     }
-
-
-def _changed(block: ir.Block) -> frozenset[ir.Variable]:
-    """The variables that a block may give another value."""
-    found: set[ir.Variable] = set()
-    for statement in statements_in(block):
-        match statement:
-            case ir.Assign() | ir.Load() | ir.Subgroup() | ir.For():
-                found.add(statement.variable)
-            case ir.Atomic(variable=ir.Variable() as variable):
-                found.add(variable)
-            case _:
-                pass
-    return frozenset(found)

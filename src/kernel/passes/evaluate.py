@@ -31,25 +31,22 @@ class Evaluator:
         self.variables: dict[ir.Variable, Value] = {}
         self._launch = launch  # parameters and lengths by name
         self._identities = identities
-        self._known: dict[object, Sum] = {}  # what an operation on the same operands gave before
-        self._keys: list[object] = []  # of these, in the order in which they came
+        self._known: dict[object, Sum] = {}  # what an operation on the same operands gave before, the newest last
 
     # -- what holds for a while ------------------------------------------------------------------------
 
     def mark(self) -> tuple[int, int]:
-        return self.facts.mark(), len(self._keys)
+        return self.facts.mark(), len(self._known)
 
     def back_to(self, mark: tuple[int, int]) -> None:
         """Forgets what was assumed since the mark, and what was found by it."""
-        facts, keys = mark
+        facts, known = mark
         self.facts.back_to(facts)
-        while len(self._keys) > keys:
-            del self._known[self._keys.pop()]
+        while len(self._known) > known:
+            self._known.popitem()
 
     def _keep(self, key: object, found: Sum) -> Sum:
-        self._known[key] = found
-        self._keys.append(key)
-        return found
+        return self._known.setdefault(key, found)
 
     # -- expressions -----------------------------------------------------------------------------------
 

@@ -13,8 +13,7 @@ from ...types import ops
 from ...types.layout import Type
 from .. import ir
 from ..span import Span
-from .bounds import Access
-from .walk import statements_in
+from .walk import blocks_of, statements_in, with_blocks
 
 _LONG = 1 << 30  # statements of a workgroup: a second or so
 _LONGEST_ROUND = 1 << 20  # statements: more are not told apart
@@ -30,21 +29,15 @@ def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]
     found: dict[int, int] = {}
 
     def cost(block: ir.Block) -> int:
-        total = 0
+        total = len(block)
         for statement in block:
-            total += 1
-            match statement:
-                case ir.If():
-                    total += cost(statement.then) + cost(statement.otherwise)
-                case ir.For() | ir.While():
-                    body = (*statement.head, *statement.body) if isinstance(statement, ir.While) else statement.body
-                    once = 1 + cost(body)
-                    whole = once * rounds.get(id(statement), 0)
-                    if whole * program.group_size > _LONG:
-                        found[id(statement)] = min(once, _LONGEST_ROUND)
-                    total += whole
-                case _:
-                    pass
+            inside = sum(map(cost, blocks_of(statement)))
+            if isinstance(statement, ir.For | ir.While):
+                once = 1 + inside
+                inside = once * rounds.get(id(statement), 0)
+                if inside * program.group_size > _LONG:
+                    found[id(statement)] = min(once, _LONGEST_ROUND)
+            total += inside
         return total
 
     cost(program.body)
@@ -66,26 +59,17 @@ class _Guards:
         return tuple(after for statement in block for after in self._statement(statement))
 
     def _statement(self, statement: ir.Statement) -> Iterator[ir.Statement]:
-        match statement:
-            case ir.Load() | ir.Store() | ir.Atomic() if id(statement) in self._outside:
-                yield from self._tested(statement)
-            case ir.If():
-                then, otherwise = self._block(statement.then), self._block(statement.otherwise)
-                idiom = None if self._may_leave(statement.then) else statement.idiom
-                yield attrs.evolve(statement, then=then, otherwise=otherwise, idiom=idiom)
-            case ir.For():
-                yield attrs.evolve(statement, body=self._block(statement.body), asks=self._asking.get(id(statement), 0))
-            case ir.While():
-                head, body = self._block(statement.head), self._block(statement.body)
-                yield attrs.evolve(statement, head=head, body=body, asks=self._asking.get(id(statement), 0))
-            case _:
-                yield statement
+        if isinstance(statement, ir.Access) and id(statement) in self._outside:
+            yield from self._tested(statement)
+            return
+        made = with_blocks(statement, self._block)
+        if isinstance(made, ir.For | ir.While):
+            made = attrs.evolve(made, asks=self._asking.get(id(statement), 0))
+        elif isinstance(made, ir.If) and any(id(inside) in self._outside for inside in statements_in((statement,))):
+            made = attrs.evolve(made, idiom=None)  # what is tested inside is written as it stands
+        yield made
 
-    def _may_leave(self, block: ir.Block) -> bool:
-        """Whether something in the block is tested: then the block is written as it stands, not as its idiom."""
-        return any(id(statement) in self._outside for statement in statements_in(block))
-
-    def _tested(self, access: Access) -> Iterator[ir.Statement]:
+    def _tested(self, access: ir.Access) -> Iterator[ir.Statement]:
         span, memory = access.span, access.memory
         length: ir.Expression = (
             ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)

@@ -22,15 +22,12 @@ def _reads(program: ir.Program) -> list[ir.Read | ir.Argument]:
     made_of: dict[ir.Variable, list[ir.Expression]] = {}
     waiting: list[ir.Expression] = []
     for statement in statements_in(program.body):
-        match statement:
-            case ir.Assign():
-                made_of.setdefault(statement.variable, []).append(statement.value)
-            case ir.Load() | ir.Store() | ir.Atomic():
-                waiting.append(statement.index)
-            case ir.If() | ir.For() | ir.While():
-                waiting += expressions_of(statement)
-            case _:
-                pass
+        if isinstance(statement, ir.Assign):
+            made_of.setdefault(statement.variable, []).append(statement.value)
+        elif isinstance(statement, ir.Access):
+            waiting.append(statement.index)
+        elif not isinstance(statement, ir.Subgroup):
+            waiting += expressions_of(statement)
     found: dict[ir.Variable | ir.Parameter, ir.Read | ir.Argument] = {}
     while waiting:
         match expression := waiting.pop():

@@ -23,7 +23,7 @@ def overlaid(program: ir.Program) -> ir.Program:
         homes |= dict.fromkeys(slot, attrs.evolve(slot[0], name=name, length=length))
 
     def statement(node: ir.Statement) -> Iterator[ir.Statement]:
-        if isinstance(node, ir.Load | ir.Store | ir.Atomic) and node.memory in homes:
+        if isinstance(node, ir.Access) and node.memory in homes:
             yield attrs.evolve(node, memory=homes[node.memory])
         elif isinstance(node, ir.If) and node.idiom is not None:
             memories = tuple(homes.get(memory, memory) for memory in node.idiom.memories)

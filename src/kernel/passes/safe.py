@@ -72,7 +72,7 @@ class Safety:
         return step if program is step.program else Step(program, step.buffers, values, step.groups)
 
     def _look_at(self, program: ir.Program) -> _Known:
-        accesses = [s for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store | ir.Atomic)]
+        accesses = [s for s in statements_in(program.body) if isinstance(s, ir.Access)]
         theirs = frozenset(id(s) for s in accesses if not s.span.file.startswith(_OWN))
         tested = theirs if self._trusts_own else frozenset(map(id, accesses))
         with self._lock:

@@ -8,19 +8,17 @@ target that runs a workgroup as loops over its invocations needs to know; WGSL d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections.abc import Collection
 
 import attrs
 
 from .. import ir
 from ..span import KernelError, Span
-from .walk import expressions_of
+from .walk import blocks_of, expressions_of, nodes_in, variable_set_by
 
 _UNIFORM_BUILTINS = frozenset(
     {ir.Builtin.GROUP_ID, ir.Builtin.GROUP_SIZE, ir.Builtin.NUM_GROUPS, ir.Builtin.SUBGROUP_SIZE}
 )
-_Loop: TypeAlias = ir.For | ir.While
 
 
 @attrs.frozen
@@ -44,28 +42,13 @@ def check_uniform(program: ir.Program) -> Uniformity:
     return Uniformity(frozenset(analysis.varying))
 
 
-def variables_in(expression: ir.Expression) -> Iterator[ir.Variable]:
-    """The variables an expression reads."""
-    match expression:
-        case ir.Read():
-            yield expression.variable
-        case ir.Apply():
-            for operand in expression.operands:
-                yield from variables_in(operand)
-        case _:
-            pass
-
-
-def _is_uniform(expression: ir.Expression, varying: set[ir.Variable] | frozenset[ir.Variable]) -> bool:
-    match expression:
-        case ir.Read():
-            return expression.variable not in varying
-        case ir.Identity():
-            return expression.builtin in _UNIFORM_BUILTINS
-        case ir.Apply():
-            return all(_is_uniform(operand, varying) for operand in expression.operands)
-        case ir.Const() | ir.Argument() | ir.Length():
-            return True
+def _is_uniform(expression: ir.Expression, varying: Collection[ir.Variable]) -> bool:
+    for node in nodes_in(expression):
+        if isinstance(node, ir.Read) and node.variable in varying:
+            return False
+        if isinstance(node, ir.Identity) and node.builtin not in _UNIFORM_BUILTINS:
+            return False
+    return True
 
 
 class _Analysis:
@@ -75,7 +58,7 @@ class _Analysis:
         self.varying: set[ir.Variable] = set()
         self.broken: dict[int, Span] = {}  # loops left by some invocations earlier than by others, by id
         self.divergent: list[tuple[ir.Barrier | ir.Subgroup, Span]] = []
-        self._loops: list[_Loop] = []
+        self._loops: list[int] = []  # around the present statement, by id
 
     def run(self, body: ir.Block) -> bool:
         """Whether this round found something new."""
@@ -89,55 +72,44 @@ class _Analysis:
             self._statement(statement, cause)
 
     def _statement(self, statement: ir.Statement, cause: Span | None) -> None:
+        variable = variable_set_by(statement)
+        if variable is not None and not self._sets_uniformly(statement, cause):
+            self.varying.add(variable)
         match statement:
-            case ir.Assign():
-                if cause is not None or not _is_uniform(statement.value, self.varying):
-                    self.varying.add(statement.variable)
-            case ir.Load():
-                if not statement.for_all:
-                    self.varying.add(statement.variable)
-                elif not _is_uniform(statement.index, self.varying):
-                    raise KernelError(statement.span, "expected an index that is the same for all, e.g. `0`")
-            case ir.Atomic():
-                if statement.variable is not None:
-                    self.varying.add(statement.variable)
-            case ir.Subgroup():
-                self.varying.add(statement.variable)
-                if cause is not None:
-                    self.divergent.append((statement, cause))
-            case ir.Barrier():
-                if cause is not None:
-                    self.divergent.append((statement, cause))
-            case ir.If():
-                inside = self._branch(statement, cause)
-                self._block(statement.then, inside)
-                self._block(statement.otherwise, inside)
-            case ir.For() | ir.While():
-                self._loop(statement, cause)
-            case ir.Break():
-                if cause is not None and self._loops:
-                    self.broken.setdefault(id(self._loops[-1]), cause)
-            case ir.Store():
+            case ir.Barrier() | ir.Subgroup() if cause is not None:
+                self.divergent.append((statement, cause))
+            case ir.Break() if cause is not None and self._loops:
+                self.broken.setdefault(self._loops[-1], cause)
+            case ir.If() | ir.For() | ir.While():
+                inside = self._cause_inside(statement, cause)
+                loops = [] if isinstance(statement, ir.If) else [id(statement)]
+                self._loops += loops
+                for block in blocks_of(statement):
+                    self._block(block, inside)
+                del self._loops[len(self._loops) - len(loops) :]
+            case _:
                 pass
 
-    def _loop(self, loop: _Loop, cause: Span | None) -> None:
-        inside = self._branch(loop, cause)
-        if inside is None:
-            inside = self.broken.get(id(loop))
-        if isinstance(loop, ir.For) and inside is not None:
-            self.varying.add(loop.variable)
-        self._loops.append(loop)
-        if isinstance(loop, ir.While):
-            self._block(loop.head, inside)
-        self._block(loop.body, inside)
-        self._loops.pop()
+    def _sets_uniformly(self, statement: ir.Statement, cause: Span | None) -> bool:
+        """Whether the variable that a statement sets is then the same for all."""
+        match statement:
+            case ir.Assign():
+                return cause is None and _is_uniform(statement.value, self.varying)
+            case ir.Load() if statement.for_all:
+                if not _is_uniform(statement.index, self.varying):
+                    raise KernelError(statement.span, "expected an index that is the same for all, e.g. `0`")
+                return True
+            case ir.For():
+                return self._cause_inside(statement, cause) is None
+            case _:
+                return False
 
-    def _branch(self, statement: ir.If | _Loop, cause: Span | None) -> Span | None:
-        """Where control came apart for what is inside: further out, or here."""
+    def _cause_inside(self, statement: ir.If | ir.For | ir.While, cause: Span | None) -> Span | None:
+        """Where control came apart for what is inside: further out, here, or in a round of the loop before."""
         if cause is not None:
             return cause
         if all(_is_uniform(expression, self.varying) for expression in expressions_of(statement)):
-            return None
+            return self.broken.get(id(statement))
         return statement.span
 
 

@@ -1,4 +1,4 @@
-"""Every statement of a program, however deep: to look at, and to change."""
+"""What statements and expressions consist of, told once: to look at every one of a program, and to change it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ import attrs
 from ...types.ops import AtomicOp
 from .. import ir
 
+# -- one statement ----------------------------------------------------------------------------------------
 
-def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
-    """The statements of a block and of the blocks in them, each before what it holds."""
-    for statement in block:
-        yield statement
-        match statement:
-            case ir.If():
-                yield from statements_in(statement.then)
-                yield from statements_in(statement.otherwise)
-            case ir.For():
-                yield from statements_in(statement.body)
-            case ir.While():
-                yield from statements_in(statement.head)
-                yield from statements_in(statement.body)
-            case _:
-                pass
+
+def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
+    """The blocks inside a statement."""
+    match statement:
+        case ir.If():
+            return statement.then, statement.otherwise
+        case ir.For():
+            return (statement.body,)
+        case ir.While():
+            return statement.head, statement.body
+        case _:
+            return ()
 
 
 def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
@@ -48,21 +46,39 @@ def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
             return ()
 
 
-def leaves_loop(block: ir.Block) -> bool:
-    """Whether a break in the block leaves the loop around it."""
-    return any(
-        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (leaves_loop(s.then) or leaves_loop(s.otherwise)))
-        for s in block
-    )
+def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
+    """The variable that a statement gives a value itself."""
+    match statement:
+        case ir.Assign() | ir.Load() | ir.Atomic() | ir.Subgroup() | ir.For():
+            return statement.variable
+        case _:
+            return None
+
+
+# -- all of a block ---------------------------------------------------------------------------------------
+
+
+def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
+    """The statements of a block and of the blocks in them, each before what it holds."""
+    for statement in block:
+        yield statement
+        for inner in blocks_of(statement):
+            yield from statements_in(inner)
+
+
+def variables_set_in(block: ir.Block) -> frozenset[ir.Variable]:
+    """The variables that a block may give another value."""
+    found = map(variable_set_by, statements_in(block))
+    return frozenset(variable for variable in found if variable is not None)
 
 
 def memories_in(block: ir.Block) -> dict[ir.Memory, None]:
-    """The memories that a block touches, in the order in which it does."""
+    """The memories that a block touches, or whose lengths it asks for, in the order in which it does."""
     found: dict[ir.Memory, None] = {}
     for statement in statements_in(block):
         for expression in expressions_of(statement):
-            found |= dict.fromkeys(_measured(expression))
-        if isinstance(statement, ir.Load | ir.Store | ir.Atomic):
+            found |= {node.memory: None for node in nodes_in(expression) if isinstance(node, ir.Length)}
+        if isinstance(statement, ir.Access):
             found[statement.memory] = None
     return found
 
@@ -71,84 +87,92 @@ def writers_in(block: ir.Block) -> dict[ir.Memory, ir.Store | ir.Atomic]:
     """For each memory that a block writes, the first statement that does."""
     found: dict[ir.Memory, ir.Store | ir.Atomic] = {}
     for statement in statements_in(block):
-        match statement:
-            case ir.Atomic(op=AtomicOp.LOAD):
-                pass
-            case ir.Store() | ir.Atomic():
-                found.setdefault(statement.memory, statement)
-            case _:
-                pass
+        if isinstance(statement, ir.Store) or (isinstance(statement, ir.Atomic) and statement.op is not AtomicOp.LOAD):
+            found.setdefault(statement.memory, statement)
     return found
 
 
-def _measured(expression: ir.Expression) -> Iterator[ir.Memory]:
-    """The memories whose length an expression asks for."""
-    match expression:
-        case ir.Length():
-            yield expression.memory
-        case ir.Apply():
-            for operand in expression.operands:
-                yield from _measured(operand)
+def leaves_loop(block: ir.Block) -> bool:
+    """Whether a break in the block leaves the loop around it."""
+    return any(
+        isinstance(s, ir.Break) or (isinstance(s, ir.If) and (leaves_loop(s.then) or leaves_loop(s.otherwise)))
+        for s in block
+    )
+
+
+# -- expressions ------------------------------------------------------------------------------------------
+
+
+def nodes_in(expression: ir.Expression) -> Iterator[ir.Expression]:
+    """An expression and all that it is made of, each before its operands."""
+    yield expression
+    if isinstance(expression, ir.Apply):
+        for operand in expression.operands:
+            yield from nodes_in(operand)
+
+
+def variables_in(expression: ir.Expression) -> Iterator[ir.Variable]:
+    """The variables an expression reads."""
+    return (node.variable for node in nodes_in(expression) if isinstance(node, ir.Read))
+
+
+# -- changes ----------------------------------------------------------------------------------------------
+
+
+def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:
+    """A statement with the blocks inside it changed."""
+    match statement:
+        case ir.If():
+            return attrs.evolve(statement, then=change(statement.then), otherwise=change(statement.otherwise))
+        case ir.For():
+            return attrs.evolve(statement, body=change(statement.body))
+        case ir.While():
+            return attrs.evolve(statement, head=change(statement.head), body=change(statement.body))
         case _:
-            pass
+            return statement
+
+
+def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], ir.Expression]) -> ir.Statement:
+    """A statement with the expressions changed that it evaluates itself."""
+    match statement:
+        case ir.Assign():
+            return attrs.evolve(statement, value=change(statement.value))
+        case ir.Load():
+            return attrs.evolve(statement, index=change(statement.index))
+        case ir.Store():
+            return attrs.evolve(statement, index=change(statement.index), value=change(statement.value))
+        case ir.Atomic():
+            value = None if statement.value is None else change(statement.value)
+            return attrs.evolve(statement, index=change(statement.index), value=value)
+        case ir.Subgroup():
+            return attrs.evolve(statement, operands=tuple(map(change, statement.operands)))
+        case ir.If():
+            idiom = statement.idiom
+            if idiom is not None:
+                idiom = attrs.evolve(idiom, operands=tuple(map(change, idiom.operands)))
+            return attrs.evolve(statement, condition=change(statement.condition), idiom=idiom)
+        case ir.While():
+            return attrs.evolve(statement, condition=change(statement.condition))
+        case ir.For():
+            start, stop, step = map(change, expressions_of(statement))
+            return attrs.evolve(statement, start=start, stop=stop, step=step)
+        case ir.Barrier() | ir.Break():
+            return statement
 
 
 def rewritten(block: ir.Block, change: Callable[[ir.Statement], Iterable[ir.Statement]]) -> ir.Block:
     """A block with every statement changed, the blocks inside it first."""
-    return tuple(after for statement in block for after in change(_with_blocks(statement, change)))
-
-
-def _with_blocks(statement: ir.Statement, change: Callable[[ir.Statement], Iterable[ir.Statement]]) -> ir.Statement:
-    match statement:
-        case ir.If():
-            then, otherwise = rewritten(statement.then, change), rewritten(statement.otherwise, change)
-            return attrs.evolve(statement, then=then, otherwise=otherwise)
-        case ir.For():
-            return attrs.evolve(statement, body=rewritten(statement.body, change))
-        case ir.While():
-            return attrs.evolve(
-                statement, head=rewritten(statement.head, change), body=rewritten(statement.body, change)
-            )
-        case _:
-            return statement
+    return tuple(
+        after for statement in block for after in change(with_blocks(statement, lambda inner: rewritten(inner, change)))
+    )
 
 
 def replaced(block: ir.Block, variable: ir.Variable, value: ir.Const) -> ir.Block:
     """A block that reads a value where it read a variable."""
 
     def expression(node: ir.Expression) -> ir.Expression:
-        match node:
-            case ir.Read():
-                return value if node.variable is variable else node
-            case ir.Apply():
-                return attrs.evolve(node, operands=tuple(map(expression, node.operands)))
-            case _:
-                return node
+        if isinstance(node, ir.Apply):
+            return attrs.evolve(node, operands=tuple(map(expression, node.operands)))
+        return value if isinstance(node, ir.Read) and node.variable is variable else node
 
-    def idiom(node: ir.Idiom | None) -> ir.Idiom | None:
-        return None if node is None else attrs.evolve(node, operands=tuple(map(expression, node.operands)))
-
-    def statement(node: ir.Statement) -> Iterator[ir.Statement]:
-        match node:
-            case ir.Assign():
-                yield attrs.evolve(node, value=expression(node.value))
-            case ir.Load():
-                yield attrs.evolve(node, index=expression(node.index))
-            case ir.Store():
-                yield attrs.evolve(node, index=expression(node.index), value=expression(node.value))
-            case ir.Atomic():
-                new = None if node.value is None else expression(node.value)
-                yield attrs.evolve(node, index=expression(node.index), value=new)
-            case ir.Subgroup():
-                yield attrs.evolve(node, operands=tuple(map(expression, node.operands)))
-            case ir.If():
-                yield attrs.evolve(node, condition=expression(node.condition), idiom=idiom(node.idiom))
-            case ir.While():
-                yield attrs.evolve(node, condition=expression(node.condition))
-            case ir.For():
-                start, stop, step = (expression(bound) for bound in (node.start, node.stop, node.step))
-                yield attrs.evolve(node, start=start, stop=stop, step=step)
-            case ir.Barrier() | ir.Break():
-                yield node
-
-    return rewritten(block, statement)
+    return rewritten(block, lambda statement: (with_expressions(statement, expression),))

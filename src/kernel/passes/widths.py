@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...types import ops
 from ...types.layout import Type
 from .. import ir
+from .walk import statements_in, variable_set_by
 
 _DEEPEST = 24  # beyond this an expression counts as wide as its type: the search stays short
 
@@ -17,39 +18,20 @@ class Widths:
     def __init__(self, program: ir.Program, lanes: int) -> None:
         self._lanes = lanes  # of a subgroup: no mask of lanes has more bits
         self._assigned: dict[ir.Variable, list[ir.Expression | int]] = {}
-        self._collect(program.body)
+        for statement in statements_in(program.body):
+            if (variable := variable_set_by(statement)) is not None:
+                self._assigned.setdefault(variable, []).append(self._source(statement, variable))
 
     def of(self, expression: ir.Expression) -> int:
         """So many low bits hold the value, whenever this is evaluated."""
         return self._width(expression, frozenset(), 0)
 
-    def _collect(self, block: ir.Block) -> None:
-        for statement in block:
-            match statement:
-                case ir.Assign():
-                    self._note(statement.variable, statement.value)
-                case ir.Load():
-                    self._note(statement.variable, statement.memory.type.bits)
-                case ir.For():
-                    self._note(statement.variable, statement.variable.type.bits)
-                    self._collect(statement.body)
-                case ir.If():
-                    self._collect(statement.then)
-                    self._collect(statement.otherwise)
-                case ir.While():
-                    self._collect(statement.head)
-                    self._collect(statement.body)
-                case ir.Subgroup():
-                    is_mask = statement.op in (ops.SubgroupOp.BALLOT, ops.SubgroupOp.MATCH)
-                    self._note(statement.variable, self._lanes if is_mask else statement.variable.type.bits)
-                case ir.Atomic():
-                    if statement.variable is not None:
-                        self._note(statement.variable, statement.variable.type.bits)
-                case ir.Store() | ir.Barrier() | ir.Break():
-                    pass
-
-    def _note(self, variable: ir.Variable, value: ir.Expression | int) -> None:
-        self._assigned.setdefault(variable, []).append(value)
+    def _source(self, statement: ir.Statement, variable: ir.Variable) -> ir.Expression | int:
+        """What a statement sets a variable to, or so many bits."""
+        if isinstance(statement, ir.Assign):
+            return statement.value
+        is_mask = isinstance(statement, ir.Subgroup) and statement.op in _MASKS
+        return self._lanes if is_mask else variable.type.bits
 
     def _width(self, expression: ir.Expression, within: frozenset[ir.Variable], depth: int) -> int:
         whole = expression.type.bits
@@ -102,6 +84,7 @@ def _result(node: ir.Apply, widths: Sequence[int]) -> int:
     return _COUNTS.get(op.name, whole)
 
 
+_MASKS = (ops.SubgroupOp.BALLOT, ops.SubgroupOp.MATCH)
 _IN_A_SUBGROUP = frozenset({ir.Builtin.LANE, ir.Builtin.SUBGROUP_SIZE})
 _SIGNED = frozenset({Type.I32, Type.I64})
 _COUNTS: Mapping[str, int] = {op.name: 7 for op in (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)}

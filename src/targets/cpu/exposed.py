@@ -5,8 +5,7 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.uniform import variables_in
-from ...kernel.passes.walk import expressions_of
+from ...kernel.passes.walk import expressions_of, variables_in
 
 
 @attrs.define

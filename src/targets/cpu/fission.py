@@ -17,8 +17,8 @@ from typing import TypeAlias
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.uniform import Uniformity, variables_in
-from ...kernel.passes.walk import expressions_of
+from ...kernel.passes.uniform import Uniformity
+from ...kernel.passes.walk import expressions_of, variables_in
 from ...types.ops import SubgroupOp
 from .exposed import exposed_reads
 from .interchange import Interchange, Rounds, interchanges

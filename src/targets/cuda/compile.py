@@ -40,7 +40,6 @@ INSTALL = 'pip install "gpusort[cuda]"'
 _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
-_RUNNING = ("target.py", "arrays.py", "plan.py", "transfers.py")  # what compiled kernels do not depend on
 _COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 
@@ -70,17 +69,17 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
         return Compiled(entry_name(program), text_of(program), ptx.encode())
     fitting = program.group_size, text_of(program).workgroup_bytes, repr(capability)
     key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), own_stamp())
-    cubin = kept(f"{key}.cubin", lambda: assemble_for_company(ptx, capability, program))
+    cubin = kept(f"{key}.cubin", lambda: assemble_for_occupancy(ptx, capability, program))
     return Compiled(entry_name(program), text_of(program), cubin)
 
 
-def assemble_for_company(ptx: str, capability: ComputeCapability, program: ir.Program) -> bytes:
+def assemble_for_occupancy(ptx: str, capability: ComputeCapability, program: ir.Program) -> bytes:
     """Machine code that lets as many workgroups live on a multiprocessor as its workgroup memory does, if registers
     can be had so few without a spill. The assembler takes what it likes: 59 where 56 let three in instead of two.
     """
     code, said = assemble(ptx, capability)
     used, nbytes = re.search(r"[Uu]sed (\d+) registers", said), text_of(program).workgroup_bytes
-    for wanted in () if used is None else company(int(used.group(1)), program.group_size, nbytes):
+    for wanted in () if used is None else occupancies(int(used.group(1)), program.group_size, nbytes):
         bound = re.sub(r"^(\.maxntid .*)$", rf"\1\n.minnctapersm {wanted}", ptx, count=1, flags=re.MULTILINE)
         tighter, said = assemble(bound, capability)
         if not spills(said):
@@ -93,9 +92,9 @@ def spills(said: str) -> bool:
     return any(int(count) for count in re.findall(r"(\d+) (?:bytes spill stores|bytes lmem|stack)", said))
 
 
-def company(used: int, group_size: int, nbytes: int) -> range:
-    """How many workgroups might live on a multiprocessor with fewer registers each, but no less than half: from most
-    on down to one more than as it is."""
+def occupancies(used: int, group_size: int, nbytes: int) -> range:
+    """The occupancies (workgroups on a multiprocessor) that fewer registers each might reach, but no less than half:
+    from the highest on down to one more than as it is."""
     warps = -(-group_size // WARP)
     resident, half = (_fitting_registers(warps, registers) for registers in (used, used // 2))
     fitting = min(_SHARED_BYTES // (nbytes + _RESERVED_BYTES), _WARPS // warps, half)
@@ -226,8 +225,8 @@ def version_of(package: str) -> str | None:
 
 @cache
 def own_stamp() -> str:
-    """This version of all that writes, lowers and compiles: a kernel in the cache has the intrinsics compiled in."""
-    files = [file for file in sorted(Path(__file__).parent.glob("*.py")) if file.name not in _RUNNING]
+    """This version of all that stands here: a kernel in the cache has the intrinsics compiled in."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
 
 

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
 from .lanes import lanes_alike
-from .lower import I32, Lowering, constant
+from .lower import I32, Lowering, constant, lowered
 from .workgroup import shared_element
 
 if TYPE_CHECKING:
-    from numba.core.typing import Signature
-    from numba.extending import CodegenContext, TypingContext
+    from numba.extending import CodegenContext
 
 # The lanes go in step: all of them have read before one writes, and it has written before they read again. The last
 # lane of each digit writes, for the digit's lanes up to it are all of them. Cheaper than an atomic and a shuffle.
@@ -31,9 +29,9 @@ bar.warp.sync $4;
 sub.u32 $0, upto, 1; }"""
 
 
-@intrinsic
+@lowered
 def take_in_order(
-    typing: TypingContext, mask: types.Type, counters: types.Type, first: types.Type, digit: types.Type,
+    mask: types.Type, counters: types.Type, first: types.Type, digit: types.Type,
     bits: types.Type,
 ) -> Lowering | None:  # fmt: skip
     """Counts a lane at its digit's counter, of which `first` is that of digit 0; gives the count before it."""
@@ -41,7 +39,7 @@ def take_in_order(
         return None
     count = int(bits.literal_value)
 
-    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
+    def emit(context: CodegenContext, builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         mask, digit = args[0], args[3]
         assert isinstance(counters, types.Array)
         address = shared_element(context, builder, counters, args[1:])

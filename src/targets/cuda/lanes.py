@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from llvmlite import ir
 from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
-from .lower import I1, I32, I64, Lowering, call, constant, plainly
+from .lower import I1, I32, I64, Body, Lowering, call, constant, lowered, plainly
 
 if TYPE_CHECKING:
-    from numba.extending import TypingContext
+    from numba.extending import Intrinsic
 
 _WARP = 32
 _INDEXED, _UP, _DOWN, _XOR = (constant(mode) for mode in range(4))
@@ -27,30 +26,26 @@ _FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)
 # -- which lanes ------------------------------------------------------------------------------------------
 
 
-def _vote(builder: ir.IRBuilder, mask: ir.Value, predicate: ir.Value) -> ir.Value:
-    ballot_mode = constant(3)
-    result = ir.LiteralStructType((I32, I1))
-    return builder.extract_value(call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate)), 0)
+def _of_lanes(given: types.Type, taken: types.Type, body: Body) -> Intrinsic:
+    """Of the mask of the lanes there are, and what each brings."""
+    return lowered(lambda mask, value: (given(types.uint32, taken), plainly(body)))
 
 
-@intrinsic
-def ballot(typing: TypingContext, mask: types.Type, predicate: types.Type) -> Lowering:
-    """The lanes for which the predicate holds, as a U64."""
-
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.zext(_vote(builder, args[0], args[1]), I64)
-
-    return types.uint64(types.uint32, types.boolean), plainly(body)
+def _vote(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    mask, predicate = args
+    ballot_mode, result = constant(3), ir.LiteralStructType((I32, I1))
+    votes = call(builder, "llvm.nvvm.vote.sync", result, (mask, ballot_mode, predicate))
+    return builder.zext(builder.extract_value(votes, 0), I64)
 
 
-@intrinsic
-def match(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowering:
-    """The lanes with my value, as a U64, by the hardware's own match: slower the more values there are."""
+def _alike(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    return builder.zext(call(builder, "llvm.nvvm.match.any.sync.i32", I32, args), I64)
 
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.zext(call(builder, "llvm.nvvm.match.any.sync.i32", I32, args), I64)
 
-    return types.uint64(types.uint32, types.uint32), plainly(body)
+# As a U64, the lanes for which a predicate holds; and those with my value, by the hardware's own match, which is slower
+# the more values there are.
+ballot = _of_lanes(types.uint64, types.boolean, _vote)
+match = _of_lanes(types.uint64, types.uint32, _alike)
 
 
 def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Value) -> ir.Value:
@@ -78,8 +73,8 @@ def lanes_alike(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bits: in
     return functools.reduce(builder.and_, masks)
 
 
-@intrinsic
-def match_low_bits(typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type) -> Lowering | None:
+@lowered
+def match_low_bits(mask: types.Type, value: types.Type, bits: types.Type) -> Lowering | None:
     """The lanes with my value, as a U64, for values known to fit so many bits: one ballot a bit."""
     if not isinstance(bits, types.IntegerLiteral):
         return None
@@ -94,6 +89,8 @@ def match_low_bits(typing: TypingContext, mask: types.Type, value: types.Type, b
 # -- values of other lanes --------------------------------------------------------------------------------
 
 Exchange: TypeAlias = Callable[[ir.Value], ir.Value]
+Clamp: TypeAlias = Callable[[ir.IRBuilder, ir.Value], ir.Value]  # of the mask: how far lanes are looked for
+Asked: TypeAlias = Callable[[ir.IRBuilder, ir.Value], ir.Value]  # which lane, as the hardware takes it
 
 
 def _in_words(builder: ir.IRBuilder, kind: types.Type, value: ir.Value, exchange: Exchange) -> ir.Value:
@@ -121,18 +118,6 @@ def _shuffled(
     return call(builder, "llvm.nvvm.shfl.sync.i32", result, (mask, mode, value, other, clamp))
 
 
-def _exchanged(
-    builder: ir.IRBuilder, kind: types.Type, mode: ir.Value, args: tuple[ir.Value, ...], clamp: ir.Value
-) -> ir.Value:
-    """A scalar from another lane. The operands are the mask, the value, and what says which lane."""
-    mask, value, other = args
-
-    def exchange(word: ir.Value) -> ir.Value:
-        return builder.extract_value(_shuffled(builder, mask, mode, word, other, clamp), 0)
-
-    return _in_words(builder, kind, value, exchange)
-
-
 def _short(builder: ir.IRBuilder, distance: ir.Value) -> ir.Value:
     """A distance as the hardware takes it, five bits of it: from further away there is only my own value."""
     within = builder.icmp_unsigned("<", distance, constant(_WARP))
@@ -144,45 +129,34 @@ def _last_lane(builder: ir.IRBuilder, mask: ir.Value) -> ir.Value:
     return builder.sub(call(builder, "llvm.ctpop.i32", I32, (mask,)), constant(1))
 
 
-@intrinsic
-def shuffle(typing: TypingContext, mask: types.Type, value: types.Type, lane: types.Type) -> Lowering:
-    """The value of a lane, counted modulo 32."""
+def _exchange(mode: ir.Value, clamp: Clamp, asked: Asked) -> Intrinsic:
+    """A scalar from another lane. The operands are the mask, the value, and what says which lane."""
 
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return _exchanged(builder, value, _INDEXED, args, _LAST_LANE)
+    def define(mask: types.Type, value: types.Type, other: types.Type) -> Lowering:
+        def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+            mask, other = args[0], asked(builder, args[2])
+            farthest = clamp(builder, mask)
 
-    return value(types.uint32, value, types.uint32), plainly(body)
+            def exchange(word: ir.Value) -> ir.Value:
+                return builder.extract_value(_shuffled(builder, mask, mode, word, other, farthest), 0)
 
+            return _in_words(builder, value, args[1], exchange)
 
-@intrinsic
-def shuffle_xor(typing: TypingContext, mask: types.Type, value: types.Type, bits: types.Type) -> Lowering:
-    """The value of the lane whose number differs in these bits."""
+        return value(types.uint32, value, types.uint32), plainly(body)
 
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return _exchanged(builder, value, _XOR, args, _LAST_LANE)
-
-    return value(types.uint32, value, types.uint32), plainly(body)
+    return lowered(define)
 
 
-@intrinsic
-def shuffle_up(typing: TypingContext, mask: types.Type, value: types.Type, distance: types.Type) -> Lowering:
-    """The value of the lane that far below; my own where there is none."""
-
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return _exchanged(builder, value, _UP, (args[0], args[1], _short(builder, args[2])), _FIRST_LANE)
-
-    return value(types.uint32, value, types.uint32), plainly(body)
+def _as_it_is(_: ir.IRBuilder, other: ir.Value) -> ir.Value:
+    return other
 
 
-@intrinsic
-def shuffle_down(typing: TypingContext, mask: types.Type, value: types.Type, distance: types.Type) -> Lowering:
-    """The value of the lane that far above; my own where there is none, as in a warp that lacks lanes."""
-
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        operands = (args[0], args[1], _short(builder, args[2]))
-        return _exchanged(builder, value, _DOWN, operands, _last_lane(builder, args[0]))
-
-    return value(types.uint32, value, types.uint32), plainly(body)
+# The value of a lane, counted modulo 32; of the lane whose number differs in some bits; of the lane so far below or
+# above, and my own where there is none, as in a warp that lacks lanes.
+shuffle = _exchange(_INDEXED, lambda builder, mask: _LAST_LANE, _as_it_is)
+shuffle_xor = _exchange(_XOR, lambda builder, mask: _LAST_LANE, _as_it_is)
+shuffle_up = _exchange(_UP, lambda builder, mask: _FIRST_LANE, _short)
+shuffle_down = _exchange(_DOWN, _last_lane, _short)
 
 
 # -- sums over lanes --------------------------------------------------------------------------------------
@@ -197,25 +171,17 @@ def _inclusive_add(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value) -> ir
     return total
 
 
-@intrinsic
-def lanes_exclusive_add(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowering:
-    """The sum over the lanes below mine."""
-
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        return builder.sub(_inclusive_add(builder, args[0], args[1]), args[1])
-
-    return types.uint32(types.uint32, types.uint32), plainly(body)
+def _sum(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    """Over all lanes: the last lane's running sum."""
+    total = _inclusive_add(builder, *args)
+    found = _shuffled(builder, args[0], _INDEXED, total, _last_lane(builder, args[0]), _LAST_LANE)
+    return builder.extract_value(found, 0)
 
 
-@intrinsic
-def lanes_add(typing: TypingContext, mask: types.Type, value: types.Type) -> Lowering:
-    """The sum over all lanes: the last lane's running sum."""
+def _sum_below(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    """Over the lanes below mine."""
+    return builder.sub(_inclusive_add(builder, *args), args[1])
 
-    def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        mask, value = args
-        total = _inclusive_add(builder, mask, value)
-        return builder.extract_value(
-            _shuffled(builder, mask, _INDEXED, total, _last_lane(builder, mask), _LAST_LANE), 0
-        )
 
-    return types.uint32(types.uint32, types.uint32), plainly(body)
+lanes_add = _of_lanes(types.uint32, types.uint32, _sum)
+lanes_exclusive_add = _of_lanes(types.uint32, types.uint32, _sum_below)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 from llvmlite import ir
 from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
-from .lower import I1, I32, I64, Lowering, call, constant, plainly
+from .lower import I1, I32, I64, Lowering, call, constant, lowered, plainly
 
 if TYPE_CHECKING:
-    from numba.extending import TypingContext
+    from numba.extending import Intrinsic
 
 # -- integers ---------------------------------------------------------------------------------------------
 
@@ -27,14 +26,14 @@ def _not_zero(builder: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
     return builder.or_(divisor, builder.zext(is_zero, divisor.type))
 
 
-@intrinsic
-def divide(typing: TypingContext, a: types.Type, b: types.Type) -> Lowering:
+@lowered
+def divide(a: types.Type, b: types.Type) -> Lowering:
     """The quotient of two unsigned integers."""
     return a(a, a), plainly(lambda builder, args: builder.udiv(args[0], _not_zero(builder, args[1])))
 
 
-@intrinsic
-def remainder(typing: TypingContext, a: types.Type, b: types.Type) -> Lowering:
+@lowered
+def remainder(a: types.Type, b: types.Type) -> Lowering:
     """What division leaves of an unsigned integer."""
     return a(a, a), plainly(lambda builder, args: builder.urem(args[0], _not_zero(builder, args[1])))
 
@@ -45,14 +44,14 @@ def _amount(builder: ir.IRBuilder, a: types.Integer, amount: ir.Value) -> ir.Val
     return builder.zext(within, I64) if a.bitwidth > 32 else within
 
 
-@intrinsic
-def shift_left(typing: TypingContext, a: types.Integer, amount: types.Type) -> Lowering:
+@lowered
+def shift_left(a: types.Integer, amount: types.Type) -> Lowering:
     """The bits moved up by the amount modulo the width."""
     return a(a, types.uint32), plainly(lambda builder, args: builder.shl(args[0], _amount(builder, a, args[1])))
 
 
-@intrinsic
-def shift_right(typing: TypingContext, a: types.Integer, amount: types.Type) -> Lowering:
+@lowered
+def shift_right(a: types.Integer, amount: types.Type) -> Lowering:
     """The bits moved down by the amount modulo the width; a signed integer keeps its sign."""
 
     def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
@@ -66,8 +65,8 @@ _PRMT = "prmt.b32 $0, $1, 0, $2;"  # selects a byte of the word, or of the zero 
 _REST_ZERO = (0x4440, 0x5550)  # two ways to say that the upper bytes are of the zero
 
 
-@intrinsic
-def byte(typing: TypingContext, word: types.Type, place: types.Type, form: types.Type) -> Lowering | None:
+@lowered
+def byte(word: types.Type, place: types.Type, form: types.Type) -> Lowering | None:
     """One byte of a word, the lowest at place 0, by an instruction of its own, in one of two forms."""
     if not isinstance(form, types.IntegerLiteral):
         return None
@@ -80,109 +79,62 @@ def byte(typing: TypingContext, word: types.Type, place: types.Type, form: types
     return types.uint32(types.uint32, types.uint32, form), plainly(emit)
 
 
-def _extreme(a: types.Integer, comparison: Literal["<", ">"]) -> Lowering:
-    def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        compare = builder.icmp_signed if a.signed else builder.icmp_unsigned
-        return builder.select(compare(comparison, args[0], args[1]), args[0], args[1])
+def _extreme(comparison: Literal["<", ">"]) -> Intrinsic:
+    """The lesser or the greater of two integers."""
 
-    return a(a, a), plainly(emit)
+    def define(a: types.Integer, b: types.Type) -> Lowering:
+        def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+            compare = builder.icmp_signed if a.signed else builder.icmp_unsigned
+            return builder.select(compare(comparison, args[0], args[1]), args[0], args[1])
 
+        return a(a, a), plainly(body)
 
-@intrinsic
-def minimum(typing: TypingContext, a: types.Integer, b: types.Type) -> Lowering:
-    """The lesser of two integers."""
-    return _extreme(a, "<")
-
-
-@intrinsic
-def maximum(typing: TypingContext, a: types.Integer, b: types.Type) -> Lowering:
-    """The greater of two integers."""
-    return _extreme(a, ">")
+    return lowered(define)
 
 
-@intrinsic
-def choose(typing: TypingContext, condition: types.Type, a: types.Type, b: types.Type) -> Lowering:
+minimum, maximum = _extreme("<"), _extreme(">")
+
+
+@lowered
+def choose(condition: types.Type, a: types.Type, b: types.Type) -> Lowering:
     """One of two values without a branch."""
     kind = types.boolean if isinstance(a, types.Boolean) else a
     return kind(types.boolean, kind, kind), plainly(lambda builder, args: builder.select(args[0], args[1], args[2]))
 
 
-def _counting(name: str, a: types.Integer, *flags: ir.Value) -> Lowering:
+def _counting(name: str, *flags: ir.Value) -> Intrinsic:
     """A count of bits, as a U32 whatever the width."""
 
-    def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-        count = call(builder, f"llvm.{name}.i{a.bitwidth}", ir.IntType(a.bitwidth), (args[0], *flags))
-        return builder.trunc(count, I32) if a.bitwidth > 32 else count
+    def define(a: types.Integer) -> Lowering:
+        def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+            count = call(builder, f"llvm.{name}.i{a.bitwidth}", ir.IntType(a.bitwidth), (args[0], *flags))
+            return builder.trunc(count, I32) if a.bitwidth > 32 else count
 
-    return types.uint32(a), plainly(emit)
+        return types.uint32(a), plainly(body)
 
-
-_ZERO_HAS_A_COUNT = ir.Constant(I1, 0)
-
-
-@intrinsic
-def count_ones(typing: TypingContext, a: types.Integer) -> Lowering:
-    """How many bits are set."""
-    return _counting("ctpop", a)
+    return lowered(define)
 
 
-@intrinsic
-def leading_zeros(typing: TypingContext, a: types.Integer) -> Lowering:
-    """How many zeros stand above the highest set bit; the width for 0."""
-    return _counting("ctlz", a, _ZERO_HAS_A_COUNT)
-
-
-@intrinsic
-def trailing_zeros(typing: TypingContext, a: types.Integer) -> Lowering:
-    """How many zeros stand below the lowest set bit; the width for 0."""
-    return _counting("cttz", a, _ZERO_HAS_A_COUNT)
+_ZERO_HAS_A_COUNT = ir.Constant(I1, 0)  # the width: of 0 all bits are zeros
+count_ones = _counting("ctpop")
+leading_zeros, trailing_zeros = _counting("ctlz", _ZERO_HAS_A_COUNT), _counting("cttz", _ZERO_HAS_A_COUNT)
 
 
 # -- floats -----------------------------------------------------------------------------------------------
 
 
-@intrinsic
-def multiply_rounded(typing: TypingContext, a: types.Float, b: types.Type) -> Lowering:
+@lowered
+def multiply_rounded(a: types.Float, b: types.Type) -> Lowering:
     """A product of floats, rounded before anything is done with it: never part of a fused multiply-add."""
     name, kind = ("llvm.nvvm.mul.rn.f", ir.FloatType()) if a.bitwidth == 32 else ("llvm.nvvm.mul.rn.d", ir.DoubleType())
     return a(a, a), plainly(lambda builder, args: call(builder, name, kind, args))
 
 
-def _reinterpretation(to: types.Type, kind: ir.Type, source: types.Type) -> Lowering:
-    return to(source), plainly(lambda builder, args: builder.bitcast(args[0], kind))
+def _bits_as(to: types.Type, kind: ir.Type) -> Intrinsic:
+    """The same bits as another type."""
+    return lowered(lambda a: (to(a), plainly(lambda builder, args: builder.bitcast(args[0], kind))))
 
 
-@intrinsic
-def bits_u4(typing: TypingContext, a: types.Type) -> Lowering:
-    """The same 32 bits as a U32."""
-    return _reinterpretation(types.uint32, I32, a)
-
-
-@intrinsic
-def bits_i4(typing: TypingContext, a: types.Type) -> Lowering:
-    """The same 32 bits as an I32."""
-    return _reinterpretation(types.int32, I32, a)
-
-
-@intrinsic
-def bits_f4(typing: TypingContext, a: types.Type) -> Lowering:
-    """The same 32 bits as an F32."""
-    return _reinterpretation(types.float32, ir.FloatType(), a)
-
-
-@intrinsic
-def bits_u8(typing: TypingContext, a: types.Type) -> Lowering:
-    """The same 64 bits as a U64."""
-    return _reinterpretation(types.uint64, I64, a)
-
-
-@intrinsic
-def bits_i8(typing: TypingContext, a: types.Type) -> Lowering:
-    """The same 64 bits as an I64."""
-    return _reinterpretation(types.int64, I64, a)
-
-
-@intrinsic
-def bits_f8(typing: TypingContext, a: types.Type) -> Lowering:
-    """The same 64 bits as an F64."""
-    return _reinterpretation(types.float64, ir.DoubleType(), a)
+bits_u4, bits_i4 = _bits_as(types.uint32, I32), _bits_as(types.int32, I32)
+bits_u8, bits_i8 = _bits_as(types.uint64, I64), _bits_as(types.int64, I64)
+bits_f4, bits_f8 = _bits_as(types.float32, ir.FloatType()), _bits_as(types.float64, ir.DoubleType())

@@ -58,13 +58,8 @@ CUDA_OPERATIONS: Mapping[str, Row] = {
     "cast": _cast,
 }
 
+# Those that are called otherwise than the operation.
 LANE_OPERATIONS: Mapping[SubgroupOp, str] = {
-    SubgroupOp.BALLOT: "ballot",
-    SubgroupOp.MATCH: "match",
-    SubgroupOp.SHUFFLE: "shuffle",
-    SubgroupOp.SHUFFLE_XOR: "shuffle_xor",
-    SubgroupOp.SHUFFLE_UP: "shuffle_up",
-    SubgroupOp.SHUFFLE_DOWN: "shuffle_down",
     SubgroupOp.ADD: "lanes_add",
     SubgroupOp.EXCLUSIVE_ADD: "lanes_exclusive_add",
 }

@@ -17,12 +17,12 @@ from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...machine import Capability, Limits, TargetInfo
-from ...types.errors import CapabilityError, TargetUnavailableError
+from ...types.errors import TargetUnavailableError
 from ...types.layout import Type
 from ..apart import apart, import_apart
 from ..base import OnStream, arrays_by_name, given_buffers
 from ..binding import Work, host_arrays, is_lasting, work_of
-from ..needs import require_needs
+from ..needs import require_within
 from .arrays import Binding, arrays_given, common_device
 from .compile import (
     INSTALL,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 NAME = "cuda"
 
-_LARGEST_U32 = (1 << 32) - 1
 _MAX_DYNAMIC_BYTES = 8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
 _PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel's parameters take up to 4 KB
 
@@ -156,7 +155,8 @@ class CudaTarget:
         places = {buffer.name: place for place, buffer in enumerate(buffers)}
         info = self._info(device)
         for step in steps:
-            _check_limits(step, info)
+            nbytes = text_of(step.program).workgroup_bytes
+            require_within(step, info.limits, info.capabilities, "target 'cuda'", nbytes)
         # cupy would make a launch of no workgroups one of a single group
         return Plan(buffers, tuple(self._ready(step, places, device) for step in steps if step.groups))
 
@@ -320,21 +320,3 @@ def _capability_of(device: int) -> ComputeCapability:
 def _dotted(version: int) -> str:
     """13020 is 13.2."""
     return f"{version // 1000}.{version % 1000 // 10}"
-
-
-def _check_limits(step: Step, info: TargetInfo) -> None:
-    """Refuses what the card does not go as far as, naming the kernel and the limit."""
-    program, limits = step.program, info.limits
-    kernel = f"{program.span}: kernel {program.name!r}"
-    require_needs(kernel, program.needs, limits, info.capabilities, "target 'cuda'")
-    elements = (b.nbytes // m.type.size for b, m in zip(step.buffers, program.storage, strict=True))
-    for what, asked, most in (
-        ("invocations in a workgroup", program.group_size, limits.group_size),
-        ("bytes of workgroup memory", text_of(program).workgroup_bytes, limits.workgroup_bytes),
-        ("workgroups", step.groups, limits.groups),
-        ("storage buffers", len(step.buffers), limits.storage_buffers),
-        ("bytes in a storage buffer", max((b.nbytes for b in step.buffers), default=0), limits.storage_bytes),
-        ("elements in a storage buffer", max(elements, default=0), _LARGEST_U32),
-    ):
-        if asked > most:
-            raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'cuda' has {most}")

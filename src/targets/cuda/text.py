@@ -14,6 +14,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.overlay import overlaid
+from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ...types.layout import Type
 from ..numba_text import TYPE_NAMES, literal
@@ -88,29 +89,28 @@ def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
 
 def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory], text: str) -> str:
     """All above the function's first line, and that line."""
-    lines = Lines()
     package = __name__.rpartition(".")[0]
     names, types = _arguments(program, writer, lengths)
     shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
-    lines.add(f'"""Kernel {program.name}, {shape}. Generated; do not edit."""')
-    lines.add()
-    lines.add("import math")
-    lines.add("from math import inf, nan")
-    lines.add()
-    lines.add("from numba import cuda")
-    lines.add("from numba.cuda import types")
-    lines.add(f"from numba.cuda.types import {', '.join(sorted(TYPE_NAMES.values()))}")
-    lines.add()
+    imports = ""
     for module, offered in INTRINSICS.items():
         used = [name for name in offered if re.search(rf"\b{name}\(", text)]
-        if used:
-            lines.add(f"from {package}.{module} import {', '.join(used)}")
-    lines.add()
-    lines.add(f"SIGNATURE = types.void({', '.join(types)})")
-    lines.add()
-    lines.add()
-    lines.add(f"def kernel({', '.join(names)}):")
-    return lines.text()
+        imports += f"from {package}.{module} import {', '.join(used)}\n" if used else ""
+    return f'''"""Kernel {program.name}, {shape}. Generated; do not edit."""
+
+import math
+from math import inf, nan
+
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.types import {", ".join(sorted(TYPE_NAMES.values()))}
+
+{imports}
+SIGNATURE = types.void({", ".join(types)})
+
+
+def kernel({", ".join(names)}):
+'''
 
 
 def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> tuple[list[str], list[str]]:
@@ -136,9 +136,14 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
                 length = 0 if memory in offsets else _length(memory)  # 0: all that is asked for at the launch
                 element = TYPE_NAMES[held_type(memory.type)]
                 lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
+        for constant, name in writer.constants.items():
+            lines.add(f"{name} = {constant}")
+        inner = scopes_of(program).inner
         for variable in program.variables:
-            # a start value for the type's sake: every variable is assigned before it is read
-            lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
+            # A start value for the type's sake: every variable is assigned before it is read. Where Numba sees that
+            # itself it is left out: a variable that is assigned twice costs Numba a look at the whole kernel.
+            if variable not in inner:
+                lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()
 
 

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 from llvmlite import ir
 from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
-from .lower import I32, Lowering
+from .lower import I32, Lowering, lowered
 
 if TYPE_CHECKING:
-    from numba.core.typing import Signature
-    from numba.extending import CodegenContext, TypingContext
+    from numba.extending import CodegenContext
 
 SHARED = 3  # how LLVM numbers the card's address space
 
@@ -39,28 +37,26 @@ def element_bytes(memory: types.Array) -> int:
     return memory.dtype.bitwidth // 8
 
 
-@intrinsic
-def load_workgroup(typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type) -> Lowering | None:
+@lowered
+def load_workgroup(memory: types.Type, start: types.Type, index: types.Type) -> Lowering | None:
     """The value of an element."""
     if not isinstance(memory, types.Array):
         return None
 
-    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
+    def emit(context: CodegenContext, builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         assert isinstance(memory, types.Array)
         return builder.load(shared_element(context, builder, memory, args), align=element_bytes(memory))
 
     return memory.dtype(memory, types.uint32, types.uint32), emit
 
 
-@intrinsic
-def store_workgroup(
-    typing: TypingContext, memory: types.Type, start: types.Type, index: types.Type, value: types.Type
-) -> Lowering | None:
+@lowered
+def store_workgroup(memory: types.Type, start: types.Type, index: types.Type, value: types.Type) -> Lowering | None:
     """Gives an element a value."""
     if not isinstance(memory, types.Array):
         return None
 
-    def emit(context: CodegenContext, builder: ir.IRBuilder, sig: Signature, args: tuple[ir.Value, ...]) -> ir.Value:
+    def emit(context: CodegenContext, builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         assert isinstance(memory, types.Array)
         builder.store(args[3], shared_element(context, builder, memory, args), align=element_bytes(memory))
         return context.get_dummy_value()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from ...kernel import ir
-from ...kernel.passes.counting import ends_before_it_wraps
 from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
-from ...types.ops import AtomicOp, SubgroupOp
+from ...types.ops import SubgroupOp
 from ..numba_text import RESERVED_NAMES, Expressions
 from ..render import Lines, Names, render_operation
 from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
@@ -18,19 +18,9 @@ from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
 WARP = 32
 _MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the hardware's match
 _SCAFFOLDING = frozenset(
-    {
-        "SIGNATURE",
-        "cuda",
-        "group_id",
-        "kernel",
-        "lane",
-        "lanes",
-        "local_id",
-        "num_groups",
-        "subgroup_id",
-        "types",
-    }
-)
+    ["SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"]
+)  # fmt: skip
+_WHOLE = re.compile(r"u[1248]\(\d+\)")
 _RESERVED = RESERVED_NAMES | _SCAFFOLDING | {name for names in INTRINSICS.values() for name in names}
 
 
@@ -43,6 +33,7 @@ class BodyWriter:
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
         self.lengths: dict[ir.Memory, str] = {}
+        self.constants: dict[str, str] = {}  # names by literals
         self.identities: set[ir.Builtin] = set()
         self.lanes_vary = False  # whether the last subgroup of a workgroup has fewer lanes than the others
         self._program = program
@@ -66,6 +57,7 @@ class BodyWriter:
             parameter=self.parameter,
             identity=self._identity,
             length=self._length,
+            constant=self._constant,
         )
 
     def text(self) -> str:
@@ -81,6 +73,15 @@ class BodyWriter:
 
     def memory(self, memory: ir.Memory) -> str:
         return self._outer[memory]
+
+    def _constant(self, literal: str) -> str:
+        """A name for it, bound once at the top: `u4(7)` is a call, which takes Numba a millisecond wherever it stands,
+        and half of a kernel's calls are such."""
+        if not _WHOLE.fullmatch(literal):
+            return literal
+        if literal not in self.constants:
+            self.constants[literal] = self._names.of(object(), literal.replace("(", "_")[:-1])
+        return self.constants[literal]
 
     def parameter(self, parameter: ir.Parameter) -> str:
         return self._outer[parameter]
@@ -108,9 +109,8 @@ class BodyWriter:
         return lane_mask(min(size, WARP))
 
     def _count_ones(self, node: ir.Apply, operands: Sequence[str]) -> str:
-        return (
-            f"count_ones(u4({operands[0]}))" if self._is_half_empty(node.operands[0]) else f"count_ones({operands[0]})"
-        )
+        word = f"u4({operands[0]})" if self._is_half_empty(node.operands[0]) else operands[0]
+        return f"count_ones({word})"
 
     def _leading_zeros(self, node: ir.Apply, operands: Sequence[str]) -> str:
         if self._is_half_empty(node.operands[0]):
@@ -161,7 +161,7 @@ class BodyWriter:
         add = self._lines.add
         match statement:
             case ir.Assign():
-                add(f"{self.variable(statement.variable)} = {self._text(statement.value)}")
+                self._set(statement.variable, self._text(statement.value))
             case ir.Load():
                 self._load(statement)
             case ir.Store():
@@ -191,22 +191,24 @@ class BodyWriter:
                 assert_never(statement)
 
     def _load(self, statement: ir.Load) -> None:
-        if statement.memory.space is ir.Space.WORKGROUP:
-            value = f"load_workgroup({', '.join(self._place(statement.memory, statement.index))})"
-        else:
-            value = self._element(statement.memory, statement.index)
-        if statement.memory.type is Type.BOOL:
-            value = f"{value} != u1(0)"
-        self._lines.add(f"{self.variable(statement.variable)} = {value}")
+        memory, index = statement.memory, statement.index
+        is_shared = memory.space is ir.Space.WORKGROUP
+        value = (
+            f"load_workgroup({', '.join(self._place(memory, index))})" if is_shared else self._element(memory, index)
+        )
+        self._set(statement.variable, f"{value} != u1(0)" if memory.type is Type.BOOL else value)
 
     def _store(self, statement: ir.Store) -> None:
-        value = self._text(statement.value)
-        if statement.memory.type is Type.BOOL:
+        memory, index, value = statement.memory, statement.index, self._text(statement.value)
+        if memory.type is Type.BOOL:
             value = f"u1({value})"
-        if statement.memory.space is ir.Space.WORKGROUP:
-            self._lines.add(f"store_workgroup({', '.join(self._place(statement.memory, statement.index))}, {value})")
+        if memory.space is ir.Space.WORKGROUP:
+            self._lines.add(f"store_workgroup({', '.join(self._place(memory, index))}, {value})")
         else:
-            self._lines.add(f"{self._element(statement.memory, statement.index)} = {value}")
+            self._lines.add(f"{self._element(memory, index)} = {value}")
+
+    def _set(self, variable: ir.Variable, value: str) -> None:
+        self._lines.add(f"{self.variable(variable)} = {value}")
 
     def _element(self, memory: ir.Memory, index: ir.Expression) -> str:
         """An element of storage or registers. Parts of an exact sum are added up in the address, which is wider."""
@@ -229,34 +231,29 @@ class BodyWriter:
         counter = self._names.of(statement, f"{name}_at")
         add(f"{counter} = {self._text(statement.start)}")
         stop = self._bound_once(statement.stop, f"{name}_end")
-        step = self._bound_once(statement.step, f"{name}_step")
-        if not isinstance(statement.step, ir.Const):
-            add(f"{step} = maximum({step}, u4(1))")
-        counting = not ends_before_it_wraps(statement)
+        step = self._bound_once(statement.step, f"{name}_step", "maximum({}, u4(1))")
+        counting = not statement.ends_before_it_wraps
+        turns = self._names.of(object(), f"{name}_turns") if counting else ""
         if counting:
-            turns = self._names.of(object(), f"{name}_turns")
             add(f"{turns} = u4(0)")
             add(f"if {counter} < {stop}:")
             with self._lines.indented():
                 add(f"{turns} = u4(divide(u4(u4({stop} - {counter}) - u4(1)), {step}) + u4(1))")
-            add(f"while {turns} > u4(0):")
-        else:
-            turns = ""
-            add(f"while {counter} < {stop}:")
+        add(f"while {turns} > u4(0):" if counting else f"while {counter} < {stop}:")
         with self._lines.indented():
-            add(f"{self.variable(statement.variable)} = {counter}")
+            self._set(statement.variable, counter)
             self._block(statement.body)
             add(f"{counter} = u4({counter} + {step})")
             if counting:
                 add(f"{turns} = u4({turns} - u4(1))")
 
-    def _bound_once(self, bound: ir.Expression, wanted: str) -> str:
+    def _bound_once(self, bound: ir.Expression, wanted: str, form: str = "{}") -> str:
         """A bound as it is before the first turn, whatever the body does to what it was computed from."""
         text = self._text(bound)
         if isinstance(bound, ir.Const):
             return text
         name = self._names.of(object(), wanted)
-        self._lines.add(f"{name} = {text}")
+        self._lines.add(f"{name} = {form.format(text)}")
         return name
 
     def _while(self, statement: ir.While) -> None:
@@ -275,27 +272,30 @@ class BodyWriter:
 
     def _atomic(self, statement: ir.Atomic) -> None:
         operands = self._place(statement.memory, statement.index)
-        if statement.value is not None and statement.op is not AtomicOp.LOAD:
+        if statement.value is not None:
             operands.append(self._text(statement.value))
         call = f"atomic_{statement.op.value}({', '.join(operands)})"
-        self._lines.add(call if statement.variable is None else f"{self.variable(statement.variable)} = {call}")
+        if statement.variable is None:
+            self._lines.add(call)
+        else:
+            self._set(statement.variable, call)
 
     def _take_in_order(self, idiom: ir.Idiom) -> None:
         (memory,), (first, digit) = idiom.memories, idiom.operands
         index = ir.Apply(ops.ADD, (first, digit), Type.U32, digit.span)
         operands = [self._lanes(), *self._place(memory, index)]
         call = f"take_in_order({', '.join(operands)}, {self._widths.of(digit)})"
-        self._lines.add(f"{self.variable(idiom.variable)} = {call}")
+        self._set(idiom.variable, call)
 
     def _subgroup(self, statement: ir.Subgroup) -> None:
         operands = [self._lanes(), *map(self._text, statement.operands)]
-        function = LANE_OPERATIONS[statement.op]
+        function = LANE_OPERATIONS.get(statement.op, statement.op.value)
         if statement.op is SubgroupOp.MATCH:
             bits = self._widths.of(statement.operands[0])
             if bits <= _MATCH_BY_BALLOTS:
                 function = "match_low_bits"
                 operands.append(str(bits))
-        self._lines.add(f"{self.variable(statement.variable)} = {function}({', '.join(operands)})")
+        self._set(statement.variable, f"{function}({', '.join(operands)})")
 
 
 def lane_mask(lanes: int) -> str:

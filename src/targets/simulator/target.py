@@ -19,13 +19,13 @@ from ...kernel.listing import listing
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
 from ...machine import Capability, Limits, TargetInfo
-from ...types.errors import CapabilityError, InvalidArgumentError
+from ...types.errors import InvalidArgumentError
 from ...types.monoids import Monoid
 from ..base import Elements
 from ..binding import Work, work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..monoid_laws import check_laws
-from ..needs import require_needs
+from ..needs import require_within
 from .checks import Shape, Sites
 from .lockstep import Lockstep
 from .memory import Flags, Region
@@ -89,8 +89,12 @@ class Simulator:
 
     def _run(self, work: Work, arrays: Mapping[str, object]) -> None:
         """All is checked before anything is written."""
+        # Workgroups advance side by side, as many at a time as there is room for, and a loop that waits for ever is
+        # found out: so a kernel that needs progress is simulated, though nothing is promised.
+        capabilities = self._info.capabilities | {Capability.FORWARD_PROGRESS}
         for step in work.steps:
-            self._require_within_limits(step)
+            nbytes = packed_bytes(step.program)
+            require_within(step, self._info.limits, capabilities, "target 'simulator'", nbytes)
         memory = bytes_behind(work, arrays)
         bound = {buffer.name: _bound(buffer, memory[buffer.name]) for buffer in work.buffers}
         for step in work.steps:
@@ -110,28 +114,6 @@ class Simulator:
             shape = Shape(first, groups, program.group_size, step.groups, self._info.limits.subgroup_size)
             regions = {**storage, **_own_regions(program, shape)}
             Lockstep(shape, regions, values, sites, self._iteration_limit).run(program.body)
-
-    def _require_within_limits(self, step: Step) -> None:
-        limits, program = self._info.limits, step.program
-        kernel = f"{program.span}: kernel {program.name!r}"
-        # Workgroups advance side by side, as many at a time as there is room for, and a loop that waits for ever is
-        # found out: so a kernel that needs progress is simulated, though nothing is promised.
-        capabilities = self._info.capabilities | {Capability.FORWARD_PROGRESS}
-        require_needs(kernel, program.needs, limits, capabilities, "target 'simulator'")
-        workgroup_bytes = packed_bytes(program)
-        for what, asked, most in (
-            ("invocations in a workgroup", program.group_size, limits.group_size),
-            ("bytes of workgroup memory", workgroup_bytes, limits.workgroup_bytes),
-            ("workgroups", step.groups, limits.groups),
-            ("storage buffers", len(step.buffers), limits.storage_buffers),
-            (
-                "bytes in a storage buffer",
-                max((b.nbytes for b in step.buffers), default=0),
-                limits.storage_bytes,
-            ),
-        ):
-            if asked > most:
-                raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'simulator' has {most}")
 
 
 def _bound(buffer: Buffer[object], data: Bytes) -> _Bound:

@@ -10,16 +10,16 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.launch import Step
-from ...kernel.passes.legalize import Legalized, Origin, legalize
 from ...kernel.passes.overlay import overlaid
-from ...kernel.passes.unroll import unrolled
 from ...kernel.verify import verify
 from ...machine import Capability
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError
 from ...types.layout import Type
 from .device import MAX_LANES, Device, is_loss
+from .legalize import Legalized, Origin, legalize
 from .overrun import guarded, has_loops
 from .text import HEADER_WORDS, Shader, wgsl_of
+from .unroll import unrolled
 from .uses import Use, uses_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from .clock import Clock
 from .commands import Binding, Commands, Group, Launch, Place, PublicCommands, Recorded
@@ -121,12 +121,24 @@ def _raw(owner: object) -> object:
     return getattr(owner, _RAW)
 
 
-def _raise(found: tuple[str, str]) -> NoReturn:
-    """An error as wgpu would have raised it."""
-    import wgpu
+class _raising:
+    """Collects the errors of all that is told within, and raises the first as wgpu would have raised it."""
 
-    kind, message = found
-    raise getattr(wgpu, f"GPU{kind}Error", wgpu.GPUError)(message)
+    __slots__ = ("_errors",)
+
+    def __init__(self, native: _Native) -> None:
+        self._errors = native.errors
+
+    def __enter__(self) -> None:
+        self._errors.capture(_WHAT)
+
+    def __exit__(self, _class: object, error: BaseException | None, _traceback: object) -> None:
+        found = self._errors.release(_WHAT)
+        if error is None and found is not None:
+            import wgpu
+
+            kind, message = found
+            raise getattr(wgpu, f"GPU{kind}Error", wgpu.GPUError)(message)
 
 
 class _Owned:
@@ -174,17 +186,12 @@ class NativeCommands:
         native = self._native
         create, release = native.lib.wgpuDeviceCreateBindGroup, native.lib.wgpuBindGroupRelease
         groups: list[Group] = []
-        native.errors.capture(_WHAT)
-        try:
+        with _raising(native):
             for number, places in bound:
                 descriptor, _, entries = self._bindings[number]
                 for entry, place in zip(entries, places, strict=True):
                     entry.buffer, entry.offset = getattr(place.buffer, _RAW), place.offset
                 groups.append(_Owned(create(self._device, descriptor), native, release))
-        finally:
-            found = native.errors.release(_WHAT)
-        if found is not None:
-            _raise(found)
         return groups
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, groups: Sequence[Group], clock: Clock | None = None) -> None:
@@ -194,42 +201,24 @@ class NativeCommands:
             compute.end()
             clock.end(encoder)
             return
-        errors = self._native.errors
-        errors.capture(_WHAT)
-        try:
+        with _raising(self._native):
             self._encode(_raw(encoder), groups)
-        finally:
-            found = errors.release(_WHAT)
-        if found is not None:
-            _raise(found)
 
     def recorded(self, groups: Sequence[Group]) -> Recorded:
         native = self._native
         lib = native.lib
-        native.errors.capture(_WHAT)
-        try:
+        with _raising(native):
             encoder = lib.wgpuDeviceCreateCommandEncoder(self._device, native.encoder)
             try:
                 self._encode(encoder, groups)
                 made = lib.wgpuCommandEncoderFinish(encoder, native.buffer)
-                recorded = _Owned(made, native, lib.wgpuCommandBufferRelease)
+                return _Owned(made, native, lib.wgpuCommandBufferRelease)
             finally:
                 lib.wgpuCommandEncoderRelease(encoder)
-        finally:
-            found = native.errors.release(_WHAT)
-        if found is not None:
-            _raise(found)
-        return recorded
 
     def submit(self, recorded: Recorded) -> None:
-        native = self._native
-        native.errors.capture(_WHAT)
-        try:
-            native.lib.wgpuQueueSubmit(self._queue, 1, (cast(_Owned, recorded).raw,))
-        finally:
-            found = native.errors.release(_WHAT)
-        if found is not None:
-            _raise(found)
+        with _raising(self._native):
+            self._native.lib.wgpuQueueSubmit(self._queue, 1, (cast(_Owned, recorded).raw,))
 
     def _encode(self, encoder: object, groups: Sequence[Group]) -> None:
         lib = self._native.lib

@@ -10,7 +10,7 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
-from ...kernel.passes.walk import statements_in
+from ...kernel.passes.walk import statements_in, with_blocks
 from ...types import ops
 from ...types.layout import Type
 from ...types.ops import AtomicOp
@@ -54,15 +54,12 @@ class _Guard:
             case ir.Break():
                 assert ended is not None, "verify: a break stands in a loop"
                 return ir.Assign(ended, _truth(True, statement), statement.span), statement
-            case ir.If():
-                then, otherwise = self.block(statement.then, ended), self.block(statement.otherwise, ended)
-                return (attrs.evolve(statement, then=then, otherwise=otherwise),)
             case ir.For():
                 return self.counted(statement)
             case ir.While():
                 return self.loop(statement, statement.head, statement.condition, statement.body, ())
             case _:
-                return (statement,)
+                return (with_blocks(statement, lambda inside: self.block(inside, ended)),)
 
     def counted(self, node: ir.For) -> ir.Block:
         """A For as the While it means."""

@@ -10,39 +10,28 @@ from __future__ import annotations
 import attrs
 
 from ...kernel import ir
-from ...kernel.builder import constant_of
+from ...kernel.passes.scopes import Scopes, scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names, render_operation
 from .names import RESERVED_NAMES, spelled
 from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_unwritable, literal
-from .scopes import Scopes, scopes_of
 from .uses import uses_of
 
 HEADER_WORDS = 2  # what the parameters begin with: the number of groups, and of groups in a row of the dispatch
 
 _INPUTS = {
-    ir.Builtin.LOCAL_ID: ("local_id", "@builtin(local_invocation_index) local_id: u32"),
-    ir.Builtin.LANE: ("lane", "@builtin(subgroup_invocation_id) lane: u32"),
-    ir.Builtin.SUBGROUP_SIZE: ("subgroup_size", "@builtin(subgroup_size) subgroup_size: u32"),
+    ir.Builtin.LOCAL_ID: "@builtin(local_invocation_index) local_id: u32",
+    ir.Builtin.LANE: "@builtin(subgroup_invocation_id) lane: u32",
+    ir.Builtin.SUBGROUP_SIZE: "@builtin(subgroup_size) subgroup_size: u32",
 }
+_OF_SUBGROUPS = (ir.Builtin.LANE, ir.Builtin.SUBGROUP_ID, ir.Builtin.SUBGROUP_SIZE)
 _GROUP = "@builtin(workgroup_id) group: vec3<u32>"
 _OWN_NAMES = frozenset(
     {"parameters", "Parameters", "group", "group_id", "group_count", "groups_in_row", "local_id"}
     | {"lane", "subgroup_id", "subgroup_size"}
 )
-_ATOMICS = {
-    AtomicOp.ADD: "atomicAdd",
-    AtomicOp.MIN: "atomicMin",
-    AtomicOp.MAX: "atomicMax",
-    AtomicOp.AND: "atomicAnd",
-    AtomicOp.OR: "atomicOr",
-    AtomicOp.XOR: "atomicXor",
-    AtomicOp.EXCHANGE: "atomicExchange",
-    AtomicOp.LOAD: "atomicLoad",
-    AtomicOp.STORE: "atomicStore",
-}
 _SUBGROUPS = {
     SubgroupOp.SHUFFLE: "subgroupShuffle({0}, {1})",
     SubgroupOp.ADD: "subgroupAdd({0})",
@@ -107,12 +96,11 @@ class _Writer:
         return head.text() + body.text() + "}\n"
 
     def parameters(self) -> None:
+        fields = [f"{name}: {TYPE_NAMES[parameter.type]}," for parameter, name in self.fields.items()]
         self.lines.add("struct Parameters {")
         with self.lines.indented():
-            self.lines.add("group_count: u32,")
-            self.lines.add("groups_in_row: u32,")
-            for parameter, name in self.fields.items():
-                self.lines.add(f"{name}: {TYPE_NAMES[parameter.type]},")
+            for field in ("group_count: u32,", "groups_in_row: u32,", *fields):
+                self.lines.add(field)
         self.lines.add("}")
         self.lines.add()
         self.lines.add("@group(0) @binding(0) var<uniform> parameters: Parameters;")
@@ -128,7 +116,7 @@ class _Writer:
         needed = set(self.builtins)
         if ir.Builtin.SUBGROUP_ID in needed:
             needed |= {ir.Builtin.LOCAL_ID, ir.Builtin.SUBGROUP_SIZE}
-        inputs = [_GROUP, *(text for builtin, (_, text) in _INPUTS.items() if builtin in needed)]
+        inputs = [_GROUP, *(text for builtin, text in _INPUTS.items() if builtin in needed)]
         self.lines.add(f"@compute @workgroup_size({self.program.group_size})")
         self.lines.add(f"fn {self.entry}({', '.join(inputs)}) {{")
         with self.lines.indented():
@@ -141,9 +129,8 @@ class _Writer:
         for memory in self.program.memories:
             if memory.space is ir.Space.REGISTERS:
                 self.lines.add(f"var {self.array(memory)};")
-        inner = self.scopes.settled | self.scopes.counters | self.scopes.unread
         for variable in self.program.variables:
-            if variable not in inner:
+            if variable not in self.scopes.inner:
                 self.lines.add(f"var {self.variable(variable)}: {TYPE_NAMES[variable.type]};")
 
     # -- expressions --------------------------------------------------------------------------------------
@@ -176,27 +163,25 @@ class _Writer:
 
     def identity(self, builtin: ir.Builtin) -> str:
         self.builtins.add(builtin)
+        self.subgroups |= builtin in _OF_SUBGROUPS
         match builtin:
             case ir.Builtin.GROUP_SIZE:
                 return f"{self.program.group_size}u"
             case ir.Builtin.NUM_GROUPS:
                 return "parameters.group_count"
-            case ir.Builtin.GROUP_ID:
-                return "group_id"
-            case ir.Builtin.LOCAL_ID:
-                return "local_id"
-            case ir.Builtin.LANE | ir.Builtin.SUBGROUP_SIZE:
-                self.subgroups = True
-                return _INPUTS[builtin][0]
-            case ir.Builtin.SUBGROUP_ID:
-                self.subgroups = True
-                return "subgroup_id"
+            case _:
+                name: str = builtin.value
+                return name
 
     # -- statements ---------------------------------------------------------------------------------------
 
     def block(self, block: ir.Block) -> None:
         for statement in block:
             self.statement(statement)
+
+    def inside(self, block: ir.Block) -> None:
+        with self.lines.indented():
+            self.block(block)
 
     def set(self, variable: ir.Variable, value: str) -> None:
         keyword = "let " if variable in self.scopes.settled else ""
@@ -238,14 +223,13 @@ class _Writer:
 
     def element(self, memory: ir.Memory, index: ir.Expression) -> str:
         """An element. One known to be outside is refused by WGSL, though the kernel may never come to it."""
-        known = constant_of(index)
-        if memory.length is not None and known is not None and known >= memory.length:
+        if memory.length is not None and isinstance(index, ir.Const) and index.value >= memory.length:
             return f"{self.memories[memory]}[{memory.length - 1}u]"
         return f"{self.memories[memory]}[{self.expression(index)}]"
 
     def atomic(self, node: ir.Atomic) -> None:
         value = "" if node.value is None else f", {self.expression(node.value)}"
-        call = f"{_ATOMICS[node.op]}(&{self.element(node.memory, node.index)}{value})"
+        call = f"atomic{node.op.value.capitalize()}(&{self.element(node.memory, node.index)}{value})"
         if node.variable is not None and node.variable not in self.scopes.unread:
             self.set(node.variable, call)
         elif node.op is not AtomicOp.LOAD:  # WGSL wants the value of a load to be used
@@ -267,12 +251,10 @@ class _Writer:
 
     def branch(self, node: ir.If) -> None:
         self.lines.add(f"if ({self.expression(node.condition)}) {{")
-        with self.lines.indented():
-            self.block(node.then)
+        self.inside(node.then)
         if node.otherwise:
             self.lines.add("} else {")
-            with self.lines.indented():
-                self.block(node.otherwise)
+            self.inside(node.otherwise)
         self.lines.add("}")
 
     def counted(self, node: ir.For) -> None:
@@ -283,8 +265,7 @@ class _Writer:
         name = self.variable(node.variable)
         begin = f"var {name}: u32 = {start}" if own else f"{name} = {start}"
         self.lines.add(f"for ({begin}; {name} < {stop}; {name} += {step}) {{")
-        with self.lines.indented():
-            self.block(node.body)
+        self.inside(node.body)
         self.lines.add("}")
 
     def once(self, bound: ir.Expression, name: str) -> str:

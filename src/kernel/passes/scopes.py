@@ -1,4 +1,4 @@
-"""Which variables of a program need no `var`: set once, and read only below that in the same scope."""
+"""Which variables of a program need no declaration: set once, and read only below that in the same scope."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TypeAlias
 
 import attrs
 
-from ...kernel import ir
-from ...kernel.passes.uniform import variables_in
-from ...kernel.passes.walk import expressions_of
+from .. import ir
+from .walk import blocks_of, expressions_of, variable_set_by, variables_in
 
 # Where a statement stands: the blocks around it from the outside in, each with a position in it.
 _Place: TypeAlias = tuple[tuple[int, int], ...]
@@ -16,12 +15,17 @@ _Place: TypeAlias = tuple[tuple[int, int], ...]
 
 @attrs.frozen
 class Scopes:
-    """`settled`: a `let` where they are set; `counters`: loop variables known to their loop alone; `unread`:
+    """`settled`: set once, and read only below that; `counters`: loop variables known to their loop alone; `unread`:
     nobody wants them."""
 
     settled: frozenset[ir.Variable]
     counters: frozenset[ir.Variable]
     unread: frozenset[ir.Variable]
+
+    @property
+    def inner(self) -> frozenset[ir.Variable]:
+        """Those that need no declaration at the top."""
+        return self.settled | self.counters | self.unread
 
 
 def scopes_of(program: ir.Program) -> Scopes:
@@ -72,31 +76,26 @@ class _Survey:
 
     def statement(self, statement: ir.Statement, place: _Place) -> None:
         match statement:
-            case ir.Assign() | ir.Load() | ir.Subgroup() | ir.Store() | ir.Atomic():
-                self.read(expressions_of(statement), place)
-                variable = None if isinstance(statement, ir.Store) else statement.variable
-                if variable is not None:
-                    self.set_at.setdefault(variable, []).append(place)
-                    self.assigned.add(variable)
-            case ir.If():
-                self.read((statement.condition,), place)
-                self.block(statement.then, place, 0)
-                self.block(statement.otherwise, place, 0)
-            case ir.For():
-                self.read((statement.start, statement.stop, statement.step), place)
-                # The counter is set at the head of the loop's own block: what reads it must stand inside.
-                number = self._new_block()
-                self.set_at.setdefault(statement.variable, []).append((*place, (number, 0)))
-                self.counters.add(statement.variable)
-                self.block(statement.body, place, 1, number)
             case ir.While():
                 # Written as one block: the head, the test, the body.
                 number = self._new_block()
                 position = self.block(statement.head, place, 0, number)
                 self.read((statement.condition,), (*place, (number, position)))
                 self.block(statement.body, place, position + 1, number)
-            case ir.Barrier() | ir.Break():
-                pass
+            case ir.For():
+                self.read(expressions_of(statement), place)
+                # The counter is set at the head of the loop's own block: what reads it must stand inside.
+                number = self._new_block()
+                self.set_at.setdefault(statement.variable, []).append((*place, (number, 0)))
+                self.counters.add(statement.variable)
+                self.block(statement.body, place, 1, number)
+            case _:
+                self.read(expressions_of(statement), place)
+                if (variable := variable_set_by(statement)) is not None:
+                    self.set_at.setdefault(variable, []).append(place)
+                    self.assigned.add(variable)
+                for block in blocks_of(statement):
+                    self.block(block, place, 0)
 
     def read(self, expressions: tuple[ir.Expression, ...], place: _Place) -> None:
         for variable in (v for expression in expressions for v in variables_in(expression)):

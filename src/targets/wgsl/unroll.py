@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import attrs
 
+from ...kernel import ir
+from ...kernel.passes.walk import replaced, rewritten, statements_in, variables_in, variables_set_in
 from ...types.layout import Type
-from .. import ir
-from .uniform import variables_in
-from .walk import replaced, rewritten, statements_in
 
 _MOST_ROUNDS = 64
 _MOST_STATEMENTS = 4096  # of one loop, written out
@@ -37,15 +36,10 @@ def _rounds(loop: ir.For) -> range | None:
     if not (isinstance(start, ir.Const) and isinstance(stop, ir.Const) and isinstance(step, ir.Const)):
         return None
     rounds = range(int(start.value), int(stop.value), int(step.value))
-    within = list(statements_in(loop.body))
-    leaves = any(isinstance(statement, ir.Break) or _changes(statement, loop.variable) for statement in within)
-    return None if leaves or len(rounds) > _MOST_ROUNDS or not _indexes_registers(loop) else rounds
-
-
-def _changes(statement: ir.Statement, variable: ir.Variable) -> bool:
-    return not isinstance(statement, ir.Barrier | ir.Break | ir.If | ir.Store | ir.While) and (
-        statement.variable is variable
-    )
+    leaves = any(isinstance(statement, ir.Break) for statement in statements_in(loop.body))
+    if leaves or loop.variable in variables_set_in(loop.body) or len(rounds) > _MOST_ROUNDS:
+        return None
+    return rounds if _indexes_registers(loop) else None
 
 
 def _size(block: ir.Block) -> int:

@@ -1,0 +1,298 @@
+"""Legalisation: a program for machines that have 32-bit words and nothing else.
+
+What comes out is IR as any other, and means the same. It has U32, I32, F32 and Bool variables; U32, I32 and F32 in
+storage and parameters (elements that were of another size lie there as `Place` says); no Length, which has become a
+parameter, as it can no longer be told from a buffer's size. Floats are compared as integers, and keep their zeros'
+signs, infinities and NaNs (see legalize_operations.py). One thing is left to the writer: BALLOT gives its U64 mask to a
+variable that is read in just two forms, `cast(U32, mask)` and `cast(U32, shr(mask, 32))`, which are its words. MATCH is
+ballots by then, and shuffles name a lane that there is.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from ...kernel import ir
+from ...kernel.passes.walk import statements_in, variables_in
+from ...kernel.passes.widths import Widths
+from ...types import ops
+from ...types.layout import Type
+from ...types.ops import AtomicOp
+from .legalize_operations import MASK_BITS, Lanes, Leaf, Operations
+from .legalize_words import Pair, Value, WordBuilder
+
+_WHOLE = frozenset({Type.U32, Type.I32, Type.F32})
+_WIDE = frozenset({Type.U64, Type.I64, Type.F64})
+_NARROW = frozenset({Type.BOOL, Type.U8, Type.U16})
+
+
+@attrs.frozen
+class Origin:
+    """Where the host finds the value of a legalised parameter."""
+
+    parameter: ir.Parameter | None = None  # one of the program's own: this 32-bit word of it
+    word: int = 0
+    length_of: ir.Memory | None = None  # or the number of elements of a storage buffer; or else zero
+
+
+@attrs.frozen
+class Legalized:
+    """The legalised program; the origin of each of its parameters, in their order."""
+
+    program: ir.Program
+    origins: tuple[Origin, ...]
+
+
+def legalize(program: ir.Program, lanes: int = MASK_BITS) -> Legalized:
+    """Rewrites a program for 32-bit machines; CapabilityError where that cannot be done. No subgroup has more lanes."""
+    return _Legalizer(program, lanes).run()
+
+
+@attrs.frozen
+class Place:
+    """A memory as it was, the one that takes its place, and how to get at an element there.
+
+    - 64-bit elements: two words, low first; in workgroup memory all low words lie before all high ones, so
+      that neighbours keep to different banks.
+    - Bool, U8 and U16 in storage: four, four and two to a word. Where the kernel stores to the memory, all
+      its accesses are atomic, as invocations that own different bytes of one word meet there.
+    - U8 and U16 of a workgroup or of registers: a word each (Bool stays Bool: no host looks there).
+    """
+
+    before: ir.Memory
+    after: ir.Memory
+    packed: bool  # several elements to a word
+    stored: bool
+
+    @staticmethod
+    def of(memory: ir.Memory, stored: bool) -> Place:
+        packed = memory.type in _NARROW and memory.space is ir.Space.STORAGE
+        after = memory
+        if memory.type in _WIDE:
+            after = attrs.evolve(memory, type=Type.U32, length=None if memory.length is None else 2 * memory.length)
+        elif packed or memory.type in (Type.U8, Type.U16):
+            after = attrs.evolve(memory, type=Type.U32)
+        return Place(memory, after, packed, stored)
+
+    def load(self, build: WordBuilder, index: ir.Expression) -> Value:
+        """The element, as what stands for its type: a U32 for U8 and U16, a pair for 64 bits."""
+        if self.before.type in _WIDE:
+            low, high = self._halves(build, index)
+            return Pair(self._word(build, low, "low"), self._word(build, high, "high"))
+        if not self.packed:
+            return self._word(build, index, "item")
+        where, shift = self._where(build, index)
+        value = self._field(build, self._word(build, where, "packed"), shift)
+        return build.differs(value, 0) if self.before.type is Type.BOOL else value
+
+    def store(self, build: WordBuilder, index: ir.Expression, value: Value) -> None:
+        if isinstance(value, Pair):
+            low, high = self._halves(build, index)
+            build.emit(ir.Store(self.after, low, value.low, build.span))
+            build.emit(ir.Store(self.after, high, value.high, build.span))
+        elif self.packed:
+            self._replace(build, index, build.cast(Type.U32, value))
+        else:
+            build.emit(ir.Store(self.after, index, value, build.span))
+
+    def _halves(self, build: WordBuilder, index: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
+        index = build.bound(index, "place")
+        if self.before.space is ir.Space.WORKGROUP and self.before.length is not None:
+            return index, build.add(index, self.before.length)
+        low = build.bound(build.mul(index, 2), "place")
+        return low, build.add(low, 1)
+
+    def _word(self, build: WordBuilder, index: ir.Expression, name: str) -> ir.Expression:
+        loaded = build.variable(name, self.after.type)
+        if self.packed and self.stored:
+            build.emit(ir.Atomic(loaded, AtomicOp.LOAD, self.after, index, None, build.span))
+        else:
+            build.emit(ir.Load(loaded, self.after, index, build.span))
+        return build.read(loaded)
+
+    def _where(self, build: WordBuilder, index: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
+        """Which word an element lies in, and how far from its low end (in bits)."""
+        index = build.bound(index, "place")
+        per_word_log2, bits_log2 = (1, 4) if self.before.type is Type.U16 else (2, 3)
+        inside = build.and_(index, (1 << per_word_log2) - 1)
+        return build.shr(index, per_word_log2), build.shl(inside, bits_log2)
+
+    def _field(self, build: WordBuilder, word: ir.Expression, shift: ir.Expression | int) -> ir.Expression:
+        return build.and_(build.shr(word, shift), (1 << self.before.type.bits) - 1)
+
+    def _replace(self, build: WordBuilder, index: ir.Expression, value: ir.Expression) -> None:
+        """Flips the bits in which the element differs from its new value: what others do to the rest of the
+        word meanwhile is not lost. (Two invocations that store to one element race, here as anywhere.)"""
+        where, shift = self._where(build, index)
+        where, shift = build.bound(where, "where"), build.bound(shift, "shift")
+        old = self._word(build, where, "packed")
+        change = self._field(build, build.apply(ops.XOR, build.shr(old, shift), value), 0)
+        build.emit(ir.Atomic(None, AtomicOp.XOR, self.after, where, build.shl(change, shift), build.span))
+
+
+class _Legalizer:
+    def __init__(self, program: ir.Program, lanes: int) -> None:
+        self.program = program
+        self.build = WordBuilder(program.span)
+        self.parameters: dict[ir.Parameter, Value] = {}
+        self.lengths: dict[ir.Memory, ir.Parameter] = {}
+        self.zero: ir.Parameter | None = None
+        self.names = {parameter.name for parameter in program.parameters}
+        self.variables: dict[ir.Variable, tuple[ir.Variable, ...]] = {}
+        self.places: dict[ir.Memory, Place] = {}
+        self.operations = Operations(self.build, self._leaf, self._hidden_zero)
+        self.lanes = Lanes(self.build, program.group_size, lanes)
+        self.widths = Widths(program, lanes)
+
+    def run(self) -> Legalized:
+        stored = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Store)}
+        for memory in self.program.memories:
+            self.places[memory] = Place.of(memory, memory in stored)
+        origins: dict[ir.Parameter, Origin] = {}
+        for parameter in self.program.parameters:
+            origins |= self._parameter(parameter)
+        self._statements(self.program.body)
+        origins |= {parameter: Origin(length_of=memory) for memory, parameter in self.lengths.items()}
+        if self.zero is not None:
+            origins[self.zero] = Origin()
+        own = tuple(half for halves in self.variables.values() for half in halves)
+        legal = attrs.evolve(
+            self.program,
+            parameters=tuple(origins),
+            memories=tuple(self.places[memory].after for memory in self.program.memories),
+            variables=own + tuple(self.build.variables),
+            body=self.build.finish(),
+        )
+        return Legalized(legal, tuple(origins.values()))
+
+    # -- parameters, variables, leaves --------------------------------------------------------------------
+
+    def _parameter(self, parameter: ir.Parameter) -> dict[ir.Parameter, Origin]:
+        """Makes those that stand for one of the program's own."""
+        span = self.program.span
+        if parameter.type in _WIDE:
+            low, high = (self._new_parameter(f"{parameter.name}_{half}") for half in ("low", "high"))
+            self.parameters[parameter] = Pair(ir.Argument(low, span), ir.Argument(high, span))
+            return {low: Origin(parameter), high: Origin(parameter, 1)}
+        word = parameter if parameter.type in _WHOLE else ir.Parameter(parameter.name, Type.U32)
+        value = ir.Argument(word, span)
+        self.parameters[parameter] = self.build.differs(value, 0) if parameter.type is Type.BOOL else value
+        return {word: Origin(parameter)}
+
+    def _new_parameter(self, name: str) -> ir.Parameter:
+        """A word that is none of the program's own."""
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        return ir.Parameter(name, Type.U32)
+
+    def _halves(self, variable: ir.Variable) -> tuple[ir.Variable, ...]:
+        """The variables that stand for one: itself, a U32, or two of them."""
+        known = self.variables.get(variable)
+        if known is None:
+            known = (variable,)
+            if variable.type in _WIDE:
+                known = tuple(ir.Variable(f"{variable.name}_{half}", Type.U32) for half in ("low", "high"))
+            elif variable.type in (Type.U8, Type.U16):
+                known = (ir.Variable(variable.name, Type.U32),)
+            self.variables[variable] = known
+        return known
+
+    def _leaf(self, node: Leaf) -> Value:
+        match node:
+            case ir.Read():
+                halves = [ir.Read(half, node.span) for half in self._halves(node.variable)]
+                return halves[0] if len(halves) == 1 else Pair(halves[0], halves[1])
+            case ir.Argument():
+                return self.parameters[node.parameter]
+            case ir.Length():
+                if node.memory not in self.lengths:
+                    self.lengths[node.memory] = self._new_parameter(f"{node.memory.name}_length")
+                return ir.Argument(self.lengths[node.memory], node.span)
+            case ir.Identity():
+                # a number like others, so that what it is part of is computed here: WGSL refuses `64u - 65u`
+                return self.build.word(self.program.group_size) if node.builtin is ir.Builtin.GROUP_SIZE else node
+
+    def _hidden_zero(self) -> ir.Expression:
+        """A zero that no compiler can know to be one."""
+        if self.zero is None:
+            self.zero = self._new_parameter("hidden_zero")
+        return ir.Argument(self.zero, self.build.span)
+
+    # -- statements ---------------------------------------------------------------------------------------
+
+    def _statements(self, block: ir.Block) -> None:
+        for statement in block:
+            self.build.span = statement.span
+            self._statement(statement)
+
+    def _block(self, block: ir.Block) -> ir.Block:
+        with self.build.nested() as statements:
+            self._statements(block)
+        return tuple(statements)
+
+    def _statement(self, statement: ir.Statement) -> None:
+        build = self.build
+        match statement:
+            case ir.Assign():
+                self._assign(statement.variable, self.operations.value(statement.value))
+            case ir.Load() if statement.for_all:
+                loaded, memory = self._halves(statement.variable)[0], self.places[statement.memory].after
+                build.emit(ir.Load(loaded, memory, self.operations.word(statement.index), statement.span, for_all=True))
+            case ir.Load():
+                value = self.places[statement.memory].load(build, self.operations.word(statement.index))
+                self._assign(statement.variable, value)
+            case ir.Store():
+                index = self.operations.word(statement.index)
+                self.places[statement.memory].store(build, index, self.operations.value(statement.value))
+            case ir.Atomic():
+                operand = None if statement.value is None else self.operations.word(statement.value)
+                memory, index = self.places[statement.memory].after, self.operations.word(statement.index)
+                variable = None if statement.variable is None else self._halves(statement.variable)[0]
+                build.emit(ir.Atomic(variable, statement.op, memory, index, operand, statement.span))
+            case ir.Subgroup():
+                operands = [self.operations.value(operand) for operand in statement.operands]
+                bits = self.widths.of(statement.operands[0])
+                self._assign(statement.variable, self.lanes.subgroup(statement.op, operands, bits))
+            case ir.If():
+                condition = self.operations.word(statement.condition)
+                then, otherwise = self._block(statement.then), self._block(statement.otherwise)
+                build.emit(ir.If(condition, then, otherwise, statement.span))
+            case ir.For():
+                self._counted(statement)
+            case ir.While():
+                with build.nested() as head:
+                    self._statements(statement.head)
+                    build.span = statement.span
+                    # what it needs is computed at the end of the head
+                    condition = self.operations.word(statement.condition)
+                build.emit(ir.While(tuple(head), condition, self._block(statement.body), statement.span))
+            case ir.Barrier() | ir.Break():
+                build.emit(statement)
+
+    def _counted(self, loop: ir.For) -> None:
+        """Where the counter might wrap round before it passes the end, the turns are counted instead."""
+        build, variable = self.build, self._halves(loop.variable)[0]
+        start, stop, step = (self.operations.word(e) for e in (loop.start, loop.stop, loop.step))
+        if attrs.evolve(loop, start=start, stop=stop, step=step).ends_before_it_wraps:
+            build.emit(ir.For(variable, start, stop, step, self._block(loop.body), loop.span))
+            return
+        step = step if isinstance(step, ir.Const) else build.held(build.apply(ops.MAX, step, 1), "step")
+        start, stop = build.held(start, "start"), build.held(stop, "stop")
+        rounds = build.apply(ops.FLOORDIV, build.sub(build.sub(stop, start), 1), step)
+        turns = build.held(build.select(build.below(start, stop), build.add(rounds, 1), 0), "turns")
+        turn = build.variable("turn", Type.U32)
+        with build.nested() as body:
+            build.assign(variable, build.add(start, build.mul(build.read(turn), step)))
+            self._statements(loop.body)
+        build.emit(ir.For(turn, build.word(0), turns, build.word(1), tuple(body), loop.span))
+
+    def _assign(self, variable: ir.Variable, value: Value) -> None:
+        halves = self._halves(variable)
+        values = (value.low, value.high) if isinstance(value, Pair) else (value,)
+        if self.build.filled(halves, values):
+            return
+        if len(values) == 2 and halves[0] in variables_in(values[1]):
+            values = (values[0], self.build.held(values[1], "high"))
+        for half, word in zip(halves, values, strict=True):
+            self.build.assign(half, word)
