@@ -68,7 +68,7 @@ def unwatched_device(way: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def prepared_of(call: Any) -> Any:
     """What runs the last schedule of a planned call."""
-    return [run for _, runs in call.plan.runs for run in runs][-1].prepared
+    return [run for _, runs in call.plan._runs for run in runs][-1].prepared
 
 
 # -- both ways do the same --------------------------------------------------------------------------------
@@ -154,14 +154,17 @@ def test_threads_share_a_device(device: Any) -> None:
 def test_memory_that_is_gone_is_told_of(device: Any) -> None:
     host = sample("u4", 3000)
     x, other = webgpu.asarray(host, device), webgpu.asarray(host, device)
-    call = gpusort.plan(sort, x)
-    for _ in range(3):
-        call(x)
-    x.buffer.destroy()
-    for function in (call, sort):
-        with pytest.raises(GpusortError, match="destroyed"):
-            function(x)
-        np.testing.assert_array_equal(function(other).to_numpy(), np.sort(host))
+    for settings in ({}, {"algorithm": Radix()}):
+        call = gpusort.plan(sort, x, **settings)
+        for _ in range(3):
+            call(x)
+        x.buffer.destroy()
+        for function in (call, partial(sort, **settings)):
+            with pytest.raises(GpusortError, match="destroyed") as error:
+                function(x)
+            assert not isinstance(error.value, DeviceLostError)
+            np.testing.assert_array_equal(function(other).to_numpy(), np.sort(host))
+        x = webgpu.asarray(host, device)
 
 
 def test_a_device_that_is_gone_is_told_of(device: Any) -> None:
@@ -226,7 +229,7 @@ def test_a_warm_run_makes_only_what_it_must(device: Any, monkeypatch: pytest.Mon
             patch.setattr(class_of(device), name, None)
         patch.setattr(class_of(device.queue), "write_buffer", None)
         call(x)
-        assert "wgpuDeviceCreateBindGroup" not in calls
+        assert calls.count("wgpuDeviceCreateBindGroup") <= 2, "to see that no array was destroyed"
         assert calls.index("wgpuQueueSubmit") < calls.index("wgpuDeviceCreateCommandEncoder"), "it was recorded ahead"
     made: list[int] = []
     with monkeypatch.context() as patch:

@@ -216,7 +216,7 @@ def _raise_ours(what: str, error: Exception) -> None:
 def is_loss(error: BaseException) -> bool:
     """Whether an error of wgpu's says that the device is gone."""
     text = str(error).lower()
-    return "lost" in text or "device is invalid" in text or "destroyed" in text
+    return "lost" in text or "device is invalid" in text or ("destroyed" in text and "buffer" not in text)
 
 
 def _first_line(error: BaseException) -> str:

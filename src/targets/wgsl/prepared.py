@@ -7,6 +7,7 @@ when the caller submits it, as often as he likes: its scratch and parameters are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import attrs
@@ -48,7 +49,8 @@ class _Bound:
     """All launches, on buffers that are held here with them."""
 
     groups: Sequence[Group]
-    places: tuple[Place, ...]
+    places: tuple[Place, ...]  # of the caller's arrays
+    memory: Mapping[str, Place]  # everything
     next: Recorded | None = None  # the commands of the next run on them
 
 
@@ -140,6 +142,8 @@ class WgslPrepared:
         commands = ready.commands
         if self._keeps_scratch:
             bound, is_known = self._bound_to(session, ready, memories)
+            if is_known:
+                self._require_alive(session, ready, bound)
             recorded, bound.next = bound.next, None
             commands.submit(commands.recorded(bound.groups) if recorded is None else recorded)
             if is_known:  # they come again: while the device works, the host records what it can submit once only
@@ -161,11 +165,13 @@ class WgslPrepared:
         self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], taken: Taken
     ) -> None:
         """Records all launches among those of others, with scratch that is there until all of them are submitted."""
-        if self._keeps_scratch:
-            self._record(session, encoder, memories)
-            return
         ready = self._made_ready(session)
-        if ready.steps:
+        if ready.steps and self._keeps_scratch:
+            bound, is_known = self._bound_to(session, ready, memories)
+            if is_known:
+                self._require_alive(session, ready, bound)
+            ready.commands.encode(encoder, bound.groups)
+        elif ready.steps:
             self._encode_with(session, encoder, ready, self._places(session, memories), taken)
 
     def is_watched(self, session: Session) -> bool:
@@ -231,9 +237,26 @@ class WgslPrepared:
         if copies is not None:
             copies.refuse()
         own = self._own_parameters(session, ready)
-        groups = ready.groups(own.parameters, {**self._own_scratch(session, ready, own), **places})
-        bound = self._bound = _Bound(groups, tuple(places.values()))
+        memory = {**self._own_scratch(session, ready, own), **places}
+        groups = ready.groups(own.parameters, memory)
+        bound = self._bound = _Bound(groups, tuple(places.values()), memory)
         return bound, False
+
+    def _require_alive(self, session: Session, ready: Ready, bound: _Bound) -> None:
+        """Raises where a buffer was destroyed since it was bound. wgpu's library ends the process if it finds one in
+        what is submitted; in a new binding it says so."""
+        ready.groups(self._own_parameters(session, ready).parameters, bound.memory, self._covering)
+
+    @cached_property
+    def _covering(self) -> Sequence[int]:
+        """Bindings in which all of the caller's arrays are that kernels use, few."""
+        names = [set(binding.names) for binding in self._ready.bindings] if self._ready is not None else []
+        left = {buffer.name for buffer in self._given} & set[str]().union(*names)
+        numbers: list[int] = []
+        while left:
+            numbers.append(max(range(len(names)), key=lambda number: len(names[number] & left)))
+            left -= names[numbers[-1]]
+        return numbers
 
     def _own_parameters(self, session: Session, ready: Ready) -> _Own:
         own = self._own
