@@ -47,7 +47,7 @@ def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     block = _taken(nbytes + _ALIGNMENT)
     whole = block.view(np.ndarray)
     weakref.finalize(whole, _kept.append, block).atexit = False
-    first = -block.ctypes.data % _ALIGNMENT
+    first = -int(block.__array_interface__["data"][0]) % _ALIGNMENT  # ctypes may be gone, at the end of the process
     return whole[first : first + nbytes].view(dtype).reshape(shape)
 
 
