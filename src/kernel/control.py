@@ -17,7 +17,8 @@ from ..types.intrinsics import dynamic_range
 from ..types.layout import Type
 from . import ir
 from .builder import MOST_ROUNDS, KernelBuilder, apply
-from .names import NameKeeper, joined
+from .calls import CallReader
+from .names import joined
 from .source import Source, escapes, jumps_of, stored_in
 from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, lift, of_object, run_time_form
 
@@ -40,7 +41,7 @@ class Loop:
     continued: list[dict[str, Value]]  # the names on each path that went on to the next round
 
 
-class ControlReader(NameKeeper):
+class ControlReader(CallReader):
     """Branches and loops of one function, as it is inlined at one place."""
 
     def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:

@@ -8,20 +8,18 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, NoReturn, TypeAlias
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from ..types import ops
 from ..types.elements import class_of
 from ..types.intrinsics import OPERATIONS
-from ..types.layout import Type, bounds
+from ..types.layout import Type
 from ..types.scalars import Scalar
 from . import ir
-from .builder import KernelBuilder, apply, convert, may_fail
-from .source import Source
-from .span import KernelError, Span
-from .values import EnumValue, Static, StructValue, Value, describe, lift, of_object
+from .builder import apply, convert, may_fail
+from .names import NameKeeper
+from .span import Span
+from .values import EnumValue, Static, StructValue, Value, describe, lift
 
 # Python's operator, the table's row, the name of the method a struct may define for it
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -49,13 +47,8 @@ def _is_none(value: Value) -> bool:
     return isinstance(value, Static) and value.value is None
 
 
-class OperatorReader(ABC):
+class OperatorReader(NameKeeper, ABC):
     """Operators and operations of one function, as it is inlined at one place."""
-
-    def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
-        self.builder = builder
-        self.source = source
-        self.names = names
 
     @abstractmethod
     def read(self, node: ast.expr) -> Value: ...
@@ -68,33 +61,6 @@ class OperatorReader(ABC):
 
     @abstractmethod
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value: ...
-
-    def fail(self, node: ast.AST, message: str) -> NoReturn:
-        raise KernelError(self.source.span(node), message)
-
-    def literal(self, value: object, type: Type, node: ast.AST) -> ir.Const:
-        """A Python number beside a scalar: a literal of the scalar's type."""
-        if type.is_float and isinstance(value, int | float):
-            with np.errstate(over="ignore"):  # a literal too large is infinite, as it is under CPython
-                return ir.Const(float(np.asarray(value, type.dtype)), type, self.source.span(node))
-        if type is Type.BOOL and isinstance(value, bool):
-            return ir.Const(value, type, self.source.span(node))
-        if type.is_integer and isinstance(value, int) and not isinstance(value, bool):
-            low, high = bounds(type)
-            if not low <= value <= high:
-                self.fail(
-                    node, f"expected a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`"
-                )
-            return ir.Const(value, type, self.source.span(node))
-        self.fail(node, f"expected {type} beside {type}, found {value!r}, e.g. `{type}(1)`")
-
-    def known(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
-        """What plain Python makes of compile-time values."""
-        try:
-            return of_object(function(*arguments), self.source.span(node))
-        except Exception as error:
-            what = str(error) or type(error).__name__
-            self.fail(node, f"expected compile-time values that fit, found an error ({what}), e.g. `2 * count`")
 
     # -- operators -------------------------------------------------------------------------------------
 
@@ -197,12 +163,6 @@ class OperatorReader(ABC):
         with self.builder.nested() as second:
             b = lift(self.read(otherwise), span)
         return self.merged(node, condition, (first, a), (second, b))
-
-    @abstractmethod
-    def merged(
-        self, node: ast.AST, condition: ir.Expression, then: tuple[list[ir.Statement], Value],
-        otherwise: tuple[list[ir.Statement], Value],
-    ) -> Value: ...  # fmt: skip
 
     # -- calls of what is not a function ---------------------------------------------------------------
 

@@ -37,6 +37,7 @@ _DEEPEST = 50
 # What is expected in place of a statement that kernels do not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
 _DEFINITION = "definitions and imports outside the kernel, e.g. at the top of the module"
+_PLAIN = "plain assignments, found `{}`, e.g. a parameter"
 _INSTEAD: Mapping[type[ast.stmt], str] = {
     ast.Assert: "no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
     ast.Raise: _RAISING,
@@ -47,9 +48,10 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
     ast.ImportFrom: _DEFINITION,
     ast.Assign: "one target, e.g. `a = x` and then `b = x`",
     ast.AnnAssign: "a value behind the annotation, e.g. `total: U32 = U32(0)`",
-} | {
-    kind: f"plain assignments, found `{kind.__name__.lower()}`, e.g. a parameter"
-    for kind in (ast.Global, ast.Nonlocal, ast.Delete, ast.With)
+    ast.Global: _PLAIN.format("global"),
+    ast.Nonlocal: _PLAIN.format("nonlocal"),
+    ast.Delete: _PLAIN.format("delete"),
+    ast.With: _PLAIN.format("with"),
 }
 
 

@@ -28,7 +28,11 @@ _FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)
 
 def _of_lanes(given: types.Type, taken: types.Type, body: Body) -> Intrinsic:
     """Of the mask of the lanes there are, and what each brings."""
-    return lowered(lambda mask, value: (given(types.uint32, taken), plainly(body)))
+
+    def define(mask: types.Type, value: types.Type) -> Lowering:
+        return given(types.uint32, taken), plainly(body)
+
+    return lowered(define)
 
 
 def _vote(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
