@@ -40,8 +40,9 @@ class NameKeeper:
         self.names = names
         self.slots: dict[str, Value] = {}  # variables of the names that are assigned in several places
 
-    def fail(self, node: ast.AST, message: str) -> NoReturn:
-        raise KernelError(self.source.span(node), message)
+    def expected(self, node: ast.AST, what: str) -> NoReturn:
+        """Refuses what stands here, by what should: `what` goes on with what was found, and ends with an example."""
+        raise KernelError(self.source.span(node), f"expected {what}")
 
     def literal(self, value: object, type: Type, node: ast.AST) -> ir.Const:
         """A Python number beside a scalar: a literal of the scalar's type."""
@@ -53,11 +54,9 @@ class NameKeeper:
         if type.is_integer and isinstance(value, int) and not isinstance(value, bool):
             low, high = bounds(type)
             if not low <= value <= high:
-                self.fail(
-                    node, f"expected a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`"
-                )
+                self.expected(node, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
             return ir.Const(value, type, self.source.span(node))
-        self.fail(node, f"expected {type} beside {type}, found {value!r}, e.g. `{type}(1)`")
+        self.expected(node, f"{type} beside {type}, found {value!r}, e.g. `{type}(1)`")
 
     def known(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
         """What plain Python makes of compile-time values."""
@@ -65,7 +64,7 @@ class NameKeeper:
             return of_object(function(*arguments), self.source.span(node))
         except Exception as error:
             what = str(error) or type(error).__name__
-            self.fail(node, f"expected compile-time values that fit, found an error ({what}), e.g. `2 * count`")
+            self.expected(node, f"compile-time values that fit, found an error ({what}), e.g. `2 * count`")
 
     def bind(self, name: str, value: Value, span: Span) -> None:
         """Gives a name a value. What is assigned in several places lives in variables, unless known now."""
@@ -150,8 +149,8 @@ class NameKeeper:
         if isinstance(b, ir.Expression) and isinstance(a, Static):
             a = self.literal(a.value, b.type, node)
         if shape(a) != shape(b):
-            self.fail(
-                node, f"expected one type on both sides, found {describe(a)} and {describe(b)}, e.g. `U32(1)` for both"
+            self.expected(
+                node, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `U32(1)` for both"
             )
         if first or second or any(may_fail(part) for part in (*parts(a), *parts(b))):
             slot = self.new_slot("choice", a, span)
