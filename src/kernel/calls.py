@@ -228,21 +228,14 @@ class CallReader(ExpressionReader):
         name = callee.name.removeprefix("atomic_")
         if name == callee.name or name not in {op.value for op in AtomicOp}:
             self.expected(node, f"a method of an array, found `.{callee.name}`, e.g. `counts.atomic_add(i, U32(1))`")
-        if (
-            array.memory.type is not Type.U32
-            or scalar_of(array.element) is None
-            or array.memory.space is ir.Space.REGISTERS
-        ):
+        if scalar_of(array.element) is not Type.U32 or array.memory.space is ir.Space.REGISTERS:
             self.expected(node, "Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`")
         op = AtomicOp(name)
-        wanted = 1 if op is AtomicOp.LOAD else 2
+        wanted, shown = 2, "an index and a value, e.g. `{}(i, x)`"
+        if op is AtomicOp.LOAD:
+            wanted, shown = 1, "an index, e.g. `{}(i)`"
         if len(node.args) != wanted or node.keywords:
-            self.expected(
-                node,
-                f"an index, e.g. `counts.{callee.name}(i)`"
-                if wanted == 1
-                else f"an index and a value, e.g. `counts.{callee.name}(i, x)`",
-            )
+            self.expected(node, shown.format(f"counts.{callee.name}"))
         index = self.index(node.args[0])
         access.require_inside(array, index, span)
         value = self.operand(node.args[1], Type.U32) if wanted == 2 else None
