@@ -501,6 +501,11 @@ def loads_with_a_value(cx, data: Storage[U32], p: Params):
 
 
 @kernel
+def adds_without_a_value(cx, data: Storage[U32], p: Params):
+    data.atomic_add(0)  # <-
+
+
+@kernel
 def python_int_of_a_scalar(cx, data: Storage[U32], p: Params):
     data[0] = U32(int(p.n))  # <-
 

@@ -132,6 +132,7 @@ MESSAGES = {
     "number_for_an_order": ("expected SortOrder for `order` of Params, found a U32, e.g. `SortOrder.ASCENDING`"),
     "number_for_a_python_int": "expected int for `passes` of Plan, found a U32, e.g. `8`",
     "loads_with_a_value": "expected an index, e.g. `counts.atomic_load(i)`",
+    "adds_without_a_value": "expected an index and a value, e.g. `counts.atomic_add(i, x)`",
     "python_int_of_a_scalar": "expected a compile-time value for 'int', found a U32, e.g. `I32(x)`",
     "python_float_of_a_scalar": "expected a compile-time value for 'float', found a U32, e.g. `F32(x)`",
     "python_bool_of_a_scalar": "expected a compile-time value for 'bool', found a U32, e.g. `x != 0`",

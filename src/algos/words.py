@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role
-from ..kernel.on_arrays import OnArrays
 from ..types.elements import dtype_of, scalar_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
@@ -25,6 +24,7 @@ from ..types.keys import SortableKey, Word
 from ..types.layout import Type
 from ..types.memory import Storage
 from .bitonic import from_ordered, to_ordered
+from .on_arrays import OnArrays
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)

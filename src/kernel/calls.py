@@ -64,11 +64,11 @@ class CallReader(ExpressionReader):
             case Static(value=cls) if cls is Registers or getattr(cls, "__origin__", None) is Registers:
                 return self.registers(node)
             case Static(value=cls) if isinstance(cls, type) and issubclass(cls, Enum):
-                self.fail(node, f"expected a member of {cls.__name__}, e.g. `{cls.__name__}.{next(iter(cls)).name}`")
+                self.expected(node, f"a member of {cls.__name__}, e.g. `{cls.__name__}.{next(iter(cls)).name}`")
             case Static(value=function) if self.is_operation(function):
                 return self.operation(node, function, self.positional(node))
             case Static(value=function) if function is dynamic_range:
-                self.fail(node, "expected `dynamic_range` in a for loop, e.g. `for i in dynamic_range(U32(0), n):`")
+                self.expected(node, "`dynamic_range` in a for loop, e.g. `for i in dynamic_range(U32(0), n):`")
             case Static(value=function) if isinstance(function, FunctionType):
                 return self.call_function(node, function, [])
             case Static(value=cls) if self.is_struct_class(cls) or self.is_struct_class(
@@ -78,13 +78,13 @@ class CallReader(ExpressionReader):
             case Static(value=function) if function in _FOLDABLE:
                 return self.fold_call(node, function)
             case Static(value=function) if function is print:
-                self.fail(node, "expected no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
+                self.expected(node, "no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
             case Static(value=function) if callable(function):
                 name = getattr(function, "__name__", repr(function))
                 hint = examples.instead_of(function, "e.g. a helper of your own")
-                self.fail(node, f"expected a Python function with source, found {name!r}, {hint}")
+                self.expected(node, f"a Python function with source, found {name!r}, {hint}")
             case _:
-                self.fail(node, f"expected something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
+                self.expected(node, f"something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
 
     def is_operation(self, function: object) -> bool:
         return isinstance(function, FunctionType) and function in OPERATIONS
@@ -94,7 +94,7 @@ class CallReader(ExpressionReader):
 
     def positional(self, node: ast.Call) -> list[Value]:
         if node.keywords:
-            self.fail(node, "expected positional arguments, e.g. `minimum(a, b)`")
+            self.expected(node, "positional arguments, e.g. `minimum(a, b)`")
         return [self.read(argument) for argument in node.args]
 
     def fold_call(self, node: ast.Call, function: object) -> Value:
@@ -104,7 +104,7 @@ class CallReader(ExpressionReader):
             if not isinstance(argument, Static):
                 name = getattr(function, "__name__", repr(function))
                 hint = examples.instead_of(function, "e.g. a property of the key or the policy")
-                self.fail(written, f"expected a compile-time value for {name!r}, found {describe(argument)}, {hint}")
+                self.expected(written, f"a compile-time value for {name!r}, found {describe(argument)}, {hint}")
             known.append(argument.value)
         return self.known(node, cast("Callable[..., object]", function), *known)
 
@@ -113,7 +113,7 @@ class CallReader(ExpressionReader):
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
         """A helper or method: its arguments are matched as Python matches them, then it is inlined."""
         if hasattr(function, "__wrapped__"):
-            self.fail(node, f"expected a helper without a decorator around it, found {function.__name__!r}, "
+            self.expected(node, f"a helper without a decorator around it, found {function.__name__!r}, "
                             "e.g. its body in the helper itself")  # fmt: skip
         bound = self.matched(node, function, inspect.signature(function), leading)
         arguments, span = list(bound.values()), self.source.span(node)
@@ -143,16 +143,16 @@ class CallReader(ExpressionReader):
         given = [*leading, *(self.read(argument) for argument in node.args)]
         named = {keyword.arg: self.read(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         if len(named) != len(node.keywords):
-            self.fail(node, "expected each argument by itself instead of `**`, e.g. `f(low=a, high=b)`")
+            self.expected(node, "each argument by itself instead of `**`, e.g. `f(low=a, high=b)`")
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
             name = getattr(thing, "__qualname__", repr(thing))
-            self.fail(node, f"expected a call that fits `{name}{signature}` ({error}), e.g. each argument by its name")
+            self.expected(node, f"a call that fits `{name}{signature}` ({error}), e.g. each argument by its name")
         found: dict[str, Value] = {}
         for name, parameter in signature.parameters.items():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                self.fail(node, f"expected a helper with named parameters, found `*{name}`, e.g. `x: U32`")
+                self.expected(node, f"a helper with named parameters, found `*{name}`, e.g. `x: U32`")
             default = parameter.default
             found[name] = (
                 bound.arguments[name] if name in bound.arguments else of_object(default, self.source.span(node))
@@ -173,7 +173,7 @@ class CallReader(ExpressionReader):
             if not self.fits(value, expected):
                 wanted = getattr(expected, "__name__", str(expected))
                 example = examples.element_of(expected, value)
-                self.fail(node, f"expected {wanted} for `{name}` of {cls.__name__}, found {describe(value)}, "
+                self.expected(node, f"{wanted} for `{name}` of {cls.__name__}, found {describe(value)}, "
                                 f"e.g. `{example}`")  # fmt: skip
             made[name] = value
         return StructValue(element, made)
@@ -189,7 +189,7 @@ class CallReader(ExpressionReader):
             if field.converter is not None or not field.init:
                 odd = f" of {field.name!r}"
         if odd:
-            self.fail(node, f"expected {cls.__name__} to hold what it is given, without a conversion{odd}, "
+            self.expected(node, f"{cls.__name__} to hold what it is given, without a conversion{odd}, "
                             f"e.g. a classmethod `{cls.__name__}.of(x)`")  # fmt: skip
         return parameters
 
@@ -207,13 +207,13 @@ class CallReader(ExpressionReader):
     def registers(self, node: ast.Call) -> Value:
         element, length = self.positional(node) if len(node.args) == 2 else (None, None)
         if not (isinstance(element, Static) and isinstance(length, Static) and isinstance(length.value, int)):
-            self.fail(node, "expected an element class and a compile-time length, e.g. `Registers(U32, 8)`")
+            self.expected(node, "an element class and a compile-time length, e.g. `Registers(U32, 8)`")
         if length.value < 1:
-            self.fail(node, f"expected a length of at least 1, found {length.value}, e.g. `Registers(U32, 8)`")
+            self.expected(node, f"a length of at least 1, found {length.value}, e.g. `Registers(U32, 8)`")
         try:
             dtype_of(element.value)
         except TypeError as error:
-            self.fail(node, f"{error}, e.g. `Registers(U32, 8)`")
+            raise KernelError(self.source.span(node), f"{error}, e.g. `Registers(U32, 8)`") from None
         units = access.units_in(element.value) * length.value
         memory = ir.Memory("registers", ir.Space.REGISTERS, access.unit_of(element.value), units)
         return MemoryValue(element.value, self.new_memory(memory))
@@ -227,24 +227,15 @@ class CallReader(ExpressionReader):
         array, span = callee.memory, self.source.span(node)
         name = callee.name.removeprefix("atomic_")
         if name == callee.name or name not in {op.value for op in AtomicOp}:
-            self.fail(
-                node, f"expected a method of an array, found `.{callee.name}`, e.g. `counts.atomic_add(i, U32(1))`"
-            )
-        if (
-            array.memory.type is not Type.U32
-            or scalar_of(array.element) is None
-            or array.memory.space is ir.Space.REGISTERS
-        ):
-            self.fail(node, "expected Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`")
+            self.expected(node, f"a method of an array, found `.{callee.name}`, e.g. `counts.atomic_add(i, U32(1))`")
+        if scalar_of(array.element) is not Type.U32 or array.memory.space is ir.Space.REGISTERS:
+            self.expected(node, "Storage[U32] or Workgroup[U32] for an atomic, e.g. `counts: Workgroup[U32]`")
         op = AtomicOp(name)
-        wanted = 1 if op is AtomicOp.LOAD else 2
+        wanted, shown = 2, "an index and a value, e.g. `{}(i, x)`"
+        if op is AtomicOp.LOAD:
+            wanted, shown = 1, "an index, e.g. `{}(i)`"
         if len(node.args) != wanted or node.keywords:
-            self.fail(
-                node,
-                f"expected an index, e.g. `counts.{callee.name}(i)`"
-                if wanted == 1
-                else f"expected an index and a value, e.g. `counts.{callee.name}(i, x)`",
-            )
+            self.expected(node, shown.format(f"counts.{callee.name}"))
         index = self.index(node.args[0])
         access.require_inside(array, index, span)
         value = self.operand(node.args[1], Type.U32) if wanted == 2 else None
@@ -260,7 +251,7 @@ class CallReader(ExpressionReader):
         if isinstance(value, Static):
             return self.literal(value.value, type, node)
         if not isinstance(value, ir.Expression) or value.type is not type:
-            self.fail(node, f"expected {type}, found {describe(value)}, e.g. `{type}(1)`")
+            self.expected(node, f"{type}, found {describe(value)}, e.g. `{type}(1)`")
         return value
 
     def load_for_all(self, node: ast.Call, span: Span) -> Value:
@@ -271,7 +262,7 @@ class CallReader(ExpressionReader):
             or array.memory.space is not ir.Space.WORKGROUP
             or scalar_of(array.element) is not Type.U32
         ):
-            self.fail(node, "expected workgroup memory of U32 and an index, e.g. `cx.load_for_all(shared, 0)`")
+            self.expected(node, "workgroup memory of U32 and an index, e.g. `cx.load_for_all(shared, 0)`")
         index = self.operand(node.args[1], Type.U32)
         access.require_inside(array, index, span)
         variable = self.builder.fixed(array.memory.name + "_for_all", Type.U32)
@@ -284,18 +275,16 @@ class CallReader(ExpressionReader):
         span = self.source.span(node)
         if name == "barrier":
             if node.args or node.keywords:
-                self.fail(node, "expected no argument, e.g. `cx.barrier()`")
+                self.expected(node, "no argument, e.g. `cx.barrier()`")
             self.builder.emit(ir.Barrier(span))
             return Static(None)
         if name == "load_for_all":
             return self.load_for_all(node, span)
         op = _SUBGROUP.get(name)
         if op is None:
-            self.fail(
-                node, f"expected something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`"
-            )
+            self.expected(node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")
         if len(node.args) != op.operand_count or node.keywords:
-            self.fail(node, f"expected {op.operand_count} argument(s), e.g. `cx.shuffle(value, lane)`")
+            self.expected(node, f"{op.operand_count} argument(s), e.g. `cx.shuffle(value, lane)`")
         if op.types is not None:
             taken, given = op.types
             return self.subgroup(op, (self.operand(node.args[0], taken),), given, span)
@@ -311,9 +300,9 @@ class CallReader(ExpressionReader):
         if isinstance(leaf, Static):
             return leaf
         if not isinstance(leaf, ir.Expression):
-            self.fail(
+            self.expected(
                 node,
-                f"expected a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`",
+                f"a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`",
             )
         if leaf.type in (Type.BOOL, Type.U8, Type.U16):  # these travel as a word
             moved = self.subgroup(op, (convert(ops.CAST, leaf, Type.U32, span), lane), Type.U32, span)

@@ -17,7 +17,8 @@ from ..types.intrinsics import dynamic_range
 from ..types.layout import Type
 from . import ir
 from .builder import MOST_ROUNDS, KernelBuilder, apply
-from .names import NameKeeper, joined
+from .calls import CallReader
+from .names import joined
 from .source import Source, escapes, jumps_of, stored_in
 from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, lift, of_object, run_time_form
 
@@ -40,7 +41,7 @@ class Loop:
     continued: list[dict[str, Value]]  # the names on each path that went on to the next round
 
 
-class ControlReader(NameKeeper):
+class ControlReader(CallReader):
     """Branches and loops of one function, as it is inlined at one place."""
 
     def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
@@ -86,14 +87,14 @@ class ControlReader(NameKeeper):
             else None
         )
         if cls is None or not issubclass(cls, Enum):
-            self.fail(node, f"expected an enum to match, found {describe(subject)}, e.g. `match order:`")
+            self.expected(node, f"an enum to match, found {describe(subject)}, e.g. `match order:`")
         cases = [(self.members(case, cls), case.body) for case in node.cases]
         covered = {member for members, _ in cases for member in members}
         missing = [member for member in cls if member not in covered]
         if missing:
             name = f"{cls.__name__}.{missing[0].name}"
-            self.fail(
-                node, f"expected a case for every member of {cls.__name__}, found none for {name}, e.g. `case {name}:`"
+            self.expected(
+                node, f"a case for every member of {cls.__name__}, found none for {name}, e.g. `case {name}:`"
             )
         return self.cases(node, subject, cases, rest)
 
@@ -120,7 +121,7 @@ class ControlReader(NameKeeper):
 
     def members(self, case: ast.match_case, cls: type[Enum]) -> list[Enum]:
         if case.guard is not None:
-            self.fail(case.pattern, "expected a case without a guard, e.g. an `if` inside it")
+            self.expected(case.pattern, "a case without a guard, e.g. an `if` inside it")
         patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
         found: list[Enum] = []
         for pattern in patterns:
@@ -128,8 +129,8 @@ class ControlReader(NameKeeper):
                 return list(cls)
             member = self.read(pattern.value) if isinstance(pattern, ast.MatchValue) else None
             if not isinstance(member, Static) or not isinstance(member.value, cls):
-                self.fail(
-                    pattern, f"expected a member of {cls.__name__}, e.g. `case {cls.__name__}.{next(iter(cls)).name}:`"
+                self.expected(
+                    pattern, f"a member of {cls.__name__}, e.g. `case {cls.__name__}.{next(iter(cls)).name}:`"
                 )
             found.append(member.value)
         return found
@@ -138,7 +139,7 @@ class ControlReader(NameKeeper):
 
     def for_loop(self, node: ast.For, rest: Sequence[Item]) -> Flow:
         if node.orelse:
-            self.fail(node, "expected a loop without `else`, e.g. set a variable before `break`")
+            self.expected(node, "a loop without `else`, e.g. set a variable before `break`")
         if isinstance(node.iter, ast.Call):
             callee = self.read(node.iter.func)
             if isinstance(callee, Static) and callee.value is dynamic_range:
@@ -147,7 +148,7 @@ class ControlReader(NameKeeper):
             if isinstance(callee, Static) and callee.value is range:
                 for argument in node.iter.args:
                     if not isinstance(value := self.read(argument), Static):
-                        self.fail(argument, f"expected compile-time ints in `range`, found {describe(value)}, "
+                        self.expected(argument, f"compile-time ints in `range`, found {describe(value)}, "
                                             "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
         return self.unrolled(node, self.read(node.iter), rest)
 
@@ -161,7 +162,7 @@ class ControlReader(NameKeeper):
             items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
             values = [of_object(item, span) for item in items_of]
         else:
-            self.fail(node.iter, f"expected something to loop over, found {describe(iterable)}, e.g. `range(8)`")
+            self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `range(8)`")
 
         rounds = (
             len(iterable.value) if isinstance(iterable, Static) and isinstance(iterable.value, range) else len(values)
@@ -183,9 +184,9 @@ class ControlReader(NameKeeper):
 
         if escapes(node):  # each round is what follows the one before, for the paths that have not returned
             if jumps_of(node):
-                self.fail(
+                self.expected(
                     node,
-                    "expected no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead",
+                    "no `break` or `continue` beside a `return` in an unrolled loop, e.g. an `if` instead",
                 )
             items: list[Item] = []
             for value in values:
@@ -205,13 +206,13 @@ class ControlReader(NameKeeper):
     def counting_loop(self, node: ast.For, call: ast.Call) -> None:
         span = self.source.span(node)
         if not 2 <= len(call.args) <= 3 or call.keywords:
-            self.fail(call, "expected start, stop and perhaps step, e.g. `dynamic_range(U32(0), n)`")
+            self.expected(call, "start, stop and perhaps step, e.g. `dynamic_range(U32(0), n)`")
         if not isinstance(node.target, ast.Name):
-            self.fail(node.target, "expected a name to count with, e.g. `for i in dynamic_range(U32(0), n):`")
+            self.expected(node.target, "a name to count with, e.g. `for i in dynamic_range(U32(0), n):`")
         bounds = [self.builder.hold("bound", self.operand(argument, Type.U32), span) for argument in call.args]
         step = bounds[2] if len(bounds) == 3 else ir.Const(1, Type.U32, span)
         if isinstance(step, ir.Const) and step.value == 0:
-            self.fail(call, "expected a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`")
+            self.expected(call, "a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`")
         variable = self.builder.fixed(node.target.id, Type.U32)
         self.forget_changed(node)
         body = self.loop_body(node, {node.target.id: ir.Read(variable, span)})
@@ -220,7 +221,7 @@ class ControlReader(NameKeeper):
     def while_loop(self, node: ast.While, rest: Sequence[Item]) -> Flow:
         span = self.source.span(node)
         if node.orelse:
-            self.fail(node, "expected a loop without `else`, e.g. set a variable before `break`")
+            self.expected(node, "a loop without `else`, e.g. set a variable before `break`")
         self.forget_changed(node)
         with self.builder.nested() as head:
             condition = self.condition(node.test)
@@ -270,7 +271,7 @@ class ControlReader(NameKeeper):
 
     def break_loop(self, node: ast.Break) -> Flow:
         if not self.loops or not self.loops[-1].at_run_time:
-            self.fail(node, "expected `break` in a run-time loop; an unrolled one has no end to jump to, "
+            self.expected(node, "`break` in a run-time loop; an unrolled one has no end to jump to, "
                             "e.g. `for i in dynamic_range(U32(0), n):`")  # fmt: skip
         self.builder.emit(ir.Break(self.source.span(node)))
         return Flow.LEAVES

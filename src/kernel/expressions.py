@@ -17,7 +17,7 @@ from ..types.layout import Type
 from . import access, ir
 from .builder import apply
 from .operators import BINARY, OperatorReader
-from .span import Span
+from .span import KernelError, Span
 from .values import (
     EnumValue,
     InvocationMethod,
@@ -69,7 +69,7 @@ class ExpressionReader(OperatorReader):
         """Reads an expression that must be a scalar of the IR."""
         value = lift(self.read(node), self.source.span(node))
         if not isinstance(value, ir.Expression):
-            self.fail(node, f"expected {what}, found {describe(value)}, e.g. `U32(1)`")
+            self.expected(node, f"{what}, found {describe(value)}, e.g. `U32(1)`")
         return value
 
     def condition(self, node: ast.expr) -> ir.Expression:
@@ -80,7 +80,7 @@ class ExpressionReader(OperatorReader):
         if isinstance(value, Static):
             return ir.Const(bool(value.value), Type.BOOL, self.source.span(node))
         if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
-            self.fail(node, f"expected a condition, found {describe(value)}, e.g. `x != 0`")
+            self.expected(node, f"a condition, found {describe(value)}, e.g. `x != 0`")
         return value
 
     def index(self, node: ast.expr) -> ir.Expression:
@@ -88,7 +88,7 @@ class ExpressionReader(OperatorReader):
         if isinstance(value, Static) and isinstance(value.value, int):
             return self.literal(value.value, Type.U32, node)
         if not isinstance(value, ir.Expression) or value.type is not Type.U32:
-            self.fail(node, f"expected a U32 index, found {describe(value)}, e.g. `data[thread.value]`")
+            self.expected(node, f"a U32 index, found {describe(value)}, e.g. `data[thread.value]`")
         return value
 
     # -- expressions -----------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class ExpressionReader(OperatorReader):
                 return self.unary(node, type(op), self.read(operand))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 if type(op) not in BINARY:
-                    self.fail(node, "expected a comparison of scalars instead of `in`, e.g. `a == b or a == c`")
+                    self.expected(node, "a comparison of scalars instead of `in`, e.g. `a == b or a == c`")
                 return self.binary(node, type(op), self.read(left), self.read(right))
             case ast.BoolOp(op=op, values=values):
                 return self.connective(node, isinstance(op, ast.And), values)
@@ -123,22 +123,20 @@ class ExpressionReader(OperatorReader):
                 return TupleValue(tuple(self.read(item) for item in items))
             case _:
                 unknown = f"an expression of the kernel language, found {type(node).__name__}, e.g. `a + b`"
-                self.fail(node, f"expected {_INSTEAD.get(type(node), unknown)}")
+                self.expected(node, _INSTEAD.get(type(node), unknown))
 
     def name(self, node: ast.AST, name: str) -> Value:
         if name in self.names:
             value = self.names[name]
             if isinstance(value, Undecided):
-                self.fail(node, value.reason)
+                raise KernelError(self.source.span(node), value.reason)
             return value
         if name in self.source.stores:
-            self.fail(
-                node, f"expected {name!r} to be set on every path to here, e.g. `{name} = U32(0)` before the branch"
-            )
+            self.expected(node, f"{name!r} to be set on every path to here, e.g. `{name} = U32(0)` before the branch")
         try:
             return of_object(self.source.outer(name, self.builder.outside), self.source.span(node))
         except KeyError:
-            self.fail(node, f"expected a name that is defined, found {name!r}, e.g. a parameter or an import")
+            self.expected(node, f"a name that is defined, found {name!r}, e.g. a parameter or an import")
 
     def attribute(self, node: ast.AST, owner: Value, name: str) -> Value:
         span = self.source.span(node)
@@ -160,7 +158,7 @@ class ExpressionReader(OperatorReader):
             case Static(value=thing):
                 return self.static_attribute(node, owner, thing, name)
             case _:
-                self.fail(node, f"expected a field or method, found `.{name}` of {describe(owner)}, e.g. `stage.value`")
+                self.expected(node, f"a field or method, found `.{name}` of {describe(owner)}, e.g. `stage.value`")
 
     def static_attribute(self, node: ast.AST, owner: Static, thing: object, name: str) -> Value:
         is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
@@ -173,7 +171,7 @@ class ExpressionReader(OperatorReader):
         if isinstance(found, classmethod):
             return Method(_behind(found), owner if is_class else Static(type(thing)))
         if not hasattr(type(thing), name) and not hasattr(thing, name):
-            self.fail(node, f"expected an attribute that exists, found `.{name}` of {describe(owner)}, e.g. a field")
+            self.expected(node, f"an attribute that exists, found `.{name}` of {describe(owner)}, e.g. a field")
         return self.known(node, lambda: getattr(thing, name))
 
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
@@ -189,7 +187,7 @@ class ExpressionReader(OperatorReader):
         if isinstance(found, FunctionType):
             return Method(found, owner)
         if found is None:
-            self.fail(node, f"expected a field or method of {cls.__name__}, found `.{name}`, e.g. `.{_first_of(cls)}`")
+            self.expected(node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{_first_of(cls)}`")
         return of_object(found, self.source.span(node))
 
     def identity(self, node: ast.AST, name: str) -> Value:
@@ -214,7 +212,7 @@ class ExpressionReader(OperatorReader):
         if isinstance(array, TupleValue | Static):
             position = None if isinstance(index, ast.Slice) else self.read(index)
             if not isinstance(position, Static):
-                self.fail(index, "expected one compile-time index, e.g. `pair[0]`")
+                self.expected(index, "one compile-time index, e.g. `pair[0]`")
             items: Any = array.items if isinstance(array, TupleValue) else array.value
             if (
                 isinstance(array, TupleValue)
@@ -224,9 +222,9 @@ class ExpressionReader(OperatorReader):
                 return array.items[position.value]
             return self.known(node, lambda: items[position.value])
         if not isinstance(array, MemoryValue):
-            self.fail(node, f"expected an array before `[`, found {describe(array)}, e.g. `data[i]`")
+            self.expected(node, f"an array before `[`, found {describe(array)}, e.g. `data[i]`")
         if isinstance(index, ast.Slice):
-            self.fail(index, "expected one index instead of a slice, e.g. a loop over `data[i]`")
+            self.expected(index, "one index instead of a slice, e.g. a loop over `data[i]`")
         return access.load(self.builder, array, self.index(index), self.source.span(node))
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import NoReturn
 
 import attrs
+import numpy as np
 
 from ..types import ops
+from ..types.layout import Type, bounds
 from . import ir
 from .builder import KernelBuilder, apply, may_fail
-from .calls import CallReader
 from .source import Source
 from .span import KernelError, Span
 from .values import (
@@ -20,6 +23,7 @@ from .values import (
     Value,
     describe,
     lift,
+    of_object,
     parts,
     rebuild,
     run_time_form,
@@ -27,12 +31,40 @@ from .values import (
 )
 
 
-class NameKeeper(CallReader):
+class NameKeeper:
     """The names of one function, as it is inlined at one place."""
 
     def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
-        super().__init__(builder, source, names)
+        self.builder = builder
+        self.source = source
+        self.names = names
         self.slots: dict[str, Value] = {}  # variables of the names that are assigned in several places
+
+    def expected(self, node: ast.AST, what: str) -> NoReturn:
+        """Refuses what stands here, by what should: `what` goes on with what was found, and ends with an example."""
+        raise KernelError(self.source.span(node), f"expected {what}")
+
+    def literal(self, value: object, type: Type, node: ast.AST) -> ir.Const:
+        """A Python number beside a scalar: a literal of the scalar's type."""
+        if type.is_float and isinstance(value, int | float):
+            with np.errstate(over="ignore"):  # a literal too large is infinite, as it is under CPython
+                return ir.Const(float(np.asarray(value, type.dtype)), type, self.source.span(node))
+        if type is Type.BOOL and isinstance(value, bool):
+            return ir.Const(value, type, self.source.span(node))
+        if type.is_integer and isinstance(value, int) and not isinstance(value, bool):
+            low, high = bounds(type)
+            if not low <= value <= high:
+                self.expected(node, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
+            return ir.Const(value, type, self.source.span(node))
+        self.expected(node, f"{type} beside {type}, found {value!r}, e.g. `{type}(1)`")
+
+    def known(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
+        """What plain Python makes of compile-time values."""
+        try:
+            return of_object(function(*arguments), self.source.span(node))
+        except Exception as error:
+            what = str(error) or type(error).__name__
+            self.expected(node, f"compile-time values that fit, found an error ({what}), e.g. `2 * count`")
 
     def bind(self, name: str, value: Value, span: Span) -> None:
         """Gives a name a value. What is assigned in several places lives in variables, unless known now."""
@@ -117,8 +149,8 @@ class NameKeeper(CallReader):
         if isinstance(b, ir.Expression) and isinstance(a, Static):
             a = self.literal(a.value, b.type, node)
         if shape(a) != shape(b):
-            self.fail(
-                node, f"expected one type on both sides, found {describe(a)} and {describe(b)}, e.g. `U32(1)` for both"
+            self.expected(
+                node, f"one type on both sides, found {describe(a)} and {describe(b)}, e.g. `U32(1)` for both"
             )
         if first or second or any(may_fail(part) for part in (*parts(a), *parts(b))):
             slot = self.new_slot("choice", a, span)

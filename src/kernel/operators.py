@@ -8,20 +8,18 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, NoReturn, TypeAlias
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from ..types import ops
 from ..types.elements import class_of
 from ..types.intrinsics import OPERATIONS
-from ..types.layout import Type, bounds
+from ..types.layout import Type
 from ..types.scalars import Scalar
 from . import ir
-from .builder import KernelBuilder, apply, convert, may_fail
-from .source import Source
-from .span import KernelError, Span
-from .values import EnumValue, Static, StructValue, Value, describe, lift, of_object
+from .builder import apply, convert, may_fail
+from .names import NameKeeper
+from .span import Span
+from .values import EnumValue, Static, StructValue, Value, describe, lift
 
 # Python's operator, the table's row, the name of the method a struct may define for it
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
@@ -49,13 +47,8 @@ def _is_none(value: Value) -> bool:
     return isinstance(value, Static) and value.value is None
 
 
-class OperatorReader(ABC):
+class OperatorReader(NameKeeper, ABC):
     """Operators and operations of one function, as it is inlined at one place."""
-
-    def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
-        self.builder = builder
-        self.source = source
-        self.names = names
 
     @abstractmethod
     def read(self, node: ast.expr) -> Value: ...
@@ -69,38 +62,11 @@ class OperatorReader(ABC):
     @abstractmethod
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value: ...
 
-    def fail(self, node: ast.AST, message: str) -> NoReturn:
-        raise KernelError(self.source.span(node), message)
-
-    def literal(self, value: object, type: Type, node: ast.AST) -> ir.Const:
-        """A Python number beside a scalar: a literal of the scalar's type."""
-        if type.is_float and isinstance(value, int | float):
-            with np.errstate(over="ignore"):  # a literal too large is infinite, as it is under CPython
-                return ir.Const(float(np.asarray(value, type.dtype)), type, self.source.span(node))
-        if type is Type.BOOL and isinstance(value, bool):
-            return ir.Const(value, type, self.source.span(node))
-        if type.is_integer and isinstance(value, int) and not isinstance(value, bool):
-            low, high = bounds(type)
-            if not low <= value <= high:
-                self.fail(
-                    node, f"expected a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`"
-                )
-            return ir.Const(value, type, self.source.span(node))
-        self.fail(node, f"expected {type} beside {type}, found {value!r}, e.g. `{type}(1)`")
-
-    def known(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
-        """What plain Python makes of compile-time values."""
-        try:
-            return of_object(function(*arguments), self.source.span(node))
-        except Exception as error:
-            what = str(error) or type(error).__name__
-            self.fail(node, f"expected compile-time values that fit, found an error ({what}), e.g. `2 * count`")
-
     # -- operators -------------------------------------------------------------------------------------
 
     def binary(self, node: ast.AST, python: type[ast.AST], left: Value, right: Value) -> Value:
         if python not in BINARY:
-            self.fail(node, "expected an operator of the kernel language, e.g. `x * x` instead of `x ** 2`")
+            self.expected(node, "an operator of the kernel language, e.g. `x * x` instead of `x ** 2`")
         evaluate, op, method = BINARY[python]
         span = self.source.span(node)
         if isinstance(left, Static) and isinstance(right, Static):
@@ -118,7 +84,7 @@ class OperatorReader(ABC):
         ):
             return apply(op, (left.code, right.code), span)
         if python in (ast.Is, ast.IsNot):
-            self.fail(node, "expected `is` between members of one enum, or with None, e.g. `a == b` for scalars")
+            self.expected(node, "`is` between members of one enum, or with None, e.g. `a == b` for scalars")
         operands = self.beside(node, op, left, right)
         return apply(op, operands, span)
 
@@ -130,9 +96,9 @@ class OperatorReader(ABC):
             return self.literal(left.value, right.type, node), right
         if isinstance(left, ir.Expression) and isinstance(right, ir.Expression):
             return left, right
-        self.fail(
+        self.expected(
             node,
-            f"expected {op.expects} for `{op}`, found {describe(left)} and {describe(right)}, "
+            f"{op.expects} for `{op}`, found {describe(left)} and {describe(right)}, "
             "e.g. `U32(1)` for a literal, or a struct's field",
         )
 
@@ -143,16 +109,16 @@ class OperatorReader(ABC):
         if isinstance(found, FunctionType) and not generated:
             return self.inline(found, [left, right], self.source.span(node))
         name = cls.__name__
-        self.fail(node, f"expected {name} to define `{method}`, or its field, e.g. `x.{next(iter(left.fields))}`")
+        self.expected(node, f"{name} to define `{method}`, or its field, e.g. `x.{next(iter(left.fields))}`")
 
     def unary(self, node: ast.AST, python: type[ast.AST], operand: Value) -> Value:
         evaluate, op = _UNARY[python]
         if isinstance(operand, Static):
             return self.known(node, evaluate, operand.value)
         if not isinstance(operand, ir.Expression):
-            self.fail(node, f"expected {op.expects}, found {describe(operand)}, e.g. its field")
+            self.expected(node, f"{op.expects}, found {describe(operand)}, e.g. its field")
         if python is ast.Not and operand.type is not Type.BOOL:
-            self.fail(node, f"expected a condition after `not`, found {describe(operand)}, e.g. `x == 0`")
+            self.expected(node, f"a condition after `not`, found {describe(operand)}, e.g. `x == 0`")
         return apply(op, (operand,), self.source.span(node))
 
     def connective(self, node: ast.BoolOp, is_and: bool, values: Sequence[ast.expr]) -> Value:
@@ -198,12 +164,6 @@ class OperatorReader(ABC):
             b = lift(self.read(otherwise), span)
         return self.merged(node, condition, (first, a), (second, b))
 
-    @abstractmethod
-    def merged(
-        self, node: ast.AST, condition: ir.Expression, then: tuple[list[ir.Statement], Value],
-        otherwise: tuple[list[ir.Statement], Value],
-    ) -> Value: ...  # fmt: skip
-
     # -- calls of what is not a function ---------------------------------------------------------------
 
     def operation(self, node: ast.Call, function: object, arguments: Sequence[Value]) -> Value:
@@ -213,48 +173,46 @@ class OperatorReader(ABC):
         names = inspect.signature(function).parameters
         example = "bitcast(U32, x)" if op is ops.BITCAST else f"{function.__name__}({', '.join(names)})"
         if len(arguments) != len(names):
-            self.fail(node, f"expected {len(names)} argument(s), found {len(arguments)}, e.g. `{example}`")
+            self.expected(node, f"{len(names)} argument(s), found {len(arguments)}, e.g. `{example}`")
         if op is ops.BITCAST:
             to = arguments[0]
             if not (isinstance(to, Static) and isinstance(to.value, type) and issubclass(to.value, Scalar)):
-                self.fail(node, "expected a scalar class first, e.g. `bitcast(U32, x)`")
+                self.expected(node, "a scalar class first, e.g. `bitcast(U32, x)`")
             operand = lift(arguments[1], span)
             if not isinstance(operand, ir.Expression):
-                self.fail(node, f"expected a scalar to bitcast, found {describe(operand)}, e.g. `bitcast(U32, x)`")
+                self.expected(node, f"a scalar to bitcast, found {describe(operand)}, e.g. `bitcast(U32, x)`")
             if not ops.can_bitcast(operand.type, to.value.type):
-                self.fail(node, f"expected another type of {to.value.type}'s size to bitcast, found {operand.type}, "
+                self.expected(node, f"another type of {to.value.type}'s size to bitcast, found {operand.type}, "
                                 f"e.g. `{to.value.type}(x)`")  # fmt: skip
             return convert(op, operand, to.value.type, span)
         if op is ops.SELECT:
             condition = lift(arguments[0], span)
             if not isinstance(condition, ir.Expression):
-                self.fail(node, f"expected a Bool first, found {describe(condition)}, e.g. `select(a < b, a, b)`")
+                self.expected(node, f"a Bool first, found {describe(condition)}, e.g. `select(a < b, a, b)`")
             return self.merged(node, condition, ([], lift(arguments[1], span)), ([], lift(arguments[2], span)))
         if len(arguments) == 2:
             return apply(op, self.beside(node, op, *arguments), span)
         operands: list[ir.Expression] = []
         for operand in arguments:
             if not isinstance(operand, ir.Expression):
-                self.fail(node, f"expected {op.expects} for `{op}`, found {describe(operand)}, e.g. `{example}`")
+                self.expected(node, f"{op.expects} for `{op}`, found {describe(operand)}, e.g. `{example}`")
             operands.append(operand)
         return apply(op, tuple(operands), span)
 
     def scalar_of_class(self, node: ast.Call, cls: type[Scalar], arguments: Sequence[Value]) -> Value:
         """`U32(x)`: a literal, or a conversion."""
         if len(arguments) != 1:
-            self.fail(node, f"expected one value, e.g. `{cls.__name__}(1)`")
+            self.expected(node, f"one value, e.g. `{cls.__name__}(1)`")
         value = arguments[0]
         if isinstance(value, Static) and isinstance(value.value, bool):
             value = lift(value, self.source.span(node))
         if isinstance(value, Static):
             if cls.type in (Type.U8, Type.U16) and isinstance(value.value, int):
                 if value.value >> cls.type.bits:
-                    self.fail(
-                        node, f"expected a literal that fits {cls.type}, found {value.value}, e.g. `{cls.type}(1)`"
-                    )
+                    self.expected(node, f"a literal that fits {cls.type}, found {value.value}, e.g. `{cls.type}(1)`")
                 wide = self.literal(value.value, Type.U32, node)
                 return convert(ops.CAST, wide, cls.type, self.source.span(node))
             return self.literal(value.value, cls.type, node)
         if not isinstance(value, ir.Expression):
-            self.fail(node, f"expected a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. its field")
+            self.expected(node, f"a scalar to convert to {cls.__name__}, found {describe(value)}, e.g. its field")
         return convert(ops.CAST, value, cls.type, self.source.span(node))

@@ -37,6 +37,7 @@ _DEEPEST = 50
 # What is expected in place of a statement that kernels do not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
 _DEFINITION = "definitions and imports outside the kernel, e.g. at the top of the module"
+_PLAIN = "plain assignments, found `{}`, e.g. a parameter"
 _INSTEAD: Mapping[type[ast.stmt], str] = {
     ast.Assert: "no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
     ast.Raise: _RAISING,
@@ -47,9 +48,10 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
     ast.ImportFrom: _DEFINITION,
     ast.Assign: "one target, e.g. `a = x` and then `b = x`",
     ast.AnnAssign: "a value behind the annotation, e.g. `total: U32 = U32(0)`",
-} | {
-    kind: f"plain assignments, found `{kind.__name__.lower()}`, e.g. a parameter"
-    for kind in (ast.Global, ast.Nonlocal, ast.Delete, ast.With)
+    ast.Global: _PLAIN.format("global"),
+    ast.Nonlocal: _PLAIN.format("nonlocal"),
+    ast.Delete: _PLAIN.format("delete"),
+    ast.With: _PLAIN.format("with"),
 }
 
 
@@ -95,17 +97,17 @@ class Reader(ControlReader):
         try:
             flow = self.block(self.source.tree.body)
         except RecursionError:
-            self.fail(
+            self.expected(
                 self.source.tree,
-                f"expected fewer calls and early returns inside each other than {self.source.tree.name!r} has, "
+                f"fewer calls and early returns inside each other than {self.source.tree.name!r} has, "
                 "e.g. a loop instead of recursion",
             )
         if self.result_slot is None:
             return self.result
         if flow is Flow.FALLS and self.result_slot != Static(None):
-            self.fail(
+            self.expected(
                 self.source.tree,
-                f"expected {self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end",
+                f"{self.source.tree.name!r} to return on every path, e.g. `return U32(0)` at its end",
             )
         return self.result_slot
 
@@ -162,7 +164,7 @@ class Reader(ControlReader):
                 return self.continue_loop()
             case _:
                 unknown = f"a statement of the kernel language, found {type(node).__name__}, e.g. `x = a + b`"
-                self.fail(node, f"expected {_INSTEAD.get(type(node), unknown)}")
+                self.expected(node, _INSTEAD.get(type(node), unknown))
         return Flow.FALLS
 
     def assign(self, target: ast.expr, value: Value) -> None:
@@ -172,9 +174,9 @@ class Reader(ControlReader):
                 self.bind(name, value, span)
             case ast.Tuple(elts=targets):
                 if not isinstance(value, TupleValue) or len(value.items) != len(targets):
-                    self.fail(
+                    self.expected(
                         target,
-                        f"expected {len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`",
+                        f"{len(targets)} values to unpack, found {describe(value)}, e.g. `a, b = p.a, p.b`",
                     )
                 held = self.held("part", value, span)  # `a, b = b, a` reads both before it writes either
                 assert isinstance(held, TupleValue)
@@ -184,20 +186,20 @@ class Reader(ControlReader):
                 array, index = self.place(target)
                 self.put(target, array, index, value)
             case ast.Attribute():
-                self.fail(
+                self.expected(
                     target,
-                    "expected a new object instead of a changed field: structs are frozen, e.g. `p = Pair(a, b)`",
+                    "a new object instead of a changed field: structs are frozen, e.g. `p = Pair(a, b)`",
                 )
             case _:
-                self.fail(target, "expected a name or an element to assign to, e.g. `data[i] = x`")
+                self.expected(target, "a name or an element to assign to, e.g. `data[i] = x`")
 
     def place(self, target: ast.Subscript) -> tuple[MemoryValue, ir.Expression]:
         """The array and the index of an element to assign to, the index computed once."""
         array = self.read(target.value)
         if not isinstance(array, MemoryValue):
-            self.fail(target, f"expected an array before `[`, found {describe(array)}, e.g. `data[i] = x`")
+            self.expected(target, f"an array before `[`, found {describe(array)}, e.g. `data[i] = x`")
         if isinstance(target.slice, ast.Slice):
-            self.fail(target.slice, "expected one index instead of a slice, e.g. a loop over `data[i]`")
+            self.expected(target.slice, "one index instead of a slice, e.g. a loop over `data[i]`")
         return array, self.index(target.slice)
 
     def put(self, node: ast.expr, array: MemoryValue, index: ir.Expression, value: Value) -> None:
@@ -214,14 +216,14 @@ class Reader(ControlReader):
         types = [part.type if isinstance(part, ir.Expression) else None for part in parts(value)]
         if not fits or types != [leaf.type for leaf in leaves(array.element)]:
             example = examples.element_of(array.element, value)
-            self.fail(node, f"expected {cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
+            self.expected(node, f"{cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
         access.store(self.builder, array, index, value, self.source.span(node))
 
     # -- leaving ---------------------------------------------------------------------------------------
 
     def leave(self, node: ast.Return, value: ast.expr | None) -> Flow:
         if any(loop.at_run_time for loop in self.loops):
-            self.fail(node, "expected `return` outside run-time loops, e.g. set a variable and `break`")
+            self.expected(node, "`return` outside run-time loops, e.g. set a variable and `break`")
         result: Value = Static(None) if value is None else self.read(value)
         if self.builder.depth == self.entry_depth:
             self.result = self.held(self.name_of_result, result, self.source.span(node))
@@ -231,10 +233,9 @@ class Reader(ControlReader):
         if self.result_slot is None:
             self.result_slot = self.new_slot(self.name_of_result, result, span)
         if shape(self.result_slot) != shape(result):
-            self.fail(
+            self.expected(
                 node,
-                f"expected {describe(self.result_slot)} from every `return`, found {describe(result)}, "
-                "e.g. `return U32(1)`",
+                f"{describe(self.result_slot)} from every `return`, found {describe(result)}, e.g. `return U32(1)`",
             )
         self.assign_slot(self.result_slot, result, "result", span)
         return Flow.LEAVES

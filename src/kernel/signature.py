@@ -6,12 +6,13 @@ It is looked at when a launch is made, so that every target refuses the same ker
 from __future__ import annotations
 
 import ast
+import inspect
 import typing
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
 from functools import cache
-from types import CodeType, FunctionType, SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, NoReturn
 
 import attrs
@@ -19,9 +20,6 @@ import attrs
 from ..types import invocation, memory, scalars
 from .source import source_of
 from .span import KernelError, Span
-
-_VARARGS, _KEYWORDS = 0x04, 0x08  # CPython's flags of a function's code
-_NO_PLAIN_FUNCTION = 0x20 | 0x80 | 0x200  # generators and coroutines
 
 
 class Unknown(Enum):
@@ -76,7 +74,7 @@ class _Signature:
     def parameters(self) -> tuple[Parameter, ...]:
         code, raw = self.function.__code__, self.function.__annotations__
         names = code.co_varnames[: code.co_argcount]
-        self._require_plain(code)
+        self._require_plain()
         first = names[0] if names else None
         if first is None or not self._is_invocation(first, raw):
             found = "none" if first is None else repr(first)
@@ -97,16 +95,18 @@ class _Signature:
             Parameter(name, self._meaning(name, raw[name]), self.spans.get(name, self.span)) for name in names[1:]
         )
 
-    def _require_plain(self, code: CodeType) -> None:
+    def _require_plain(self) -> None:
         """Only what a launch can fill by position, each time anew."""
-        if code.co_flags & _NO_PLAIN_FUNCTION:
+        function = self.function
+        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function) or (
+            inspect.isasyncgenfunction(function)
+        ):  # fmt: skip
             self.fail(self.span, f"expected kernel {self.name!r} to run to its end, e.g. without `yield` and `async`")
-        plain, extra = code.co_argcount, code.co_kwonlyargcount
-        flags = (code.co_flags & _VARARGS > 0) + (code.co_flags & _KEYWORDS > 0)
-        others = [*code.co_varnames[: code.co_posonlyargcount], *code.co_varnames[plain : plain + extra + flags]]
-        default = code.co_varnames[plain - len(self.function.__defaults__ or ()) : plain]
+        parameters = inspect.signature(function).parameters.values()
+        others = [p.name for p in parameters if p.kind is not p.POSITIONAL_OR_KEYWORD]
+        default = [p.name for p in parameters if p.default is not p.empty]
         if others or default:
-            name = (others or [*default])[0]
+            name = (others or default)[0]
             what = "" if others else " without a default"
             self.fail(
                 self.spans.get(name, self.span),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from types import CellType, FunctionType
 from typing import Any
@@ -74,17 +76,15 @@ def source_of(function: FunctionType) -> Source:
 
 
 def _count_stores(tree: ast.FunctionDef) -> dict[str, int]:
-    counts: dict[str, int] = {}
+    parameters = (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)
+    return Counter([*(argument.arg for argument in parameters), *_stored(tree)])
 
-    def count(name: str) -> None:
-        counts[name] = counts.get(name, 0) + 1
 
-    for argument in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs):
-        count(argument.arg)
+def _stored(tree: ast.AST) -> Iterator[str]:
+    """The names that are assigned somewhere inside, as often as they are."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            count(node.id)
-    return counts
+            yield node.id
 
 
 def escapes(statement: ast.stmt) -> bool:
@@ -120,9 +120,7 @@ def _blocks(statement: ast.stmt) -> list[ast.stmt]:
 
 def stored_in(loop: ast.For | ast.While) -> dict[str, bool]:
     """The names that a loop sets; True for those that it or a loop inside it counts with."""
-    names = {
-        node.id: False for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+    names = dict.fromkeys(_stored(loop), False)
     for inner in ast.walk(loop):
         if isinstance(inner, ast.For):
             names |= {node.id: True for node in ast.walk(inner.target) if isinstance(node, ast.Name)}

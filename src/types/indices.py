@@ -57,10 +57,6 @@ class Stage:
 
     value: U32
 
-    def block_size(self) -> U32:
-        """How many elements one sorted block has after this stage."""
-        return U32(2) << self.value
-
     def next_pass(self) -> Pass:
         """One past this stage's last pass."""
         return Pass(self.value + 1)

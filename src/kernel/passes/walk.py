@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 
@@ -103,17 +103,18 @@ def leaves_loop(block: ir.Block) -> bool:
 # -- expressions ------------------------------------------------------------------------------------------
 
 
-def nodes_in(expression: ir.Expression) -> Iterator[ir.Expression]:
+def nodes_in(expression: ir.Expression) -> Sequence[ir.Expression]:
     """An expression and all that it is made of, each before its operands."""
-    yield expression
-    if isinstance(expression, ir.Apply):
-        for operand in expression.operands:
-            yield from nodes_in(operand)
+    found = [expression]
+    for node in found:  # which grows meanwhile
+        if isinstance(node, ir.Apply):
+            found += node.operands
+    return found
 
 
-def variables_in(expression: ir.Expression) -> Iterator[ir.Variable]:
+def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
     """The variables an expression reads."""
-    return (node.variable for node in nodes_in(expression) if isinstance(node, ir.Read))
+    return [node.variable for node in nodes_in(expression) if isinstance(node, ir.Read)]
 
 
 # -- changes ----------------------------------------------------------------------------------------------

@@ -132,7 +132,11 @@ def multiply_rounded(a: types.Float, b: types.Type) -> Lowering:
 
 def _bits_as(to: types.Type, kind: ir.Type) -> Intrinsic:
     """The same bits as another type."""
-    return lowered(lambda a: (to(a), plainly(lambda builder, args: builder.bitcast(args[0], kind))))
+
+    def define(a: types.Type) -> Lowering:
+        return to(a), plainly(lambda builder, args: builder.bitcast(args[0], kind))
+
+    return lowered(define)
 
 
 bits_u4, bits_i4 = _bits_as(types.uint32, I32), _bits_as(types.int32, I32)

@@ -12,21 +12,19 @@ from ..render import Row, render_operation
 
 # The intrinsics a module may import, by where they are defined.
 INTRINSICS: Mapping[str, Sequence[str]] = {
-    "atomics": (
-        "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
-        "atomic_store", "atomic_xor",
-    ),
-    "idioms": ("take_in_order",),
     "lanes": (
         "ballot", "lanes_add", "lanes_exclusive_add", "match", "match_low_bits", "shuffle", "shuffle_down",
-        "shuffle_up", "shuffle_xor",
+        "shuffle_up", "shuffle_xor", "take_in_order",
+    ),
+    "memory": (
+        "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",
+        "atomic_store", "atomic_xor", "load_workgroup", "store_workgroup",
     ),
     "ops": (
         "bits_f4", "bits_f8", "bits_i4", "bits_i8", "bits_u4", "bits_u8", "byte", "choose", "count_ones", "divide",
         "leading_zeros", "maximum", "minimum", "multiply_rounded", "remainder", "shift_left", "shift_right",
         "trailing_zeros",
     ),
-    "workgroup": ("load_workgroup", "store_workgroup"),
 }  # fmt: skip
 
 

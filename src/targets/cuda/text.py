@@ -92,9 +92,9 @@ def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory],
     package = __name__.rpartition(".")[0]
     names, types = _arguments(program, writer, lengths)
     shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
-    imports = ""
+    called, imports = set(re.findall(r"\b\w+(?=\()", text)), ""
     for module, offered in INTRINSICS.items():
-        used = [name for name in offered if re.search(rf"\b{name}\(", text)]
+        used = [name for name in offered if name in called]
         imports += f"from {package}.{module} import {', '.join(used)}\n" if used else ""
     return f'''"""Kernel {program.name}, {shape}. Generated; do not edit."""
 

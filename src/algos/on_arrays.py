@@ -15,12 +15,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ..kernel import ir
+from ..kernel.launch import Launch, Step
+from ..kernel.span import Span
+from ..kernel.specialise import specialise
 from ..types import ops
 from ..types.errors import IterationLimitError, UnsupportedTypeError
-from . import ir
-from .launch import Launch, Step
-from .span import Span
-from .specialise import specialise
 
 Values: TypeAlias = npt.NDArray[Any]  # of any scalar type; one value where all elements have the same
 Mask: TypeAlias = npt.NDArray[np.bool_]
