@@ -6,11 +6,11 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.targets.cpu import sorting
-from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.host import sort as sorting
+from gpusort.targets.cpu.host.policy import SortPolicy
+from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
+from gpusort.targets.cpu.host.ties import may_have_ties, restore_row
 from gpusort.targets.cpu.pool import Pool, shared_pool
-from gpusort.targets.cpu.sorting import sort_rows, sort_spread_rows
-from gpusort.targets.cpu.ties import may_have_ties, restore_row
 from gpusort.types.indices import SortOrder
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
 from tests.test_ties import by_words, kinds_of_rows

@@ -10,10 +10,12 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
-from gpusort.targets.cpu import few_argsort, finder, long_argsort
-from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.host import few_argsort
+from gpusort.targets.cpu.host import packed_argsort as long_argsort
+from gpusort.targets.cpu.host import perfect_hash as finder
+from gpusort.targets.cpu.host.policy import SortPolicy
+from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.pool import shared_pool
-from gpusort.targets.cpu.sorting import sort_rows
 from gpusort.types.indices import SortOrder
 from tests.test_pairs import stable_order
 from tests.test_radix import in_order, unordered

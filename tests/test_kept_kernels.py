@@ -198,7 +198,7 @@ def test_text_of_a_generated_module_is_there_for_tracebacks() -> None:
 
 _NUMBERS = """
 import numpy as np
-from gpusort.targets.cpu.split_kernels import number
+from gpusort.targets.cpu.host.order_kernels import number
 places = np.zeros(9, np.intp)
 number(places, 3)
 assert places.tolist() == list(range(3, 12))
@@ -207,7 +207,7 @@ print(sum(number.stats.cache_hits.values()))
 _PLANTS = """
 import pathlib, sys
 from numba.core.caching import FunctionCache
-from gpusort.targets.cpu import split_kernels
+from gpusort.targets.cpu.host import order_kernels as split_kernels
 content = pathlib.Path(sys.argv[1]).read_bytes()
 for loop in vars(split_kernels).values():
     if hasattr(loop, "py_func"):

@@ -23,7 +23,7 @@ from gpusort.algos.table import PAIRS, SORTS
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
-from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.host.policy import SortPolicy
 from gpusort.targets.registry import target as target_of
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import key_for, number_for

@@ -18,7 +18,7 @@ from gpusort.algos.sorts import Bitonic, Radix
 from gpusort.algos.table import SORTS, SortLine
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.machine import Capability, Limits, TargetInfo
-from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.host.policy import SortPolicy
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.tuning import forget_tuning, tune
 from gpusort.types.dtypes import key_for

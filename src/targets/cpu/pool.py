@@ -25,6 +25,11 @@ MOST_THREADS = max(64, 4 * (os.cpu_count() or 1))
 _MOST_FINISHERS = 8  # as many keep the memory busy
 
 
+def slices(length: int, count: int) -> list[slice]:
+    """Equal parts of a row."""
+    return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
+
+
 class _Crew:
     """Threads that sleep until there is a job. No signal handler ever runs in them."""
 

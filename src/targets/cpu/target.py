@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import cast
 
 import attrs
-import numpy as np
-import numpy.typing as npt
 
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
@@ -19,23 +17,20 @@ from ...kernel.passes.safe import Safety
 from ...machine import Capability, Limits, TargetInfo
 from ...operations.base import Operation
 from ...types.errors import CapabilityError, InvalidArgumentError
-from ...types.indices import SortOrder
 from ...types.specs import Spec
-from ..base import HostArray, Native, given_buffers
+from ..base import Native, given_buffers
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
-from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .background import background
 from .binding import Binding
+from .host.fast_paths import fast_path
+from .host.policy import MEASURED, SortPolicy
+from .host.tuning import tuned_policy
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
-from .native import native_way
-from .policy import MEASURED, SortPolicy
 from .pool import thread_count
 from .prepared import CpuPrepared, Ready
-from .sorting import sort_rows, sort_spread_rows
 from .text import module_text
-from .tuning import tuned_policy
 
 _LARGEST_U32 = (1 << 32) - 1
 _LIMITS = Limits(
@@ -91,28 +86,8 @@ class CpuTarget:
         return self._compiled(self._safe(work))
 
     def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
-        """NumPy's sort behind a parallel partition, and NumPy's loops shared out among threads."""
-        return native_way(self, operation, given)
-
-    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
-        """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
-        sort_rows(source, results, order, self.policy, stable)
-
-    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> bool:
-        """The same of rows with any strides, in any byte order, if they are many. Whether it is done."""
-        return sort_spread_rows(source, results, order, self.policy, stable)
-
-    def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
-        """Where each row's elements come from, in order. Equal elements keep theirs."""
-        argsort_rows(source, places, order, self.policy)
-
-    def argsort_spread_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> bool:
-        """The same of rows and places with any strides, in any byte order, if they are many. Whether it is done."""
-        return argsort_spread_rows(source, places, order, self.policy)
-
-    def argsort_runs(self, row: HostArray, order: SortOrder) -> npt.NDArray[np.intp] | None:
-        """The same of one row, in a new array, if it is made of a few long runs; else None."""
-        return argsort_runs(row, order, self.policy)
+        """The host library's fast path, which runs no kernel; None where it has none."""
+        return fast_path(operation, given, self.policy)
 
     def tune(self, largest: int, tell: Callable[[str], object], /) -> Mapping[str, int]:
         """Measures from which sizes on its own ways pay, goes by that, and says what is to be kept."""

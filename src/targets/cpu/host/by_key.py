@@ -1,0 +1,129 @@
+"""Sorting host arrays by any key: the words of all elements are sorted as the integers they are.
+
+Elements come back from their words. By a key that is lossy, whose words do not tell all elements apart, it is found
+where they come from, and they are taken from there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ....algos.words import Array, KeyWords, Transform, Wanted
+from ....types.dtypes import Extreme
+from ....types.errors import InvalidArgumentError
+from ....types.indices import SortOrder
+from ....types.keys import is_lossy
+from ..pool import Pool, shared_pool, slices
+from .argsort import Places, argsort_rows
+from .commit import put_in_place
+from .policy import SortPolicy
+from .sort import sort_rows
+
+# Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
+# does not give back to the system each time.
+_PIECE = 1 << 16
+
+
+def sort_by_words(source: Array, results: Array, by: KeyWords, policy: SortPolicy, stable: bool = False) -> None:
+    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
+
+    In place, an exception leaves the elements as they came, or in order. `stable` keeps elements that compare equal by
+    the key's ranks in the order they came in, which those that share a word keep in any case.
+    """
+    by.require(source.dtype)
+    if not source.size:
+        return
+    if is_lossy(by.key) or (stable and not _ranks_are_words(source, by, policy)):
+        places = np.empty(source.shape, np.intp)
+        argsort_by_words(source, places, by, policy, Wanted.RANKS if stable else Wanted.WORDS)
+        ordered = taken(source, places, policy)
+    else:
+        to_words, to_elements = by.to_words(), by.to_elements()
+        by.try_on(source.reshape(-1), to_words, to_elements)
+        words = _in_pieces(to_words, source, by.word, policy)
+        sort_rows(words, words, SortOrder.ASCENDING, policy)
+        ordered = _in_pieces(to_elements, words, by.element, policy).view(source.dtype)
+    if np.may_share_memory(source, results):
+        put_in_place(ordered.reshape(-1), results.reshape(-1), _pool_for(source, policy))
+    else:
+        results[...] = ordered
+
+
+def argsort_by_words(
+    source: Array, places: Places, by: KeyWords, policy: SortPolicy, wanted: Wanted = Wanted.RANKS
+) -> None:
+    """Where each row's elements come from, in order. Elements that compare equal keep theirs."""
+    by.require(source.dtype)
+    if source.size:
+        argsort_rows(words_of_rows(source, by, wanted, policy), places, SortOrder.ASCENDING, policy)
+
+
+def extreme_places(
+    source: Array, by: KeyWords, extreme: Extreme, policy: SortPolicy, wanted: Wanted = Wanted.WORDS
+) -> Places:
+    """Where each row's first least or greatest element stands. What the key has behind its `last` comes before all."""
+    by.require(source.dtype)
+    if not source.shape[1]:
+        raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
+    words = words_of_rows(source, by, wanted, policy)
+    if extreme is Extreme.LEAST:
+        most = int(np.iinfo(words.dtype).max)
+        last = int(getattr(by.key, "last", most))
+        words = (
+            words.dtype.type((last + 1) & most) - words - words.dtype.type(1)
+        )  # the first behind `last` the greatest
+    found: Places = words.argmax(axis=1)
+    return found
+
+
+def taken(source: Array, places: Places, policy: SortPolicy) -> Array:
+    """The elements of each row at these places."""
+    results, rows = np.empty_like(source), len(source)
+    if rows == 1:
+        row, result, own = source[0], results[0], places[0]
+        pieces = slices(row.size, -(-row.nbytes // _PIECE))
+
+        def take(number: int) -> None:
+            row.take(own[pieces[number]], out=result[pieces[number]], mode="clip")
+    else:
+        pieces = slices(rows, min(rows, -(-source.nbytes // _PIECE)))
+
+        def take(number: int) -> None:
+            some = pieces[number]
+            results[some] = np.take_along_axis(source[some], places[some], axis=1)
+
+    _pool_for(source, policy).run(take, len(pieces))
+    return results
+
+
+def words_of_rows(source: Array, by: KeyWords, wanted: Wanted, policy: SortPolicy) -> Array:
+    return _in_pieces(by.to_words(wanted), source, by.word, policy)
+
+
+def _ranks_are_words(source: Array, by: KeyWords, policy: SortPolicy) -> bool:
+    """Whether no element shares a rank with another but one of its bits, as the key's own methods say."""
+    flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(Wanted.RANKS)
+    pieces = slices(flat.size, -(-flat.size * by.word.itemsize // _PIECE))
+
+    def are_alike(number: int) -> bool:
+        piece = flat[pieces[number]]
+        return bool((words(piece) == ranks(piece)).all())
+
+    return _pool_for(source, policy).all(are_alike, len(pieces))
+
+
+def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: SortPolicy) -> Array:
+    """A function of arrays, done to the pieces of one side by side."""
+    flat, results = source.reshape(-1), np.empty(source.size, dtype)
+    pieces = slices(flat.size, -(-max(flat.nbytes, results.nbytes) // _PIECE))
+
+    def work(number: int) -> None:
+        results[pieces[number]] = function(flat[pieces[number]])
+
+    _pool_for(source, policy).run(work, len(pieces))
+    return results.reshape(source.shape)
+
+
+def _pool_for(source: Array, policy: SortPolicy) -> Pool:
+    return Pool(1) if source.size < policy.serial_below else shared_pool()

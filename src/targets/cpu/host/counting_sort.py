@@ -1,0 +1,58 @@
+"""One long row of 8 or 16 bits an element: how often each value occurs is all there is to know."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from ....types.indices import SortOrder
+from ...base import HostArray
+from ..pool import Pool
+from .commit import fill_runs
+from .key_words import Elements
+from .numpy_sort import half_tables
+from .policy import SortPolicy
+
+_LARGEST_U32 = (1 << 32) - 1
+
+
+def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    """Sorts a one-dimensional array. `results` is `source` itself, or lies apart."""
+    from .counting_kernels import count_bytes, count_pairs
+
+    word = np.dtype(f"u{source.itemsize}")
+    words = source.view(word)
+    sequence = _sequence(source.dtype.char, order)
+    in_pairs = word.itemsize == 1 and words.size >= policy.count_in_pairs_from
+    counted = words[: words.size - words.size % 2].view(np.uint16) if in_pairs else words
+    counter = count_pairs if counted.itemsize == 2 else count_bytes
+    narrow = np.uint32 if counted.size <= _LARGEST_U32 else np.int64  # half as much for a core's cache to hold
+    counts = np.zeros((pool.threads, 1 << 8 * counted.itemsize), narrow)
+
+    def count(piece: int) -> None:
+        counter(counted[_share(counted.size, piece, pool)], counts[piece])
+
+    pool.run(count, pool.threads)
+    totals = counts.sum(axis=0, dtype=np.int64)
+    if in_pairs:
+        by_byte = totals.reshape(256, 256)
+        totals = by_byte.sum(axis=0) + by_byte.sum(axis=1)
+        totals[words[2 * counted.size :]] += 1
+    fill_runs(results.view(word), sequence, np.cumsum(totals[sequence]), results is source, pool)
+
+
+def _share(length: int, piece: int, pool: Pool) -> slice:
+    return slice(length * piece // pool.threads, length * (piece + 1) // pool.threads)
+
+
+@cache
+def _sequence(dtype: str, order: SortOrder) -> Elements:
+    """All elements of a dtype, as the integers of their bits, in order."""
+    if dtype == "e":
+        return half_tables(order)[0]
+    word = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    every = np.arange(1 << (8 * word.itemsize)).astype(word)
+    if np.dtype(dtype).kind == "i":
+        every ^= word.type(1 << (8 * word.itemsize - 1))
+    return every if order is SortOrder.ASCENDING else every[::-1].copy()

@@ -1,0 +1,120 @@
+"""Sorting host arrays on the processor: which way suits an array's dtype, length and number of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....types.dtypes import key_for
+from ....types.indices import SortOrder
+from ...base import HostArray
+from ..alias import without_lock
+from ..pool import Pool, shared_pool
+from .commit import put_in_place
+from .counting_sort import sort_by_counting
+from .few_sort import sort_few
+from .loading import can_sort
+from .numpy_sort import sort_chunk, sort_row
+from .partition_sort import sort_long
+from .policy import SortPolicy
+from .sample import different_of
+from .ties import may_have_ties, restore_row
+
+_LINE = 64  # bytes that the memory hands out at a time
+
+
+def sort_rows(
+    source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, stable: bool = False
+) -> None:
+    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
+
+    In place, an exception leaves the elements of each row in it, in some order: see commit.py. `stable` keeps floats
+    that tie, zeros of both signs and NaNs of differing bits, in the order they came in; all else that ties is alike.
+    """
+    stable = stable and source.dtype.kind == "f"
+    rows, length = source.shape
+    if length < 2 or not rows:
+        if results is not source:
+            results[...] = source
+        return
+    is_long = source.size >= policy.serial_below
+    if stable and results is source:
+        pool = shared_pool() if is_long else Pool(1)
+        stable = may_have_ties(source, pool)
+        if stable:  # they are looked up in the source at the end: it stays as it is until then
+            ordered = np.empty_like(source)
+            sort_rows(source, ordered, order, policy, stable=True)
+            put_in_place(ordered.reshape(-1), results.reshape(-1), pool)
+            return
+    if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
+        source = source.copy()  # the same memory by another name, or some of it
+    if not is_long or (rows == 1 and _suits_numpy(source[0], policy)):
+        sort_chunk(source, results, order, stable)
+        return
+    pool = shared_pool()
+    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
+        for number in range(rows):
+            row = source[number]
+            result = row if results is source else results[number]
+            if rows > 1 and _suits_numpy(row, policy):
+                sort_row(row, result, order, stable)
+                continue
+            sort_one(row, result, order, policy, pool)
+            if stable:
+                restore_row(row, result, order, pool)
+        return
+    chunk = max(1, policy.chunk // length)
+    if chunk >= rows:
+        sort_chunk(source, results, order, stable)
+        return
+    chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
+
+    def work(number: int) -> None:
+        some = source[chunks[number]]
+        sort_chunk(some, some if results is source else results[chunks[number]], order, stable)
+
+    pool.run(work, len(chunks))
+
+
+def sort_spread_rows(
+    source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, stable: bool = False
+) -> bool:
+    """Sorts rows that do not lie side by side, block by block: a few columns of a matrix fill whole cache lines."""
+    rows, length = source.shape
+    if not source.size or length < 2:
+        return False
+    pool = Pool(1) if source.size < policy.serial_below else shared_pool()
+    block = max(_LINE // source.itemsize, policy.chunk // length)
+    if rows < 2 * pool.threads * block or length >= policy.part_from(source.dtype):
+        return False
+    dtype = source.dtype.newbyteorder("=")
+
+    def work(number: int) -> None:
+        own = slice(number * block, (number + 1) * block)
+        packed = np.array(source[own], dtype, order="C")
+        sorted_ = np.empty_like(packed)
+        sort_chunk(packed, sorted_, order, stable)
+        results[own] = sorted_
+
+    pool.run(work, -(-rows // block))
+    return True
+
+
+def _suits_numpy(row: HostArray, policy: SortPolicy) -> bool:
+    """Whether NumPy's sort has less to do than threads have to wake: a short row, or 16 bits of few different ones."""
+    if row.size < policy.part_from(row.dtype):
+        return True
+    return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
+
+
+def sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+    """A row that is worth the compiled loops."""
+    source = without_lock(source)
+    if source.itemsize == 1:
+        sort_by_counting(source, results, order, policy, pool)
+    elif source.itemsize == 2:
+        # Equal elements in a row would wait for each other at one counter.
+        is_short = source.nbytes < policy.few_bytes_from
+        if is_short or not sort_few(key_for(source.dtype), source, results, order, policy, pool):
+            sort_by_counting(source, results, order, policy, pool)
+    else:
+        sort_long(source, results, order, policy, pool)
