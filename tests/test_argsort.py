@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.base import HasNative
 from gpusort.targets.cpu.host.argsort import argsort_spread_rows
-from gpusort.targets.cpu.host.policy import SortPolicy
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
@@ -131,7 +131,7 @@ def test_many_rows_that_lie_apart_on_the_host(dtype: str, order: SortOrder, monk
     """Below the front: a matrix's columns, to places that are columns too."""
     monkeypatch.setenv("GPUSORT_THREADS", "2")
     x = sample(dtype, (9, 40_000))
-    policy, places = SortPolicy(), np.empty(x.shape, np.intp)
+    policy, places = HostSortPolicy(), np.empty(x.shape, np.intp)
     assert argsort_spread_rows(x.T, places.T, order, policy)
     for column in range(0, 40_000, 97):
         expected = stable_order(x[:, column], order is SortOrder.DESCENDING)

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.key_words import ordered_words
-from gpusort.targets.cpu.host.policy import SortPolicy
 from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
@@ -24,7 +24,7 @@ from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, run_in_threads, sample
 
 # Every way of sorting is taken by arrays of a few thousand elements.
-SMALL = SortPolicy(
+SMALL = HostSortPolicy(
     serial_below=1000,
     part_bytes_from=1500 * 4,
     few_bytes_from=2500 * 4,
@@ -346,8 +346,8 @@ def test_an_interrupted_sort_in_place_loses_no_element(dtype: str, monkeypatch: 
 
 
 def test_a_policy_is_plain_data() -> None:
-    assert attrs.evolve(SortPolicy(), serial_below=7).serial_below == 7
-    assert CpuTarget().policy == SortPolicy()
+    assert attrs.evolve(HostSortPolicy(), serial_below=7).serial_below == 7
+    assert CpuTarget().policy == HostSortPolicy()
 
 
 # -- new processes ----------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_a_policy_is_plain_data() -> None:
 _NEW = """
 import sys
 import numpy as np
-from gpusort.targets.cpu.host.policy import SortPolicy
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 def sort(length, policy):
@@ -379,14 +379,14 @@ def _in_a_new_process(code: str, **environment: str) -> str:
 
 
 def test_numba_is_not_loaded_for_short_arrays() -> None:
-    code = "sort(SortPolicy().serial_below - 1, SortPolicy()); print('numba' in sys.modules)"
+    code = "sort(HostSortPolicy().serial_below - 1, HostSortPolicy()); print('numba' in sys.modules)"
     assert _in_a_new_process(code).split() == ["False"]
 
 
 _FORCED = """
 from gpusort.targets.cpu.background import background
 background.in_caller = True
-sort(4000, SortPolicy(serial_below=1000, part_bytes_from=4000))
+sort(4000, HostSortPolicy(serial_below=1000, part_bytes_from=4000))
 from gpusort.targets.cpu.host.partition_kernels import part
 print(sum(part.stats.cache_hits.values()), "compress" in next(iter(part.inspect_asm().values())))
 """

@@ -6,8 +6,8 @@ import attrs
 import numpy as np
 import pytest
 
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import sort as sorting
-from gpusort.targets.cpu.host.policy import SortPolicy
 from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.host.ties import may_have_ties, restore_row
 from gpusort.targets.cpu.pool import Pool, shared_pool
@@ -15,7 +15,7 @@ from gpusort.types.indices import SortOrder
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
 from tests.test_ties import by_words, kinds_of_rows
 
-POLICY = SortPolicy()
+POLICY = HostSortPolicy()
 IN_PARTS = attrs.evolve(POLICY, serial_below=256, part_bytes_from=4096, chunk=500)
 SHAPES = ((0, 3), (3, 0), (1, 1), (1, 50), (40, 30), (20, 400), (2, 5000), (3, 1200), (1, 40_000))
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import few_argsort
 from gpusort.targets.cpu.host import packed_argsort as long_argsort
 from gpusort.targets.cpu.host import perfect_hash as finder
-from gpusort.targets.cpu.host.policy import SortPolicy
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.types.indices import SortOrder
@@ -21,7 +21,7 @@ from tests.test_pairs import stable_order
 from tests.test_radix import in_order, unordered
 
 Array = npt.NDArray[Any]
-LENGTH = SortPolicy().deal_from + 5  # where it pays for all dtypes
+LENGTH = HostSortPolicy().deal_from + 5  # where it pays for all dtypes
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_zeros_and_nans_compare_equal(refused: list[int], dtype: str) -> None:
     assert not refused
 
 
-COUNTING = attrs.evolve(SortPolicy(), few_bytes_from=0, part_bytes_from=0)
+COUNTING = attrs.evolve(HostSortPolicy(), few_bytes_from=0, part_bytes_from=0)
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -109,5 +109,5 @@ def test_values_that_no_multiplier_parts_are_left_too(monkeypatch: pytest.Monkey
     monkeypatch.setattr(finder, "_TRIES", 0)
     x = chosen_from(np.arange(7))
     places = np.empty(LENGTH, np.intp)
-    assert not few_argsort.argsort_few(x, places, SortOrder.ASCENDING, SortPolicy(), shared_pool())
+    assert not few_argsort.argsort_few(x, places, SortOrder.ASCENDING, HostSortPolicy(), shared_pool())
     check(x)

@@ -12,8 +12,8 @@ import pytest
 
 import gpusort
 from gpusort import Bitonic
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import commit
-from gpusort.targets.cpu.host.policy import SortPolicy
 from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.targets.cpu.target import CpuTarget
@@ -23,8 +23,9 @@ from tests.striking import Array, elements_of, events, places, strike
 # Every way of sorting is taken, on arrays small enough to strike them at many places.
 TARGET = CpuTarget(
     attrs.evolve(
-        SortPolicy(), serial_below=1 << 10, part_bytes_from=1 << 12, few_bytes_from=1 << 13, count_bytes_from=1 << 11,
-        count_pairs_from=1 << 11, count_in_pairs_from=1 << 12, chunk=1 << 9, block=1 << 8, sample=256,
+        HostSortPolicy(), serial_below=1 << 10, part_bytes_from=1 << 12, few_bytes_from=1 << 13,
+        count_bytes_from=1 << 11, count_pairs_from=1 << 11, count_in_pairs_from=1 << 12,
+        chunk=1 << 9, block=1 << 8, sample=256,
     )
 )  # fmt: skip
 RNG = np.random.default_rng(10)

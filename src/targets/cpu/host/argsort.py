@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
@@ -19,7 +20,6 @@ from ..alias import without_lock
 from ..pool import Pool, shared_pool, slices
 from .key_words import Elements, bits_of, numbers_of, ordered_ranks
 from .loading import can_argsort
-from .policy import SortPolicy
 from .sample import Trend, order_of
 
 Places = npt.NDArray[np.intp]
@@ -31,7 +31,7 @@ _SHORT_OF_BYTES = 32  # elements of a row
 _LINE = 64  # bytes that the memory hands out at a time
 
 
-def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> None:
+def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
     """Where each row's elements come from, in order. Equal elements keep theirs."""
     rows, length = source.shape
     if not source.size:
@@ -49,7 +49,7 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: So
     pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
 
 
-def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> bool:
+def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
     """The same of rows and places with any strides, in any byte order, if the rows are many and short: block by block,
     for a few columns of a matrix fill whole cache lines. Whether it is done."""
     rows, length = source.shape
@@ -72,7 +72,7 @@ def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, pol
     return True
 
 
-def argsort_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places | None:
+def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:
     """The same of a row that is made of a few long runs, which NumPy merges, or which are there already; else None."""
     if not _has_long_runs(row, order, policy):
         return None
@@ -83,7 +83,7 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places
     return np.argsort(row, kind="stable")
 
 
-def _has_long_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> bool:
+def _has_long_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Whether neighbours mostly go on as they began, so that NumPy's merge of runs has little to do."""
     least = max(policy.pack_from, _WINDOWS * _WINDOW)
     if order is SortOrder.DESCENDING or row.itemsize <= 2 or row.size < least:
@@ -95,7 +95,7 @@ def _has_long_runs(row: HostArray, order: SortOrder, policy: SortPolicy) -> bool
     return int(turns) <= policy.few_turns
 
 
-def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops."""
     from .counting_argsort import argsort_by_counting
     from .few_argsort import argsort_few
@@ -112,7 +112,7 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Sor
         argsort_long(source, places, order, policy, pool)
 
 
-def _numbered(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> bool:
+def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Writes the places of a row that is in this order or the other; False, and nothing done, if it is in neither."""
     wanted = Trend.ASCENDS if order is SortOrder.ASCENDING else Trend.DESCENDS
     found, pieces = order_of(source, policy, pool), slices(places.size, 4 * pool.threads)
@@ -136,7 +136,7 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, policy: SortP
 # -- short rows: NumPy alone -------------------------------------------------------------------------------
 
 
-def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy) -> None:
+def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
     length = source.shape[1]
     plain = not policy.packs(source.size, length, source.dtype)
     if plain and order is SortOrder.ASCENDING and source.dtype != np.float16:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ....algos.words import Array, KeyWords, Transform, Wanted
 from ....types.dtypes import Extreme
 from ....types.errors import InvalidArgumentError
@@ -17,7 +18,6 @@ from ....types.keys import is_lossy
 from ..pool import Pool, shared_pool, slices
 from .argsort import Places, argsort_rows
 from .commit import put_in_place
-from .policy import SortPolicy
 from .sort import sort_rows
 
 # Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
@@ -25,7 +25,7 @@ from .sort import sort_rows
 _PIECE = 1 << 16
 
 
-def sort_by_words(source: Array, results: Array, by: KeyWords, policy: SortPolicy, stable: bool = False) -> None:
+def sort_by_words(source: Array, results: Array, by: KeyWords, policy: HostSortPolicy, stable: bool = False) -> None:
     """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
 
     In place, an exception leaves the elements as they came, or in order. `stable` keeps elements that compare equal by
@@ -51,7 +51,7 @@ def sort_by_words(source: Array, results: Array, by: KeyWords, policy: SortPolic
 
 
 def argsort_by_words(
-    source: Array, places: Places, by: KeyWords, policy: SortPolicy, wanted: Wanted = Wanted.RANKS
+    source: Array, places: Places, by: KeyWords, policy: HostSortPolicy, wanted: Wanted = Wanted.RANKS
 ) -> None:
     """Where each row's elements come from, in order. Elements that compare equal keep theirs."""
     by.require(source.dtype)
@@ -60,7 +60,7 @@ def argsort_by_words(
 
 
 def extreme_places(
-    source: Array, by: KeyWords, extreme: Extreme, policy: SortPolicy, wanted: Wanted = Wanted.WORDS
+    source: Array, by: KeyWords, extreme: Extreme, policy: HostSortPolicy, wanted: Wanted = Wanted.WORDS
 ) -> Places:
     """Where each row's first least or greatest element stands. What the key has behind its `last` comes before all."""
     by.require(source.dtype)
@@ -77,7 +77,7 @@ def extreme_places(
     return found
 
 
-def taken(source: Array, places: Places, policy: SortPolicy) -> Array:
+def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
     """The elements of each row at these places."""
     results, rows = np.empty_like(source), len(source)
     if rows == 1:
@@ -97,11 +97,11 @@ def taken(source: Array, places: Places, policy: SortPolicy) -> Array:
     return results
 
 
-def words_of_rows(source: Array, by: KeyWords, wanted: Wanted, policy: SortPolicy) -> Array:
+def words_of_rows(source: Array, by: KeyWords, wanted: Wanted, policy: HostSortPolicy) -> Array:
     return _in_pieces(by.to_words(wanted), source, by.word, policy)
 
 
-def _ranks_are_words(source: Array, by: KeyWords, policy: SortPolicy) -> bool:
+def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:
     """Whether no element shares a rank with another but one of its bits, as the key's own methods say."""
     flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(Wanted.RANKS)
     pieces = slices(flat.size, -(-flat.size * by.word.itemsize // _PIECE))
@@ -113,7 +113,7 @@ def _ranks_are_words(source: Array, by: KeyWords, policy: SortPolicy) -> bool:
     return _pool_for(source, policy).all(are_alike, len(pieces))
 
 
-def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: SortPolicy) -> Array:
+def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: HostSortPolicy) -> Array:
     """A function of arrays, done to the pieces of one side by side."""
     flat, results = source.reshape(-1), np.empty(source.size, dtype)
     pieces = slices(flat.size, -(-max(flat.nbytes, results.nbytes) // _PIECE))
@@ -125,5 +125,5 @@ def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy:
     return results.reshape(source.shape)
 
 
-def _pool_for(source: Array, policy: SortPolicy) -> Pool:
+def _pool_for(source: Array, policy: HostSortPolicy) -> Pool:
     return Pool(1) if source.size < policy.serial_below else shared_pool()

@@ -6,18 +6,20 @@ from functools import cache
 
 import numpy as np
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
 from .commit import fill_runs
 from .key_words import Elements
 from .numpy_sort import half_tables
-from .policy import SortPolicy
 
 _LARGEST_U32 = (1 << 32) - 1
 
 
-def sort_by_counting(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+def sort_by_counting(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool
+) -> None:
     """Sorts a one-dimensional array. `results` is `source` itself, or lies apart."""
     from .counting_kernels import count_bytes, count_pairs
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 import attrs
 import numpy as np
 
+from ....algos.host_sort import HostSort, HostSortPolicy
 from ....algos.words import KeyWords
 from ....arrays.recycled import new_array
 from ....operations.argsort import Argsort, SortPairs
@@ -24,7 +25,6 @@ from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .cumsum import host_cumsum
 from .key_words import bits_of, ordered_words
 from .keyed import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
-from .policy import SortPolicy
 from .reduce import host_reduction
 from .reducers import HostCall
 from .row_blocks import sort_many_rows
@@ -38,40 +38,41 @@ _PLAIN = "biufMm"
 _SHORT = 1 << 10  # elements: below, NumPy's sort alone, with as little around it as can be
 
 
-def fast_path(operation: Operation, given: Sequence[Spec], policy: SortPolicy) -> Native | None:
+def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
     """How the CPU does an operation without a kernel; None where it does not."""
     match operation:
-        case Sort(axis, order, stable, None, None):
-            return HostSort(policy, axis, order, stable, *_short_sort(policy, given[0], axis, order))
-        case Sort(axis, order, stable, key, None) if key is not None:
-            return keyed_sort(policy, key, axis, order, stable)
+        case Sort(axis, order, stable, key, (None | HostSort()) as chosen):
+            policy = policy if chosen is None else chosen.policy
+            if key is not None:
+                return keyed_sort(policy, key, axis, order, stable)
+            return SortPath(policy, axis, order, stable, *_short_sort(policy, given[0], axis, order))
         case Argsort(axis, order, key, by_bits) if key is not None:
             return keyed_argsort(policy, key, axis, order, by_bits)
         case SortPairs(order, key) if key is not None:
-            return HostSortPairs(keyed_argsort(policy, key, 0, order, by_bits=True))
+            return PairsPath(keyed_argsort(policy, key, 0, order, by_bits=True))
         case Reduce(_, keepdims, Reducer.MIN | Reducer.MAX as reducer, key) if key is not None:
             extreme = Extreme.LEAST if reducer is Reducer.MIN else Extreme.GREATEST
             return KeyedExtreme(policy, KeyWords(key), operation.axes(0, given[0]), keepdims, extreme)
         case Argsort(axis, order, None, by_bits):
-            return HostArgsort(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
+            return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
         case SortPairs(order, None):
             by_bits = given[0].dtype.kind == "f"  # of all else that ties the bits are alike
             is_plain = _is_plain(given[0], order) and given[0].dtype.isnative
-            return HostSortPairs(HostArgsort(policy, 0, order, by_bits, is_plain))
+            return PairsPath(ArgsortPath(policy, 0, order, by_bits, is_plain))
         case Reduce(axis, keepdims, reducer, None):
             found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
-            return None if found is None else HostReduce(found)
+            return None if found is None else ReducePath(found)
         case Cumsum(axis):
             scan = host_cumsum(given[0].dtype, len(given[0].shape), axis)
-            return None if scan is None else HostReduce(scan)
+            return None if scan is None else ReducePath(scan)
         case TopK(k, axis, order, in_order, None):
-            return HostTopK(policy, k, axis, order, in_order)
+            return TopKPath(policy, k, axis, order, in_order)
         case _:
             return None
 
 
 @attrs.frozen(eq=False)
-class HostReduce:
+class ReducePath:
     """NumPy's loops, shared out among threads."""
 
     function: HostCall
@@ -89,7 +90,7 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
 
 
 def _short_sort(
-    policy: SortPolicy, given: Spec, axis: int | None, order: SortOrder
+    policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder
 ) -> tuple[int, bool, Ends | None, np.ufunc | None]:
     """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
     kind, ndim = given.dtype.kind, len(given.shape)
@@ -105,10 +106,10 @@ def _short_sort(
 
 
 @attrs.frozen(eq=False)
-class HostSort:
+class SortPath:
     """Along one axis, or of the flattened array."""
 
-    policy: SortPolicy
+    policy: HostSortPolicy
     axis: int | None
     order: SortOrder
     stable: bool
@@ -172,10 +173,10 @@ class HostSort:
 
 
 @attrs.frozen(eq=False)
-class HostArgsort:
+class ArgsortPath:
     """The same of the permutation."""
 
-    policy: SortPolicy
+    policy: HostSortPolicy
     axis: int | None
     order: SortOrder
     by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits
@@ -223,10 +224,10 @@ class HostArgsort:
 
 
 @attrs.frozen(eq=False)
-class HostSortPairs:
+class PairsPath:
     """Keys and values, taken in the order of the keys."""
 
-    argsort: HostArgsort | KeyedWay
+    argsort: ArgsortPath | KeyedWay
 
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         keys, values = arrays
@@ -239,10 +240,10 @@ class HostSortPairs:
 
 
 @attrs.frozen(eq=False)
-class HostTopK:
+class TopKPath:
     """Along one axis, or of the flattened array."""
 
-    policy: SortPolicy
+    policy: HostSortPolicy
     k: int
     axis: int | None
     order: SortOrder

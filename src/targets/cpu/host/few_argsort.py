@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
@@ -12,10 +13,9 @@ from .argsort import Places
 from .counting_argsort import argsort_by_counting
 from .key_words import bits_of, ordered_ranks
 from .perfect_hash import U8s, finder_for
-from .policy import SortPolicy
 
 
-def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> bool:
+def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Whether the row is of few different elements, and is done."""
     from .rank_kernels import tell_which
 

@@ -7,20 +7,20 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import ArrayKey
 from ....types.indices import SortOrder
 from ..pool import Pool, slices
 from .commit import fill_runs
 from .key_words import Elements, bits_of, ordered_words
 from .perfect_hash import finder_for
-from .policy import SortPolicy
 from .sample import few_values
 
 Counts = npt.NDArray[np.int64]
 
 
 def sort_few(
-    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: SortPolicy, pool: Pool
+    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool
 ) -> bool:
     """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
     words = bits_of(source)

@@ -8,12 +8,12 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
+from ....algos.host_sort import HostSortPolicy
 from ....algos.words import KeyWords, Wanted
 from ....types.dtypes import Extreme, native
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .by_key import argsort_by_words, extreme_places, sort_by_words
-from .policy import SortPolicy
 
 _INDEX = np.dtype(np.intp)
 
@@ -32,7 +32,7 @@ def _put_back(made: HostArray, axis: int | None) -> HostArray:
 class KeyedWay:
     """What is done to packed rows, for arrays of any layout."""
 
-    policy: SortPolicy
+    policy: HostSortPolicy
     by: KeyWords
     axis: int | None
     work: Callable[[HostArray, KeyedWay], HostArray]
@@ -48,7 +48,7 @@ class KeyedWay:
         outs[0][...] = self(*arrays)
 
 
-def keyed_sort(policy: SortPolicy, key: Any, axis: int | None, order: SortOrder, stable: bool) -> KeyedWay:
+def keyed_sort(policy: HostSortPolicy, key: Any, axis: int | None, order: SortOrder, stable: bool) -> KeyedWay:
     def work(rows: HostArray, way: KeyedWay) -> HostArray:
         results = np.empty_like(rows)
         sort_by_words(rows, results, way.by, way.policy, stable)
@@ -57,7 +57,7 @@ def keyed_sort(policy: SortPolicy, key: Any, axis: int | None, order: SortOrder,
     return KeyedWay(policy, KeyWords(key, order), axis, work)
 
 
-def keyed_argsort(policy: SortPolicy, key: Any, axis: int | None, order: SortOrder, by_bits: bool) -> KeyedWay:
+def keyed_argsort(policy: HostSortPolicy, key: Any, axis: int | None, order: SortOrder, by_bits: bool) -> KeyedWay:
     wanted = Wanted.WORDS if by_bits else Wanted.RANKS
 
     def work(rows: HostArray, way: KeyedWay) -> HostArray:
@@ -72,7 +72,7 @@ def keyed_argsort(policy: SortPolicy, key: Any, axis: int | None, order: SortOrd
 class KeyedExtreme:
     """The least or greatest element along axes."""
 
-    policy: SortPolicy
+    policy: HostSortPolicy
     by: KeyWords
     axes: tuple[int, ...]
     keepdims: bool

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ....types.keys import FloatKey, SignedKey, TimeKey
@@ -21,13 +22,12 @@ from ..pool import Pool, slices
 from .argsort import WORD_BITS, Places
 from .key_words import Elements, bits_of
 from .partition import balanced_pivots, part_about, reverse_all
-from .policy import SortPolicy
 from .sample import Sample, Trend, sample_of, trend_of
 
 U64s = npt.NDArray[np.uint64]
 
 
-def argsort_long(source: HostArray, places: Places, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+def argsort_long(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     row = _Row.of(source, order, policy, pool)
     least, greatest, varying = row.rank_range()
     left_out = max(0, int(greatest - least).bit_length() + row.place_bits - WORD_BITS)
@@ -46,11 +46,11 @@ class _Row:
     recipe: tuple[np.uint64, ...]
     place_bits: int
     pieces: list[slice]
-    policy: SortPolicy
+    policy: HostSortPolicy
     pool: Pool
 
     @classmethod
-    def of(cls, source: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> _Row:
+    def of(cls, source: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> _Row:
         recipe = _recipe(source.dtype.char, order)
         place_bits = max(1, (source.size - 1).bit_length())
         return cls(bits_of(source), recipe, place_bits, slices(source.size, 4 * pool.threads), policy, pool)

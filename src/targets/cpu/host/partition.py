@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ..pool import Pool, slices
 from .key_words import Elements
-from .policy import SortPolicy
 from .sample import Sample
 
 # Moves some of a part's elements about a pivot into a target, as `claimed` says where: see part_kernels.
@@ -33,7 +33,7 @@ class Parted:
 
 
 def part_about(
-    source: Elements, goal: Goal, pivots: Elements, first: Move | None, policy: SortPolicy, pool: Pool
+    source: Elements, goal: Goal, pivots: Elements, first: Move | None, policy: HostSortPolicy, pool: Pool
 ) -> Parted:
     """Brings elements to the goal, part by part, the first time by `first` if that is given.
 
@@ -61,7 +61,7 @@ def part_about(
     return Parted(results, bounds, whole)
 
 
-def plain_move(policy: SortPolicy) -> Move:
+def plain_move(policy: HostSortPolicy) -> Move:
     from .partition_kernels import part
 
     def move(source: Elements, own: slice, pivot: Any, target: Elements, claimed: npt.NDArray[np.int64]) -> None:
@@ -100,7 +100,7 @@ def copy_over(source: Elements, target: Elements, pool: Pool) -> None:
     pool.run(copy, len(pieces))
 
 
-def balanced_pivots(sample: Sample, policy: SortPolicy, pool: Pool) -> Elements:
+def balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Elements:
     """What parts such a row into as much work for each thread; none where most of it would fall to one part.
 
     Of an element that occurs often each takes little work: equal ones stay together from the first parting on. NaNs,

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import ArrayKey, key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
@@ -21,12 +22,11 @@ from .few_sort import sort_few
 from .key_words import Elements, bits_of, numbers_of
 from .numpy_sort import sort_row
 from .partition import balanced_pivots, copy_over, part_about, reverse_all
-from .policy import SortPolicy
 from .sample import Sample, Trend, seems_constant, trend_of
 from .zeros_and_nans import minus_zero, nans_in_order, write_zeros, zeros_among
 
 
-def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+def sort_long(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """Sorts a one-dimensional array of 32- or 64-bit elements. `results` is `source` itself, or lies apart."""
     key = key_for(source.dtype)
     if source.nbytes < policy.few_bytes_from and seems_constant(source):
@@ -67,7 +67,7 @@ def _sort_by_numpy(source: HostArray, results: HostArray, order: SortOrder) -> N
 
 
 def _sort_integers(
-    source: Elements, results: Elements, sample: Sample, order: SortOrder, policy: SortPolicy, pool: Pool
+    source: Elements, results: Elements, sample: Sample, order: SortOrder, policy: HostSortPolicy, pool: Pool
 ) -> None:
     trend = trend_of(source, sample.elements, pool)
     pivots = balanced_pivots(sample, policy, pool) if trend is Trend.NEITHER else sample.numbers[:0]
@@ -98,7 +98,7 @@ def _sort_floats(
     results: Elements,
     sample: Sample,
     order: SortOrder,
-    policy: SortPolicy,
+    policy: HostSortPolicy,
     pool: Pool,
 ) -> None:
     trend = trend_of(source, sample.elements, pool)

@@ -6,9 +6,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ...base import HostArray
 from .key_words import Elements, bits_of
-from .policy import SortPolicy
 from .sample import different_of, sample_of
 
 U8s = npt.NDArray[np.uint8]
@@ -43,7 +43,7 @@ class Finder:
         return None
 
 
-def finder_for(row: HostArray, policy: SortPolicy) -> Finder | None:
+def finder_for(row: HostArray, policy: HostSortPolicy) -> Finder | None:
     """For the bits of a row's elements, if a sample has few, and all of them more than once: else there are others."""
     if different_of(row, policy.glance) > _SEEN_OF_MOST:
         return None

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...apart import import_apart
@@ -21,7 +22,6 @@ from ...base import HostArray
 from ..background import background
 from ..pool import shared_pool
 from .key_words import Elements
-from .policy import SortPolicy
 from .strides import Walk
 
 _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
@@ -61,7 +61,7 @@ class Lying:
         return cls(np.array(numbers, np.int64), source.memory(x, word), goal.memory(results, word))
 
 
-def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder, policy: SortPolicy) -> bool:
+def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder, policy: HostSortPolicy) -> bool:
     """Sorts along an axis into `results`, which is the same memory as x in the same layout, or lies apart. False, and
     nothing done, where other ways suit. An exception leaves whole rows as they were, or in order."""
     dtype, axis = x.dtype, axis % x.ndim

@@ -7,9 +7,9 @@ from enum import Enum
 import attrs
 import numpy as np
 
+from ....algos.host_sort import HostSortPolicy
 from ..pool import Pool, slices
 from .key_words import Elements, bits_of, numbers_of
-from .policy import SortPolicy
 
 _FEW, _HARDLY_ANY = 24, 3
 
@@ -37,7 +37,7 @@ class Sample:
     different: int  # how many numbers there are
 
     @classmethod
-    def of(cls, source: Elements, policy: SortPolicy) -> Sample:
+    def of(cls, source: Elements, policy: HostSortPolicy) -> Sample:
         return cls.from_elements(sample_of(source, policy.sample))
 
     @classmethod
@@ -51,7 +51,7 @@ class Sample:
         return 2 * self.numbers.size < self.elements.size
 
 
-def order_of(source: Elements, policy: SortPolicy, pool: Pool) -> Trend:
+def order_of(source: Elements, policy: HostSortPolicy, pool: Pool) -> Trend:
     """Which order a row is in as it lies, if NaN and NaT would lie last in either."""
     numbers = numbers_of(source)
     if source.dtype.kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
@@ -15,7 +16,6 @@ from .few_sort import sort_few
 from .loading import can_sort
 from .numpy_sort import sort_chunk, sort_row
 from .partition_sort import sort_long
-from .policy import SortPolicy
 from .sample import different_of
 from .ties import may_have_ties, restore_row
 
@@ -23,7 +23,7 @@ _LINE = 64  # bytes that the memory hands out at a time
 
 
 def sort_rows(
-    source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, stable: bool = False
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
 ) -> None:
     """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
 
@@ -76,7 +76,7 @@ def sort_rows(
 
 
 def sort_spread_rows(
-    source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, stable: bool = False
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
 ) -> bool:
     """Sorts rows that do not lie side by side, block by block: a few columns of a matrix fill whole cache lines."""
     rows, length = source.shape
@@ -99,14 +99,14 @@ def sort_spread_rows(
     return True
 
 
-def _suits_numpy(row: HostArray, policy: SortPolicy) -> bool:
+def _suits_numpy(row: HostArray, policy: HostSortPolicy) -> bool:
     """Whether NumPy's sort has less to do than threads have to wake: a short row, or 16 bits of few different ones."""
     if row.size < policy.part_from(row.dtype):
         return True
     return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
 
 
-def sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: SortPolicy, pool: Pool) -> None:
+def sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops."""
     source = without_lock(source)
     if source.itemsize == 1:

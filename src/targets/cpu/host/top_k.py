@@ -16,13 +16,13 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import shared_pool, slices
 from .argsort import Places, argsort_rows, places_in_rows
 from .key_words import Elements, bits_of, numbers_of, ordered_ranks, words_of
-from .policy import SortPolicy
 
 _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
@@ -34,7 +34,7 @@ _SORTED_BY_NUMPY = 256  # candidates
 
 
 def top_k_rows(
-    source: HostArray, k: int, order: SortOrder, in_order: bool, policy: SortPolicy
+    source: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy
 ) -> tuple[HostArray, npt.NDArray[np.int64]]:  # fmt: skip
     """The first k elements of each row of a packed array in an order, NaN and NaT last, and where in the row they
     stand. Of equals the first come first. They need not be in order where that is not asked for."""
@@ -77,7 +77,7 @@ def ascending_words(elements: Elements, order: SortOrder, out: Elements | None =
 # -- one row ------------------------------------------------------------------------------------------------
 
 
-def _places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, policy: SortPolicy) -> Places:
+def _places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy) -> Places:
     if row.size < _sampled_from(row):
         return _first_of(ascending_words(row, order), k, in_order)
     if in_order and k > row.size // _LARGE_SHARE:
@@ -94,7 +94,7 @@ def _sampled_from(source: HostArray) -> int:
     return _BYTES_SAMPLED_FROM if source.itemsize == 1 else _SAMPLED_FROM
 
 
-def _argsort(row: HostArray, order: SortOrder, policy: SortPolicy) -> Places:
+def _argsort(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places:
     places = np.empty(row.size, np.intp)
     argsort_rows(row[np.newaxis], places[np.newaxis], order, policy)
     return places
@@ -194,7 +194,7 @@ def _hits(mask: npt.NDArray[np.bool_]) -> Places:
 # -- many rows ----------------------------------------------------------------------------------------------
 
 
-def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder, policy: SortPolicy) -> None:
+def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder, policy: HostSortPolicy) -> None:
     rows, length = source.shape
     if 4 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else _ORDERED):
         everywhere = np.empty(source.shape, np.intp)

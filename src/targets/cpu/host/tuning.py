@@ -10,8 +10,8 @@ from typing import TypeAlias
 import attrs
 import numpy as np
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
-from .policy import SortPolicy
 from .sort import sort_rows
 
 Report: TypeAlias = Callable[[str], object]
@@ -26,9 +26,9 @@ _THRESHOLDS: dict[str, tuple[str, int, Sequence[int]]] = {
 }
 
 
-def tuned_policy(largest: int, tell: Report) -> SortPolicy:
+def tuned_policy(largest: int, tell: Report) -> HostSortPolicy:
     """The policy with what is fastest here; arrays are no longer than `largest`."""
-    policy = SortPolicy()
+    policy = HostSortPolicy()
     for name, (dtype, unit, sizes) in _THRESHOLDS.items():
         worth: int | None = None
         never = attrs.evolve(policy, **{name: 1 << 62})
@@ -48,7 +48,9 @@ def tuned_policy(largest: int, tell: Report) -> SortPolicy:
     return policy
 
 
-def _side_by_side(a: SortPolicy, b: SortPolicy, x: np.ndarray[tuple[int], np.dtype[np.generic]]) -> tuple[float, float]:
+def _side_by_side(
+    a: HostSortPolicy, b: HostSortPolicy, x: np.ndarray[tuple[int], np.dtype[np.generic]]
+) -> tuple[float, float]:
     """Medians of both by turns, after a call of each."""
     times: tuple[list[float], list[float]] = ([], [])
     rows, results = x.reshape(1, -1), np.empty_like(x).reshape(1, -1)

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 import attrs
 import numpy as np
 
+from ....algos.host_sort import HostSortPolicy
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
 from .argsort import argsort_one
-from .policy import SortPolicy
 from .sort import sort_one
 from .ties import restore_row
 
 _LENGTH = 1 << 12
-_POLICY = SortPolicy(
+_POLICY = HostSortPolicy(
     serial_below=1, part_bytes_from=1, few_bytes_from=1, count_bytes_from=1, count_pairs_from=1, deal_from=1,
     pack_from=1, skewed_bytes_from=1,
 )  # fmt: skip

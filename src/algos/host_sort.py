@@ -1,12 +1,26 @@
-"""From where on each way of sorting on the processor pays: plain data, measured, free to be measured anew."""
+"""The host's own sort, as an algorithm like any other: NumPy's SIMD sort behind a parallel partition, and no kernel.
+
+A target with Capability.HOST_SORT does it. From which size on each of its ways pays is plain data, measured, and free
+to be measured anew.
+"""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 import attrs
 import numpy as np
 
-from ....types.checks import within
-from ....types.errors import InvalidArgumentError
+from ..kernel.launch import Schedule
+from ..machine import Capability, TargetInfo
+from ..types.checks import holds, within
+from ..types.errors import CapabilityError, InvalidArgumentError
+from ..types.indices import SortOrder
+from ..types.keys import SortableKey, Word
+from .sorts import Placement
+
+E = TypeVar("E")
+W = TypeVar("W", bound=Word)
 
 MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # what tune() finds out
 
@@ -16,11 +30,11 @@ _SOME = within(1, 1 << 30)  # counted in 64 bits, with room to spare
 
 def _share(instance: object, attribute: attrs.Attribute[float], value: object) -> None:
     if not isinstance(value, float | int) or not 0 <= value <= 1:
-        raise InvalidArgumentError(f"SortPolicy: {attribute.name}: expected a number from 0 to 1, found {value!r}")
+        raise InvalidArgumentError(f"HostSortPolicy: {attribute.name}: expected a number from 0 to 1, found {value!r}")
 
 
 @attrs.frozen
-class SortPolicy:
+class HostSortPolicy:
     """Sizes are in elements. Below `serial_below` the caller works alone, and nothing loads Numba."""
 
     # waking a thread costs about as long as sorting this many
@@ -76,3 +90,32 @@ class SortPolicy:
         """Whether rows of a length, of so many elements in all, are worth packing for argsort: the shorter they are,
         the more it takes. Elements of 64 bits are packed twice."""
         return dtype.itemsize > 2 and size >= self.pack_from and size * length >= 8 * dtype.itemsize * self.pack_from
+
+
+@attrs.frozen
+class HostSort:
+    """NumPy's SIMD sort. Long rows are parted among threads first, or counted, or packed with their indices.
+
+    For arrays in the host's memory, by any key, on targets with Capability.HOST_SORT; stable where it is asked for.
+    """
+
+    policy: HostSortPolicy = attrs.field(factory=HostSortPolicy, validator=holds(HostSortPolicy))
+
+    def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> HostSort:
+        if Capability.HOST_SORT not in info.capabilities:
+            raise CapabilityError(
+                f"algorithm: HostSort is {Capability.HOST_SORT.value}, which target {info.name!r} has not; it runs "
+                "kernels: Radix() or Bitonic()"
+            )
+        return self
+
+    def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
+        return (Placement.ELSEWHERE, Placement.IN_PLACE)
+
+    def most_rows(self, length: int, groups: int, /) -> int:
+        return 1 << 62
+
+    def schedule(
+        self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
+    ) -> Schedule:
+        raise CapabilityError("algorithm: HostSort runs no kernels; Radix() or Bitonic() makes a schedule of them")
