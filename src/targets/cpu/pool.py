@@ -86,25 +86,17 @@ class Pool:
         _see_through(job, work_too)
 
     def finish(self, write: Callable[[int, int], None], length: int) -> None:
-        """Calls write(start, stop) for parts that together are 0 to length: for all of them or for none, whatever
-        strikes this thread meanwhile. Each is to be one call into C, which no signal handler interrupts."""
-        if not self.can_finish():
-            write(0, length)
-            return
-        pieces = 4 * self.threads
-        self.finish_pieces(lambda n: write(length * n // pieces, length * (n + 1) // pieces), pieces)
-
-    def can_finish(self) -> bool:
-        """Whether there are threads to finish work with: `finish_pieces` may be called."""
-        return self.threads > 1 and not sys.is_finalizing() and self._finishers.grow(self._most_finishers) > 0
-
-    def finish_pieces(self, work: Callable[[int], None], count: int) -> None:
-        """Calls work(0) … work(count - 1), or nothing, if something strikes before the first has begun.
+        """Calls write(start, stop) for parts that together are 0 to length: for all of them, or for none if something
+        strikes before the first has begun.
 
         They are left to threads that no signal handler runs in; this one waits for them, and raises what struck it at
-        the end. They must not fail, nor hand work to the pool.
+        the end. Each is to be one call into C that does not fail.
         """
-        job = WholeJob(work, count)
+        if self.threads < 2 or sys.is_finalizing() or not self._finishers.grow(self._most_finishers):
+            write(0, length)
+            return
+        parts = slices(length, 4 * self.threads)
+        job = WholeJob(lambda number: write(parts[number].start, parts[number].stop), len(parts))
 
         def wait() -> None:
             self._finishers.call(job, self._finishers.grow(self._most_finishers))

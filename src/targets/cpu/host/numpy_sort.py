@@ -14,8 +14,7 @@ from ....types.dtypes import elements_of, key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .key_words import Elements, words_of
-from .ties import restore_rows
-from .zeros_and_nans import restore_nans, restore_zeros
+from .ties import restore_ties
 
 _SIGN, _INFINITY = np.uint16(0x8000), np.uint16(0x7C00)  # of float16
 _SHORT = 1 << 10  # elements that are looked up in tables
@@ -26,13 +25,15 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     """Sorts each row of a two-dimensional array, on this thread. `results` is `source` itself, or lies apart.
 
     In place, one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats
-    that tie keep their order where it is asked for, which needs a source apart.
+    that tie keep their order where it is asked for.
     """
     match source.dtype.kind, source.dtype.itemsize:
         case "f", 2:
+            if stable and results is source:
+                source = source.copy()
             _sort_halves(*_seen_as(np.uint16, source, results), order)
             if stable:
-                restore_rows(source, results)
+                restore_ties(source, results, order, stable)
         case "f", _:
             _sort_floats(source, results, order, stable)
         case (("M" | "m"), _):
@@ -127,33 +128,14 @@ def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
 
 
 def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
-    floats: Elements  # zeros and NaNs are looked up in the source at the end: it stays as it is until then
-    match order:
-        case SortOrder.ASCENDING:
-            if results is source:
-                floats = source.copy()
-            else:
-                floats = results
-                floats[...] = source
-        case SortOrder.DESCENDING:
-            floats = np.negative(source, out=_room(source, results))
-    floats.sort(axis=-1)
-    if len(floats) == 1:
-        row = floats[0]
-        found = row.searchsorted(row.dtype.type(0))
-        zeros, nans = found < row.size and row[found] == 0, row[-1] != row[-1]
+    floats: Elements = np.empty_like(source) if results is source else results  # ties are looked up in the source
+    if order is SortOrder.ASCENDING:
+        floats[...] = source
+        floats.sort(axis=-1)
     else:
-        zeros, nans = (floats == 0).any(), np.isnan(floats[:, -1]).any()
-    if zeros and not stable:
-        restore_zeros(source, floats, order)
-    if order is SortOrder.DESCENDING:
-        if not nans and not stable:
-            np.negative(floats, out=results)
-            return
+        np.negative(source, out=floats)
+        floats.sort(axis=-1)
         np.negative(floats, out=floats)
-    if stable:
-        restore_rows(source, floats, bool(zeros), bool(nans))
-    elif nans:
-        restore_nans(source, floats)
+    restore_ties(source, floats, order, stable)
     if floats is not results:
         results[...] = floats

@@ -66,34 +66,6 @@ def count_values(words: Elements, values: Elements, counts: npt.NDArray[np.int64
 
 @kept
 @njit(nogil=True)
-def has_other_nans(source: Elements, words: Elements, nan: Any) -> bool:
-    """Whether floats have NaNs of other bits than these. Stops soon after one of them."""
-    for start in range(0, source.size, _BLOCK):
-        block, bits = source[start : start + _BLOCK], words[start : start + _BLOCK]
-        nans, alike = 0, 0
-        for index in range(block.size):
-            nans += block[index] != block[index]
-            alike += bits[index] == nan
-        if nans > alike:
-            return True
-    return False
-
-
-@kept
-@njit(nogil=True)
-def gather_nans(source: Elements, words: Elements, found: Elements) -> int:
-    """The bits of the NaNs among floats, as many as there is room for. How many there are."""
-    count = 0
-    for index in range(source.size):
-        if source[index] != source[index]:
-            if count < found.size:
-                found[count] = words[index]
-            count += 1
-    return count
-
-
-@kept
-@njit(nogil=True)
 def reverse(values: Elements, start: int, stop: int) -> None:
     """Swaps each of the elements start to stop with the one as far from the other end."""
     last = values.size - 1

@@ -21,7 +21,7 @@ from ...base import HostArray
 from ..pool import Pool, slices
 from .argsort import WORD_BITS, Places
 from .key_words import Elements, bits_of
-from .partition import balanced_pivots, part_about, reverse_all
+from .partition import balanced_pivots, part_about, reverse_all, sort_parts
 from .sample import Sample, Trend, sample_of, trend_of
 
 U64s = npt.NDArray[np.uint64]
@@ -106,15 +106,12 @@ class _Row:
         def move(bits: Elements, own: slice, pivot: Any, target: Elements, claimed: npt.NDArray[np.int64]) -> None:
             part_packed(bits, self.recipe, least, shift, place_bits, pivot, target, self.policy.block, claimed)
 
-        self.sort_parts(words, part_about(self.bits, lambda _: words, pivots, move, self.policy, self.pool).bounds)
+        sort_parts(words, part_about(self.bits, words, pivots, self.policy, self.pool, move), self.pool)
         return words
 
     def pivots(self, sample: Sample) -> U64s:
         is_short = self.bits.size < self.policy.part_from(sample.numbers.dtype)
         return sample.numbers[:0] if is_short else balanced_pivots(sample, self.policy, self.pool)
-
-    def sort_parts(self, words: U64s, bounds: list[int]) -> None:
-        self.pool.run(lambda part: words[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
 
     def sorted(self, words: U64s) -> U64s:
         """The words in order: where they are, or in an array of their own."""
@@ -128,11 +125,9 @@ class _Row:
         if not pivots.size:
             words.sort()
             return words
-        parted = part_about(
-            words, lambda passes: words if passes else np.empty_like(words), pivots, None, self.policy, self.pool
-        )
-        self.sort_parts(parted.results, parted.bounds)
-        return parted.results
+        results = np.empty_like(words)
+        sort_parts(results, part_about(words, results, pivots, self.policy, self.pool), self.pool)
+        return results
 
     def settled(self, words: U64s, places: Places) -> bool:
         """Sorts words that tie in the bits of their ranks, and unpacks them. False if there are too many."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -19,46 +18,26 @@ from .sample import Sample
 Move: TypeAlias = Callable[[Elements, slice, Any, Elements, "npt.NDArray[np.int64]"], None]
 
 
-# Where the last pass goes to, asked when that must be known: so many passes are done then.
-Goal: TypeAlias = Callable[[int], Elements]
-
-
-@attrs.frozen
-class Parted:
-    """The parts, their bounds, and an array that still holds all elements as they came, though not where."""
-
-    results: Elements
-    bounds: list[int]
-    whole: Elements
-
-
 def part_about(
-    source: Elements, goal: Goal, pivots: Elements, first: Move | None, policy: HostSortPolicy, pool: Pool
-) -> Parted:
-    """Brings elements to the goal, part by part, the first time by `first` if that is given.
+    source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool, first: Move | None = None
+) -> list[int]:
+    """Brings elements into memory apart, part by part, the first time by `first` if that is given. The parts' bounds.
 
-    There is one pivot fewer than parts, a power of two. Passes go to and fro between the goal and another array. The
-    goal may be the source once a pass is done: then passes that write there are seen through whatever strikes.
+    There is one pivot fewer than parts, a power of two. Passes go to and fro between the results and another array.
     """
     passes = (pivots.size + 1).bit_length() - 1
-    results = goal(0) if passes % 2 else np.empty(0, pivots.dtype)
     spare = np.empty(source.size, pivots.dtype) if passes > 1 else results
-    reading = whole = source
-    bounds = [0, source.size]
-    move = plain_move(policy)
+    reading, bounds, move = source, [0, source.size], first or plain_move(policy)
     for number in range(passes):
-        if number == 1 and not passes % 2:
-            results = goal(number)
-            if results is source and not pool.can_finish():
-                results = np.empty_like(source)
         target = results if (passes - number) % 2 else spare
         stride = (pivots.size + 1) >> number
-        own_move = first if first is not None and number == 0 else move
-        bounds = _halve(
-            reading, target, bounds, pivots[stride // 2 - 1 :: stride], own_move, pool, is_only_copy=target is source
-        )
-        whole, reading = reading, target
-    return Parted(results, bounds, whole)
+        bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], move, pool)
+        reading, move = target, plain_move(policy)
+    return bounds
+
+
+def sort_parts(results: Elements, bounds: list[int], pool: Pool) -> None:
+    pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
 
 
 def plain_move(policy: HostSortPolicy) -> Move:
@@ -71,7 +50,7 @@ def plain_move(policy: HostSortPolicy) -> Move:
 
 
 def _halve(
-    source: Elements, target: Elements, bounds: list[int], pivots: Elements, move: Move, pool: Pool, is_only_copy: bool
+    source: Elements, target: Elements, bounds: list[int], pivots: Elements, move: Move, pool: Pool
 ) -> list[int]:
     """Parts each part about its pivot; the new bounds."""
     parts = [slice(start, stop) for start, stop in pairwise(bounds)]
@@ -82,11 +61,7 @@ def _halve(
         part = number % len(parts)
         move(source, parts[part], pivots[part], target[parts[part]], claimed[part])
 
-    if is_only_copy:
-        move(source, slice(0, 0), pivots[0], target[:0], np.zeros(3, np.int64))  # compiles it
-        pool.finish_pieces(help_, len(parts) * pool.threads)
-    else:
-        pool.run(help_, len(parts) * pool.threads)
+    pool.run(help_, len(parts) * pool.threads)
     middles = [own.start + int(lows) for own, lows in zip(parts, claimed[:, 1], strict=True)]
     return [0, *(bound for own, middle in zip(parts, middles, strict=True) for bound in (middle, own.stop))]
 

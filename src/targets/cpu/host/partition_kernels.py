@@ -140,24 +140,6 @@ def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Co
 
 @kept
 @njit(nogil=True)
-def part_floats(
-    source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts, words: Elements, minus_zero: Any
-) -> tuple[int, int]:
-    """The same of floats, whose bits are `words`. How many NaNs and how many -0.0 there were."""
-    nans, zeros = 0, 0
-    while True:
-        start = claim(claimed.ctypes.data, block)
-        if start >= source.size:
-            return nans, zeros
-        own = source[start : start + block]
-        found = survey(own, words[start : start + block], minus_zero)
-        nans += found[0]
-        zeros += found[1]
-        _part_block(own, pivot, target, claimed)
-
-
-@kept
-@njit(nogil=True)
 def part_packed(
     bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, pivot: Any, target: Elements, block: int,
     claimed: Counts,
@@ -227,14 +209,3 @@ def _move(source: Elements, pivot: Any, lows: Elements, highs: Elements) -> None
             if high < highs.size:
                 highs[high] = element
             high += 1
-
-
-@kept
-@njit(nogil=True)
-def survey(source: Elements, words: Elements, minus_zero: Any) -> tuple[int, int]:
-    """How many floats are NaN, and how many are -0.0. `words` are their bits."""
-    nans, zeros = 0, 0
-    for index in range(source.size):
-        nans += source[index] != source[index]
-        zeros += words[index] == minus_zero
-    return nans, zeros

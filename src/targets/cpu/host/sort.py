@@ -17,7 +17,7 @@ from .loading import can_sort
 from .numpy_sort import sort_chunk, sort_row
 from .partition_sort import sort_long
 from .sample import different_of
-from .ties import may_have_ties, restore_row
+from .ties import restore_ties
 
 _LINE = 64  # bytes that the memory hands out at a time
 
@@ -37,14 +37,6 @@ def sort_rows(
             results[...] = source
         return
     is_long = source.size >= policy.serial_below
-    if stable and results is source:
-        pool = shared_pool() if is_long else Pool(1)
-        stable = may_have_ties(source, pool)
-        if stable:  # they are looked up in the source at the end: it stays as it is until then
-            ordered = np.empty_like(source)
-            sort_rows(source, ordered, order, policy, stable=True)
-            put_in_place(ordered.reshape(-1), results.reshape(-1), pool)
-            return
     if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
         source = source.copy()  # the same memory by another name, or some of it
     if not is_long or (rows == 1 and _suits_numpy(source[0], policy)):
@@ -58,9 +50,7 @@ def sort_rows(
             if rows > 1 and _suits_numpy(row, policy):
                 sort_row(row, result, order, stable)
                 continue
-            sort_one(row, result, order, policy, pool)
-            if stable:
-                restore_row(row, result, order, pool)
+            sort_one(row, result, order, policy, pool, stable)
         return
     chunk = max(1, policy.chunk // length)
     if chunk >= rows:
@@ -106,8 +96,15 @@ def _suits_numpy(row: HostArray, policy: HostSortPolicy) -> bool:
     return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
 
 
-def sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
+def sort_one(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool = False
+) -> None:
     """A row that is worth the compiled loops."""
+    if stable and results is source:  # ties are looked up in the source at the end: it stays as it is until then
+        ordered = np.empty_like(source)
+        sort_one(source, ordered, order, policy, pool, stable)
+        put_in_place(ordered, results, pool)
+        return
     source = without_lock(source)
     if source.itemsize == 1:
         sort_by_counting(source, results, order, policy, pool)
@@ -116,5 +113,7 @@ def sort_one(source: HostArray, results: HostArray, order: SortOrder, policy: Ho
         is_short = source.nbytes < policy.few_bytes_from
         if is_short or not sort_few(key_for(source.dtype), source, results, order, policy, pool):
             sort_by_counting(source, results, order, policy, pool)
+        if stable:
+            restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
     else:
-        sort_long(source, results, order, policy, pool)
+        sort_long(source, results, order, policy, pool, stable)

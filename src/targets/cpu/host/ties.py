@@ -1,42 +1,36 @@
-"""Stable order of floats in host arrays: zeros of both signs, and NaNs of differing bits, as they came in.
+"""Floats that compare equal and differ in their bits, in sorted rows: -0.0 and 0.0, and NaNs.
 
-Rows are sorted elsewhere as if any order of such would do. In a sorted row what ties lies together, and a binary search
-tells whether there is any. Only such stretches of the result are written anew, from the source. Words are compared, not
-floats: no setting of the processor takes a subnormal for zero there.
+NumPy's sort may return any zero for a zero and any NaN for a NaN. Each row has as many of a kind as its source, so they
+are written anew where their likes are. Mostly there is little to write: no -0.0, and all NaNs alike.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import FloatBits
+from ....types.dtypes import FloatBits, elements_of, key_for
 from ....types.indices import SortOrder
-from ..pool import Pool, slices
-from .key_words import Elements, bits_of
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
-
-_PIECE = 1 << 16  # elements looked at together, in the nearer caches
+from .key_words import Elements, bits_of, ordered_words, words_of
 
 
 @attrs.frozen
 class Kind:
-    """One kind of elements that tie, as their words tell."""
+    """Elements that tie, by their bits: no setting of the processor takes a subnormal for zero there."""
 
     bits: FloatBits
     is_nan: bool
 
-    def among(self, words: Elements) -> Mask:
+    def among(self, words: Elements) -> npt.NDArray[np.bool_]:
         """Which of some words are of this kind."""
         of = words.dtype.type
         magnitudes = words & of(self.bits.magnitude)
-        found: Mask = magnitudes > of(self.bits.infinity) if self.is_nan else magnitudes == 0
+        found: npt.NDArray[np.bool_] = magnitudes > of(self.bits.infinity) if self.is_nan else magnitudes == 0
         return found
 
 
@@ -47,89 +41,48 @@ def _kinds(dtype: np.dtype[Any]) -> tuple[Kind, Kind]:
     return Kind(bits, is_nan=False), Kind(bits, is_nan=True)
 
 
-def may_have_ties(source: Elements, pool: Pool) -> bool:
-    """Whether floats hold any -0.0 or NaN: one reading, which costs less than sorting them elsewhere."""
-    if not source.size:
-        return False
-    words, bits = bits_of(source.reshape(-1)), _kinds(source.dtype)[0].bits
-    signed, pieces = words.view(f"i{words.itemsize}"), slices(words.size, -(-words.size // _PIECE))
-
-    def has_none(number: int) -> bool:
-        """The least integer is -0.0; as integers NaNs of one sign are above inf, and of the other above -inf."""
-        piece = pieces[number]
-        least, most, most_of_all = int(signed[piece].min()), int(signed[piece].max()), int(words[piece].max())
-        minus_infinity = bits.magnitude + 1 + bits.infinity
-        return least != -(bits.magnitude + 1) and most <= bits.infinity and most_of_all <= minus_infinity
-
-    return not pool.all(has_none, len(pieces))
+def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
+    """Writes the zeros and NaNs of sorted rows: as they come in the source's rows, or in the order of their words."""
+    zeros, nans = _kinds(source.dtype)
+    last = results[..., -1]
+    has_nans = bool((last != last).any())
+    first = _first_zero(results, order, has_nans)
+    if first is not None:
+        words = bits_of(source)
+        if int(words.view(f"i{words.itemsize}").min()) == -(zeros.bits.magnitude + 1):  # without -0.0 all are alike
+            _write(words, bits_of(results), zeros, first, order, stable)
+    if has_nans:
+        _write(bits_of(source), bits_of(results), nans, None, order, stable)
 
 
-# -- long rows, in the order of their words ----------------------------------------------------------------
+def _first_zero(results: Elements, order: SortOrder, has_nans: bool) -> int | None:
+    """Where zeros begin in a sorted row; of several rows 0. None if there are none."""
+    if len(results) > 1:
+        return 0 if (results == 0).any() else None
+    row, value, numbers = results[0], results[0].item, results.size
+    if order is SortOrder.ASCENDING:
+        first = int(row.searchsorted(row.dtype.type(0)))
+    else:
+        if has_nans:
+            numbers = bisect_left(range(row.size), True, key=lambda at: value(at) != value(at))
+        first = bisect_left(range(numbers), True, key=lambda at: value(at) <= 0)
+    return first if first < row.size and value(first) == 0 else None
 
 
-def restore_row(source: Elements, results: Elements, order: SortOrder, pool: Pool) -> None:
-    """Puts what ties in a long sorted row in the order it has in the source. Where there is any, it loads Numba."""
-    words, sorted_, bits = bits_of(source), bits_of(results), _kinds(source.dtype)[0].bits
-    zeros, nans = ties_of(sorted_, bits, order)
-    if zeros.start < zeros.stop or nans.start < nans.stop:
-        _write_in_order(words, sorted_[zeros], sorted_[nans], bits, pool)
-
-
-def ties_of(sorted_: Elements, bits: FloatBits, order: SortOrder) -> tuple[slice, slice]:
-    """The zeros of a sorted row, if they are of both signs, and its NaNs, if their bits differ; else empty slices."""
-    at, numbers, sign = sorted_.item, sorted_.size, bits.magnitude + 1
-    turned = 0 if order is SortOrder.ASCENDING else sign  # then a row goes from negatives by -0.0 and 0.0 upwards
-    last, zeros, nans = at(numbers - 1), slice(0, 0), slice(0, 0)
-    if last & bits.magnitude > bits.infinity:
-        numbers = bisect_left(range(numbers), True, key=lambda place: at(place) & bits.magnitude > bits.infinity)
-        if at(numbers) != last:
-            nans = slice(numbers, sorted_.size)
-    first = bisect_left(range(numbers), True, key=lambda place: at(place) ^ turned <= sign)
-    if first < numbers and at(first) ^ turned == sign:
-        middle = bisect_left(range(numbers), True, first, key=lambda place: at(place) ^ turned < sign)
-        if middle < numbers and at(middle) ^ turned == 0:
-            end = bisect_left(range(numbers), True, middle, key=lambda place: at(place) ^ turned != 0)
-            zeros = slice(first, end)
-    return zeros, nans
-
-
-def _write_in_order(words: Elements, zeros: Elements, nans: Elements, bits: FloatBits, pool: Pool) -> None:
-    """Writes all zeros and all NaNs of a row, or none where there is no room for them: counted piece by piece, then
-    each piece behind those before it."""
-    from .tie_kernels import count_ties, gather_ties
-
-    pieces, of = slices(words.size, -(-words.size // _PIECE)), words.dtype.type
-    magnitude, infinity = of(bits.magnitude), of(bits.infinity)
-    counts = np.zeros((len(pieces) + 1, 2), np.int64)
-
-    def count(number: int) -> None:
-        counts[number + 1] = count_ties(words[pieces[number]], magnitude, infinity)
-
-    pool.run(count, len(pieces))
-    ends: list[tuple[int, int]] = counts.cumsum(axis=0).tolist()
-
-    def write(number: int) -> None:
-        own_zeros, own_nans = (slice(*between) for between in zip(ends[number], ends[number + 1], strict=True))
-        gather_ties(words[pieces[number]], magnitude, infinity, zeros[own_zeros], nans[own_nans])
-
-    pool.run(write, len(pieces))
-
-
-# -- short rows, as NumPy's sort leaves them ---------------------------------------------------------------
-
-
-def restore_rows(source: Elements, results: Elements, zeros: bool = True, nans: bool = True) -> None:
-    """Writes zeros and NaNs of sorted rows as they come in the source, as far as there may be any.
-
-    NumPy's sort may return any zero for a zero and any NaN for a NaN. Each row has as many of a kind as its source, so
-    row by row they go where their likes are.
-    """
-    words, sorted_, kinds = bits_of(source), bits_of(results), _kinds(source.dtype)
-    signed = words.view(f"i{words.itemsize}")
-    has_kind = (
-        zeros and int(signed.min()) == -(kinds[0].bits.magnitude + 1),  # without -0.0 all zeros are alike
-        nans and bool(kinds[1].among(sorted_[..., -1]).any()),
-    )
-    for kind, is_there in zip(kinds, has_kind, strict=True):
-        if is_there:
-            sorted_[kind.among(sorted_)] = words[kind.among(words)]
+def _write(words: Elements, sorted_: Elements, kind: Kind, first: int | None, order: SortOrder, stable: bool) -> None:
+    """All of a kind; in a single row from `first` on, or at its end."""
+    are_such = kind.among(words)
+    found = words[are_such]
+    key, several = key_for(f"f{words.itemsize}"), len(words) > 1
+    if not stable and (found != found[0]).any():
+        if several:
+            found = found[np.lexsort((ordered_words(key, found, order), are_such.nonzero()[0]))]
+        else:
+            in_order = words_of(key, found)
+            in_order.sort()
+            found = elements_of(key, in_order)[:: 1 if kind.is_nan or order is SortOrder.ASCENDING else -1]
+    if several:
+        sorted_[kind.among(sorted_)] = found
+    else:
+        start = sorted_.size - found.size if first is None else first
+        sorted_[0, start : start + found.size] = found

@@ -17,7 +17,6 @@ from ...base import HostArray
 from ..pool import Pool
 from .argsort import argsort_one
 from .sort import sort_one
-from .ties import restore_row
 
 _LENGTH = 1 << 12
 _POLICY = HostSortPolicy(
@@ -44,8 +43,6 @@ def sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
             policy = attrs.evolve(_POLICY, count_in_pairs_from=pairs_from)
             results = np.empty_like(row)
             sort_one(row, results, SortOrder.DESCENDING, policy, pool)
-            if dtype.kind == "f":
-                restore_row(row, results, SortOrder.DESCENDING, pool)
             yield None
 
 
