@@ -169,7 +169,7 @@ def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
 
 # -- which loops a dtype needs ------------------------------------------------------------------------------
 
-_MODULES = ("partition_kernels", "order_kernels", "counting_kernels", "rank_kernels")
+_MODULES = ("partition_kernels", "order_kernels", "counting_kernels")
 
 
 def _compiled() -> set[tuple[str, str]]:

@@ -11,8 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host import few_argsort
-from gpusort.targets.cpu.host import packed_argsort as long_argsort
+from gpusort.targets.cpu.host import argsort, few_argsort, packed_argsort
 from gpusort.targets.cpu.host import perfect_hash as finder
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.pool import shared_pool
@@ -28,13 +27,13 @@ LENGTH = HostSortPolicy().deal_from + 5  # where it pays for all dtypes
 def refused(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were left to the way for any elements."""
     rows: list[int] = []
-    usual = long_argsort.argsort_long
+    usual = packed_argsort.argsort_packed
 
     def noted(source: Any, *rest: Any) -> None:
         rows.append(source.size)
         usual(source, *rest)
 
-    monkeypatch.setattr(long_argsort, "argsort_long", noted)
+    monkeypatch.setattr(argsort, "argsort_packed", noted)
     gpusort.argsort(np.random.default_rng(1).random(1 << 18))  # not a process's first, which NumPy gets
     rows.clear()
     return rows

@@ -158,13 +158,13 @@ def test_every_file_that_loops_are_compiled_from_counts(tmp_path: Path, monkeypa
     here = SOURCES / "targets" / "cpu"
     uses = re.compile(r"^(@njit|@intrinsic|\w+ = intrinsic)", re.MULTILINE)
     compiled = [str(path.relative_to(here)) for path in sorted(here.rglob("*.py")) if uses.search(path.read_text())]
-    assert {"runtime.py", "host/partition_kernels.py", "host/rank_kernels.py"} <= set(compiled)
+    assert {"runtime.py", "host/partition_kernels.py", "host/counting_kernels.py"} <= set(compiled)
     copy = tmp_path / "copy"
     shutil.copytree(here, copy)
     monkeypatch.setattr(keeping, "_HERE", copy)
     (copy / "policy.py").write_text("SIZE = 3\n")
     (tmp_path / "above.py").write_text("SIZE = 3\n")
-    with (copy / "host" / "rank_kernels.py").open("a") as file:
+    with (copy / "host" / "counting_kernels.py").open("a") as file:
         file.write("from ..policy import SIZE\nfrom ...above import SIZE\n")
     stamps = {keeping.stamp()}
     (copy / "pool.py").write_text("# no part of any loop\n")

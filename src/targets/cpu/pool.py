@@ -85,6 +85,11 @@ class Pool:
 
         _see_through(job, work_too)
 
+    def over(self, length: int, work: Callable[[slice], None], pieces: int | None = None) -> None:
+        """Calls `work` with so many slices that together are 0 to `length`; several for each thread, if not told."""
+        parts = slices(length, pieces or 4 * self.threads)
+        self.run(lambda number: work(parts[number]), len(parts))
+
     def finish(self, write: Callable[[int, int], None], length: int) -> None:
         """Calls write(start, stop) for parts that together are 0 to length: for all of them, or for none if something
         strikes before the first has begun.
@@ -103,6 +108,11 @@ class Pool:
             job.wait()
 
         _see_through(job, wait)
+
+    def all_over(self, length: int, holds: Callable[[slice], bool], pieces: int | None = None) -> bool:
+        """Whether it holds of all such slices. Once it does not of one, no other is asked."""
+        parts = slices(length, pieces or 4 * self.threads)
+        return self.all(lambda number: holds(parts[number]), len(parts))
 
     def all(self, holds: Callable[[int], bool], count: int) -> bool:
         """Whether holds(0) … holds(count - 1) are all true. Once one is not, no other is asked."""

@@ -15,9 +15,10 @@ from ....types.dtypes import Extreme
 from ....types.errors import InvalidArgumentError
 from ....types.indices import SortOrder
 from ....types.keys import is_lossy
-from ..pool import Pool, shared_pool, slices
-from .argsort import Places, argsort_rows
+from ..pool import Pool, shared_pool
+from .argsort import argsort_rows
 from .commit import put_in_place
+from .packed_argsort import Places
 from .sort import sort_rows
 
 # Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
@@ -82,18 +83,17 @@ def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
     results, rows = np.empty_like(source), len(source)
     if rows == 1:
         row, result, own = source[0], results[0], places[0]
-        pieces = slices(row.size, -(-row.nbytes // _PIECE))
+        count, pieces = row.size, -(-row.nbytes // _PIECE)
 
-        def take(number: int) -> None:
-            row.take(own[pieces[number]], out=result[pieces[number]], mode="clip")
+        def take(some: slice) -> None:
+            row.take(own[some], out=result[some], mode="clip")
     else:
-        pieces = slices(rows, min(rows, -(-source.nbytes // _PIECE)))
+        count, pieces = rows, min(rows, -(-source.nbytes // _PIECE))
 
-        def take(number: int) -> None:
-            some = pieces[number]
+        def take(some: slice) -> None:
             results[some] = np.take_along_axis(source[some], places[some], axis=1)
 
-    _pool_for(source, policy).run(take, len(pieces))
+    _pool_for(source, policy).over(count, take, pieces)
     return results
 
 
@@ -104,24 +104,21 @@ def words_of_rows(source: Array, by: KeyWords, wanted: Wanted, policy: HostSortP
 def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:
     """Whether no element shares a rank with another but one of its bits, as the key's own methods say."""
     flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(Wanted.RANKS)
-    pieces = slices(flat.size, -(-flat.size * by.word.itemsize // _PIECE))
 
-    def are_alike(number: int) -> bool:
-        piece = flat[pieces[number]]
-        return bool((words(piece) == ranks(piece)).all())
+    def are_alike(own: slice) -> bool:
+        return bool((words(flat[own]) == ranks(flat[own])).all())
 
-    return _pool_for(source, policy).all(are_alike, len(pieces))
+    return _pool_for(source, policy).all_over(flat.size, are_alike, -(-flat.size * by.word.itemsize // _PIECE))
 
 
 def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: HostSortPolicy) -> Array:
     """A function of arrays, done to the pieces of one side by side."""
     flat, results = source.reshape(-1), np.empty(source.size, dtype)
-    pieces = slices(flat.size, -(-max(flat.nbytes, results.nbytes) // _PIECE))
 
-    def work(number: int) -> None:
-        results[pieces[number]] = function(flat[pieces[number]])
+    def work(own: slice) -> None:
+        results[own] = function(flat[own])
 
-    _pool_for(source, policy).run(work, len(pieces))
+    _pool_for(source, policy).over(flat.size, work, -(-max(flat.nbytes, results.nbytes) // _PIECE))
     return results.reshape(source.shape)
 
 

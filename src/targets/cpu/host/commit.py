@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ..pool import Pool, slices
+from ..pool import Pool
 from .key_words import Elements
 
 WORTH_SHARING = 1 << 22  # bytes: below, threads take longer to wake than one call takes
@@ -46,5 +46,4 @@ def fill_runs(results: Elements, sequence: Elements, ends: npt.NDArray[np.int64]
         write(0, 0)  # compiles it
         write_whole(write, results, pool)
         return
-    pieces = slices(results.size, 4 * pool.threads)
-    pool.run(lambda number: write(pieces[number].start, pieces[number].stop), len(pieces))
+    pool.over(results.size, lambda own: write(own.start, own.stop))

@@ -11,8 +11,8 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool, slices
-from .argsort import Places
 from .key_words import bits_of, ordered_ranks
+from .packed_argsort import Places
 
 Counts = npt.NDArray[np.int64]
 

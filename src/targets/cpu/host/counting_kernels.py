@@ -92,3 +92,35 @@ def scatter_high(words: U64s, ends: Counts, places: U64s) -> None:
         high = words[index] >> np.uint64(56)
         places[ends[high]] = words[index] & np.uint64(0xFFFFFFFFFFFFFF)
         ends[high] += 1
+
+
+# -- few different elements, found by a perfect hash: see perfect_hash.py ----------------------------------------
+
+
+@kept
+@njit(nogil=True)
+def tell_which(
+    bits: Elements, values: Elements, table: Elements, multiplier: np.uint64, shift: np.uint64, ranks: Elements,
+    which: Elements,
+) -> bool:  # fmt: skip
+    """Writes the rank of every element, which should be one of a few values. Whether all were."""
+    for index in range(bits.size):
+        found = table[(np.uint64(bits[index]) * multiplier) >> shift]
+        if values[found] != bits[index]:
+            return False
+        which[index] = ranks[found]
+    return True
+
+
+@kept
+@njit(nogil=True)
+def count_found(
+    bits: Elements, values: Elements, table: Elements, multiplier: np.uint64, shift: np.uint64, counts: Elements
+) -> bool:
+    """Counts how often each of a few values occurs. Whether all elements were among them."""
+    for index in range(bits.size):
+        found = table[(np.uint64(bits[index]) * multiplier) >> shift]
+        if values[found] != bits[index]:
+            return False
+        counts[found] += 1
+    return True

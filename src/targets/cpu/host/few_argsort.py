@@ -9,15 +9,15 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool, slices
-from .argsort import Places
 from .counting_argsort import argsort_by_counting
 from .key_words import bits_of, ordered_ranks
+from .packed_argsort import Places
 from .perfect_hash import U8s, finder_for
 
 
 def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Whether the row is of few different elements, and is done."""
-    from .rank_kernels import tell_which
+    from .counting_kernels import tell_which
 
     is_worth_it = source.itemsize == 8 or source.size >= policy.deal_from
     finder = finder_for(source, policy) if is_worth_it else None

@@ -33,7 +33,7 @@ def sort_few(
         finder = finder_for(source, policy) if source.itemsize >= 4 else None
         if finder is None:
             return False
-        from .rank_kernels import count_found
+        from .counting_kernels import count_found
 
         values, table, multiplier, shift = finder.values, finder.table, finder.multiplier, finder.shift
         counts = _counted(

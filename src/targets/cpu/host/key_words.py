@@ -40,7 +40,7 @@ def words_of(key: ArrayKey, bits: Elements) -> Elements:
         case TimeKey():
             words = bits - of((1 << 63) + 1)
         case FloatKey(sign=sign, lowest=lowest):
-            words = (bits.view(f"i{bits.itemsize}") >> (8 * bits.itemsize - 1)).view(bits.dtype)
+            words = _sign_spread(bits)
             words |= of(sign)  # the bits to flip: of negative floats all
             words ^= bits
             words -= of(lowest)
@@ -56,17 +56,34 @@ def ordered_words(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
 
 
 def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
-    """The same where elements that compare equal share a word: 0.0 and -0.0, and all NaNs."""
+    """The same where elements that compare equal share a word: 0.0 and -0.0, and all NaNs.
+
+    0.0 steps down to -0.0, and all above with it: so of floats that are integers the lowest bits are alike.
+    """
     if not isinstance(key, FloatKey):
         return ordered_words(key, bits, order)
-    words, of, zero = words_of(key, bits), bits.dtype.type, int(key.zero)
-    of_minus_zero = words == of(zero - 1)
-    if of_minus_zero.any():
-        words[of_minus_zero] = zero
+    of = bits.dtype.type
+    negative = _sign_spread(bits)
+    words: Elements = np.bitwise_or(negative, of(key.sign))
+    words ^= bits
+    words += np.invert(negative, out=negative)  # less one, if it is positive
+    offset = of(rank_offset(key, order))
     if order is SortOrder.DESCENDING:
-        np.subtract(of(key.last), words, out=words)  # the words of NaNs wrap round, and are behind all others again
-    np.minimum(words, of(key.last + 1), out=words)
+        np.subtract(offset, words, out=words)
+    else:
+        words -= offset
+    np.minimum(words, of(key.last), out=words)  # the words of NaNs, wrapped round or not, are behind all others
     return words
+
+
+def rank_offset(key: FloatKey[Any, Any], order: SortOrder) -> int:
+    """What is taken from flipped bits to make ranks of them; descending, what they are taken from."""
+    return key.lowest if order is SortOrder.ASCENDING else (key.last - 1 + key.lowest) % (2 * key.sign)
+
+
+def _sign_spread(bits: Elements) -> Elements:
+    """All bits of negative floats, and none of others."""
+    return (bits.view(f"i{bits.itemsize}") >> (8 * bits.itemsize - 1)).view(bits.dtype)
 
 
 def _mirrored(key: ArrayKey, words: Elements) -> Elements:

@@ -1,204 +1,204 @@
-"""Stable argsort of one long row, by all threads.
+"""Stable argsort by packed words: an element's rank and its index make one word, and the words are sorted.
 
-A rank of 64 bits rarely fits beside its place: ranks count from the least and lose their lowest bits, which hardly ever
-matter. Where they do, elements that tie are put right, or all is sorted twice if those are many.
+No two words are equal, so any sort of them is stable. A rank of 64 bits rarely fits beside its index: ranks count from
+the least and lose their lowest bits, which hardly ever matter. Where they do, elements that tie are put right, or all
+is sorted twice if those are many.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from collections.abc import Callable
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
-from ....types.dtypes import key_for
+from ....arrays.recycled import new_array
+from ....types.dtypes import ArrayKey, key_for
 from ....types.indices import SortOrder
-from ....types.keys import FloatKey, SignedKey, TimeKey
+from ....types.keys import FloatKey
 from ...base import HostArray
-from ..pool import Pool, slices
-from .argsort import WORD_BITS, Places
-from .key_words import Elements, bits_of
-from .partition import balanced_pivots, part_about, reverse_all, sort_parts
-from .sample import Sample, Trend, sample_of, trend_of
+from ..pool import Pool
+from .key_words import Elements, bits_of, ordered_ranks, rank_offset
+from .partition_sort import sort_long
 
+Places = npt.NDArray[np.intp]
 U64s = npt.NDArray[np.uint64]
 
-
-def argsort_long(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
-    row = _Row.of(source, order, policy, pool)
-    least, greatest, varying = row.rank_range()
-    left_out = max(0, int(greatest - least).bit_length() + row.place_bits - WORD_BITS)
-    words = row.packed_in_order(places, least, left_out)
-    if not int(varying) & ((1 << left_out) - 1):  # such as floats that are integers: in what is left out, all are alike
-        row.unpack(words, places)
-    elif not row.settled(words, places):
-        row.argsort_twice(places, least)
+_WORD_BITS = 64
+_FEW_TIES = 8  # one of so many elements
+_NONE: Places = np.empty(0, np.intp)
+_PIECE = 1 << 14  # elements worked on together, in the nearer caches
 
 
-@attrs.frozen
-class _Row:
-    """A row's elements, and what to do with them."""
+def argsort_packed(
+    source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool | None = None
+) -> None:
+    """Of packed rows of 32- or 64-bit elements on this thread; of a single row by all threads of a pool."""
+    index_bits = max(1, (source.shape[1] - 1).bit_length())
+    rows = _Rows(bits_of(source), key_for(source.dtype), order, index_bits, policy, pool)
+    words = places.view(np.uint64)
+    if 8 * source.itemsize + index_bits <= _WORD_BITS:
+        rows.pack_ranks(words)
+        rows.unpack(rows.sorted(words), places)
+        return
+    least, left_out, lost = rows.pack_high(words)
+    in_order = rows.sorted(words)
+    if not lost & ((1 << left_out) - 1):  # such as floats that are integers: in what is left out, all are alike
+        rows.unpack(in_order, places)
+        return
+    ties = rows.ties(in_order)
+    rows.unpack(in_order, places)
+    if not rows.settled(places, *ties):
+        rows.argsort_twice(places, least)
+
+
+@attrs.frozen(eq=False)
+class _Rows:
+    """The elements, and how their words are made."""
 
     bits: Elements
-    recipe: tuple[np.uint64, ...]
-    place_bits: int
-    pieces: list[slice]
+    key: ArrayKey
+    order: SortOrder
+    index_bits: int
     policy: HostSortPolicy
-    pool: Pool
+    pool: Pool | None
 
-    @classmethod
-    def of(cls, source: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> _Row:
-        recipe = _recipe(source.dtype.char, order)
-        place_bits = max(1, (source.size - 1).bit_length())
-        return cls(bits_of(source), recipe, place_bits, slices(source.size, 4 * pool.threads), policy, pool)
+    def each(self, work: Callable[[slice], None]) -> None:
+        """Calls `work` with all columns, piece by piece where threads share them."""
+        length = self.bits.shape[1]
+        if self.pool is None:
+            work(slice(0, length))
+        else:
+            self.pool.over(length, work, -(-length // _PIECE))
 
-    @property
-    def places_mask(self) -> np.uint64:
-        return np.uint64((1 << self.place_bits) - 1)
+    def ranks(self, bits: Elements, out: U64s | None = None) -> U64s:
+        """Words that compare as such elements do, in memory of their own."""
+        if self.pool is not None and isinstance(self.key, FloatKey):
+            from .argsort_kernels import rank_floats
 
-    def rank_range(self) -> tuple[np.uint64, np.uint64, np.uint64]:
-        """The least and the greatest rank, and the bits in which any differ; for those that fit, what they could be."""
-        if 8 * self.bits.itemsize + self.place_bits <= WORD_BITS:
-            everything = np.uint64((1 << 8 * self.bits.itemsize) - 1)
-            return np.uint64(0), everything, everything
-        from .rank_kernels import rank_range
+            found: U64s = np.empty(bits.shape, np.uint64) if out is None else out
+            sign, last = np.uint64(self.key.sign), np.uint64(self.key.last)
+            offset, descends = np.uint64(rank_offset(self.key, self.order)), self.order is SortOrder.DESCENDING
+            rank_floats(bits.reshape(-1), sign, offset, last, descends, found.reshape(-1))
+            return found
+        ranks = ordered_ranks(self.key, bits, self.order)
+        if out is None:
+            return ranks.astype(np.uint64, copy=ranks is bits)
+        out[...] = ranks
+        return out
 
-        found = np.zeros((len(self.pieces), 3), np.uint64)
+    def pack(self, ranks: U64s, own: slice, words: U64s, least: int = 0, left_out: int = 0) -> int:
+        """Words of ranks, less the least one and less some of their lowest bits, and of their columns. The ranks are
+        used up, and what finds no room at the upper end is lost. All bits that any rank had, less the least one."""
+        if self.pool is not None:
+            from .argsort_kernels import pack
 
-        def look(number: int) -> None:
-            # Its first element, too, belongs to the piece before: so no bit differs unseen from piece to piece.
-            own = self.pieces[number]
-            found[number] = rank_range(self.bits[max(0, own.start - 1) : own.stop], self.recipe)
+            bits = np.uint64(left_out), np.uint64(self.index_bits)
+            return int(pack(ranks[0], np.uint64(least), bits[0], bits[1], own.start, words[0, own]))
+        ranks -= np.uint64(least)
+        seen = int(np.bitwise_or.reduce(ranks, axis=None)) if left_out else 0
+        ranks >>= np.uint64(left_out)
+        ranks <<= np.uint64(self.index_bits)
+        np.bitwise_or(ranks, np.arange(own.start, own.stop, dtype=np.uint64), out=words[:, own])
+        return seen
 
-        self.pool.run(look, len(self.pieces))
-        return found[:, 0].min(), found[:, 1].max(), np.bitwise_or.reduce(found[:, 2])
+    def pack_high(self, words: U64s) -> tuple[int, int, int]:
+        """Packs ranks less the least one and less as many of their lowest bits as find no room: the least, how many
+        bits these are, and which bits of any rank are not zero."""
+        ends: list[tuple[int, int]] = []
+        seen: list[int] = []
 
-    def packed(self, places: Places, least: np.uint64, left_out: int) -> U64s:
-        """Words that compare as ranks do, less some of their lowest bits, and then as places. They lie in `places`."""
-        from .rank_kernels import pack
+        def make(own: slice) -> None:
+            ends.append(_range_of(self.ranks(self.bits[:, own], words[:, own]), self.pool))
 
-        words, place_bits, shift = places.view(np.uint64), np.uint64(self.place_bits), np.uint64(left_out)
+        self.each(make)
+        least, greatest = min(low for low, _ in ends), max(high for _, high in ends)
+        left_out = max(0, (greatest - least).bit_length() + self.index_bits - _WORD_BITS)
+        self.each(lambda own: seen.append(self.pack(words[:, own], own, words, least, left_out)))
+        return least, left_out, int(np.bitwise_or.reduce(np.array(seen, np.uint64)))
 
-        def work(number: int) -> None:
-            piece = self.pieces[number]
-            pack(self.bits[piece], self.recipe, least, shift, place_bits, piece.start, 1, words[piece])
+    def pack_ranks(self, words: U64s, least: int = 0) -> None:
+        """By as many of the lowest bits of ranks as find room."""
 
-        self.pool.run(work, len(self.pieces))
-        return words
+        def pack(own: slice) -> None:
+            self.pack(self.ranks(self.bits[:, own]), own, words, least)
 
-    def packed_in_order(self, places: Places, least: np.uint64, left_out: int) -> U64s:
-        """The same words, sorted: parted as they are packed, in `places`, or sorted after."""
-        from .partition_kernels import part_packed
-        from .rank_kernels import pack
-
-        words, place_bits, shift = places.view(np.uint64), np.uint64(self.place_bits), np.uint64(left_out)
-        bits = sample_of(self.bits, self.policy.sample)
-        step = max(1, words.size // self.policy.sample)
-        sample = np.empty(bits.size, np.uint64)
-        pack(bits, self.recipe, least, shift, place_bits, step // 2, step, sample)
-        pivots = self.pivots(Sample.from_elements(sample))
-        if not pivots.size or trend_of(sample, sample, self.pool) is not Trend.NEITHER:
-            return self.sorted(self.packed(places, least, left_out))
-
-        def move(bits: Elements, own: slice, pivot: Any, target: Elements, claimed: npt.NDArray[np.int64]) -> None:
-            part_packed(bits, self.recipe, least, shift, place_bits, pivot, target, self.policy.block, claimed)
-
-        sort_parts(words, part_about(self.bits, words, pivots, self.policy, self.pool, move), self.pool)
-        return words
-
-    def pivots(self, sample: Sample) -> U64s:
-        is_short = self.bits.size < self.policy.part_from(sample.numbers.dtype)
-        return sample.numbers[:0] if is_short else balanced_pivots(sample, self.policy, self.pool)
+        self.each(pack)
 
     def sorted(self, words: U64s) -> U64s:
         """The words in order: where they are, or in an array of their own."""
-        sample = Sample.of(words, self.policy)
-        trend = trend_of(words, sample.elements, self.pool)
-        if trend is not Trend.NEITHER:
-            if trend is Trend.DESCENDS:
-                reverse_all(words, self.pool)
+        if self.pool is None or words.size < self.policy.part_from(words.dtype):
+            words.sort(axis=1)
             return words
-        pivots = self.pivots(sample)
-        if not pivots.size:
-            words.sort()
-            return words
-        results = np.empty_like(words)
-        sort_parts(results, part_about(words, results, pivots, self.policy, self.pool), self.pool)
+        results = new_array(words.shape, words.dtype)
+        sort_long(words[0], results[0], SortOrder.ASCENDING, self.policy, self.pool, stable=False)
         return results
 
-    def settled(self, words: U64s, places: Places) -> bool:
-        """Sorts words that tie in the bits of their ranks, and unpacks them. False if there are too many."""
-        from .rank_kernels import settle, tie, unpack
-
-        place_bits, mask = np.uint64(self.place_bits), self.places_mask
-        # A run of ties belongs to the piece that it starts in.
-        bounds = [0, *(tie(words, piece.stop, place_bits) for piece in self.pieces)]
-
-        def done(number: int) -> bool:
-            own = slice(bounds[number], bounds[number + 1])
-            if not settle(words[own], self.bits, self.recipe, place_bits):
-                return False
-            unpack(words[own], mask, places[own])
-            return True
-
-        return self.pool.all(done, len(self.pieces))
-
     def unpack(self, words: U64s, places: Places) -> None:
-        from .rank_kernels import unpack
+        mask, indices = np.uint64((1 << self.index_bits) - 1), places.view(np.uint64)
 
-        mask = self.places_mask
+        def write(own: slice) -> None:
+            np.bitwise_and(words[:, own], mask, out=indices[:, own])
 
-        def work(number: int) -> None:
-            unpack(words[self.pieces[number]], mask, places[self.pieces[number]])
+        self.each(write)
 
-        self.pool.run(work, len(self.pieces))
+    def ties(self, words: U64s) -> tuple[Places, Places]:
+        """Rows and columns of words whose ranks tie with the one before, as far as they were looked at."""
+        limit, found = np.uint64(1 << self.index_bits), dict[int, tuple[Places, Places]]()
 
-    def argsort_twice(self, places: Places, least: np.uint64) -> None:
-        """By the lowest bits of the ranks, as many as fit beside a place; then, in that order, by all others."""
-        from .rank_kernels import pack_high, unpack_through
+        def look(own: slice) -> None:
+            first = max(own.start, 1)
+            if self.pool is not None:
+                from .argsort_kernels import count_ties
 
-        before = np.empty_like(places)
-        # What is shifted out at the upper end is what the second turn sorts by.
-        self.unpack(self.packed_in_order(places, least, 0), before)
-        words, place_bits, mask = places.view(np.uint64), np.uint64(self.place_bits), self.places_mask
+                if not count_ties(words[0, first - 1 : own.stop], limit):
+                    return
+            tied = (words[:, first : own.stop] ^ words[:, first - 1 : own.stop - 1]) < limit
+            if tied.any():
+                row, column = tied.nonzero()
+                found[first] = row, column + first
 
-        def work(number: int) -> None:
-            piece = self.pieces[number]
-            pack_high(self.bits, self.recipe, least, place_bits, before[piece], piece.start, words[piece])
+        self.each(look)
+        rows, columns = zip(*found.values(), strict=True) if found else ((_NONE,), (_NONE,))
+        return np.concatenate(rows), np.concatenate(columns)
 
-        self.pool.run(work, len(self.pieces))
-        in_order = self.sorted(words)
+    def settled(self, places: Places, rows: Places, columns: Places) -> bool:
+        """Sorts those anew whose ranks tie with a neighbour's. False, and nothing done, if there are too many."""
+        if not rows.size:
+            return True
+        before, after = (self.ranks(self.bits[rows, places[rows, at]]) for at in (columns - 1, columns))
+        if (before <= after).all():
+            return True
+        if rows.size > self.bits.size // _FEW_TIES:
+            return False
+        flat = rows * places.shape[1] + columns
+        rows, columns = np.divmod(np.unique(np.concatenate([flat - 1, flat])), places.shape[1])
+        found = places[rows, columns]
+        places[rows, columns] = found[np.lexsort((self.ranks(self.bits[rows, found]), rows))]
+        return True
 
-        def follow(number: int) -> None:
-            unpack_through(in_order[self.pieces[number]], mask, before, places[self.pieces[number]])
+    def argsort_twice(self, places: Places, least: int) -> None:
+        """By the lowest bits of the ranks, as many as fit beside an index; then, in that order, by all others."""
+        before, words, room = np.empty_like(places), places.view(np.uint64), np.uint64(_WORD_BITS - self.index_bits)
+        self.pack_ranks(words, least)
+        self.unpack(self.sorted(words), before)
 
-        self.pool.run(follow, len(self.pieces))
+        def pack(own: slice) -> None:
+            ranks = self.ranks(np.take_along_axis(self.bits, before[:, own], axis=1))
+            self.pack((ranks - np.uint64(least)) >> room, own, words)
+
+        self.each(pack)
+        self.unpack(self.sorted(words), places)
+        places[...] = np.take_along_axis(before, places, axis=1)
 
 
-@cache
-def _recipe(dtype: str, order: SortOrder) -> tuple[np.uint64, ...]:
-    """The numbers by which `rank` turns bits into ranks: what `ranks.ordered_ranks` does by the key's class."""
-    key = key_for(dtype)
-    bits = 8 * np.dtype(dtype).itemsize
-    everything, sign = (1 << bits) - 1, 1 << (bits - 1)
-    negative, positive, lowest, minus_zero, merged = 0, 0, 0, 0, 0
-    mirror, last = key.last, key.last
-    missing = (last + 1) & everything
-    match key:
-        case SignedKey():
-            negative, positive = sign, sign
-        case TimeKey():
-            negative, positive, lowest = sign, sign, 1
-        case FloatKey():
-            # 0.0 and all above step down to -0.0, and NaN gets a round number: so of floats that are integers all have
-            # the same lowest bits.
-            negative, positive, lowest, minus_zero, merged = everything, sign, key.lowest, int(key.zero) - 1, 1
-            mirror, missing = last - 1, everything ^ key.lowest
-        case _:
-            pass
-    descends = int(order is SortOrder.DESCENDING)
-    numbers = [sign, negative, positive, lowest, everything, last, missing, minus_zero, merged, mirror, descends]
-    return tuple(np.uint64(number) for number in numbers)
+def _range_of(ranks: U64s, pool: Pool | None) -> tuple[int, int]:
+    """The least and the greatest."""
+    if pool is None:
+        return int(ranks.min()), int(ranks.max())
+    from .argsort_kernels import range_of
+
+    least, greatest = range_of(ranks[0])
+    return int(least), int(greatest)

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
-from ..pool import Pool, slices
+from ..pool import Pool
 from .key_words import Elements
 from .sample import Sample
 
-# Moves some of a part's elements about a pivot into a target, as `claimed` says where: see part_kernels.
-Move: TypeAlias = Callable[[Elements, slice, Any, Elements, "npt.NDArray[np.int64]"], None]
 
-
-def part_about(
-    source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool, first: Move | None = None
-) -> list[int]:
-    """Brings elements into memory apart, part by part, the first time by `first` if that is given. The parts' bounds.
+def part_about(source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool) -> list[int]:
+    """Brings elements into memory apart, part by part. The parts' bounds.
 
     There is one pivot fewer than parts, a power of two. Passes go to and fro between the results and another array.
     """
     passes = (pivots.size + 1).bit_length() - 1
     spare = np.empty(source.size, pivots.dtype) if passes > 1 else results
-    reading, bounds, move = source, [0, source.size], first or plain_move(policy)
+    reading, bounds = source, [0, source.size]
     for number in range(passes):
         target = results if (passes - number) % 2 else spare
         stride = (pivots.size + 1) >> number
-        bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], move, pool)
-        reading, move = target, plain_move(policy)
+        bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], policy, pool)
+        reading = target
     return bounds
 
 
@@ -40,26 +32,20 @@ def sort_parts(results: Elements, bounds: list[int], pool: Pool) -> None:
     pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
 
 
-def plain_move(policy: HostSortPolicy) -> Move:
-    from .partition_kernels import part
-
-    def move(source: Elements, own: slice, pivot: Any, target: Elements, claimed: npt.NDArray[np.int64]) -> None:
-        part(source[own], pivot, target, policy.block, claimed)
-
-    return move
-
-
 def _halve(
-    source: Elements, target: Elements, bounds: list[int], pivots: Elements, move: Move, pool: Pool
+    source: Elements, target: Elements, bounds: list[int], pivots: Elements, policy: HostSortPolicy, pool: Pool
 ) -> list[int]:
     """Parts each part about its pivot; the new bounds."""
+    from .partition_kernels import part
+
     parts = [slice(start, stop) for start, stop in pairwise(bounds)]
     claimed = np.zeros((len(parts), 3), np.int64)
 
     def help_(number: int) -> None:
         """Every thread may come to help with every part, whoever is late or early."""
-        part = number % len(parts)
-        move(source, parts[part], pivots[part], target[parts[part]], claimed[part])
+        mine = number % len(parts)
+        own = parts[mine]
+        part(source[own], pivots[mine], target[own], policy.block, claimed[mine])
 
     pool.run(help_, len(parts) * pool.threads)
     middles = [own.start + int(lows) for own, lows in zip(parts, claimed[:, 1], strict=True)]
@@ -67,12 +53,10 @@ def _halve(
 
 
 def copy_over(source: Elements, target: Elements, pool: Pool) -> None:
-    pieces = slices(source.size, 4 * pool.threads)
+    def copy(own: slice) -> None:
+        target[own] = source[own]
 
-    def copy(number: int) -> None:
-        target[pieces[number]] = source[pieces[number]]
-
-    pool.run(copy, len(pieces))
+    pool.over(source.size, copy)
 
 
 def balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Elements:
@@ -98,5 +82,4 @@ def balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Eleme
 def reverse_all(values: Elements, pool: Pool) -> None:
     from .order_kernels import reverse
 
-    pieces = slices(values.size // 2, 4 * pool.threads)
-    pool.run(lambda number: reverse(values, pieces[number].start, pieces[number].stop), len(pieces))
+    pool.over(values.size // 2, lambda own: reverse(values, own.start, own.stop))

@@ -17,7 +17,6 @@ from numba.extending import intrinsic
 
 from ..jit import njit
 from ..keeping import kept
-from .rank_kernels import Recipe, pack
 
 if TYPE_CHECKING:
     from numba.core.typing import Signature
@@ -136,23 +135,6 @@ def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Co
         if start >= source.size:
             return
         _part_block(source[start : start + block], pivot, target, claimed)
-
-
-@kept
-@njit(nogil=True)
-def part_packed(
-    bits: Elements, recipe: Recipe, least: Any, shift: Any, places: Any, pivot: Any, target: Elements, block: int,
-    claimed: Counts,
-) -> None:  # fmt: skip
-    """The same of words into which ranks and places are packed, and which lie nowhere yet."""
-    packed = np.empty(min(block, bits.size), np.uint64)
-    while True:
-        start = claim(claimed.ctypes.data, block)
-        if start >= bits.size:
-            return
-        own = packed[: min(block, bits.size - start)]
-        pack(bits[start : start + block], recipe, least, shift, places, start, 1, own)
-        _part_block(own, pivot, target, claimed)
 
 
 @njit

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
-from ..pool import Pool, slices
+from ..pool import Pool
 from .key_words import Elements, bits_of, numbers_of
 
 _FEW, _HARDLY_ANY = 24, 3
@@ -77,8 +77,7 @@ def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
     from .order_kernels import ascends, descends
 
     holds = ascends if trend is Trend.ASCENDS else descends
-    pieces = slices(source.size, 4 * pool.threads)
-    return pool.all(lambda number: holds(source[pieces[number].start : pieces[number].stop + 1]), len(pieces))
+    return pool.all_over(source.size, lambda own: holds(source[own.start : own.stop + 1]))
 
 
 def seems_constant(source: Elements) -> bool:

@@ -20,9 +20,10 @@ from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..pool import shared_pool, slices
-from .argsort import Places, argsort_rows, places_in_rows
+from ..pool import shared_pool
+from .argsort import argsort_rows, places_in_rows
 from .key_words import Elements, bits_of, numbers_of, ordered_ranks, words_of
+from .packed_argsort import Places
 
 _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
@@ -135,21 +136,19 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
     threshold = np.partition(sample, rank)[rank]
     if threshold != threshold:
         return None
-    pool = shared_pool()
-    pieces = slices(row.size, max(1, row.size >> 16))
-    found: list[Places] = [_NONE] * len(pieces)
+    found: dict[int, Places] = {}
 
-    def look(number: int) -> None:
-        piece = row[pieces[number]]
+    def look(own: slice) -> None:
+        piece = row[own]
         hits = _hits(_comes_up_to(piece, threshold, order))
         if hits.size > 2 * k + 64:  # then many are equal to it, of which k are enough
             is_equal = ascending_words(piece[hits], order) == threshold
             is_equal[is_equal.nonzero()[0][:k]] = False
             hits = hits[~is_equal]
-        found[number] = hits + pieces[number].start
+        found[own.start] = hits + own.start
 
-    pool.run(look, len(pieces))
-    places = np.concatenate(found)
+    shared_pool().over(row.size, look, max(1, row.size >> 16))
+    places = np.concatenate([found[start] for start in sorted(found)])
     return places if places.size >= k else None
 
 
@@ -163,7 +162,6 @@ def _comes_up_to(elements: Elements, threshold: Any, order: SortOrder) -> npt.ND
     return found
 
 
-_NONE: Places = np.empty(0, np.intp)
 _BEHIND_ALL = np.uint64((1 << 64) - 1)
 
 
@@ -203,18 +201,18 @@ def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder,
         return
     chunk = min(rows, max(1, policy.chunk // length))
     alone = source.size < policy.serial_below
-    shares = slices(-(-rows // chunk), 1 if alone else 4 * shared_pool().threads)
+    chunks = -(-rows // chunk)
 
-    def work(number: int) -> None:
+    def work(share: slice) -> None:
         scratch = _Scratch.of(source, chunk)
-        for first in range(shares[number].start * chunk, min(rows, shares[number].stop * chunk), chunk):
+        for first in range(share.start * chunk, min(rows, share.stop * chunk), chunk):
             own = slice(first, min(rows, first + chunk))
             _places_of_rows(source[own], places[own], k, order, scratch)
 
     if alone:
-        work(0)
+        work(slice(0, chunks))
     else:
-        shared_pool().run(work, len(shares))
+        shared_pool().over(chunks, work)
 
 
 @attrs.frozen
