@@ -17,7 +17,7 @@ from .reducers import LONG, in_shape
 from .strides import Walk
 
 if TYPE_CHECKING:
-    from .reduce_kernels import PlaceKernel
+    pass
 
 Places = npt.NDArray[np.intp]
 
@@ -112,9 +112,11 @@ class PlaceFolding:
         return PlaceRoute(walk, plan, rows, beside, parts, parts * tasks, rows * go.length >= _SHARED)
 
     def _along(self, x: HostArray, route: PlaceRoute) -> Places:
+        from .reduce_kernels import places_for
+
         best: HostArray = np.empty(route.parts * route.rows, self.seen_as)
         where: npt.NDArray[np.int32] = np.empty(route.parts * route.rows, np.int32)
-        kernel, plan, memory = _kernel(self.fold, self.dtype), route.plan, route.walk.memory(x, self.seen_as)
+        kernel, plan, memory = places_for(self.fold, self.dtype), route.plan, route.walk.memory(x, self.seen_as)
         in_threads(lambda first, last: kernel(memory, best, where, plan, first, last), route.tasks, route.is_shared)
         if route.beside:
             best, where = best.reshape(-1, route.beside)[:, ::2], where.reshape(-1, route.beside)[:, ::2]
@@ -159,18 +161,10 @@ def _nan(fold: Reducer) -> int:
     return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
 
 
-def _kernel(fold: Reducer, dtype: np.dtype[np.generic]) -> PlaceKernel:
-    from . import reduce_kernels
-
-    if dtype == np.float16:
-        least, greatest = reduce_kernels.PLACE_OF_LEAST_HALF, reduce_kernels.PLACE_OF_GREATEST_HALF
-    else:
-        least, greatest = reduce_kernels.PLACE_OF_LEAST, reduce_kernels.PLACE_OF_GREATEST
-    return least if fold is Reducer.ARGMIN else greatest
-
-
 def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loop."""
+    from .reduce_kernels import places_for
+
     seen = PlaceFolding(fold, dtype, 0, 2, False).seen_as
     plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0], np.int64)
-    yield _kernel(fold, dtype)(np.zeros(1, seen), np.empty(1, seen), np.empty(1, np.int32), plan, 0, 1)
+    yield places_for(fold, dtype)(np.zeros(1, seen), np.empty(1, seen), np.empty(1, np.int32), plan, 0, 1)

@@ -18,8 +18,8 @@ from ....types.dtypes import Extreme, Words, extremes_of, key_for
 from ...apart import import_apart
 from ...base import HostArray
 from .loading import can_fold
-from .reduce_plans import Compiled, Route, compiled, route_of
-from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, in_shape, reducing, result_of
+from .reduce_plans import Route, constant_of, route_of
+from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
 from .short_sort import count_nonzero
 from .silence import silently
 from .strides import Walk
@@ -43,7 +43,6 @@ class Folding:
     keepdims: bool
     _routes: dict[object, Route | None] = attrs.field(factory=dict[object, "Route | None"], init=False, eq=False)
     _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
-    _loops: list[Compiled] = attrs.field(factory=list[Compiled], init=False, eq=False)  # once they are loaded
 
     @classmethod
     def of(
@@ -72,13 +71,11 @@ class Folding:
             route = self._routes[lies] = self._route(x)
         if route is None or type(x) is not np.ndarray or not x.flags.aligned:
             return None
-        if not self._loops:
-            if self._waits:
-                import_apart("numba")
-            elif not can_fold(self.fold, self.dtype, x.nbytes):
-                return self._by_numpy(x, route)
-            self._loops.append(compiled(self.fold, self.dtype))
-        return self._by_route(x, route, self._loops[0])
+        if self._waits:
+            import_apart("numba")
+        elif not can_fold(self.fold, self.dtype, x.nbytes):
+            return self._by_numpy(x, route)
+        return self._by_route(x, route)
 
     @property
     def least(self) -> int:
@@ -123,10 +120,13 @@ class Folding:
         if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
             return cast(object, found[()])
         import_apart("numba")
-        return self._by_route(x, route, compiled(self.fold, self.dtype))
+        return self._by_route(x, route)
 
-    def _by_route(self, x: HostArray, route: Route, loops: Compiled) -> object:
-        elements = self._elements(route.states(x, loops))
+    def _by_route(self, x: HostArray, route: Route) -> object:
+        from .reduce_kernels import loops_for
+
+        states = route.states(x, loops_for(self.fold, self.dtype), UFUNCS[self.fold])
+        elements = self._elements(states)
         return in_shape(route.walk.arranged(elements), x, self.axes, self.keepdims)
 
     def _elements(self, states: HostArray) -> HostArray:
@@ -143,8 +143,10 @@ class Folding:
 
 def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loops, one after the other."""
-    loops = compiled(fold, dtype)
-    plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, loops.constant], np.int64)
-    for kernel in (loops.pair.columns, loops.pair.rows):
+    from .reduce_kernels import loops_for
+
+    loops = loops_for(fold, dtype)
+    plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, constant_of(fold, dtype)], np.int64)
+    for kernel in (loops.columns, loops.rows):
         kernel(np.zeros(1, loops.seen_as), np.empty(1, loops.state), plan, 0, 1)
         yield None

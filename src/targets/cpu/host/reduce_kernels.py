@@ -1,28 +1,86 @@
 """Compiled loops that reduce elements which lie in any way. Importing this loads Numba.
 
 A plan says where to go: start; two ways that stay (length, stride), two that go; in how many parts the first of these
-is taken; how many neighbours are worked on at a time. A task is such a block in one part, its results lie in `out` at
-(part, first way, second way).
+is taken; how many neighbours are worked on at a time; a number for the elements. A task is such a block in one part;
+its results lie in `out` at (part, first way, second way).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ....operations.reduce import Reducer
 from ..jit import njit
 from ..keeping import keep
+from .reducers import result_of
 
 Elements = npt.NDArray[Any]
 Plan = npt.NDArray[np.int64]
 Kernel = Callable[[Elements, Elements, Plan, int, int], None]
 PlaceKernel = Callable[[Elements, Elements, Elements, Plan, int, int], None]
-Step = Callable[[Any, Any, Any], Any]  # of what is found so far, an element, and the plan's constant
-Lift = Callable[[Any, Any], Any]  # of an element, and the constant
+Step = Callable[[Any, Any, Any], Any]  # of what is found so far, an element, and the plan's number
+Lift = Callable[[Any, Any], Any]  # of an element, and the number
+
+
+@attrs.frozen
+class Loops:
+    """For elements of a dtype: what they are seen as, and what becomes of them."""
+
+    columns: Kernel
+    rows: Kernel
+    seen_as: np.dtype[np.generic]
+    state: np.dtype[np.generic]
+
+
+@cache
+def loops_for(fold: Reducer, dtype: np.dtype[np.generic]) -> Loops:
+    size, seen_as = dtype.itemsize, dtype
+    match fold:
+        case Reducer.SUM | Reducer.PROD:
+            state = result_of(fold, dtype)
+            lift, step = _arithmetic(fold, state.type)
+        case Reducer.MIN | Reducer.MAX if dtype.kind == "f":
+            seen_as = state = np.dtype(f"i{size}")
+            lift, step = _extreme_of_floats(fold, state.type, 8 * size)
+        case Reducer.MIN | Reducer.MAX:
+            state, lift, step = dtype, _itself, _lesser if fold is Reducer.MIN else _greater
+        case _:
+            state = np.dtype(np.uint8)
+            if dtype.kind == "f":
+                seen_as = np.dtype(f"u{size}")
+            lift, step = _truths(fold, seen_as.type, shift=int(dtype.kind == "f"))
+    label = f"{fold.value} {dtype.str}"
+    return Loops(_columns(label, lift, step), _rows(label, lift, step), seen_as, state)
+
+
+@cache
+def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> PlaceKernel:
+    """Where extremes are; float16 are seen as signed integers."""
+    lift = _half if dtype == np.float16 else _itself
+    return _places(f"{fold.value} {dtype.str}", lift, _less if fold is Reducer.ARGMIN else _more)
+
+
+# -- ways over memory -----------------------------------------------------------------------------------------
+
+
+@njit
+def _block(plan: Plan, blocks: int, task: int) -> tuple[int, int, int, int, int]:
+    """Where a task's results are and how many, where its elements begin, and which of the first way that goes."""
+    start, n0, s0, n1, s1, m0, _, _, _, parts, block, _ = plan
+    part, outer, begin = 0, task, 0
+    if parts > 1 or blocks > 1:  # divisions take as long as a short row
+        part, rest = task // (n0 * blocks), task % (n0 * blocks)
+        outer, begin = rest // blocks, (rest % blocks) * block
+    low, high = 0, m0
+    if parts > 1:
+        low, high = m0 * part // parts, m0 * (part + 1) // parts
+    return (part * n0 + outer) * n1 + begin, min(block, n1 - begin), start + outer * s0 + begin * s1, low, high
 
 
 def _columns(label: str, lift: Lift, step: Step) -> Kernel:
@@ -30,20 +88,11 @@ def _columns(label: str, lift: Lift, step: Step) -> Kernel:
 
     @njit(nogil=True)
     def columns(flat: Elements, out: Elements, plan: Plan, first: int, last: int) -> None:
-        start, n0, s0, n1, s1, m0, t0, m1, t1, parts, block, constant = plan
+        _, _, _, n1, s1, _, t0, m1, t1, _, block, constant = plan
         blocks = (n1 + block - 1) // block
         for task in range(first, last):
-            part, outer, begin = 0, task, 0
-            if parts > 1 or blocks > 1:  # divisions take as long as a short row
-                part, rest = task // (n0 * blocks), task % (n0 * blocks)
-                outer, begin = rest // blocks, (rest % blocks) * block
-            count = min(block, n1 - begin)
-            place = (part * n0 + outer) * n1 + begin
+            place, count, origin, low, high = _block(plan, blocks, task)
             found = out[place : place + count]
-            origin = start + outer * s0 + begin * s1
-            low, high = 0, m0
-            if parts > 1:
-                low, high = m0 * part // parts, m0 * (part + 1) // parts
             begun = origin + low * t0
             if s1 == 1:
                 row = flat[begun : begun + count]
@@ -101,22 +150,44 @@ def _rows(label: str, lift: Lift, step: Step) -> Kernel:
     return keep(rows, label)
 
 
-@attrs.frozen
-class Pair:
-    """The loops that make one thing of elements."""
+def _places(label: str, lift: Lift, is_better: Callable[[Any, Any], Any]) -> PlaceKernel:
+    """As `_columns`, along one way alone: what is found so far, and where it was."""
 
-    columns: Kernel
-    rows: Kernel
+    @njit
+    def look(best: Elements, where: Elements, j: int, element: Any, r: int) -> None:
+        better = is_better(element, best[j])
+        best[j] = element if better else best[j]
+        where[j] = r if better else where[j]
 
-    @classmethod
-    def of(cls, label: str, lift: Lift, step: Step) -> Pair:
-        return cls(_columns(label, lift, step), _rows(label, lift, step))
+    @njit(nogil=True)
+    def places(flat: Elements, best: Elements, where: Elements, plan: Plan, first: int, last: int) -> None:
+        _, _, _, n1, s1, _, t0, _, _, _, block, constant = plan
+        blocks = (n1 + block - 1) // block
+        for task in range(first, last):
+            place, count, origin, low, high = _block(plan, blocks, task)
+            found, found_at = best[place : place + count], where[place : place + count]
+            for j in range(count):
+                found[j] = lift(flat[np.uint64(origin + low * t0 + j * s1)], constant)
+                found_at[j] = low
+            for r in range(low + 1, high):
+                base = origin + r * t0
+                if s1 == 1:
+                    row = flat[base : base + count]
+                    for j in range(count):
+                        look(found, found_at, j, lift(row[j], constant), r)
+                else:
+                    for j in range(count):
+                        look(found, found_at, j, lift(flat[np.uint64(base + j * s1)], constant), r)
+
+    return keep(places, label)
 
 
-# -- sums and products, in the type of the result -----------------------------------------------------------
+# -- what becomes of elements -----------------------------------------------------------------------------------
 
 
-def _arithmetic(wide: Any, label: str) -> tuple[Pair, Pair]:
+def _arithmetic(fold: Reducer, wide: Any) -> tuple[Lift, Step]:
+    """In the type of the result."""
+
     @njit
     def lift(element: Any, constant: Any) -> Any:
         return wide(element)
@@ -129,25 +200,7 @@ def _arithmetic(wide: Any, label: str) -> tuple[Pair, Pair]:
     def times(found: Any, element: Any, constant: Any) -> Any:
         return wide(found * wide(element))
 
-    return Pair.of(f"sum {label}", lift, add), Pair.of(f"prod {label}", lift, times)
-
-
-_ARITHMETIC = {
-    "i8": _arithmetic(np.int64, "i8"), "u8": _arithmetic(np.uint64, "u8"), "f4": _arithmetic(np.float32, "f4"),
-    "f8": _arithmetic(np.float64, "f8"),
-}  # fmt: skip
-
-
-def sums(result: np.dtype[np.generic]) -> Pair:
-    """Into results of a dtype."""
-    return _ARITHMETIC[result.str[1:]][0]
-
-
-def products(result: np.dtype[np.generic]) -> Pair:
-    return _ARITHMETIC[result.str[1:]][1]
-
-
-# -- extrema ------------------------------------------------------------------------------------------------
+    return lift, add if fold is Reducer.SUM else times
 
 
 @njit
@@ -165,11 +218,7 @@ def _greater(found: Any, element: Any, constant: Any) -> Any:
     return element if element > found else found
 
 
-LEAST = Pair.of("least", _itself, _lesser)
-GREATEST = Pair.of("greatest", _itself, _greater)
-
-
-def _of_floats(word: Any, bits: int) -> tuple[Pair, Pair]:
+def _extreme_of_floats(fold: Reducer, word: Any, bits: int) -> tuple[Lift, Step]:
     """By the bits as signed integers, in the order of the numbers from the constant on: it comes out first."""
     shift, low = word(bits - 1), word((1 << (bits - 1)) - 1)
 
@@ -179,58 +228,22 @@ def _of_floats(word: Any, bits: int) -> tuple[Pair, Pair]:
 
     @njit
     def lesser(found: Any, element: Any, constant: Any) -> Any:
-        lifted = lift(element, constant)
-        return lifted if lifted < found else found
+        return _lesser(found, lift(element, constant), constant)
 
     @njit
     def greater(found: Any, element: Any, constant: Any) -> Any:
-        lifted = lift(element, constant)
-        return lifted if lifted > found else found
+        return _greater(found, lift(element, constant), constant)
 
-    return Pair.of(f"least f{bits}", lift, lesser), Pair.of(f"greatest f{bits}", lift, greater)
-
-
-_FLOATS = {2: _of_floats(np.int16, 16), 4: _of_floats(np.int32, 32), 8: _of_floats(np.int64, 64)}
+    return lift, lesser if fold is Reducer.MIN else greater
 
 
-def least_of_floats(size: int) -> Pair:
-    """Of floats of so many bytes, which are read as signed integers."""
-    return _FLOATS[size][0]
-
-
-def greatest_of_floats(size: int) -> Pair:
-    return _FLOATS[size][1]
-
-
-# -- any and all ----------------------------------------------------------------------------------------------
-
-
-@njit
-def _truth(element: Any, constant: Any) -> Any:
-    return np.uint8(element != 0)
-
-
-@njit
-def _either(found: Any, element: Any, constant: Any) -> Any:
-    return np.uint8(found | np.uint8(element != 0))
-
-
-@njit
-def _both(found: Any, element: Any, constant: Any) -> Any:
-    return np.uint8(found & np.uint8(element != 0))
-
-
-ANY = Pair.of("any", _truth, _either)
-ALL = Pair.of("all", _truth, _both)
-
-
-def _truths_of_floats(word: Any) -> tuple[Pair, Pair]:
-    """By the bits, as unsigned integers, of which the highest makes none true."""
-    one = word(1)
+def _truths(fold: Reducer, word: Any, shift: int) -> tuple[Lift, Step]:
+    """Floats by their bits, as unsigned integers, of which the highest makes none true: it is shifted out."""
+    by = word(shift)
 
     @njit
     def truth(element: Any, constant: Any) -> Any:
-        return np.uint8(word(element << one) != word(0))
+        return np.uint8(word(element << by) != word(0))
 
     @njit
     def either(found: Any, element: Any, constant: Any) -> Any:
@@ -240,64 +253,7 @@ def _truths_of_floats(word: Any) -> tuple[Pair, Pair]:
     def both(found: Any, element: Any, constant: Any) -> Any:
         return np.uint8(found & truth(element, constant))
 
-    label = np.dtype(word).str
-    return Pair.of(f"any of floats {label}", truth, either), Pair.of(f"all of floats {label}", truth, both)
-
-
-_TRUTHS_OF_FLOATS = {2: _truths_of_floats(np.uint16), 4: _truths_of_floats(np.uint32), 8: _truths_of_floats(np.uint64)}
-
-
-def any_of_floats(size: int) -> Pair:
-    """Of floats of so many bytes, which are read as unsigned integers."""
-    return _TRUTHS_OF_FLOATS[size][0]
-
-
-def all_of_floats(size: int) -> Pair:
-    return _TRUTHS_OF_FLOATS[size][1]
-
-
-# -- where extremes are ---------------------------------------------------------------------------------------
-
-
-def _places(label: str, lift: Lift, is_better: Callable[[Any, Any], Any]) -> PlaceKernel:
-    """As `_columns`, along one way alone: what is found so far, and where it was."""
-
-    @njit(nogil=True)
-    def places(flat: Elements, best: Elements, where: Elements, plan: Plan, first: int, last: int) -> None:
-        start, n0, s0, n1, s1, m0, t0, _, _, parts, block, constant = plan
-        blocks = (n1 + block - 1) // block
-        for task in range(first, last):
-            part, outer, begin = 0, task, 0
-            if parts > 1 or blocks > 1:  # divisions take as long as a short row
-                part, rest = task // (n0 * blocks), task % (n0 * blocks)
-                outer, begin = rest // blocks, (rest % blocks) * block
-            count = min(block, n1 - begin)
-            place = (part * n0 + outer) * n1 + begin
-            found, found_at = best[place : place + count], where[place : place + count]
-            origin = start + outer * s0 + begin * s1
-            low, high = 0, m0
-            if parts > 1:
-                low, high = m0 * part // parts, m0 * (part + 1) // parts
-            for j in range(count):
-                found[j] = lift(flat[np.uint64(origin + low * t0 + j * s1)], constant)
-                found_at[j] = low
-            for r in range(low + 1, high):
-                base = origin + r * t0
-                if s1 == 1:
-                    row = flat[base : base + count]
-                    for j in range(count):
-                        element = lift(row[j], constant)
-                        better = is_better(element, found[j])
-                        found[j] = element if better else found[j]
-                        found_at[j] = r if better else found_at[j]
-                else:
-                    for j in range(count):
-                        element = lift(flat[np.uint64(base + j * s1)], constant)
-                        better = is_better(element, found[j])
-                        found[j] = element if better else found[j]
-                        found_at[j] = r if better else found_at[j]
-
-    return keep(places, label)
+    return truth, either if fold is Reducer.ANY else both
 
 
 @njit
@@ -316,9 +272,3 @@ def _half(bits: Any, constant: Any) -> Any:
     magnitude = np.int16(bits & np.int16(0x7FFF))
     signed = np.int16(-magnitude) if bits < 0 else magnitude
     return np.int16(constant) if magnitude > np.int16(0x7C00) else signed
-
-
-PLACE_OF_LEAST = _places("place of least", _itself, _less)
-PLACE_OF_GREATEST = _places("place of greatest", _itself, _more)
-PLACE_OF_LEAST_HALF = _places("place of least f2", _half, _less)
-PLACE_OF_GREATEST_HALF = _places("place of greatest f2", _half, _more)

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..pool import shared_pool
-from .reducers import EXTREMES, UFUNCS, result_of
+from .reducers import EXTREMES
 from .silence import silently
 from .strides import Walk, Way
 
 if TYPE_CHECKING:
-    from .reduce_kernels import Pair
+    from .reduce_kernels import Loops
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
@@ -28,17 +28,6 @@ _BESIDE = 128  # neighbours that are worth a loop over them
 _CHAIN = 1 << 12  # floats at most that are added one after the other
 _SHARED = 1 << 19  # elements that lie apart: below, waking a thread costs more than it saves
 _SHARED_BYTES = 1 << 24  # the same of neighbours
-
-
-@attrs.frozen
-class Compiled:
-    """The loops of a fold, and what they take and leave."""
-
-    pair: Pair
-    ufunc: np.ufunc  # reduces what they leave
-    seen_as: np.dtype[np.generic]
-    state: np.dtype[np.generic]
-    constant: int = 0
 
 
 @attrs.frozen
@@ -53,15 +42,15 @@ class Leg:
     tasks: int
     is_shared: bool
 
-    def run(self, loops: Compiled, memory: HostArray) -> HostArray:
-        kernel = loops.pair.rows if self.in_rows else loops.pair.columns
+    def run(self, loops: Loops, ufunc: np.ufunc, memory: HostArray) -> HostArray:
+        kernel = loops.rows if self.in_rows else loops.columns
         out: HostArray = np.empty(self.parts * self.rows, loops.state)
         in_threads(lambda first, last: kernel(memory, out, self.plan, first, last), self.tasks, self.is_shared)
         if self.beside:
             out = out.reshape(-1, self.beside)[:, ::2].reshape(-1)
         if self.parts == 1:
             return out
-        return cast(HostArray, silently(loops.ufunc.reduce, out.reshape(self.parts, -1), 0))
+        return cast(HostArray, silently(ufunc.reduce, out.reshape(self.parts, -1), 0))
 
 
 @attrs.frozen
@@ -80,16 +69,16 @@ class Route:
     leg: Leg
     side: Side | None
 
-    def states(self, x: HostArray, loops: Compiled) -> HostArray:
-        """What the loops make of every row."""
+    def states(self, x: HostArray, loops: Loops, ufunc: np.ufunc) -> HostArray:
+        """What the loops make of every row, and the function in the end, which reduces what they leave."""
         memory = self.walk.memory(x, loops.seen_as)
-        found = self.leg.run(loops, memory)
+        found = self.leg.run(loops, ufunc, memory)
         if self.side is None:
             return found
-        states: HostArray = silently(loops.ufunc.reduce, found.reshape(self.side.shape), 1)
+        states: HostArray = silently(ufunc.reduce, found.reshape(self.side.shape), 1)
         if self.side.rest is not None:
-            more = self.side.rest.run(loops, memory)
-            states = silently(loops.ufunc, states.reshape(-1), more)
+            more = self.side.rest.run(loops, ufunc, memory)
+            states = silently(ufunc, states.reshape(-1), more)
         return states.reshape(-1)
 
 
@@ -141,7 +130,7 @@ def _leg(
         chain = _CHAIN * (16 if in_rows else 1)  # as many sums go on at a time
         parts = max(parts, min(divided, -(-length // chain)))
     ways = [number for way in (*stay, *go) for number in (way.length, way.stride)]
-    plan = np.array([walk.start, *ways, parts, block, compiled_constant(fold, dtype)], np.int64)
+    plan = np.array([walk.start, *ways, parts, block, constant_of(fold, dtype)], np.int64)
     return Leg(plan, in_rows, rows, beside, parts, parts * tasks, is_shared)
 
 
@@ -169,35 +158,7 @@ def in_threads(work: Callable[[int, int], None], tasks: int, is_worth_it: bool) 
     pool.run(lambda n: work(tasks * n // shares, tasks * (n + 1) // shares), shares)
 
 
-# -- which loops ----------------------------------------------------------------------------------------------
-
-
-def compiled(fold: Reducer, dtype: np.dtype[np.generic]) -> Compiled:
-    """The loops for a dtype. Loads Numba."""
-    from . import reduce_kernels as kernels
-
-    ufunc, size, constant = UFUNCS[fold], dtype.itemsize, compiled_constant(fold, dtype)
-    match fold:
-        case Reducer.SUM | Reducer.PROD:
-            result = result_of(fold, dtype)
-            return Compiled(
-                kernels.sums(result) if fold is Reducer.SUM else kernels.products(result), ufunc, dtype, result
-            )
-        case Reducer.MIN | Reducer.MAX if dtype.kind == "f":
-            signed = np.dtype(f"i{size}")
-            pair = kernels.least_of_floats(size) if fold is Reducer.MIN else kernels.greatest_of_floats(size)
-            return Compiled(pair, ufunc, signed, signed, constant)
-        case Reducer.MIN | Reducer.MAX:
-            return Compiled(kernels.LEAST if fold is Reducer.MIN else kernels.GREATEST, ufunc, dtype, dtype)
-        case Reducer.ANY | Reducer.ALL if dtype.kind == "f":
-            pair = kernels.any_of_floats(size) if fold is Reducer.ANY else kernels.all_of_floats(size)
-            return Compiled(pair, ufunc, np.dtype(f"u{size}"), np.dtype(np.uint8))
-        case _:
-            pair = kernels.ANY if fold is Reducer.ANY else kernels.ALL
-            return Compiled(pair, ufunc, dtype, np.dtype(np.uint8))
-
-
-def compiled_constant(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
+def constant_of(fold: Reducer, dtype: np.dtype[np.generic]) -> int:
     """Of the extremes of floats what is to become the least of all integers, less that least one, where floats are
     integers in the order of the numbers: -inf where the greatest is looked for, so that NaN is greater than all; else
     the first NaN, so that it is less than all."""
