@@ -11,7 +11,7 @@ import pytest
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.algos.words import KeyWords, Wanted
-from gpusort.targets.cpu.host.by_key import argsort_by_words, extreme_places, sort_by_words
+from gpusort.targets.cpu.host.keyed import argsort_by_words, extreme_places, sort_by_words
 from gpusort.types.dtypes import Extreme, key_for
 from gpusort.types.elements import decode, dtype_of, encode
 from gpusort.types.indices import SortOrder

@@ -11,9 +11,9 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..alias import without_lock
 from ..pool import Pool, shared_pool
-from .key_words import Elements, bits_of, numbers_of, ordered_ranks
+from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
 from .loading import can_argsort
-from .packed_argsort import Places, argsort_packed
+from .packed_argsort import argsort_packed
 from .sample import Trend, order_of
 
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
@@ -87,8 +87,8 @@ def _has_long_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> 
 
 def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops."""
-    from .counting_argsort import argsort_by_counting
-    from .few_argsort import argsort_few
+    from .counting import argsort_by_counting
+    from .few_values import argsort_few
 
     source = without_lock(source)
     if source.itemsize <= 2 and source.size < policy.deal_from:

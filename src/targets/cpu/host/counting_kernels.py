@@ -94,7 +94,7 @@ def scatter_high(words: U64s, ends: Counts, places: U64s) -> None:
         ends[high] += 1
 
 
-# -- few different elements, found by a perfect hash: see perfect_hash.py ----------------------------------------
+# -- few different elements, found by a perfect hash: see few_values.py ------------------------------------------
 
 
 @kept

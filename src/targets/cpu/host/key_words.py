@@ -14,6 +14,7 @@ from ....types.keys import FloatKey, SignedKey, TimeKey, UnsignedKey
 
 # Of any dtype that is sorted here, or the unsigned integers of its bits.
 Elements: TypeAlias = npt.NDArray[Any]
+Places: TypeAlias = npt.NDArray[np.intp]
 
 
 def bits_of(elements: Elements) -> Elements:

@@ -1,4 +1,8 @@
-"""The CPU's own ways by a key of the user's: its words are made of whole arrays, and NumPy's sort orders those."""
+"""Sorting host arrays by any key: the words of all elements are sorted as the integers they are.
+
+Elements come back from their words. By a key that is lossy, whose words do not tell all elements apart, it is found
+where they come from, and they are taken from there.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,129 @@ from typing import Any, cast
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
-from ....algos.words import KeyWords, Wanted
+from ....algos.words import Array, KeyWords, Transform, Wanted
 from ....types.dtypes import Extreme, native
+from ....types.errors import InvalidArgumentError
 from ....types.indices import SortOrder
+from ....types.keys import is_lossy
 from ...base import HostArray
-from .by_key import argsort_by_words, extreme_places, sort_by_words
+from ..pool import Pool, shared_pool
+from .argsort import argsort_rows
+from .commit import put_in_place
+from .key_words import Places
+from .sort import sort_rows
 
 _INDEX = np.dtype(np.intp)
+
+# Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
+# does not give back to the system each time.
+_PIECE = 1 << 16
+
+
+def sort_by_words(source: Array, results: Array, by: KeyWords, policy: HostSortPolicy, stable: bool = False) -> None:
+    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
+
+    In place, an exception leaves the elements as they came, or in order. `stable` keeps elements that compare equal by
+    the key's ranks in the order they came in, which those that share a word keep in any case.
+    """
+    by.require(source.dtype)
+    if not source.size:
+        return
+    if is_lossy(by.key) or (stable and not _ranks_are_words(source, by, policy)):
+        places = np.empty(source.shape, np.intp)
+        argsort_by_words(source, places, by, policy, Wanted.RANKS if stable else Wanted.WORDS)
+        ordered = taken(source, places, policy)
+    else:
+        to_words, to_elements = by.to_words(), by.to_elements()
+        by.try_on(source.reshape(-1), to_words, to_elements)
+        words = _in_pieces(to_words, source, by.word, policy)
+        sort_rows(words, words, SortOrder.ASCENDING, policy)
+        ordered = _in_pieces(to_elements, words, by.element, policy).view(source.dtype)
+    if np.may_share_memory(source, results):
+        put_in_place(ordered.reshape(-1), results.reshape(-1), _pool_for(source, policy))
+    else:
+        results[...] = ordered
+
+
+def argsort_by_words(
+    source: Array, places: Places, by: KeyWords, policy: HostSortPolicy, wanted: Wanted = Wanted.RANKS
+) -> None:
+    """Where each row's elements come from, in order. Elements that compare equal keep theirs."""
+    by.require(source.dtype)
+    if source.size:
+        argsort_rows(words_of_rows(source, by, wanted, policy), places, SortOrder.ASCENDING, policy)
+
+
+def extreme_places(
+    source: Array, by: KeyWords, extreme: Extreme, policy: HostSortPolicy, wanted: Wanted = Wanted.WORDS
+) -> Places:
+    """Where each row's first least or greatest element stands. What the key has behind its `last` comes before all."""
+    by.require(source.dtype)
+    if not source.shape[1]:
+        raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
+    words = words_of_rows(source, by, wanted, policy)
+    if extreme is Extreme.LEAST:
+        most = int(np.iinfo(words.dtype).max)
+        last = int(getattr(by.key, "last", most))
+        words = (
+            words.dtype.type((last + 1) & most) - words - words.dtype.type(1)
+        )  # the first behind `last` the greatest
+    found: Places = words.argmax(axis=1)
+    return found
+
+
+def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
+    """The elements of each row at these places."""
+    results, rows = np.empty_like(source), len(source)
+    if rows == 1:
+        row, result, own = source[0], results[0], places[0]
+        count, pieces = row.size, -(-row.nbytes // _PIECE)
+
+        def take(some: slice) -> None:
+            row.take(own[some], out=result[some], mode="clip")
+    else:
+        count, pieces = rows, min(rows, -(-source.nbytes // _PIECE))
+
+        def take(some: slice) -> None:
+            results[some] = np.take_along_axis(source[some], places[some], axis=1)
+
+    _pool_for(source, policy).over(count, take, pieces)
+    return results
+
+
+def words_of_rows(source: Array, by: KeyWords, wanted: Wanted, policy: HostSortPolicy) -> Array:
+    return _in_pieces(by.to_words(wanted), source, by.word, policy)
+
+
+def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:
+    """Whether no element shares a rank with another but one of its bits, as the key's own methods say."""
+    flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(Wanted.RANKS)
+
+    def are_alike(own: slice) -> bool:
+        return bool((words(flat[own]) == ranks(flat[own])).all())
+
+    return _pool_for(source, policy).all_over(flat.size, are_alike, -(-flat.size * by.word.itemsize // _PIECE))
+
+
+def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: HostSortPolicy) -> Array:
+    """A function of arrays, done to the pieces of one side by side."""
+    flat, results = source.reshape(-1), np.empty(source.size, dtype)
+
+    def work(own: slice) -> None:
+        results[own] = function(flat[own])
+
+    _pool_for(source, policy).over(flat.size, work, -(-max(flat.nbytes, results.nbytes) // _PIECE))
+    return results.reshape(source.shape)
+
+
+def _pool_for(source: Array, policy: HostSortPolicy) -> Pool:
+    return Pool(1) if source.size < policy.serial_below else shared_pool()
+
+
+# -- arrays of any layout ----------------------------------------------------------------------------------
 
 
 def _rows(x: HostArray, axis: int | None) -> HostArray:

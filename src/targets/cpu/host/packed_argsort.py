@@ -20,10 +20,9 @@ from ....types.indices import SortOrder
 from ....types.keys import FloatKey
 from ...base import HostArray
 from ..pool import Pool
-from .key_words import Elements, bits_of, ordered_ranks, rank_offset
+from .key_words import Elements, Places, bits_of, ordered_ranks, rank_offset
 from .partition_sort import sort_long
 
-Places = npt.NDArray[np.intp]
 U64s = npt.NDArray[np.uint64]
 
 _WORD_BITS = 64

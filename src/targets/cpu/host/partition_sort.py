@@ -14,7 +14,7 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool
 from .commit import put_in_place
-from .few_sort import sort_few
+from .few_values import sort_few
 from .key_words import Elements, numbers_of
 from .numpy_sort import sort_row
 from .partition import balanced_pivots, copy_over, part_about, reverse_all, sort_parts

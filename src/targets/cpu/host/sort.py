@@ -11,8 +11,8 @@ from ...base import HostArray
 from ..alias import without_lock
 from ..pool import Pool, shared_pool
 from .commit import put_in_place
-from .counting_sort import sort_by_counting
-from .few_sort import sort_few
+from .counting import sort_by_counting
+from .few_values import sort_few
 from .loading import can_sort
 from .numpy_sort import sort_chunk, sort_row
 from .partition_sort import sort_long
