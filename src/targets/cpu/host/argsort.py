@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
@@ -15,10 +17,10 @@ from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
 from .loading import can_argsort
 from .packed_argsort import argsort_packed
 from .sample import Trend, order_of
+from .sort import in_blocks
 
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
 _SHORT_OF_BYTES = 32  # elements of a row
-_LINE = 64  # bytes that the memory hands out at a time
 
 
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
@@ -40,26 +42,13 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
 
 
 def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
-    """The same of rows and places with any strides, in any byte order, if the rows are many and short: block by block,
-    for a few columns of a matrix fill whole cache lines. Whether it is done."""
-    rows, length = source.shape
-    if not source.size or length < 2 or length >= policy.serial_below:
-        return False
-    pool = Pool(1) if source.size < policy.serial_below else shared_pool()
-    block = max(_LINE // source.itemsize, policy.chunk // length)
-    if rows < 2 * pool.threads * block:
-        return False
-    dtype = source.dtype.newbyteorder("=")
+    """The same of rows and places with any strides, in any byte order, if the rows are many and short. Whether it is
+    done."""
 
-    def work(number: int) -> None:
-        own = slice(number * block, (number + 1) * block)
-        packed = np.array(source[own], dtype, order="C")
-        found: Places = np.empty(packed.shape, np.intp)
-        _argsort_chunk(packed, found, order, policy)
-        places[own] = found
+    def work(some: HostArray, found: HostArray) -> None:
+        _argsort_chunk(some, cast(Places, found), order, policy)
 
-    pool.run(work, -(-rows // block))
-    return True
+    return in_blocks(source, places, policy, policy.serial_below, work)
 
 
 def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:

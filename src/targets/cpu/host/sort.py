@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
@@ -68,24 +70,37 @@ def sort_rows(
 def sort_spread_rows(
     source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
 ) -> bool:
-    """Sorts rows that do not lie side by side, block by block: a few columns of a matrix fill whole cache lines."""
+    """Sorts rows with any strides, in any byte order, if they are many and short. Whether it is done."""
+    longest = policy.part_from(source.dtype)
+    return in_blocks(source, results, policy, longest, lambda some, found: sort_chunk(some, found, order, stable))
+
+
+def in_blocks(
+    source: HostArray,
+    results: HostArray,
+    policy: HostSortPolicy,
+    longest: int,
+    work: Callable[[HostArray, HostArray], None],
+) -> bool:
+    """Has work(rows, results) done to packed blocks of rows that do not lie side by side, if they are many and short:
+    a few columns of a matrix fill whole cache lines. Whether it is done."""
     rows, length = source.shape
-    if not source.size or length < 2:
+    if not source.size or not 2 <= length < longest:
         return False
     pool = Pool(1) if source.size < policy.serial_below else shared_pool()
     block = max(_LINE // source.itemsize, policy.chunk // length)
-    if rows < 2 * pool.threads * block or length >= policy.part_from(source.dtype):
+    if rows < 2 * pool.threads * block:
         return False
-    dtype = source.dtype.newbyteorder("=")
+    dtype, result = source.dtype.newbyteorder("="), results.dtype.newbyteorder("=")
 
-    def work(number: int) -> None:
+    def work_on(number: int) -> None:
         own = slice(number * block, (number + 1) * block)
         packed = np.array(source[own], dtype, order="C")
-        sorted_ = np.empty_like(packed)
-        sort_chunk(packed, sorted_, order, stable)
-        results[own] = sorted_
+        found: HostArray = np.empty(packed.shape, result)
+        work(packed, found)
+        results[own] = found
 
-    pool.run(work, -(-rows // block))
+    pool.run(work_on, -(-rows // block))
     return True
 
 

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ...base import HostArray
+from ..alias import as_row
 
 
 @attrs.frozen
@@ -79,7 +80,7 @@ class Walk:
 
     def memory(self, x: HostArray, seen_as: np.dtype[np.generic]) -> HostArray:
         """All that an array's elements lie among, as one row. It may be read only: nobody here writes to it."""
-        return np.asarray(_Window(x, -self.origin * self.size, self.span, seen_as))
+        return as_row(x, -self.origin * self.size, self.span, seen_as)
 
     def arranged(self, results: HostArray) -> HostArray:
         """One value a row in the order of the array's axes."""
@@ -95,14 +96,3 @@ def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
             way = Way(found.pop().length * way.length, way.stride)
         found.append(way)
     return tuple(found)
-
-
-class _Window:
-    """Memory as NumPy's array interface describes it; keeps its owner alive."""
-
-    def __init__(self, owner: HostArray, offset: int, count: int, dtype: np.dtype[np.generic]) -> None:
-        self.owner = owner
-        address, _ = owner.__array_interface__["data"]
-        self.__array_interface__ = {
-            "data": (address + offset, False), "shape": (count,), "typestr": dtype.str, "version": 3,
-        }  # fmt: skip
