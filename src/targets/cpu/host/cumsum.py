@@ -161,7 +161,7 @@ class LongScan:
         before: HostArray = np.full(route.rows * route.pieces, nothing, result)
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
-            in_threads(lambda first, last: loops.totals(memory, sums, plan, first, last), route.tasks, is_shared)
+            in_threads(lambda first, last: loops.totals(memory, out, sums, plan, first, last), route.tasks, is_shared)
             shape = route.rows, route.pieces
             before.reshape(shape)[:, 1:] = silently(sums.reshape(shape)[:, :-1].cumsum, 1)
         in_threads(lambda first, last: loops.pieces(memory, out, before, plan, first, last), route.tasks, is_shared)
@@ -179,5 +179,5 @@ def rehearse(dtype: np.dtype[np.generic]) -> Iterator[object]:
     yield None
     loops.columns(one, np.empty(1, result), plan, 0, 1)
     yield None
-    loops.totals(one, np.empty(1, result), plan, 0, 1)
+    loops.totals(one, np.empty(1, result), np.zeros(1, result), plan, 0, 1)
     yield None

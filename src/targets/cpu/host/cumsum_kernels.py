@@ -20,8 +20,8 @@ from ..keeping import keep
 Elements = npt.NDArray[Any]
 Plan = npt.NDArray[np.int64]
 Columns = Callable[[Elements, Elements, Plan, int, int], None]  # the last two: which blocks
-Totals = Callable[[Elements, Elements, Plan, int, int], None]  # from elements to sums of pieces; which fours of them
-Pieces = Callable[[Elements, Elements, Elements, Plan, int, int], None]  # with what came before each piece
+# With what came before each piece, or for what it comes to; the last two: which fours of them.
+Pieces = Callable[[Elements, Elements, Elements, Plan, int, int], None]
 
 
 def _columns(wide: Any, label: str) -> Columns:
@@ -61,69 +61,50 @@ def _piece(plan: Plan, number: int) -> tuple[int, int, int]:
     return source, outer * o0 + inner * o1 + begin * out_step, min(piece, length - begin)
 
 
-def _totals(wide: Any, label: str) -> Totals:
+def _pieces(wide: Any, label: str, writes: bool) -> Pieces:
+    """Either writes the sums of pieces, or only adds them up."""
+
     @njit(nogil=True)
-    def totals(flat: Elements, sums: Elements, plan: Plan, first: int, last: int) -> None:
-        step = plan[8]
+    def pieces(flat: Elements, out: Elements, sums: Elements, plan: Plan, first: int, last: int) -> None:
+        step, out_step = plan[8], plan[9]
         for four in range(4 * first, min(4 * last, sums.size), 4):
-            p, _, n = _piece(plan, four)
-            q, _, nq = _piece(plan, min(four + 1, sums.size - 1))
-            r, _, nr = _piece(plan, min(four + 2, sums.size - 1))
-            s, _, ns = _piece(plan, min(four + 3, sums.size - 1))
+            p, at_p, n = _piece(plan, four)
+            q, at_q, nq = _piece(plan, min(four + 1, sums.size - 1))
+            r, at_r, nr = _piece(plan, min(four + 2, sums.size - 1))
+            s, at_s, ns = _piece(plan, min(four + 3, sums.size - 1))
             if n == nq == nr == ns and four + 3 < sums.size:
+                w, x, y, z = sums[four], sums[four + 1], sums[four + 2], sums[four + 3]
                 a, b = wide(flat[np.uint64(p)]), wide(flat[np.uint64(q)])
                 c, d = wide(flat[np.uint64(r)]), wide(flat[np.uint64(s)])
+                if writes:
+                    out[np.uint64(at_p)], out[np.uint64(at_q)] = wide(w + a), wide(x + b)
+                    out[np.uint64(at_r)], out[np.uint64(at_s)] = wide(y + c), wide(z + d)
                 for i in range(1, n):
                     a = wide(a + wide(flat[np.uint64(p + i * step)]))
                     b = wide(b + wide(flat[np.uint64(q + i * step)]))
                     c = wide(c + wide(flat[np.uint64(r + i * step)]))
                     d = wide(d + wide(flat[np.uint64(s + i * step)]))
-                sums[four], sums[four + 1], sums[four + 2], sums[four + 3] = a, b, c, d
+                    if writes:
+                        out[np.uint64(at_p + i * out_step)] = wide(w + a)
+                        out[np.uint64(at_q + i * out_step)] = wide(x + b)
+                        out[np.uint64(at_r + i * out_step)] = wide(y + c)
+                        out[np.uint64(at_s + i * out_step)] = wide(z + d)
+                if not writes:
+                    sums[four], sums[four + 1], sums[four + 2], sums[four + 3] = a, b, c, d
             else:
                 for number in range(four, min(four + 4, sums.size)):
-                    p, _, n = _piece(plan, number)
-                    a = wide(flat[np.uint64(p)])
-                    for i in range(1, n):
-                        a = wide(a + wide(flat[np.uint64(p + i * step)]))
-                    sums[number] = a
-
-    return keep(totals, f"totals {label}")
-
-
-def _pieces(wide: Any, label: str) -> Pieces:
-    @njit(nogil=True)
-    def pieces(flat: Elements, out: Elements, before: Elements, plan: Plan, first: int, last: int) -> None:
-        step, out_step = plan[8], plan[9]
-        for four in range(4 * first, min(4 * last, before.size), 4):
-            p, at_p, n = _piece(plan, four)
-            q, at_q, nq = _piece(plan, min(four + 1, before.size - 1))
-            r, at_r, nr = _piece(plan, min(four + 2, before.size - 1))
-            s, at_s, ns = _piece(plan, min(four + 3, before.size - 1))
-            if n == nq == nr == ns and four + 3 < before.size:
-                w, x, y, z = before[four], before[four + 1], before[four + 2], before[four + 3]
-                a, b = wide(flat[np.uint64(p)]), wide(flat[np.uint64(q)])
-                c, d = wide(flat[np.uint64(r)]), wide(flat[np.uint64(s)])
-                out[np.uint64(at_p)], out[np.uint64(at_q)] = wide(w + a), wide(x + b)
-                out[np.uint64(at_r)], out[np.uint64(at_s)] = wide(y + c), wide(z + d)
-                for i in range(1, n):
-                    a = wide(a + wide(flat[np.uint64(p + i * step)]))
-                    b = wide(b + wide(flat[np.uint64(q + i * step)]))
-                    c = wide(c + wide(flat[np.uint64(r + i * step)]))
-                    d = wide(d + wide(flat[np.uint64(s + i * step)]))
-                    out[np.uint64(at_p + i * out_step)] = wide(w + a)
-                    out[np.uint64(at_q + i * out_step)] = wide(x + b)
-                    out[np.uint64(at_r + i * out_step)] = wide(y + c)
-                    out[np.uint64(at_s + i * out_step)] = wide(z + d)
-            else:
-                for number in range(four, min(four + 4, before.size)):
                     p, at_p, n = _piece(plan, number)
-                    w, a = before[number], wide(flat[np.uint64(p)])
-                    out[np.uint64(at_p)] = wide(w + a)
+                    w, a = sums[number], wide(flat[np.uint64(p)])
+                    if writes:
+                        out[np.uint64(at_p)] = wide(w + a)
                     for i in range(1, n):
                         a = wide(a + wide(flat[np.uint64(p + i * step)]))
-                        out[np.uint64(at_p + i * out_step)] = wide(w + a)
+                        if writes:
+                            out[np.uint64(at_p + i * out_step)] = wide(w + a)
+                    if not writes:
+                        sums[number] = a
 
-    return keep(pieces, f"pieces {label}")
+    return keep(pieces, f"{'pieces' if writes else 'totals'} {label}")
 
 
 @attrs.frozen
@@ -131,12 +112,12 @@ class ScanLoops:
     """The loops for one dtype of results."""
 
     columns: Columns
-    totals: Totals
+    totals: Pieces
     pieces: Pieces
 
     @classmethod
     def of(cls, wide: Any, label: str) -> ScanLoops:
-        return cls(_columns(wide, label), _totals(wide, label), _pieces(wide, label))
+        return cls(_columns(wide, label), _pieces(wide, label, writes=False), _pieces(wide, label, writes=True))
 
 
 SCANS = {
