@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import ArrayKey
+from ....types.dtypes import ArrayKey, elements_of
 from ....types.errors import UnsupportedTypeError
 from ....types.indices import SortOrder
 from ....types.keys import FloatKey, SignedKey, TimeKey, UnsignedKey
@@ -54,6 +54,11 @@ def ordered_words(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
     """Words that ascend as elements should in this order."""
     words = words_of(key, bits)
     return words if order is SortOrder.ASCENDING else _mirrored(key, words)
+
+
+def elements_in_order(key: ArrayKey, words: Elements, order: SortOrder) -> Elements:
+    """The bits of elements from such words."""
+    return elements_of(key, words if order is SortOrder.ASCENDING else _mirrored(key, words))
 
 
 def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:

@@ -10,13 +10,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import elements_of, key_for
+from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
-from .key_words import Elements, words_of
+from .key_words import Elements, elements_in_order, ordered_words
 from .ties import restore_ties
 
-_SIGN, _INFINITY = np.uint16(0x8000), np.uint16(0x7C00)  # of float16
 _SHORT = 1 << 10  # elements that are looked up in tables
 _COUNTED = 16  # a row of bytes this long
 
@@ -100,28 +99,16 @@ def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
         results[...] = sequence[found]
         return
     key = key_for(np.float16)
-    words = words_of(key, _turned(source) if order is SortOrder.DESCENDING else source)
+    words = ordered_words(key, source, order)
     words.sort(axis=-1)
-    halves = elements_of(key, words)
-    results[...] = _turned(halves) if order is SortOrder.DESCENDING else halves
-
-
-def _turned(bits: Elements) -> Elements:
-    """Each number's negative; NaNs as they are."""
-    signs = ((bits & ~_SIGN) <= _INFINITY).view(np.uint8).astype(np.uint16)
-    signs <<= 15
-    signs ^= bits
-    return signs
+    results[...] = elements_in_order(key, words, order)
 
 
 @cache
 def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
     """The bits of all float16 in order, and the place of each in it."""
-    key = key_for(np.float16)
-    words = np.arange(1 << 16, dtype=np.uint32)
-    sequence = elements_of(key, words)
-    if order is SortOrder.DESCENDING:
-        sequence[: key.last + 1] = sequence[key.last :: -1].copy()
+    words = np.arange(1 << 16, dtype=np.uint16)
+    sequence = elements_in_order(key_for(np.float16), words, order)
     places = np.empty_like(sequence)
     places[sequence] = words
     return sequence, places

@@ -70,7 +70,7 @@ def _put_in_order(
 def _turn(ordered: Elements, order: SortOrder, kind: str, pool: Pool) -> None:
     """From NumPy's order of numbers to ours: descending, if it is to be, and NaN and NaT last."""
     if order is SortOrder.DESCENDING:
-        numbers = int(ordered.searchsorted(ordered.dtype.type(np.nan))) if kind == "f" else ordered.size
+        numbers = ordered.size if kind != "f" else int(ordered.searchsorted(np.array([np.nan], ordered.dtype))[0])
         reverse_all(ordered[:numbers], pool)
     elif kind in "Mm":  # NaT is the least integer
         count = int(ordered.searchsorted(np.iinfo(np.int64).min, side="right"))

@@ -14,9 +14,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ....types.dtypes import FloatBits, elements_of, key_for
+from ....types.dtypes import FloatBits, key_for
 from ....types.indices import SortOrder
-from .key_words import Elements, bits_of, ordered_words, words_of
+from .key_words import Elements, bits_of, elements_in_order, ordered_words
 
 
 @attrs.frozen
@@ -78,9 +78,9 @@ def _write(words: Elements, sorted_: Elements, kind: Kind, first: int | None, or
         if several:
             found = found[np.lexsort((ordered_words(key, found, order), are_such.nonzero()[0]))]
         else:
-            in_order = words_of(key, found)
+            in_order = ordered_words(key, found, order)
             in_order.sort()
-            found = elements_of(key, in_order)[:: 1 if kind.is_nan or order is SortOrder.ASCENDING else -1]
+            found = elements_in_order(key, in_order, order)
     if several:
         sorted_[kind.among(sorted_)] = found
     else:
