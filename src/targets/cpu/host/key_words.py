@@ -96,4 +96,5 @@ def _mirrored(key: ArrayKey, words: Elements) -> Elements:
     if key.last == np.iinfo(words.dtype).max:
         return np.invert(words)
     last = words.dtype.type(key.last)
-    return np.where(words <= last, last - words, words)
+    mirrored: Elements = last - words
+    return mirrored if not words.size or words.max() <= last else np.where(words <= last, mirrored, words)

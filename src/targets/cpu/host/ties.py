@@ -70,11 +70,17 @@ def _first_zero(results: Elements, order: SortOrder, has_nans: bool) -> int | No
 
 
 def _write(words: Elements, sorted_: Elements, kind: Kind, first: int | None, order: SortOrder, stable: bool) -> None:
-    """All of a kind; in a single row from `first` on, or at its end."""
+    """All of a kind, in one call; in a single row from `first` on, or at its end."""
+    several, of = len(words) > 1, words.dtype.type
+    if first is not None and not several and not stable:  # zeros need but be counted
+        zeros = [of(kind.bits.magnitude + 1), of(0)][:: 1 if order is SortOrder.ASCENDING else -1]
+        counts = [np.count_nonzero(words == zero) for zero in zeros]
+        sorted_[0, first : first + sum(counts)] = np.repeat(np.array(zeros), counts)
+        return
     are_such = kind.among(words)
     found = words[are_such]
-    key, several = key_for(f"f{words.itemsize}"), len(words) > 1
     if not stable and (found != found[0]).any():
+        key = key_for(f"f{words.itemsize}")
         if several:
             found = found[np.lexsort((ordered_words(key, found, order), are_such.nonzero()[0]))]
         else:
