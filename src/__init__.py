@@ -11,6 +11,8 @@ from . import forks as _forks  # noqa: F401  # pyright: ignore[reportUnusedImpor
 
 if TYPE_CHECKING:
     from . import webgpu as webgpu
+    from .algos.host_sort import HostSort as HostSort
+    from .algos.host_sort import HostSortPolicy as HostSortPolicy
     from .algos.sorts import Bitonic as Bitonic
     from .algos.sorts import BitonicRows as BitonicRows
     from .algos.sorts import Radix as Radix
@@ -70,6 +72,8 @@ __all__ = [
     "CapabilityError",
     "DeviceLostError",
     "GpusortError",
+    "HostSort",
+    "HostSortPolicy",
     "InvalidArgumentError",
     "Limits",
     "PreparedCall",
@@ -113,6 +117,7 @@ __all__ = [
 
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
 _HOMES: dict[str, tuple[str, ...]] = {
+    "algos.host_sort": ("HostSort", "HostSortPolicy"),
     "algos.sorts": ("Bitonic", "BitonicRows", "Radix", "RadixRows", "SortAlgorithm"),
     "api.sorting": ("argsort", "sort", "sort_by_key", "sort_inplace"),
     "api.prepared": ("PreparedCall", "plan"),

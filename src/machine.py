@@ -13,6 +13,7 @@ class Capability(Enum):
     FLOAT64 = "64-bit float arithmetic"
     SUBGROUPS = "subgroup operations"
     FORWARD_PROGRESS = "forward progress between workgroups"
+    HOST_SORT = "a sort of the host's own"  # which no kernel needs: HostSort does
 
 
 @attrs.frozen

@@ -60,11 +60,12 @@ def tune(
             tell(f"{info.name}: left out, for {info.adapter} is software; tune(target={info.name!r}) measures it")
             continue
         if isinstance(found, TunesItself):
-            path = tuned.write(info.name, info.adapter, {"policy": found.tune(largest, tell)})
+            lines = list(found.tune(largest, tell))
         elif isinstance(found, TellsTime):
-            path = tuned.keep_sorts(info, _tuned_sorts(found, info, largest, tell))
+            lines = _tuned_sorts(found, info, largest, tell)
         else:
             raise CapabilityError(f"target {info.name!r} has no clock to tune by, and no choice to make")
+        path = tuned.keep_sorts(info, lines)
         forget_plans()
         place = f"in {path}" if path else "for this process alone: there is no cache directory to use"
         tell(f"{info.name}: kept {place}")

@@ -16,8 +16,9 @@ from types import FrameType
 
 import numpy as np
 
-from gpusort.targets.cpu import commit
 from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.host import commit
+from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.types.indices import SortOrder
 from tests.striking import Array, elements_of
@@ -78,10 +79,10 @@ def _timed(name: str, order: SortOrder) -> float:
 
 def _sort(x: Array, name: str, order: SortOrder) -> None:
     if name == "columns":
-        TARGET.sort_spread_rows(x.T, x.T, order)
+        sort_spread_rows(x.T, x.T, order, TARGET.policy)
     else:
         rows = x if x.ndim == 2 else x.reshape(1, -1)
-        TARGET.sort_rows(rows, rows, order)
+        sort_rows(rows, rows, order, TARGET.policy)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.base import HasNative
-from gpusort.targets.cpu.target import CpuTarget
+from gpusort.targets.cpu.host.argsort import argsort_spread_rows
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample
@@ -130,9 +131,9 @@ def test_many_rows_that_lie_apart_on_the_host(dtype: str, order: SortOrder, monk
     """Below the front: a matrix's columns, to places that are columns too."""
     monkeypatch.setenv("GPUSORT_THREADS", "2")
     x = sample(dtype, (9, 40_000))
-    target, places = CpuTarget(), np.empty(x.shape, np.intp)
-    assert target.argsort_spread_rows(x.T, places.T, order)
+    policy, places = HostSortPolicy(), np.empty(x.shape, np.intp)
+    assert argsort_spread_rows(x.T, places.T, order, policy)
     for column in range(0, 40_000, 97):
         expected = stable_order(x[:, column], order is SortOrder.DESCENDING)
         np.testing.assert_array_equal(places[:, column], expected)
-    assert not target.argsort_spread_rows(x, places, order)  # few long ones
+    assert not argsort_spread_rows(x, places, order, policy)  # few long ones

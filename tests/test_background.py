@@ -15,7 +15,7 @@ import pytest
 import gpusort
 from gpusort.compile_log import tell, told
 from gpusort.targets.cpu.background import Background, background
-from gpusort.targets.cpu.rehearsal import argsorting, sorting
+from gpusort.targets.cpu.host.warm_up import argsorting, sorting
 from tests.new_process import printed, run_new
 
 # -- a process from its first call on ----------------------------------------------------------------------
@@ -169,12 +169,12 @@ def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
 
 # -- which loops a dtype needs ------------------------------------------------------------------------------
 
-_MODULES = ("part_kernels", "split_kernels", "count_kernels", "rank_kernels")
+_MODULES = ("partition_kernels", "order_kernels", "counting_kernels")
 
 
 def _compiled() -> set[tuple[str, str]]:
     """All loops there are, with the types of their arguments."""
-    modules = [vars(import_module(f"gpusort.targets.cpu.{name}")) for name in _MODULES]
+    modules = [vars(import_module(f"gpusort.targets.cpu.host.{name}")) for name in _MODULES]
     functions = {name: found for module in modules for name, found in module.items()}
     return {(name, str(s)) for name, found in functions.items() for s in getattr(found, "signatures", ())}
 

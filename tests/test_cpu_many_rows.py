@@ -10,16 +10,16 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
-from gpusort.targets.cpu import many_rows
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.network_text import exchanges
-from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.host import row_blocks as many_rows
+from gpusort.targets.cpu.host.network_text import exchanges
 from gpusort.targets.cpu.target import CpuTarget
 
 DTYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "M8[s]")
 SHORT = (((1201, 9), -1), ((9, 1201), 0), ((4, 31, 60), 1), ((31, 7, 101), 1), ((700, 2), 1))
 LONG = (((120, 150), 0), ((100, 7, 20), 0), ((3, 90, 70), 1))
-SHARING = CpuTarget(SortPolicy(serial_below=1))  # what is long for others is short for the tests
+SHARING = CpuTarget(HostSortPolicy(serial_below=1))  # what is long for others is short for the tests
 LAYOUTS = ("C", "Fortran", "strided", "backwards")
 
 

@@ -14,15 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusort.targets.cpu.policy import SortPolicy
-from gpusort.targets.cpu.ranks import ordered_words
+from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
+from gpusort.targets.cpu.host.key_words import ordered_words
+from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, run_in_threads, sample
 
 # Every way of sorting is taken by arrays of a few thousand elements.
-SMALL = SortPolicy(
+SMALL = HostSortPolicy(
     serial_below=1000,
     part_bytes_from=1500 * 4,
     few_bytes_from=2500 * 4,
@@ -72,21 +74,21 @@ def check_sort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> None:
     expected = in_order(x, order)
     before = x.tobytes()
     results = np.full_like(x, 1)
-    target.sort_rows(x, results, order)
+    sort_rows(x, results, order, target.policy)
     assert x.tobytes() == before
     assert results.tobytes() == expected.tobytes()
-    target.sort_rows(x, x, order)
+    sort_rows(x, x, order, target.policy)
     assert x.tobytes() == expected.tobytes()
 
 
 def check_argsort(x: Array, order: SortOrder, target: CpuTarget = TARGET) -> None:
     before = x.tobytes()
     places = np.full(x.shape, -1, np.intp)
-    target.argsort_rows(x, places, order)
+    argsort_rows(x, places, order, target.policy)
     assert x.tobytes() == before
     expected = stable_places(x, order)
     np.testing.assert_array_equal(places, expected)
-    merged = target.argsort_runs(x[0], order) if len(x) == 1 and x.size else None
+    merged = argsort_runs(x[0], order, target.policy) if len(x) == 1 and x.size else None
     assert x.tobytes() == before
     if merged is not None:
         np.testing.assert_array_equal(merged, expected[0])
@@ -180,8 +182,8 @@ def test_ranks_that_find_no_room_in_long_rows(order: SortOrder) -> None:
 def test_long_runs_are_merged() -> None:
     x = np.arange(20000, dtype="f8")
     for row in (x, x[::-1].copy(), np.concatenate([x, x])):
-        assert TARGET.argsort_runs(row, SortOrder.ASCENDING) is not None
-    assert TARGET.argsort_runs(sample("f8", 20000), SortOrder.ASCENDING) is None
+        assert argsort_runs(row, SortOrder.ASCENDING, SMALL) is not None
+    assert argsort_runs(sample("f8", 20000), SortOrder.ASCENDING, SMALL) is None
 
 
 @pytest.mark.parametrize("order", SortOrder)
@@ -193,10 +195,10 @@ def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None
         for matrix in (plain, plain.astype(plain.dtype.newbyteorder("S"))):
             columns, results = matrix.T, np.empty_like(matrix).T
             before = matrix.tobytes()
-            assert TARGET.sort_spread_rows(columns, results, order)
+            assert sort_spread_rows(columns, results, order, SMALL)
             assert matrix.tobytes() == before
             assert results.astype(plain.dtype, order="C").tobytes() == expected.tobytes()
-            assert TARGET.sort_spread_rows(columns, columns, order)
+            assert sort_spread_rows(columns, columns, order, SMALL)
             assert columns.astype(plain.dtype, order="C").tobytes() == expected.tobytes()
 
 
@@ -307,7 +309,7 @@ def test_a_forked_child_sorts_too() -> None:
     check_sort(x.copy(), SortOrder.ASCENDING)  # the pool is at work here
     child = os.fork()
     if child == 0:
-        TARGET.sort_rows(x, x, SortOrder.ASCENDING)
+        sort_rows(x, x, SortOrder.ASCENDING, SMALL)
         os._exit(0 if x.tobytes() == expected else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
@@ -336,7 +338,7 @@ def test_an_interrupted_sort_in_place_loses_no_element(dtype: str, monkeypatch: 
         monkeypatch.setattr(Pool, "run", run)
         found = x.copy()
         try:
-            TARGET.sort_rows(found, found, SortOrder.ASCENDING)
+            sort_rows(found, found, SortOrder.ASCENDING, SMALL)
         except KeyboardInterrupt:
             assert sorted(found.view(f"u{x.itemsize}")[0].tolist()) == sorted(x.view(f"u{x.itemsize}")[0].tolist())
         else:
@@ -344,8 +346,8 @@ def test_an_interrupted_sort_in_place_loses_no_element(dtype: str, monkeypatch: 
 
 
 def test_a_policy_is_plain_data() -> None:
-    assert attrs.evolve(SortPolicy(), serial_below=7).serial_below == 7
-    assert CpuTarget().policy == SortPolicy()
+    assert attrs.evolve(HostSortPolicy(), serial_below=7).serial_below == 7
+    assert CpuTarget().policy == HostSortPolicy()
 
 
 # -- new processes ----------------------------------------------------------------------------------------
@@ -353,13 +355,13 @@ def test_a_policy_is_plain_data() -> None:
 _NEW = """
 import sys
 import numpy as np
-from gpusort.targets.cpu.policy import SortPolicy
-from gpusort.targets.cpu.target import CpuTarget
+from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 def sort(length, policy):
     x = np.random.default_rng(1).integers(0, 1 << 32, (1, length), dtype=np.uint32)
     found = np.empty_like(x)
-    CpuTarget(policy).sort_rows(x, found, SortOrder.ASCENDING)
+    sort_rows(x, found, SortOrder.ASCENDING, policy)
     assert (found == np.sort(x)).all()
 """
 
@@ -377,15 +379,15 @@ def _in_a_new_process(code: str, **environment: str) -> str:
 
 
 def test_numba_is_not_loaded_for_short_arrays() -> None:
-    code = "sort(SortPolicy().serial_below - 1, SortPolicy()); print('numba' in sys.modules)"
+    code = "sort(HostSortPolicy().serial_below - 1, HostSortPolicy()); print('numba' in sys.modules)"
     assert _in_a_new_process(code).split() == ["False"]
 
 
 _FORCED = """
 from gpusort.targets.cpu.background import background
 background.in_caller = True
-sort(4000, SortPolicy(serial_below=1000, part_bytes_from=4000))
-from gpusort.targets.cpu.part_kernels import part
+sort(4000, HostSortPolicy(serial_below=1000, part_bytes_from=4000))
+from gpusort.targets.cpu.host.partition_kernels import part
 print(sum(part.stats.cache_hits.values()), "compress" in next(iter(part.inspect_asm().values())))
 """
 

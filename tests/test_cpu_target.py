@@ -225,7 +225,7 @@ def test_info_says_who_runs_the_kernels() -> None:
     assert info.name == "cpu"
     assert info.adapter
     assert info.driver.startswith("numba 0.")
-    assert info.capabilities == {Capability.FLOAT64, Capability.SUBGROUPS}
+    assert info.capabilities == {Capability.FLOAT64, Capability.SUBGROUPS, Capability.HOST_SORT}
     assert "def kernel(" in TARGET.source(
         specialise(
             widen.launch(

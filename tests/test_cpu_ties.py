@@ -6,16 +6,14 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.targets.cpu import sorting
-from gpusort.targets.cpu.policy import SortPolicy
-from gpusort.targets.cpu.pool import Pool, shared_pool
-from gpusort.targets.cpu.sorting import sort_rows, sort_spread_rows
-from gpusort.targets.cpu.ties import may_have_ties, restore_row
+from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
+from gpusort.targets.cpu.host.ties import restore_ties
 from gpusort.types.indices import SortOrder
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
 from tests.test_ties import by_words, kinds_of_rows
 
-POLICY = SortPolicy()
+POLICY = HostSortPolicy()
 IN_PARTS = attrs.evolve(POLICY, serial_below=256, part_bytes_from=4096, chunk=500)
 SHAPES = ((0, 3), (3, 0), (1, 1), (1, 50), (40, 30), (20, 400), (2, 5000), (3, 1200), (1, 40_000))
 
@@ -28,8 +26,29 @@ def test_every_kind_of_long_row(dtype: str, order: SortOrder) -> None:
         expected = sorted_by_numpy(x, descending=order is SortOrder.DESCENDING)
         results = by_words(x, order)
         for row in range(len(x)):
-            restore_row(x[row], results[row], order, Pool(1))
+            restore_ties(x[row : row + 1], results[row : row + 1], order, stable=True)
         assert_same_bits(results, expected)
+        together = by_words(x, order)
+        restore_ties(x, together, order, stable=True)
+        assert_same_bits(together, expected)
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_what_need_not_be_stable_is_in_the_order_of_words(dtype: str, order: SortOrder) -> None:
+    """Whichever zeros and NaNs NumPy's sort gave."""
+    for length in (1, 2, 127, 1000):
+        x = kinds_of_rows(dtype, length)
+        expected = by_words(x, order)
+        together = expected.copy()
+        together[together == 0] = 0.0
+        together[np.isnan(together)] = np.nan
+        apart = together.copy()
+        restore_ties(x, together, order, stable=False)
+        assert_same_bits(together, expected)
+        for row in range(len(x)):
+            restore_ties(x[row : row + 1], apart[row : row + 1], order, stable=False)
+        assert_same_bits(apart, expected)
 
 
 @pytest.mark.parametrize("order", SortOrder)
@@ -38,7 +57,7 @@ def test_a_row_of_many_pieces(order: SortOrder) -> None:
     x = sample("f4", 300_000, seed=4)
     x[70_000:140_000] = np.abs(np.nan_to_num(x[70_000:140_000])) + 1
     results = by_words(x, order)
-    restore_row(x, results, order, shared_pool())
+    restore_ties(x[np.newaxis], results[np.newaxis], order, stable=True)
     assert_same_bits(results, sorted_by_numpy(x, descending=order is SortOrder.DESCENDING))
 
 
@@ -82,32 +101,17 @@ def test_a_source_that_lies_where_the_results_do() -> None:
     assert_same_bits(results.copy(), expected)
 
 
-@pytest.mark.parametrize("step", ["sort_one", "restore_row", "put_in_place"])
+@pytest.mark.parametrize("step", ["sort.sort_one", "partition_sort.restore_ties", "sort.put_in_place"])
 def test_in_place_nothing_is_lost(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever strikes before the result is put in place finds the elements as they came."""
 
     def strike(*_: object) -> None:
         raise KeyboardInterrupt
 
-    x = sample("f4", (1, 5000), seed=3)
+    x = np.random.default_rng(3).standard_normal((1, 5000)).astype(np.float32)
+    x[0, :6] = [0.0, -0.0, np.nan, 0.0, -np.nan, -0.0]
     before = x.copy()
-    monkeypatch.setattr(sorting, step, strike)
+    monkeypatch.setattr(f"gpusort.targets.cpu.host.{step}", strike)
     with pytest.raises(KeyboardInterrupt):
         sort_rows(x, x, SortOrder.ASCENDING, IN_PARTS, stable=True)
     assert_same_bits(x, before)
-
-
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
-def test_what_may_tie(dtype: str) -> None:
-    x = np.zeros((2, 100_000), dtype)
-    info = np.finfo(x.dtype)
-    x[0, :7] = [np.inf, -np.inf, info.max, info.min, info.smallest_subnormal, -info.smallest_subnormal, 1]
-    assert not may_have_ties(x, Pool(1))
-    words = np.dtype(f"u{x.itemsize}")
-    infinities = np.array([np.inf, -np.inf], dtype).view(words)
-    ends = np.array([(1 << (8 * x.itemsize - 1)) - 1, (1 << (8 * x.itemsize)) - 1], words)
-    for tying in (np.array([-0.0], dtype).view(words), (infinities + 1).astype(words), ends):
-        for one in tying:
-            x.view(words)[1, -1] = one
-            assert may_have_ties(x, Pool(1))
-    assert not may_have_ties(x[:0], Pool(1))

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.targets.cpu import top_k
-from gpusort.targets.cpu.policy import SortPolicy
-from gpusort.targets.cpu.top_k import top_k_rows
+from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host import top_k
+from gpusort.targets.cpu.host.top_k import top_k_rows
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order
 from tests.test_select import adverse
 
-POLICY = SortPolicy()
+POLICY = HostSortPolicy()
 LONG = (1 << 17) + 5
 
 

@@ -10,29 +10,29 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
-from gpusort.targets.cpu import few_argsort, finder, long_argsort
-from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host import argsort, few_values, packed_argsort
+from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.targets.cpu.pool import shared_pool
-from gpusort.targets.cpu.sorting import sort_rows
 from gpusort.types.indices import SortOrder
 from tests.test_pairs import stable_order
 from tests.test_radix import in_order, unordered
 
 Array = npt.NDArray[Any]
-LENGTH = SortPolicy().deal_from + 5  # where it pays for all dtypes
+LENGTH = HostSortPolicy().deal_from + 5  # where it pays for all dtypes
 
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows were left to the way for any elements."""
     rows: list[int] = []
-    usual = long_argsort.argsort_long
+    usual = packed_argsort.argsort_packed
 
     def noted(source: Any, *rest: Any) -> None:
         rows.append(source.size)
         usual(source, *rest)
 
-    monkeypatch.setattr(long_argsort, "argsort_long", noted)
+    monkeypatch.setattr(argsort, "argsort_packed", noted)
     gpusort.argsort(np.random.default_rng(1).random(1 << 18))  # not a process's first, which NumPy gets
     rows.clear()
     return rows
@@ -67,7 +67,7 @@ def test_zeros_and_nans_compare_equal(refused: list[int], dtype: str) -> None:
     assert not refused
 
 
-COUNTING = attrs.evolve(SortPolicy(), few_bytes_from=0, part_bytes_from=0)
+COUNTING = attrs.evolve(HostSortPolicy(), few_bytes_from=0, part_bytes_from=0)
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -104,8 +104,8 @@ def test_many_values_are_left_to_the_usual_way(refused: list[int]) -> None:
 
 
 def test_values_that_no_multiplier_parts_are_left_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finder, "_TRIES", 0)
+    monkeypatch.setattr(few_values, "_TRIES", 0)
     x = chosen_from(np.arange(7))
     places = np.empty(LENGTH, np.intp)
-    assert not few_argsort.argsort_few(x, places, SortOrder.ASCENDING, SortPolicy(), shared_pool())
+    assert not few_values.argsort_few(x, places, SortOrder.ASCENDING, HostSortPolicy(), shared_pool())
     check(x)

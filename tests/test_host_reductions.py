@@ -11,8 +11,10 @@ import pytest
 
 import gpusort
 from gpusort.operations.reduce import Reducer
-from gpusort.targets.cpu import extreme_places, fold_routes, folding
-from gpusort.targets.cpu.reductions import Axes, host_reduction
+from gpusort.targets.cpu.host import arg_reduce as extreme_places
+from gpusort.targets.cpu.host import reduce_axes as folding
+from gpusort.targets.cpu.host import reduce_plans as fold_routes
+from gpusort.targets.cpu.host.reduce import Axes, host_reduction
 from tests.new_process import printed
 from tests.reference import DTYPES, SWAPPED, sample, whole_numbers
 
@@ -242,8 +244,8 @@ def test_neither_short_arrays_nor_the_first_long_one_load_numba() -> None:
     code = """
 import sys
 import numpy as np
-from gpusort.targets.cpu.reductions import host_reduction
-from gpusort.targets.cpu.scans import host_cumsum
+from gpusort.targets.cpu.host.reduce import host_reduction
+from gpusort.targets.cpu.host.cumsum import host_cumsum
 for name in ("sum", "min", "argmax", "any"):
     for dtype in (np.dtype("f4"), np.dtype("u1")):
         for count in (10, 1000, 30_000):

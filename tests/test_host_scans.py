@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.targets.cpu import scans
-from gpusort.targets.cpu.scans import host_cumsum
+from gpusort.targets.cpu.host import cumsum as scans
+from gpusort.targets.cpu.host.cumsum import host_cumsum
 from tests.reference import sample, whole_numbers
 from tests.test_host_reductions import LAYOUTS, laid_out
 

@@ -11,6 +11,8 @@ import pytest
 _SRC = Path(__file__).parent.parent / "src"
 _CONCRETE = {f"targets.{name}" for name in ("cpu", "wgsl", "cuda", "simulator", "python")}
 
+_HOST = "targets.cpu.host."
+
 # Packages, and what they may know besides themselves. `targets` stands for targets/base.py and its registry alone.
 _BELOW: dict[str, frozenset[str]] = {
     "types": frozenset(),
@@ -62,6 +64,16 @@ def test_nothing_outside_targets_knows_a_target_by_name() -> None:
         if any(name == target or name.startswith(f"{target}.") for target in _CONCRETE)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_only_the_cpu_target_asks_the_host_library() -> None:
+    """The host library may use the back end's threads and compiler; the back end does without the host library."""
+    back_end = (_SRC / "targets" / "cpu").glob("*.py")
+    asking = {(file.name, name) for file in back_end for name, _ in imports(file) if name.startswith(_HOST)}
+    assert {name for name, _ in asking} == {"target.py"}
+    used = {name for file in (_SRC / "targets" / "cpu" / "host").glob("*.py") for name, _ in imports(file)}
+    assert "targets.cpu.pool.Pool" in used
+    assert not [name for name in used if name.startswith("targets.cpu.target")]
 
 
 def test_the_modules_of_the_old_front_are_gone() -> None:

@@ -12,8 +12,9 @@ import pytest
 
 import gpusort
 from gpusort import Bitonic
-from gpusort.targets.cpu import commit
-from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host import commit
+from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.pool import shared_pool
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
@@ -22,8 +23,9 @@ from tests.striking import Array, elements_of, events, places, strike
 # Every way of sorting is taken, on arrays small enough to strike them at many places.
 TARGET = CpuTarget(
     attrs.evolve(
-        SortPolicy(), serial_below=1 << 10, part_bytes_from=1 << 12, few_bytes_from=1 << 13, count_bytes_from=1 << 11,
-        count_pairs_from=1 << 11, count_in_pairs_from=1 << 12, chunk=1 << 9, block=1 << 8, sample=256,
+        HostSortPolicy(), serial_below=1 << 10, part_bytes_from=1 << 12, few_bytes_from=1 << 13,
+        count_bytes_from=1 << 11, count_pairs_from=1 << 11, count_in_pairs_from=1 << 12,
+        chunk=1 << 9, block=1 << 8, sample=256,
     )
 )  # fmt: skip
 RNG = np.random.default_rng(10)
@@ -119,10 +121,10 @@ def test_no_element_is_lost_and_nobody_goes_on(name: str, order: SortOrder) -> N
 
     def sort(x: Array) -> None:
         if name == "columns":
-            assert TARGET.sort_spread_rows(x.T, x.T, order)
+            assert sort_spread_rows(x.T, x.T, order, TARGET.policy)
         else:
             rows = x if x.ndim == 2 else x.reshape(1, -1)
-            TARGET.sort_rows(rows, rows, order)
+            sort_rows(rows, rows, order, TARGET.policy)
 
     check_strikes(given.copy, sort, 14)
     done: list[int] = []
@@ -143,7 +145,7 @@ def test_no_thread_is_needed_to_sort_in_place(monkeypatch: pytest.MonkeyPatch) -
         given = CASES[name].reshape(1, -1)
 
         def sort(x: Array) -> None:
-            TARGET.sort_rows(x, x, SortOrder.DESCENDING)
+            sort_rows(x, x, SortOrder.DESCENDING, TARGET.policy)
 
         check_strikes(given.copy, sort, 10)
 

@@ -6,6 +6,7 @@ import logging
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -156,17 +157,15 @@ def test_a_files_name_tells_all_that_its_code_depends_on() -> None:
 def test_every_file_that_loops_are_compiled_from_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = SOURCES / "targets" / "cpu"
     uses = re.compile(r"^(@njit|@intrinsic|\w+ = intrinsic)", re.MULTILINE)
-    compiled = [path.name for path in sorted(here.glob("*.py")) if uses.search(path.read_text())]
-    assert {"runtime.py", "part_kernels.py", "rank_kernels.py"} <= set(compiled)
+    compiled = [str(path.relative_to(here)) for path in sorted(here.rglob("*.py")) if uses.search(path.read_text())]
+    assert {"runtime.py", "host/partition_kernels.py", "host/counting_kernels.py"} <= set(compiled)
     copy = tmp_path / "copy"
-    copy.mkdir()
-    for path in here.glob("*.py"):
-        (copy / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(here, copy)
     monkeypatch.setattr(keeping, "_HERE", copy)
     (copy / "policy.py").write_text("SIZE = 3\n")
     (tmp_path / "above.py").write_text("SIZE = 3\n")
-    with (copy / "rank_kernels.py").open("a") as file:
-        file.write("from .policy import SIZE\nfrom ..above import SIZE\n")
+    with (copy / "host" / "counting_kernels.py").open("a") as file:
+        file.write("from ..policy import SIZE\nfrom ...above import SIZE\n")
     stamps = {keeping.stamp()}
     (copy / "pool.py").write_text("# no part of any loop\n")
     keeping.stamp.cache_clear()
@@ -198,7 +197,7 @@ def test_text_of_a_generated_module_is_there_for_tracebacks() -> None:
 
 _NUMBERS = """
 import numpy as np
-from gpusort.targets.cpu.split_kernels import number
+from gpusort.targets.cpu.host.order_kernels import number
 places = np.zeros(9, np.intp)
 number(places, 3)
 assert places.tolist() == list(range(3, 12))
@@ -207,7 +206,7 @@ print(sum(number.stats.cache_hits.values()))
 _PLANTS = """
 import pathlib, sys
 from numba.core.caching import FunctionCache
-from gpusort.targets.cpu import split_kernels
+from gpusort.targets.cpu.host import order_kernels as split_kernels
 content = pathlib.Path(sys.argv[1]).read_bytes()
 for loop in vars(split_kernels).values():
     if hasattr(loop, "py_func"):

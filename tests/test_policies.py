@@ -14,6 +14,7 @@ import gpusort
 from gpusort import Capability, CapabilityError, InvalidArgumentError, Limits, UnsupportedTypeError
 from gpusort.algos.bitonic_rows import bitonic_rows_sort
 from gpusort.algos.fit import fitted_radix
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.algos.radix_rows import radix_rows_sort
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
@@ -23,7 +24,6 @@ from gpusort.algos.table import PAIRS, SORTS
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.machine import TargetInfo
-from gpusort.targets.cpu.policy import SortPolicy
 from gpusort.targets.registry import target as target_of
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import key_for, number_for
@@ -44,7 +44,15 @@ Made = Callable[..., Any]
 
 # -- what makes no sense anywhere -------------------------------------------------------------------------
 
-POLICIES: tuple[Any, ...] = (BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, SortPolicy, BitonicRows, RadixRows)
+POLICIES: tuple[Any, ...] = (
+    BitonicPolicy,
+    RadixPolicy,
+    ReducePolicy,
+    ScanPolicy,
+    HostSortPolicy,
+    BitonicRows,
+    RadixRows,
+)
 
 
 def fields_of(made: Any, kind: str) -> list[str]:
@@ -57,7 +65,7 @@ def test_numbers_that_make_no_sense_are_named(made: Any) -> None:
         -1: InvalidArgumentError, 1 << 80: InvalidArgumentError, "8": UnsupportedTypeError, 2.5: UnsupportedTypeError,
         None: UnsupportedTypeError, True: UnsupportedTypeError,
     }  # fmt: skip
-    if made is not SortPolicy:  # whose thresholds may be none at all
+    if made is not HostSortPolicy:  # whose thresholds may be none at all
         wrong[0] = InvalidArgumentError
     for name in fields_of(made, "int"):
         for value, error in wrong.items():
@@ -93,8 +101,8 @@ def test_only_true_and_false_are_truths(made: Any) -> None:
         (lambda: RadixRows(subgroups=False, strand=24), "strand: expected a power of two without subgroups"),
         (lambda: RadixPolicy(digit_bits=1, sweeps=True), "digit_bits: expected at least 2 in a sweep"),
         (lambda: RadixPolicy(digit_bits=13), "digit_bits: expected an int from 1 to 12, found 13"),
-        (lambda: SortPolicy(block=0), "SortPolicy: block: expected an int from 1"),
-        (lambda: SortPolicy(most_share=1.5), "SortPolicy: most_share: expected a number from 0 to 1"),
+        (lambda: HostSortPolicy(block=0), "HostSortPolicy: block: expected an int from 1"),
+        (lambda: HostSortPolicy(most_share=1.5), "HostSortPolicy: most_share: expected a number from 0 to 1"),
     ],
 )
 def test_numbers_that_do_not_go_together_are_named(make: Made, message: str) -> None:
@@ -359,6 +367,7 @@ def test_any_schedule_made_by_hand_on_any_machine(seed: int) -> None:
 
 _ALL = frozenset(Capability)
 MEASURED = {
+    "cpu": TargetInfo("cpu", "a processor", "none", Limits(1024, 1 << 20, 1 << 31, 1 << 36, 64, 8, 8), _ALL),
     "cuda": TargetInfo("cuda", "a card", "none", Limits(1024, 227 << 10, (1 << 31) - 1, 1 << 36, 256, 32, 32), _ALL),
     "wgsl": TargetInfo("wgsl", "a card", "none", Limits(1024, 48 << 10, 1 << 31, 1 << 31, 8, 32, 32), _ALL),
 }

@@ -14,11 +14,11 @@ import pytest
 import gpusort
 from gpusort.algos import tuned
 from gpusort.algos.choice import fitting_sort
-from gpusort.algos.sorts import Bitonic, Radix
+from gpusort.algos.host_sort import HostSort, HostSortPolicy
+from gpusort.algos.sorts import Bitonic, Radix, SortAlgorithm
 from gpusort.algos.table import SORTS, SortLine
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.machine import Capability, Limits, TargetInfo
-from gpusort.targets.cpu.policy import SortPolicy
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.tuning import forget_tuning, tune
 from gpusort.types.dtypes import key_for
@@ -131,12 +131,25 @@ def test_where_nothing_is_kept_the_process_has_its_table(monkeypatch: pytest.Mon
     assert not tuned.forget(INFO.name, INFO.adapter)
 
 
+def keep_policy(policy: object) -> None:
+    """As a file of the host's own sort would have it."""
+    line = {"lengths": [0, 1 << 62], "bits": [32], "algorithm": {"name": "HostSort", "policy": policy}}
+    info = CpuTarget().info
+    assert tuned.write(info.name, info.adapter, {"sorts": [line]})
+
+
+def test_a_policy_that_was_measured_counts() -> None:
+    keep_policy({"count_bytes_from": 9})
+    assert CpuTarget().policy == HostSortPolicy(count_bytes_from=9)
+    assert fitting_sort(CpuTarget().info, key_for("u4"), 1, 99) == HostSort(HostSortPolicy(count_bytes_from=9))
+
+
 @pytest.mark.parametrize(
     "policy", [7, [], {"block": 0, "count_bytes_from": 0}, {"count_bytes_from": "9", "?": 3, "part_bytes_from": 1e300}]
 )
 def test_a_policy_that_nobody_measured_does_not_count(policy: object) -> None:
-    assert tuned.write("cpu", CpuTarget().info.adapter, {"policy": policy})
-    assert CpuTarget().policy == SortPolicy()
+    keep_policy(policy)
+    assert CpuTarget().policy == HostSortPolicy()
 
 
 def wrong_radix(field: str, value: object) -> dict[str, object]:
@@ -153,13 +166,13 @@ def test_a_kept_sort_is_fitted_to_the_adapter() -> None:
 
 @pytest.mark.parametrize("wrong", [{"chunk": 0}, {"block": -1}, {"sample": "x"}, {"most_share": 7}, {"none": 1}, 7])
 def test_wrong_thresholds_do_not_count(wrong: object) -> None:
-    info = gpusort.target("cpu").info
-    tuned.write(info.name, info.adapter, {"policy": wrong})
-    assert CpuTarget().policy == SortPolicy()
+    keep_policy(wrong)
+    assert CpuTarget().policy == HostSortPolicy()
 
 
-def test_both_kinds_of_algorithms_come_back_as_they_were() -> None:
-    algorithms: tuple[Radix | Bitonic, ...] = (WANTED, Radix(RadixPolicy(looks=2, sweeps=True)), Bitonic())
+def test_all_kinds_of_algorithms_come_back_as_they_were() -> None:
+    host = HostSort(HostSortPolicy(part_bytes_from=77))
+    algorithms: tuple[SortAlgorithm, ...] = (WANTED, Radix(RadixPolicy(looks=2, sweeps=True)), Bitonic(), host)
     lines = [
         SortLine("wgsl", tuned.needs_of(algorithm), (32,), range(k, k + 1), range(1, 2), algorithm)
         for k, algorithm in enumerate(algorithms)
@@ -175,7 +188,7 @@ def test_the_cpus_thresholds_are_kept() -> None:
     assert isinstance(here, CpuTarget)
     assert kept == here.policy
     assert [line.split()[1] for line in said[:-1]] == ["u1", "u1"]
-    assert attrs.evolve(kept, count_bytes_from=SortPolicy().count_bytes_from) == SortPolicy()
+    assert attrs.evolve(kept, count_bytes_from=HostSortPolicy().count_bytes_from) == HostSortPolicy()
     x = np.random.default_rng(1).integers(0, 256, 40_000, np.uint8)
     np.testing.assert_array_equal(gpusort.sort(x), np.sort(x))
 

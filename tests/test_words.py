@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.algos.words import KeyWords, Wanted
-from gpusort.targets.cpu.by_key import argsort_by_words, extreme_places, sort_by_words
-from gpusort.targets.cpu.policy import SortPolicy
+from gpusort.targets.cpu.host.keyed import argsort_by_words, extreme_places, sort_by_words
 from gpusort.types.dtypes import Extreme, key_for
 from gpusort.types.elements import decode, dtype_of, encode
 from gpusort.types.indices import SortOrder
@@ -20,7 +20,7 @@ from gpusort.types.scalars import U32
 from tests import key_cases
 from tests.reference import DTYPES, Array, assert_same_bits, sample, sorted_by_numpy
 
-POLICY = SortPolicy()
+POLICY = HostSortPolicy()
 IN_PARTS = attrs.evolve(POLICY, serial_below=256, part_bytes_from=4096, chunk=500)
 Key = SortableKey[Any, Any]
 

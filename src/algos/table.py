@@ -8,6 +8,7 @@ import attrs
 
 from ..machine import Capability, TargetInfo
 from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy, Totals
+from .host_sort import HostSort
 from .layout import Layout
 from .select import SelectByParts, SelectBySamples, Selection
 from .select_rows import PartPolicy
@@ -126,8 +127,12 @@ def _counted(items: int, group_size: int = 512) -> Radix:
     return Radix(RadixPolicy(8, group_size, items, 32))
 
 
+HOST_LINE = SortLine("cpu", frozenset({Capability.HOST_SORT}), _NARROW + _WIDE, _ANY, _ANY, HostSort())
+
 # The first line that suits is taken; where none does, the bitonic network sorts.
 SORTS: tuple[SortLine, ...] = (
+    # NumPy's SIMD sort behind a parallel partition: no kernel is as fast on a CPU, whatever the rows.
+    HOST_LINE,
     # Of one row few multiprocessors know: it is sorted by one subgroup, or by one workgroup.
     SortLine("cuda", _SUBGROUPS, _NARROW, range(1025), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
     SortLine("cuda", _SUBGROUPS, _NARROW, range(2049), _ONE, RadixRows(items=8)),

@@ -18,6 +18,7 @@ from ..kept import cache
 from ..machine import Capability, TargetInfo
 from ..types.errors import GpusortError
 from ..types.params import BitonicPolicy, RadixPolicy
+from .host_sort import MEASURED, HostSort, HostSortPolicy
 from .sorts import Bitonic, Radix, SortAlgorithm
 from .table import SortLine
 
@@ -49,6 +50,8 @@ def _line(target: str, entry: Mapping[str, Any]) -> SortLine:
 
 def needs_of(algorithm: SortAlgorithm) -> frozenset[Capability]:
     """What it cannot do without. An adapter may have less than when it was measured, by another driver."""
+    if isinstance(algorithm, HostSort):
+        return frozenset({Capability.HOST_SORT})
     if not isinstance(algorithm, Radix):
         return frozenset()
     wanted = {Capability.SUBGROUPS: algorithm.policy.subgroups, Capability.FORWARD_PROGRESS: algorithm.policy.sweeps}
@@ -61,6 +64,8 @@ def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
             return Radix(RadixPolicy(**entry["policy"]))
         case "Bitonic":
             return Bitonic(BitonicPolicy(**entry["policy"]))
+        case "HostSort":
+            return HostSort(HostSortPolicy(**entry["policy"]))
         case name:
             raise ValueError(f"no algorithm named {name!r} is kept in tables")
 
@@ -70,8 +75,11 @@ def keep_sorts(info: TargetInfo, lines: Sequence[SortLine]) -> Path | None:
     entries: list[dict[str, object]] = []
     for line in lines:
         kept = line.algorithm
-        assert isinstance(kept, Radix | Bitonic), kept
-        algorithm = {"name": type(kept).__name__, "policy": attrs.asdict(kept.policy)}
+        assert isinstance(kept, Radix | Bitonic | HostSort), kept
+        policy = attrs.asdict(kept.policy)
+        if isinstance(kept, HostSort):  # all else goes by what comes with the package, of whichever version
+            policy = {name: policy[name] for name in MEASURED}
+        algorithm = {"name": type(kept).__name__, "policy": policy}
         lengths = [line.lengths.start, line.lengths.stop]
         entries.append({"bits": list(line.bits), "lengths": lengths, "algorithm": algorithm})
     return write(info.name, info.adapter, {"sorts": entries})

@@ -14,6 +14,7 @@ from ..types.errors import CapabilityError
 from ..types.monoids import Monoid
 
 if TYPE_CHECKING:
+    from ..algos.table import SortLine
     from ..operations.base import Operation
     from ..types.specs import Spec
 
@@ -210,7 +211,7 @@ class TellsTime(Protocol):
 class TunesItself(Protocol):
     """A target with sizes of its own to measure, from which on it takes one way and not another."""
 
-    def tune(self, largest: int, tell: Callable[[str], object], /) -> Mapping[str, int]:
+    def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortLine]:
         """Measures on arrays no longer than that, goes by it, and gives back what is to be kept."""
         ...
 

@@ -1,5 +1,8 @@
-"""Read-only arrays as compiled code takes them: Numba would compile all of it once more for these. What is handed in
-so is only read: no kernel that writes to an INPUT is run."""
+"""The same memory seen otherwise: as one row, or without its read-only mark.
+
+Numba would compile all of its code once more for read-only arrays. What is handed in so is only read: no kernel that
+writes to an INPUT is run.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,17 @@ A = TypeVar("A", bound=HostArray)
 class _Window:
     """Memory as NumPy's array interface describes it; keeps its owner alive."""
 
-    def __init__(self, owner: HostArray) -> None:
+    def __init__(self, owner: HostArray, offset: int = 0, **described: object) -> None:
         self.owner = owner
         address, _ = owner.__array_interface__["data"]
-        self.__array_interface__ = {**owner.__array_interface__, "data": (address, False)}
+        self.__array_interface__ = {**owner.__array_interface__, "data": (address + offset, False), **described}
 
 
 def without_lock(array: A) -> A:
-    """The same memory without the read-only mark, for code that only reads it."""
+    """For code that only reads it."""
     return array if array.flags.writeable else cast(A, np.asarray(_Window(array)).view(array.dtype))
+
+
+def as_row(array: HostArray, offset: int, count: int, dtype: np.dtype[np.generic]) -> HostArray:
+    """So many elements, from so many bytes before or behind the array's first one. They may be read only."""
+    return np.asarray(_Window(array, offset, shape=(count,), strides=None, typestr=dtype.str))

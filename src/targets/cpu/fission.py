@@ -18,7 +18,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.uniform import Uniformity
-from ...kernel.passes.walk import expressions_of, variables_in
+from ...kernel.passes.walk import expressions_of, statements_in, variables_in
 from ...types.ops import SubgroupOp
 from .exposed import exposed_reads
 from .interchange import Interchange, Rounds, interchanges
@@ -255,42 +255,21 @@ class _Cutter:
                 pass
 
 
-def _all_assigned(block: ir.Block) -> set[ir.Variable]:
-    return {variable for statement in block for variable in _assigned(statement)}
-
-
 def _assigned(statement: ir.Statement) -> set[ir.Variable]:
     """All variables a statement, or what is inside it, gives a value."""
-    match statement:
-        case ir.Assign() | ir.Load() | ir.Subgroup():
-            return {statement.variable}
-        case ir.Atomic():
-            return set() if statement.variable is None else {statement.variable}
-        case ir.If():
-            return _all_assigned(statement.then + statement.otherwise)
-        case ir.For():
-            return {statement.variable} | _all_assigned(statement.body)
-        case ir.While():
-            return _all_assigned(statement.head + statement.body)
-        case ir.Store() | ir.Barrier() | ir.Break():
-            return set()
+    found: set[ir.Variable] = set()
+    for inner in statements_in((statement,)):
+        match inner:
+            case ir.Assign() | ir.Load() | ir.Subgroup() | ir.For():
+                found.add(inner.variable)
+            case ir.Atomic() if inner.variable is not None:
+                found.add(inner.variable)
+            case _:
+                pass
+    return found
 
 
 def _reads(region: Region) -> set[ir.Variable]:
     """All variables a region reads."""
-    found: set[ir.Variable] = set()
-    waiting = list(region_statements(region))
-    while waiting:
-        statement = waiting.pop()
-        for expression in expressions_of(statement):
-            found.update(variables_in(expression))
-        match statement:
-            case ir.If():
-                waiting += statement.then + statement.otherwise
-            case ir.For():
-                waiting += statement.body
-            case ir.While():
-                waiting += statement.head + statement.body
-            case _:
-                pass
-    return found
+    read = [e for statement in statements_in(region_statements(region)) for e in expressions_of(statement)]
+    return {variable for expression in read for variable in variables_in(expression)}

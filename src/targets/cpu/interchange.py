@@ -14,7 +14,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.uniform import Uniformity
-from ...kernel.passes.walk import leaves_loop
+from ...kernel.passes.walk import leaves_loop, statements_in
 from ...types import ops
 from ...types.layout import Type
 
@@ -106,7 +106,7 @@ class _Values:
     def __init__(self, program: ir.Program, uniformity: Uniformity) -> None:
         self._uniformity = uniformity
         values: dict[ir.Variable, list[ir.Expression | None]] = {}
-        for statement in _all(program.body):
+        for statement in statements_in(program.body):
             match statement:
                 case ir.Assign():
                     values.setdefault(statement.variable, []).append(statement.value)
@@ -120,7 +120,7 @@ class _Values:
                 case _:
                     pass
         self._defined = {variable: found[0] for variable, found in values.items() if len(found) == 1}
-        looping = {statement.variable for statement in _all(program.body) if isinstance(statement, ir.For)}
+        looping = {statement.variable for statement in statements_in(program.body) if isinstance(statement, ir.For)}
         self._assigned = {v: value for v, value in self._defined.items() if v not in looping}
 
     def read_side_by_side(self, block: ir.Block) -> bool:
@@ -129,7 +129,7 @@ class _Values:
             isinstance(statement, ir.Load | ir.Store)
             and statement.memory.space is ir.Space.STORAGE
             and self._slope(statement.index) == 1
-            for statement in _all(block)
+            for statement in statements_in(block)
         )
 
     def written_out(self, expression: ir.Expression) -> ir.Expression | None:
@@ -164,21 +164,6 @@ class _Values:
                 return None
 
 
-def _all(block: ir.Block) -> Iterator[ir.Statement]:
-    """Every statement of a block, and of the blocks inside."""
-    for statement in block:
-        yield statement
-        match statement:
-            case ir.If():
-                yield from _all(statement.then + statement.otherwise)
-            case ir.For():
-                yield from _all(statement.body)
-            case ir.While():
-                yield from _all(statement.head + statement.body)
-            case _:
-                pass
-
-
 def _loops(block: ir.Block, uniformity: Uniformity) -> Iterator[ir.For]:
     """The outermost For loops that do not wait, as far as the control around them is uniform."""
     for statement in block:
@@ -197,4 +182,4 @@ def _loops(block: ir.Block, uniformity: Uniformity) -> Iterator[ir.For]:
 
 def _waits(block: ir.Block) -> bool:
     """Whether there is a barrier or a subgroup operation inside: the control around that is uniform."""
-    return any(isinstance(statement, ir.Barrier | ir.Subgroup) for statement in _all(block))
+    return any(isinstance(statement, ir.Barrier | ir.Subgroup) for statement in statements_in(block))

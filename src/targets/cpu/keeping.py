@@ -26,7 +26,7 @@ L = TypeVar("L")
 
 _KIND = "cpu"
 _HERE = Path(__file__).parent
-_USES_NUMBA = re.compile(rb"^\s*(?:from|import) (?:numba|llvmlite|\.jit)\b", re.MULTILINE)
+_USES_NUMBA = re.compile(rb"^\s*(?:from|import) (?:numba|llvmlite|\.{1,2}jit)\b", re.MULTILINE)
 _IMPORTS = re.compile(rb"^\s*from (\.+)([\w.]+) import", re.MULTILINE)
 _SETTINGS = (
     "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "ENABLE_AVX", "DISABLE_INTEL_SVML",
@@ -119,7 +119,7 @@ def stamp() -> str:
 def _sources() -> list[bytes]:
     """The files here that use Numba, and what these import of ours: a constant is compiled in, too."""
     found: dict[Path, bytes] = {_HERE / name: b"" for name in ("keeping.py", "jit.py")}  # who have no part in it
-    ahead = [path for path in sorted(_HERE.glob("*.py")) if _USES_NUMBA.search(path.read_bytes())]
+    ahead = [path for path in sorted(_HERE.rglob("*.py")) if _USES_NUMBA.search(path.read_bytes())]
     while ahead:
         path = ahead.pop()
         if path not in found and path.is_file():

@@ -25,6 +25,11 @@ MOST_THREADS = max(64, 4 * (os.cpu_count() or 1))
 _MOST_FINISHERS = 8  # as many keep the memory busy
 
 
+def slices(length: int, count: int) -> list[slice]:
+    """Equal parts of a row."""
+    return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
+
+
 class _Crew:
     """Threads that sleep until there is a job. No signal handler ever runs in them."""
 
@@ -80,32 +85,34 @@ class Pool:
 
         _see_through(job, work_too)
 
+    def over(self, length: int, work: Callable[[slice], None], pieces: int | None = None) -> None:
+        """Calls `work` with so many slices that together are 0 to `length`; several for each thread, if not told."""
+        parts = slices(length, pieces or 4 * self.threads)
+        self.run(lambda number: work(parts[number]), len(parts))
+
     def finish(self, write: Callable[[int, int], None], length: int) -> None:
-        """Calls write(start, stop) for parts that together are 0 to length: for all of them or for none, whatever
-        strikes this thread meanwhile. Each is to be one call into C, which no signal handler interrupts."""
-        if not self.can_finish():
-            write(0, length)
-            return
-        pieces = 4 * self.threads
-        self.finish_pieces(lambda n: write(length * n // pieces, length * (n + 1) // pieces), pieces)
-
-    def can_finish(self) -> bool:
-        """Whether there are threads to finish work with: `finish_pieces` may be called."""
-        return self.threads > 1 and not sys.is_finalizing() and self._finishers.grow(self._most_finishers) > 0
-
-    def finish_pieces(self, work: Callable[[int], None], count: int) -> None:
-        """Calls work(0) … work(count - 1), or nothing, if something strikes before the first has begun.
+        """Calls write(start, stop) for parts that together are 0 to length: for all of them, or for none if something
+        strikes before the first has begun.
 
         They are left to threads that no signal handler runs in; this one waits for them, and raises what struck it at
-        the end. They must not fail, nor hand work to the pool.
+        the end. Each is to be one call into C that does not fail.
         """
-        job = WholeJob(work, count)
+        if self.threads < 2 or sys.is_finalizing() or not self._finishers.grow(self._most_finishers):
+            write(0, length)
+            return
+        parts = slices(length, 4 * self.threads)
+        job = WholeJob(lambda number: write(parts[number].start, parts[number].stop), len(parts))
 
         def wait() -> None:
             self._finishers.call(job, self._finishers.grow(self._most_finishers))
             job.wait()
 
         _see_through(job, wait)
+
+    def all_over(self, length: int, holds: Callable[[slice], bool], pieces: int | None = None) -> bool:
+        """Whether it holds of all such slices. Once it does not of one, no other is asked."""
+        parts = slices(length, pieces or 4 * self.threads)
+        return self.all(lambda number: holds(parts[number]), len(parts))
 
     def all(self, holds: Callable[[int], bool], count: int) -> bool:
         """Whether holds(0) … holds(count - 1) are all true. Once one is not, no other is asked."""

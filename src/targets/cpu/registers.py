@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...kernel import ir
+from ...kernel.passes.walk import statements_in
 from .fission import (
     Combine,
     Count,
@@ -43,18 +44,5 @@ def private_registers(fission: Fission) -> frozenset[ir.Memory]:
 
 
 def _registers_in(block: ir.Block) -> set[ir.Memory]:
-    found: set[ir.Memory] = set()
-    for statement in block:
-        match statement:
-            case ir.Load() | ir.Store():
-                if statement.memory.space is ir.Space.REGISTERS:
-                    found.add(statement.memory)
-            case ir.If():
-                found |= _registers_in(statement.then) | _registers_in(statement.otherwise)
-            case ir.For():
-                found |= _registers_in(statement.body)
-            case ir.While():
-                found |= _registers_in(statement.head) | _registers_in(statement.body)
-            case _:
-                pass
-    return found
+    touching = [s for s in statements_in(block) if isinstance(s, ir.Load | ir.Store)]
+    return {s.memory for s in touching if s.memory.space is ir.Space.REGISTERS}

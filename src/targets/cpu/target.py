@@ -7,35 +7,31 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import cast
 
 import attrs
-import numpy as np
-import numpy.typing as npt
 
+from ...algos.choice import fitting_host_sort
+from ...algos.host_sort import HostSort, HostSortPolicy
+from ...algos.table import HOST_LINE, SortLine
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.passes.safe import Safety
 from ...machine import Capability, Limits, TargetInfo
 from ...operations.base import Operation
-from ...types.errors import CapabilityError, InvalidArgumentError
-from ...types.indices import SortOrder
+from ...types.errors import CapabilityError
 from ...types.specs import Spec
-from ..base import HostArray, Native, given_buffers
+from ..base import Native, given_buffers
 from ..binding import Work, host_arrays, work_of
 from ..needs import require_needs
-from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .background import background
 from .binding import Binding
+from .host.fast_paths import fast_path
+from .host.tuning import tuned_policy
 from .lanes import subgroup_size
 from .module import Kernel, load_kernel
-from .native import native_way
-from .policy import MEASURED, SortPolicy
 from .pool import thread_count
 from .prepared import CpuPrepared, Ready
-from .sorting import sort_rows, sort_spread_rows
 from .text import module_text
-from .tuning import tuned_policy
 
 _LARGEST_U32 = (1 << 32) - 1
 _LIMITS = Limits(
@@ -47,17 +43,17 @@ _LIMITS = Limits(
     subgroup_size=subgroup_size(1024),
     most_subgroup_size=subgroup_size(1024),
 )
-_CAPABILITIES = frozenset({Capability.FLOAT64, Capability.SUBGROUPS})
+_CAPABILITIES = frozenset({Capability.FLOAT64, Capability.SUBGROUPS, Capability.HOST_SORT})
 _REGISTER_BYTES = 4 << 20  # they lie on a thread's stack, as workgroup memory does
 
 
 class CpuTarget:
     """Runs schedules on this machine's processor. Safe under Python threads and in forked children."""
 
-    def __init__(self, policy: SortPolicy | None = None) -> None:
+    def __init__(self, policy: HostSortPolicy | None = None) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
         self._safety = Safety(subgroup_size, asks=True)
-        self.policy = kept_policy() if policy is None else policy
+        self.policy = fitting_host_sort(self.info).policy if policy is None else policy
 
     @property
     def info(self) -> TargetInfo:
@@ -91,38 +87,18 @@ class CpuTarget:
         return self._compiled(self._safe(work))
 
     def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
-        """NumPy's sort behind a parallel partition, and NumPy's loops shared out among threads."""
-        return native_way(self, operation, given)
+        """The host library's fast path, which runs no kernel; None where it has none."""
+        return fast_path(operation, given, self.policy)
 
-    def sort_rows(self, source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
-        """Sorts each row of a packed two-dimensional array into `results`, which may be `source` itself."""
-        sort_rows(source, results, order, self.policy, stable)
-
-    def sort_spread_rows(self, source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> bool:
-        """The same of rows with any strides, in any byte order, if they are many. Whether it is done."""
-        return sort_spread_rows(source, results, order, self.policy, stable)
-
-    def argsort_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> None:
-        """Where each row's elements come from, in order. Equal elements keep theirs."""
-        argsort_rows(source, places, order, self.policy)
-
-    def argsort_spread_rows(self, source: HostArray, places: npt.NDArray[np.intp], order: SortOrder) -> bool:
-        """The same of rows and places with any strides, in any byte order, if they are many. Whether it is done."""
-        return argsort_spread_rows(source, places, order, self.policy)
-
-    def argsort_runs(self, row: HostArray, order: SortOrder) -> npt.NDArray[np.intp] | None:
-        """The same of one row, in a new array, if it is made of a few long runs; else None."""
-        return argsort_runs(row, order, self.policy)
-
-    def tune(self, largest: int, tell: Callable[[str], object], /) -> Mapping[str, int]:
-        """Measures from which sizes on its own ways pay, goes by that, and says what is to be kept."""
+    def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortLine]:
+        """Measures from which sizes on the host library's own ways pay, and goes by that."""
         with background.off():
             self.policy = tuned_policy(largest, tell)
-        return {name: value for name, value in attrs.asdict(self.policy).items() if name in MEASURED}
+        return (attrs.evolve(HOST_LINE, algorithm=HostSort(self.policy)),)
 
     def read_tuning(self) -> None:
         """Goes by what is kept."""
-        self.policy = kept_policy()
+        self.policy = fitting_host_sort(self.info).policy
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""
@@ -171,19 +147,6 @@ def _check_limits(step: Step) -> None:
     ):
         if asked > most:
             raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'cpu' has {most}")
-
-
-def kept_policy() -> SortPolicy:
-    """The policy with what was measured on this machine, if anything was."""
-    from ...algos.tuned import read
-
-    found = read("cpu", _processor()).get("policy")
-    sizes = cast("dict[object, object]", found) if isinstance(found, dict) else {}
-    measured = {name: size for name in MEASURED if type(size := sizes.get(name)) is int and size > 0}
-    try:
-        return attrs.evolve(SortPolicy(), **measured)
-    except InvalidArgumentError:
-        return SortPolicy()
 
 
 @cache

@@ -15,8 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..cpu.plan import slices
-from ..cpu.pool import shared_pool
+from ..cpu.pool import shared_pool, slices
 
 if TYPE_CHECKING:
     from cupy.cuda import Event, PinnedMemoryPointer, Stream

@@ -1,0 +1,1 @@
+"""Sorting, reducing and scanning of host arrays around NumPy's own loops, for the CPU target."""

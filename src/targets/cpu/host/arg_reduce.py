@@ -1,0 +1,170 @@
+"""Where the extremes of long arrays are: by compiled loops along an axis, by NumPy in threads in a whole array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ....operations.reduce import Reducer
+from ...base import HostArray
+from .loading import can_fold
+from .reduce_plans import BLOCK, PARTS, closed_up, in_threads, padded
+from .reducers import LONG, in_shape
+from .strides import Walk
+
+if TYPE_CHECKING:
+    pass
+
+Places = npt.NDArray[np.intp]
+
+_SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
+_ROW = 32  # elements that NumPy looks at as fast
+_FEW, _FEW_BYTES = 16, 32  # neighbours, or bytes of them: of fewer NumPy makes rows
+_MOST_ROUTES = 64
+_MOST = (1 << 31) - 1  # elements in a row whose places are found as 32 bits
+_FLAT_BYTES = 3 << 23  # below, one core reads a flat array about as fast as it takes to wake another
+_SLAB = 1 << 18  # elements
+
+
+@attrs.frozen
+class PlaceRoute:
+    """All that is to be done for arrays of one shape and layout."""
+
+    walk: Walk
+    plan: npt.NDArray[np.int64]
+    rows: int
+    beside: int  # so many neighbours of which every second one stays; 0 where all do
+    parts: int
+    tasks: int
+    is_shared: bool
+
+
+@attrs.frozen
+class PlaceFolding:
+    """argmin or argmax of elements of a dtype, along an axis or of all."""
+
+    fold: Reducer
+    dtype: np.dtype[np.generic]
+    axis: int | None
+    ndim: int
+    keepdims: bool
+    _routes: dict[object, PlaceRoute | None] = attrs.field(
+        factory=dict[object, "PlaceRoute | None"], init=False, eq=False
+    )
+
+    @classmethod
+    def of(
+        cls, fold: Reducer, dtype: np.dtype[np.generic], axis: int | None, ndim: int, keepdims: bool
+    ) -> PlaceFolding | None:
+        """None where NumPy's loops are all there is."""
+        if dtype.kind not in "iuf" or not dtype.isnative or not ndim:
+            return None
+        return cls(fold, dtype, None if ndim == 1 else axis, ndim, keepdims)
+
+    def __call__(self, x: HostArray) -> object | None:
+        """The result; None where NumPy's loop is to give it."""
+        if type(x) is not np.ndarray:
+            return None
+        if self.axis is None:
+            found = self._of_all(x)
+            return None if found is None else in_shape(found, x, tuple(range(x.ndim)), self.keepdims)
+        lies = (x.shape, x.strides)
+        try:
+            route = self._routes[lies]
+        except KeyError:
+            if len(self._routes) >= _MOST_ROUTES:
+                self._routes.clear()
+            route = self._routes[lies] = self._route(x, self.axis)
+        if route is None or not x.flags.aligned or not can_fold(self.fold, self.dtype, x.nbytes):
+            return None
+        return in_shape(route.walk.arranged(self._along(x, route)), x, (self.axis,), self.keepdims)
+
+    @property
+    def least(self) -> int:
+        """How many elements are worth a look whether NumPy's loop is to be called."""
+        return LONG if self.axis is not None or self.dtype == np.float16 else _SHARED
+
+    @property
+    def seen_as(self) -> np.dtype[np.generic]:
+        """The dtype by which the loops take the elements."""
+        return np.dtype(np.int16) if self.dtype == np.float16 else self.dtype
+
+    def _route(self, x: HostArray, axis: int) -> PlaceRoute | None:
+        """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
+        walk = Walk.of(x, (axis,), forwards=True)
+        if walk is None or len(walk.kept) > 2 or len(walk.gone) != 1 or walk.length > _MOST:
+            return None
+        suits_rows = walk.nearest_goes or walk.nearest.length < max(_FEW, _FEW_BYTES // self.dtype.itemsize)
+        if self.dtype != np.float16 and suits_rows and walk.gone[0].length >= _ROW:
+            return None
+        stay, go = padded(walk.kept), walk.gone[0]
+        stay[1], beside = closed_up(stay[1])
+        rows = stay[0].length * stay[1].length
+        block = min(BLOCK, stay[1].length)
+        tasks = stay[0].length * -(-stay[1].length // block)
+        parts = max(1, min(PARTS, go.length // 16)) if tasks < 8 and rows * go.length >= _SHARED else 1
+        ways = [number for way in (*stay, go) for number in (way.length, way.stride)]
+        plan = np.array([walk.start, *ways, 1, 0, parts, block, _nan(self.fold)], np.int64)
+        return PlaceRoute(walk, plan, rows, beside, parts, parts * tasks, rows * go.length >= _SHARED)
+
+    def _along(self, x: HostArray, route: PlaceRoute) -> Places:
+        from .reduce_kernels import places_for
+
+        best: HostArray = np.empty(route.parts * route.rows, self.seen_as)
+        where: npt.NDArray[np.int32] = np.empty(route.parts * route.rows, np.int32)
+        kernel, plan, memory = places_for(self.fold, self.dtype), route.plan, route.walk.memory(x, self.seen_as)
+        in_threads(lambda first, last: kernel(memory, best, where, plan, first, last), route.tasks, route.is_shared)
+        if route.beside:
+            best, where = best.reshape(-1, route.beside)[:, ::2], where.reshape(-1, route.beside)[:, ::2]
+        return self._first_best(best.reshape(route.parts, -1), where.reshape(route.parts, -1))
+
+    def _first_best(self, best: HostArray, where: npt.NDArray[np.signedinteger[Any]]) -> Places:
+        """Of each column of candidates, in their order, the place of the first that is the best."""
+        if len(best) == 1:
+            return cast(Places, where[0].astype(np.intp, copy=False))
+        found = best.argmin(0) if self.fold is Reducer.ARGMIN else best.argmax(0)
+        return cast(Places, np.take_along_axis(where, found[np.newaxis], 0)[0].astype(np.intp, copy=False))
+
+    # -- of all: slabs by NumPy -------------------------------------------------------------------------------
+
+    def _of_all(self, x: HostArray) -> Places | None:
+        """In C order; None where one thread of NumPy's is as good."""
+        flat = x.reshape(-1) if x.flags.c_contiguous else x
+        is_half = self.dtype == np.float16
+        is_packed = flat.ndim == 1 and flat.strides[0] == flat.itemsize
+        if not is_half and (flat.nbytes < _FLAT_BYTES if is_packed else flat.size < _SHARED):
+            return None
+        inner = flat.size // len(flat)
+        step = max(1, _SLAB // inner)
+        count = -(-len(flat) // step)
+        best: HostArray = np.empty(count, self.dtype)
+        where: Places = np.empty(count, np.intp)
+
+        def slabs(first: int, last: int) -> None:
+            for number in range(first, last):
+                slab = flat[number * step : (number + 1) * step]
+                packed = slab.astype(np.float32) if is_half else np.ascontiguousarray(slab)
+                place = packed.argmin() if self.fold is Reducer.ARGMIN else packed.argmax()
+                best[number] = packed.reshape(-1)[place]
+                where[number] = number * step * inner + place
+
+        in_threads(slabs, count, flat.size >= _SHARED)
+        return self._first_best(best[:, np.newaxis], where[:, np.newaxis]).reshape(())
+
+
+def _nan(fold: Reducer) -> int:
+    """What NaNs of float16 are to be, as signed integers of 16 bits."""
+    return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
+
+
+def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
+    """Compiles the loop."""
+    from .reduce_kernels import places_for
+
+    seen = PlaceFolding(fold, dtype, 0, 2, False).seen_as
+    plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0], np.int64)
+    yield places_for(fold, dtype)(np.zeros(1, seen), np.empty(1, seen), np.empty(1, np.int32), plan, 0, 1)

@@ -1,0 +1,132 @@
+"""Argsort of host arrays, always stable: which way suits an array's dtype, length and number of rows."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from ....algos.host_sort import HostSortPolicy
+from ....arrays.recycled import new_array
+from ....types.dtypes import key_for
+from ....types.indices import SortOrder
+from ...base import HostArray
+from ..alias import without_lock
+from ..pool import Pool, shared_pool
+from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
+from .loading import can_argsort
+from .packed_argsort import argsort_packed
+from .sample import Trend, order_of
+from .sort import in_blocks
+
+_WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
+_SHORT_OF_BYTES = 32  # elements of a row
+
+
+def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
+    """Where each row's elements come from, in order. Equal elements keep theirs."""
+    rows, length = source.shape
+    if not source.size:
+        return
+    if source.size < policy.serial_below:
+        _argsort_chunk(source, places, order, policy)
+        return
+    pool = shared_pool()
+    if length >= policy.serial_below and rows < 2 * pool.threads and can_argsort(source.dtype, source.nbytes):
+        for row in range(rows):
+            argsort_one(source[row], places[row], order, policy, pool)
+        return
+    chunk = max(1, policy.chunk // length)
+    chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
+    pool.run(lambda number: _argsort_chunk(source[chunks[number]], places[chunks[number]], order, policy), len(chunks))
+
+
+def argsort_spread_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> bool:
+    """The same of rows and places with any strides, in any byte order, if the rows are many and short. Whether it is
+    done."""
+
+    def work(some: HostArray, found: HostArray) -> None:
+        _argsort_chunk(some, cast(Places, found), order, policy)
+
+    return in_blocks(source, places, policy, policy.serial_below, work)
+
+
+def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Places | None:
+    """The same of a row that is made of a few long runs, which NumPy merges, or which are there already; else None."""
+    if not _has_long_runs(row, order, policy):
+        return None
+    if row.size >= policy.deal_from and can_argsort(row.dtype, row.nbytes):
+        places = new_array(row.shape, np.dtype(np.intp))
+        if _numbered(without_lock(row), places, order, policy, shared_pool()):
+            return places
+    return np.argsort(row, kind="stable")
+
+
+def _has_long_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> bool:
+    """Whether neighbours mostly go on as they began, so that NumPy's merge of runs has little to do."""
+    least = max(policy.pack_from, _WINDOWS * _WINDOW)
+    if order is SortOrder.DESCENDING or row.itemsize <= 2 or row.size < least:
+        return False
+    step = row.size // _WINDOWS
+    seen: Elements = row[: _WINDOWS * step].reshape(_WINDOWS, step)[:, :_WINDOW]
+    rises = seen[:, :-1] <= seen[:, 1:]
+    turns = np.count_nonzero(rises[:, :-1] != rises[:, 1:])
+    return int(turns) <= policy.few_turns
+
+
+def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
+    """A row that is worth the compiled loops."""
+    from .counting import argsort_by_counting
+    from .few_values import argsort_few
+
+    source = without_lock(source)
+    if source.itemsize <= 2 and source.size < policy.deal_from:
+        _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
+    elif _numbered(source, places, order, policy, pool):
+        pass
+    elif source.itemsize <= 2:
+        argsort_by_counting(source, places, order, pool)
+    elif not argsort_few(source, places, order, policy, pool):
+        argsort_packed(source[np.newaxis], places[np.newaxis], order, policy, pool)
+
+
+def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
+    """Writes the places of a row that is in this order or the other; False, and nothing done, if it is in neither."""
+    wanted = Trend.ASCENDS if order is SortOrder.ASCENDING else Trend.DESCENDS
+    found = order_of(source, policy, pool)
+    if found is Trend.NEITHER:
+        return False
+    from .order_kernels import number, number_backwards
+
+    numbers = numbers_of(source)
+
+    def work(own: slice) -> None:
+        if found is wanted:
+            number(places[own], own.start)
+        else:
+            number_backwards(numbers, places, own.start, own.stop)
+
+    pool.over(places.size, work)
+    return True
+
+
+# -- short rows: NumPy alone -------------------------------------------------------------------------------
+
+
+def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
+    length = source.shape[1]
+    plain = not policy.packs(source.size, length, source.dtype)
+    if plain and order is SortOrder.ASCENDING and source.dtype != np.float16:
+        places[...] = places_in_rows(source)
+        return
+    if plain:
+        places[...] = places_in_rows(ordered_ranks(key_for(source.dtype), bits_of(source), order))
+    else:
+        argsort_packed(source, places, order, policy)
+
+
+def places_in_rows(source: Elements) -> Places:
+    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words."""
+    if source.itemsize <= 2 and source.shape[1] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
+        source = numbers_of(source).astype(np.int32)
+    return source.argsort(axis=1, kind="stable")

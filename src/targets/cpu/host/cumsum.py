@@ -1,0 +1,183 @@
+"""Cumulative sums of host arrays: a callable for each dtype and axis, found once and called for every array.
+
+Short arrays go to NumPy's loop, long ones to compiled loops, which keep the order of NumPy's additions but for few long
+rows of floats: these are added up in pieces of one length, so that the result depends on the shape alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ....arrays.recycled import new_array
+from ....operations.reduce import Reducer
+from ...apart import import_apart
+from ...base import HostArray
+from .loading import can_scan
+from .reduce_plans import BLOCK, in_threads
+from .reducers import result_of, takes
+from .silence import silently
+from .strides import Walk
+
+HostScan: TypeAlias = Callable[[HostArray], HostArray]
+
+_LONG = 1 << 14  # elements: below, NumPy is done before anything else has begun
+_IN_PIECES = 1 << 17  # elements of a row that is added up in pieces
+_FEW = 8  # rows: more keep the order of NumPy's additions
+_PIECE = 1 << 12
+_SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
+_WIDE_BYTES = 1 << 26  # of integers as wide as their sums in rows: below, NumPy is as fast as memory lets it
+_MOST_ROUTES = 64
+
+
+def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> HostScan | None:
+    """What adds up host arrays of a dtype and so many dimensions as `np.cumsum` does: of any shape and layout; float16
+    in 32 bits, rounded once. Silent about overflow. None where there are no such sums, or no such axis."""
+    if not takes(Reducer.SUM, dtype) or not (axis is None or -ndim <= axis < ndim or (ndim == 0 and axis in (0, -1))):
+        return None
+    if dtype.kind == "f" and dtype.itemsize == 2:
+        single, half = np.dtype(np.float32), np.dtype(np.float16)
+        return lambda x: silently(lambda: x.cumsum(axis, single).astype(half))
+    if dtype.kind == "m" or not dtype.isnative or ndim == 0:
+        return lambda x: x.cumsum(axis)
+    return _plain(axis, LongScan(dtype, None if axis is None else axis % ndim), dtype.kind == "f")
+
+
+def _plain(axis: int | None, long: LongScan, is_float: bool) -> HostScan:
+    def add_up(x: HostArray) -> HostArray:
+        if x.size >= _LONG:
+            if axis is None:  # not twice, where NumPy is to add; and packed, for it adds what lies apart slowly
+                x = x.ravel()
+            found = long(x)
+            if found is not None:
+                return found
+        return silently(x.cumsum, axis) if is_float else x.cumsum(axis)
+
+    return add_up
+
+
+@attrs.frozen
+class _Route:
+    """All that is to be done for arrays of one shape and layout."""
+
+    walk: Walk
+    plan: npt.NDArray[np.int64]
+    shape: tuple[int, ...]  # of the results, as they lie
+    order: tuple[int, ...]  # of the axes, in terms of that shape
+    tasks: int
+    rows: int
+    pieces: int  # of each row; 0 where neighbours stay
+
+
+@attrs.frozen
+class LongScan:
+    """Cumulative sums of elements of a dtype along an axis."""
+
+    dtype: np.dtype[np.generic]
+    axis: int | None
+    _routes: dict[object, _Route | None] = attrs.field(factory=dict[object, "_Route | None"], init=False, eq=False)
+
+    def __call__(self, x: HostArray) -> HostArray | None:
+        """The sums; None where NumPy's loop is to add."""
+        if type(x) is not np.ndarray:
+            return None
+        if self.dtype.kind == "b":  # of any bytes, of which all but zero are true
+            x = np.not_equal(x.view(np.uint8), 0)
+        axis = self.axis or 0
+        lies = (x.shape, x.strides)
+        try:
+            route = self._routes[lies]
+        except KeyError:
+            if len(self._routes) >= _MOST_ROUTES:
+                self._routes.clear()
+            route = self._routes[lies] = self._route(x, axis)
+        if route is None or not x.flags.aligned:
+            return None
+        if route.pieces > 1 and self.dtype.kind == "f":
+            import_apart("numba")
+        elif not can_scan(self.dtype, x.nbytes):
+            return None
+        return self._by_route(x, route)
+
+    @property
+    def seen_as(self) -> np.dtype[np.generic]:
+        return np.dtype(np.uint8) if self.dtype.kind == "b" else self.dtype
+
+    @property
+    def _is_as_wide(self) -> bool:
+        """Whether elements are integers as wide as their sums: one addition a cycle is all there is to do."""
+        return self.dtype.kind in "iu" and self.dtype.itemsize == 8
+
+    def _route(self, x: HostArray, axis: int) -> _Route | None:
+        walk = Walk.of(x, (), forwards=True)
+        if walk is None or not x.size:
+            return None
+        size = x.itemsize
+        lying = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
+        shape = tuple(x.shape[number] for number in lying)
+        ends = {number: math.prod(shape[place + 1 :]) for place, number in enumerate(lying)}  # strides of the results
+        stays: list[tuple[int, int, int]] = []
+        for number in lying:
+            length, stride, end = x.shape[number], x.strides[number] // size, ends[number]
+            if number == axis or length == 1:
+                continue
+            if stays and stays[-1][1:] == (length * stride, length * end):
+                length *= stays.pop()[0]
+            stays.append((length, stride, end))
+        if len(stays) > 2:
+            return None
+        length, rows = x.shape[axis], x.size // x.shape[axis]
+        two = [(1, 0, 0)] * (2 - len(stays)) + stays
+        in_rows = lying[-1] == axis or rows == 1
+        divides = rows < _FEW and length >= _IN_PIECES
+        if in_rows and ((rows < 4 and not divides) or (self._is_as_wide and x.nbytes < _WIDE_BYTES)):
+            return None
+        piece = _PIECE if divides else length
+        block = min(BLOCK, two[1][0])
+        ways = [number for way in two for number in way]
+        last = piece if in_rows else block
+        plan = np.array([walk.start, *ways, length, x.strides[axis] // size, ends[axis], last], np.int64)
+        order = tuple(lying.index(number) for number in range(x.ndim))
+        pieces = -(-length // piece)
+        tasks = -(-rows * pieces // 4) if in_rows else two[0][0] * -(-two[1][0] // block)
+        return _Route(walk, plan, shape, order, tasks, rows, pieces if in_rows else 0)
+
+    def _by_route(self, x: HostArray, route: _Route) -> HostArray:
+        from .cumsum_kernels import SCANS
+
+        result = result_of(Reducer.SUM, self.dtype)
+        loops, plan, memory = SCANS[result.str[1:]], route.plan, route.walk.memory(x, self.seen_as)
+        results: HostArray = new_array(route.shape, result)
+        out, is_shared = results.reshape(-1), x.size >= _SHARED
+        if route.pieces == 0:
+            in_threads(lambda first, last: loops.columns(memory, out, plan, first, last), route.tasks, is_shared)
+            return results.transpose(route.order)
+        nothing = result.type(-0.0) if result.kind == "f" else result.type(0)  # which keeps the sign of zero
+        before: HostArray = np.full(route.rows * route.pieces, nothing, result)
+        if route.pieces > 1:
+            sums: HostArray = np.empty_like(before)
+            in_threads(lambda first, last: loops.totals(memory, out, sums, plan, first, last), route.tasks, is_shared)
+            shape = route.rows, route.pieces
+            before.reshape(shape)[:, 1:] = silently(sums.reshape(shape)[:, :-1].cumsum, 1)
+        in_threads(lambda first, last: loops.pieces(memory, out, before, plan, first, last), route.tasks, is_shared)
+        return results.transpose(route.order)
+
+
+def rehearse(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    """Compiles the loops, one after the other."""
+    from .cumsum_kernels import SCANS
+
+    result, seen = result_of(Reducer.SUM, dtype), LongScan(dtype, 0).seen_as
+    loops, plan = SCANS[result.str[1:]], np.array([0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1], np.int64)
+    one: HostArray = np.zeros(1, seen)
+    loops.pieces(one, np.empty(1, result), np.zeros(1, result), plan, 0, 1)
+    yield None
+    loops.columns(one, np.empty(1, result), plan, 0, 1)
+    yield None
+    loops.totals(one, np.empty(1, result), np.zeros(1, result), plan, 0, 1)
+    yield None

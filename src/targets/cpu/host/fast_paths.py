@@ -1,0 +1,291 @@
+"""The CPU's own ways: what NumPy's SIMD sort, shared out among threads, does faster than kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
+
+import attrs
+import numpy as np
+
+from ....algos.host_sort import HostSort, HostSortPolicy
+from ....algos.words import KeyWords
+from ....arrays.recycled import new_array
+from ....operations.argsort import Argsort, SortPairs
+from ....operations.base import Operation
+from ....operations.reduce import Reduce, Reducer
+from ....operations.scan import Cumsum
+from ....operations.select import TopK
+from ....operations.sort import Sort
+from ....types.dtypes import Extreme, key_for, native
+from ....types.indices import SortOrder
+from ....types.specs import Spec
+from ...base import HostArray, Native
+from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
+from .cumsum import host_cumsum
+from .key_words import bits_of, ordered_words
+from .keyed import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
+from .reduce import host_reduction
+from .reducers import HostCall
+from .row_blocks import sort_many_rows
+from .short_sort import Ends, are_plain, ends_of, has_minus_zero, has_nan, turning
+from .sort import sort_rows, sort_spread_rows
+from .top_k import top_k_rows
+
+Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
+_INDEX: np.dtype[np.intp] = np.dtype(np.intp)
+_PLAIN = "biufMm"
+_SHORT = 1 << 10  # elements: below, NumPy's sort alone, with as little around it as can be
+
+
+def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
+    """How the CPU does an operation without a kernel; None where it does not."""
+    match operation:
+        case Sort(axis, order, stable, key, (None | HostSort()) as chosen):
+            policy = policy if chosen is None else chosen.policy
+            if key is not None:
+                return keyed_sort(policy, key, axis, order, stable)
+            return SortPath(policy, axis, order, stable, *_short_sort(policy, given[0], axis, order))
+        case Argsort(axis, order, key, by_bits) if key is not None:
+            return keyed_argsort(policy, key, axis, order, by_bits)
+        case SortPairs(order, key) if key is not None:
+            return PairsPath(keyed_argsort(policy, key, 0, order, by_bits=True))
+        case Reduce(_, keepdims, Reducer.MIN | Reducer.MAX as reducer, key) if key is not None:
+            extreme = Extreme.LEAST if reducer is Reducer.MIN else Extreme.GREATEST
+            return KeyedExtreme(policy, KeyWords(key), operation.axes(0, given[0]), keepdims, extreme)
+        case Argsort(axis, order, None, by_bits):
+            return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
+        case SortPairs(order, None):
+            by_bits = given[0].dtype.kind == "f"  # of all else that ties the bits are alike
+            is_plain = _is_plain(given[0], order) and given[0].dtype.isnative
+            return PairsPath(ArgsortPath(policy, 0, order, by_bits, is_plain))
+        case Reduce(axis, keepdims, reducer, None):
+            found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
+            return None if found is None else ReducePath(found)
+        case Cumsum(axis):
+            scan = host_cumsum(given[0].dtype, len(given[0].shape), axis)
+            return None if scan is None else ReducePath(scan)
+        case TopK(k, axis, order, in_order, None):
+            return TopKPath(policy, k, axis, order, in_order)
+        case _:
+            return None
+
+
+@attrs.frozen(eq=False)
+class ReducePath:
+    """NumPy's loops, shared out among threads."""
+
+    function: HostCall
+
+    def __call__(self, *arrays: HostArray) -> object:
+        return self.function(arrays[0])
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        outs[0][...] = cast(HostArray, self.function(arrays[0]))
+
+
+def _is_plain(given: Spec, order: SortOrder) -> bool:
+    """Whether NumPy's own sort of short arrays gives what ours does, but for zeros and NaNs."""
+    return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN and given.dtype != np.float16
+
+
+def _short_sort(
+    policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder
+) -> tuple[int, bool, Ends | None, np.ufunc | None]:
+    """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
+    kind, ndim = given.dtype.kind, len(given.shape)
+    kinds = _PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
+    if kind not in kinds or given.dtype == np.float16 or not given.dtype.isnative:
+        return 0, False, None, None
+    turn = turning(order, kind)
+    if ndim == 1 or axis is None:
+        return _SHORT, kind == "f", None, turn
+    # Bytes are counted; all else needs threads to be faster.
+    most = _SHORT if given.dtype.itemsize == 1 else max(_SHORT, policy.serial_below)
+    return most, kind == "f", ends_of(ndim, axis), turn
+
+
+@attrs.frozen(eq=False)
+class SortPath:
+    """Along one axis, or of the flattened array."""
+
+    policy: HostSortPolicy
+    axis: int | None
+    order: SortOrder
+    stable: bool
+    short: int  # so many elements, or fewer, are given to NumPy's sort as they are
+    is_float: bool  # whether some may be in an order of their own
+    ends: Ends | None  # of rows, if there may be several
+    turn: np.ufunc | None  # done to all before and after
+
+    def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
+        axis, turn = self.axis, self.turn
+        if x.size <= self.short:
+            results: HostArray = x.copy("K") if axis is not None else x.flatten()
+            if not self.is_float or not has_minus_zero(results):
+                if turn is not None:
+                    turn(results, results)
+                results.sort(-1 if axis is None else axis)
+                if not self.is_float or not has_nan(results, self.ends):
+                    if turn is not None:
+                        turn(results, results)
+                    return results
+        if axis is None:
+            return self._flat(x)
+        results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
+        self._sort_along(axis, x, results)
+        return results
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        x, results = arrays[0], outs[0]
+        if self.axis is None:
+            results[...] = self._flat(x)
+        else:
+            in_place = _address_of(x) == _address_of(results) and x.strides == results.strides
+            self._sort_along(self.axis, x, x if in_place else results)
+
+    def _flat(self, x: HostArray) -> HostArray:
+        flat = x.flatten()
+        self._sort_along(-1, flat, flat)
+        return flat
+
+    def _sort_along(self, axis: int, x: HostArray, results: HostArray) -> None:
+        in_place = results is x
+        may_tie = self.stable and x.dtype.kind == "f"
+        if not may_tie and sort_many_rows(x, results, axis, self.order, self.policy):
+            return
+        if x.ndim > 1:  # the other axes as they lie: rows that follow each other in memory are found so
+            axes = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
+            axes.remove(axis % x.ndim)
+            axes.append(axis % x.ndim)
+            x, results = x.transpose(axes), results.transpose(axes)
+        if _is_packed(x) and _is_packed(results):
+            shape = x.size // x.shape[-1], x.shape[-1]
+            rows = x.reshape(shape)
+            sort_rows(rows, rows if in_place else results.reshape(shape), self.order, self.policy, self.stable)
+            return
+        if x.ndim == 2 and sort_spread_rows(x, results, self.order, self.policy, self.stable):
+            return
+        packed = np.array(x, native(x.dtype), order="C")
+        rows = packed.reshape(-1, x.shape[-1])
+        sort_rows(rows, rows, self.order, self.policy, self.stable)
+        results[...] = packed
+
+
+@attrs.frozen(eq=False)
+class ArgsortPath:
+    """The same of the permutation."""
+
+    policy: HostSortPolicy
+    axis: int | None
+    order: SortOrder
+    by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits
+    is_plain: bool = False
+
+    def __call__(self, *arrays: HostArray) -> HostArray:
+        x, axis = arrays[0], self.axis
+        if self.is_plain and self._is_short(x) and (not self.by_bits or are_plain(x)):
+            return x.argsort(-1 if x.ndim == 0 else axis, "stable")
+        if axis is None or x.ndim == 0:
+            x, axis = x.reshape(-1), -1
+        rows = x if axis in (-1, x.ndim - 1) else np.moveaxis(x, axis, -1)
+        if rows is x and _is_packed(x):
+            return self._indices(x).reshape(x.shape)
+        indices = cast(Indices, np.empty(x.shape, _INDEX))
+        spread = np.moveaxis(indices, axis, -1)
+        if x.ndim == 2 and not self.by_bits and argsort_spread_rows(rows, spread, self.order, self.policy):
+            return indices
+        packed = rows if _is_packed(rows) else np.array(rows, native(x.dtype), order="C")
+        spread[...] = self._indices(packed).reshape(rows.shape)
+        return indices
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        outs[0][...] = self(*arrays)
+
+    def _is_short(self, x: HostArray) -> bool:
+        """Whether NumPy's own argsort is as fast as ours."""
+        if x.size <= _SHORT:
+            return True
+        length = x.size if self.axis is None else x.shape[self.axis]
+        return x.size < self.policy.serial_below and not self.policy.packs(x.size, length, x.dtype)
+
+    def _indices(self, packed: HostArray) -> Indices:
+        order, policy = self.order, self.policy
+        rows = packed.reshape(-1, packed.shape[-1])
+        if self.by_bits and packed.dtype.kind == "f":
+            rows, order = ordered_words(key_for(packed.dtype), bits_of(rows), order), SortOrder.ASCENDING
+        if len(rows) == 1:
+            merged = argsort_runs(rows[0], order, policy)
+            if merged is not None:
+                return merged
+        indices: Indices = new_array(rows.shape, _INDEX)
+        argsort_rows(rows, indices, order, policy)
+        return indices
+
+
+@attrs.frozen(eq=False)
+class PairsPath:
+    """Keys and values, taken in the order of the keys."""
+
+    argsort: ArgsortPath | KeyedWay
+
+    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
+        keys, values = arrays
+        indices = cast(Indices, self.argsort(keys))
+        return cast("tuple[HostArray, HostArray]", (keys[indices], values[indices]))
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        for out, values in zip(outs, self(*arrays), strict=True):
+            out[...] = values
+
+
+@attrs.frozen(eq=False)
+class TopKPath:
+    """Along one axis, or of the flattened array."""
+
+    policy: HostSortPolicy
+    k: int
+    axis: int | None
+    order: SortOrder
+    in_order: bool
+
+    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
+        x, axis = arrays[0], self.axis
+        if axis is None:
+            x, axis = x.reshape(-1), -1
+        is_last = axis in (-1, x.ndim - 1)
+        rows = x if is_last else x.transpose(_with_last(x.ndim, axis))
+        packed = rows if _is_packed(rows) else np.array(rows, native(x.dtype), order="C")
+        flat = packed.reshape(-1, x.shape[axis])
+        found = top_k_rows(flat, self.k, self.order, self.in_order, self.policy)
+        shape = (*rows.shape[:-1], self.k)
+        values, indices = (array.reshape(shape) for array in found)
+        if is_last:
+            return values.astype(x.dtype, copy=False), indices
+        return _moved_back(values.astype(x.dtype, copy=False), axis), _moved_back(indices, axis)
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        for out, values in zip(outs, self(*arrays), strict=True):
+            out[...] = values
+
+
+def _with_last(ndim: int, axis: int) -> list[int]:
+    """The axes, this one last. NumPy's function for that takes as long as a short sort."""
+    axes = list(range(ndim))
+    axes.append(axes.pop(axis))
+    return axes
+
+
+def _moved_back(array: HostArray, axis: int) -> HostArray:
+    axes = list(range(array.ndim - 1))
+    axes.insert(axis % array.ndim, array.ndim - 1)
+    return array.transpose(axes).copy()
+
+
+def _address_of(array: HostArray) -> int:
+    return cast(int, array.__array_interface__["data"][0])
+
+
+def _is_packed(array: HostArray) -> bool:
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned and array.dtype.isnative

@@ -1,0 +1,120 @@
+"""Long rows of few different elements: how often each occurs is all there is to know.
+
+So few that comparing with each is fastest are counted so; some more are found by a perfect hash. For an argsort, a byte
+says which of them each element is, and bytes are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ....algos.host_sort import HostSortPolicy
+from ....types.dtypes import ArrayKey, key_for
+from ....types.indices import SortOrder
+from ...base import HostArray
+from ..pool import Pool, slices
+from .commit import fill_runs
+from .counting import Counts, argsort_by_counting
+from .key_words import Elements, Places, bits_of, ordered_ranks, ordered_words
+from .sample import different_of, few_values, sample_of
+
+U8s = npt.NDArray[np.uint8]
+
+_MOST = 256  # as many as a byte tells apart
+_SEEN_OF_MOST = 176  # so many of them are seen at a glance, or a few more than that
+_SAMPLE = 4096  # here all of them are seen, and often, unless some are rare
+_TRIES = 64
+
+
+@attrs.frozen
+class PerfectHash:
+    """Finds an element among a few by a product: its highest bits are another number for each."""
+
+    values: Elements
+    multiplier: np.uint64
+    shift: np.uint64
+    table: U8s
+
+    @classmethod
+    def of(cls, values: Elements) -> PerfectHash | None:
+        bits = max(8, 2 * (values.size - 1).bit_length())
+        shift, wide = np.uint64(64 - bits), values.astype(np.uint64)
+        rng = np.random.default_rng(values.size)
+        for _ in range(_TRIES):  # about every other multiplier will do
+            multiplier = rng.integers(0, 1 << 64, dtype=np.uint64) | np.uint64(1)
+            slots = (wide * multiplier) >> shift
+            if np.unique(slots).size == values.size:
+                table = np.zeros(1 << bits, np.uint8)
+                table[slots] = np.arange(values.size)
+                return cls(values, multiplier, shift, table)
+        return None
+
+
+def finder_for(row: HostArray, policy: HostSortPolicy) -> PerfectHash | None:
+    """For the bits of a row's elements, if a sample has few, and all of them more than once: else there are others."""
+    if different_of(row, policy.glance) > _SEEN_OF_MOST:
+        return None
+    values, counts = np.unique(sample_of(bits_of(row), _SAMPLE), return_counts=True)
+    return PerfectHash.of(values) if values.size <= _MOST and counts.min() > 1 else None
+
+
+def sort_few(
+    key: ArrayKey, source: Elements, results: Elements, order: SortOrder, policy: HostSortPolicy, pool: Pool
+) -> bool:
+    """Counts the different elements of a row, if they are as few as its sample says; else nothing is done."""
+    words = bits_of(source)
+    values = few_values(source, policy.sample, policy.few)
+    if values.size:  # so few that comparing with each is fastest
+        from .order_kernels import count_values
+
+        counts = _counted(words, values, lambda piece, found: count_values(piece, values, found), pool)
+    else:
+        finder = finder_for(source, policy) if source.itemsize >= 4 else None
+        if finder is None:
+            return False
+        from .counting_kernels import count_found
+
+        values, table, multiplier, shift = finder.values, finder.table, finder.multiplier, finder.shift
+        counts = _counted(
+            words, values, lambda piece, found: count_found(piece, values, table, multiplier, shift, found), pool
+        )
+    if counts is None:
+        return False
+    sequence = np.argsort(ordered_words(key, values, order))
+    fill_runs(bits_of(results), values[sequence], np.cumsum(counts[sequence]), results is source, pool)
+    return True
+
+
+def _counted(words: Elements, values: Elements, count: Callable[[Elements, Counts], bool], pool: Pool) -> Counts | None:
+    """How often each value occurs, by all threads; None if there are others."""
+    pieces = slices(words.size, 4 * pool.threads)
+    counts = np.zeros((len(pieces), values.size), np.int64)
+    is_counted = pool.all(lambda number: count(words[pieces[number]], counts[number]), len(pieces))
+    return counts.sum(axis=0) if is_counted else None
+
+
+def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
+    """Whether the row is of few different elements, and is done."""
+    from .counting_kernels import tell_which
+
+    is_worth_it = source.itemsize == 8 or source.size >= policy.deal_from
+    finder = finder_for(source, policy) if is_worth_it else None
+    if finder is None:
+        return False
+    ranks = ordered_ranks(key_for(source.dtype), finder.values, order)
+    own: U8s = np.unique(ranks, return_inverse=True)[1].astype(np.uint8)  # what compares equal ranks equal
+    bits, which = bits_of(source), np.empty(source.size, np.uint8)
+    pieces = slices(source.size, 4 * pool.threads)
+
+    def told(number: int) -> bool:
+        piece = pieces[number]
+        return tell_which(bits[piece], finder.values, finder.table, finder.multiplier, finder.shift, own, which[piece])
+
+    if not pool.all(told, len(pieces)):
+        return False
+    argsort_by_counting(which, places, SortOrder.ASCENDING, pool)
+    return True

@@ -1,0 +1,210 @@
+"""Sorting host arrays by any key: the words of all elements are sorted as the integers they are.
+
+Elements come back from their words. By a key that is lossy, whose words do not tell all elements apart, it is found
+where they come from, and they are taken from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ....algos.host_sort import HostSortPolicy
+from ....algos.words import Array, KeyWords, Transform, Wanted
+from ....types.dtypes import Extreme, native
+from ....types.errors import InvalidArgumentError
+from ....types.indices import SortOrder
+from ....types.keys import is_lossy
+from ...base import HostArray
+from ..pool import Pool, shared_pool
+from .argsort import argsort_rows
+from .commit import put_in_place
+from .key_words import Places
+from .sort import sort_rows
+
+_INDEX = np.dtype(np.intp)
+
+# Bytes worked on together: what is made of them on the way stays in the nearer caches, and in memory that the C library
+# does not give back to the system each time.
+_PIECE = 1 << 16
+
+
+def sort_by_words(source: Array, results: Array, by: KeyWords, policy: HostSortPolicy, stable: bool = False) -> None:
+    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
+
+    In place, an exception leaves the elements as they came, or in order. `stable` keeps elements that compare equal by
+    the key's ranks in the order they came in, which those that share a word keep in any case.
+    """
+    by.require(source.dtype)
+    if not source.size:
+        return
+    if is_lossy(by.key) or (stable and not _ranks_are_words(source, by, policy)):
+        places = np.empty(source.shape, np.intp)
+        argsort_by_words(source, places, by, policy, Wanted.RANKS if stable else Wanted.WORDS)
+        ordered = taken(source, places, policy)
+    else:
+        to_words, to_elements = by.to_words(), by.to_elements()
+        by.try_on(source.reshape(-1), to_words, to_elements)
+        words = _in_pieces(to_words, source, by.word, policy)
+        sort_rows(words, words, SortOrder.ASCENDING, policy)
+        ordered = _in_pieces(to_elements, words, by.element, policy).view(source.dtype)
+    if np.may_share_memory(source, results):
+        put_in_place(ordered.reshape(-1), results.reshape(-1), _pool_for(source, policy))
+    else:
+        results[...] = ordered
+
+
+def argsort_by_words(
+    source: Array, places: Places, by: KeyWords, policy: HostSortPolicy, wanted: Wanted = Wanted.RANKS
+) -> None:
+    """Where each row's elements come from, in order. Elements that compare equal keep theirs."""
+    by.require(source.dtype)
+    if source.size:
+        argsort_rows(words_of_rows(source, by, wanted, policy), places, SortOrder.ASCENDING, policy)
+
+
+def extreme_places(
+    source: Array, by: KeyWords, extreme: Extreme, policy: HostSortPolicy, wanted: Wanted = Wanted.WORDS
+) -> Places:
+    """Where each row's first least or greatest element stands. What the key has behind its `last` comes before all."""
+    by.require(source.dtype)
+    if not source.shape[1]:
+        raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
+    words = words_of_rows(source, by, wanted, policy)
+    if extreme is Extreme.LEAST:
+        most = int(np.iinfo(words.dtype).max)
+        last = int(getattr(by.key, "last", most))
+        words = (
+            words.dtype.type((last + 1) & most) - words - words.dtype.type(1)
+        )  # the first behind `last` the greatest
+    found: Places = words.argmax(axis=1)
+    return found
+
+
+def taken(source: Array, places: Places, policy: HostSortPolicy) -> Array:
+    """The elements of each row at these places."""
+    results, rows = np.empty_like(source), len(source)
+    if rows == 1:
+        row, result, own = source[0], results[0], places[0]
+        count, pieces = row.size, -(-row.nbytes // _PIECE)
+
+        def take(some: slice) -> None:
+            row.take(own[some], out=result[some], mode="clip")
+    else:
+        count, pieces = rows, min(rows, -(-source.nbytes // _PIECE))
+
+        def take(some: slice) -> None:
+            results[some] = np.take_along_axis(source[some], places[some], axis=1)
+
+    _pool_for(source, policy).over(count, take, pieces)
+    return results
+
+
+def words_of_rows(source: Array, by: KeyWords, wanted: Wanted, policy: HostSortPolicy) -> Array:
+    return _in_pieces(by.to_words(wanted), source, by.word, policy)
+
+
+def _ranks_are_words(source: Array, by: KeyWords, policy: HostSortPolicy) -> bool:
+    """Whether no element shares a rank with another but one of its bits, as the key's own methods say."""
+    flat, words, ranks = source.reshape(-1), by.to_words(), by.to_words(Wanted.RANKS)
+
+    def are_alike(own: slice) -> bool:
+        return bool((words(flat[own]) == ranks(flat[own])).all())
+
+    return _pool_for(source, policy).all_over(flat.size, are_alike, -(-flat.size * by.word.itemsize // _PIECE))
+
+
+def _in_pieces(function: Transform, source: Array, dtype: npt.DTypeLike, policy: HostSortPolicy) -> Array:
+    """A function of arrays, done to the pieces of one side by side."""
+    flat, results = source.reshape(-1), np.empty(source.size, dtype)
+
+    def work(own: slice) -> None:
+        results[own] = function(flat[own])
+
+    _pool_for(source, policy).over(flat.size, work, -(-max(flat.nbytes, results.nbytes) // _PIECE))
+    return results.reshape(source.shape)
+
+
+def _pool_for(source: Array, policy: HostSortPolicy) -> Pool:
+    return Pool(1) if source.size < policy.serial_below else shared_pool()
+
+
+# -- arrays of any layout ----------------------------------------------------------------------------------
+
+
+def _rows(x: HostArray, axis: int | None) -> HostArray:
+    """A packed copy, in which the elements along an axis lie side by side."""
+    laid = x.reshape(-1) if axis is None or x.ndim == 0 else np.moveaxis(x, axis, -1)
+    return np.array(laid, native(x.dtype), order="C")
+
+
+def _put_back(made: HostArray, axis: int | None) -> HostArray:
+    return made if axis is None or made.ndim == 1 else np.ascontiguousarray(np.moveaxis(made, -1, axis))
+
+
+@attrs.frozen(eq=False)
+class KeyedWay:
+    """What is done to packed rows, for arrays of any layout."""
+
+    policy: HostSortPolicy
+    by: KeyWords
+    axis: int | None
+    work: Callable[[HostArray, KeyedWay], HostArray]
+
+    def __call__(self, *arrays: HostArray) -> HostArray:
+        (x,) = arrays
+        packed = _rows(x, self.axis)
+        flat = packed.reshape(-1, packed.shape[-1])
+        found = self.work(flat, self).reshape(packed.shape)
+        return _put_back(found if found.dtype == _INDEX else found.astype(x.dtype, copy=False), self.axis)
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        outs[0][...] = self(*arrays)
+
+
+def keyed_sort(policy: HostSortPolicy, key: Any, axis: int | None, order: SortOrder, stable: bool) -> KeyedWay:
+    def work(rows: HostArray, way: KeyedWay) -> HostArray:
+        results = np.empty_like(rows)
+        sort_by_words(rows, results, way.by, way.policy, stable)
+        return results
+
+    return KeyedWay(policy, KeyWords(key, order), axis, work)
+
+
+def keyed_argsort(policy: HostSortPolicy, key: Any, axis: int | None, order: SortOrder, by_bits: bool) -> KeyedWay:
+    wanted = Wanted.WORDS if by_bits else Wanted.RANKS
+
+    def work(rows: HostArray, way: KeyedWay) -> HostArray:
+        places = np.empty(rows.shape, _INDEX)
+        argsort_by_words(rows, places, way.by, way.policy, wanted)
+        return places
+
+    return KeyedWay(policy, KeyWords(key, order), axis, work)
+
+
+@attrs.frozen(eq=False)
+class KeyedExtreme:
+    """The least or greatest element along axes."""
+
+    policy: HostSortPolicy
+    by: KeyWords
+    axes: tuple[int, ...]
+    keepdims: bool
+    extreme: Extreme
+
+    def __call__(self, *arrays: HostArray) -> Any:
+        (x,) = arrays
+        others = [axis for axis in range(x.ndim) if axis not in self.axes]
+        shape = tuple(x.shape[axis] for axis in others)
+        packed = np.array(x.transpose(*others, *self.axes), native(x.dtype), order="C")
+        rows = packed.reshape(int(np.prod(shape)), -1)
+        places = extreme_places(rows, self.by, self.extreme, self.policy)
+        found = cast(HostArray, rows[np.arange(len(rows)), places]).reshape(shape).astype(x.dtype, copy=False)
+        return np.expand_dims(found, self.axes) if self.keepdims else found[()]
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        outs[0][...] = self(*arrays)

@@ -1,0 +1,128 @@
+"""Short rows, many at a time: NumPy's sort between two cheap turns, then what it loses put back. Never loads Numba.
+
+NumPy sorts ascending. Descending, integers are sorted inverted and floats negated.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ....types.dtypes import key_for
+from ....types.indices import SortOrder
+from ...base import HostArray
+from .key_words import Elements, elements_in_order, ordered_words
+from .ties import restore_ties
+
+_SHORT = 1 << 10  # elements that are looked up in tables
+_COUNTED = 16  # a row of bytes this long
+
+
+def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
+    """Sorts each row of a two-dimensional array, on this thread. `results` is `source` itself, or lies apart.
+
+    In place, one call into C sorts it or writes it: an interrupt finds the elements as they were, or in order. Floats
+    that tie keep their order where it is asked for.
+    """
+    match source.dtype.kind, source.dtype.itemsize:
+        case "f", 2:
+            if stable and results is source:
+                source = source.copy()
+            _sort_halves(*_seen_as(np.uint16, source, results), order)
+            if stable:
+                restore_ties(source, results, order, stable)
+        case "f", _:
+            _sort_floats(source, results, order, stable)
+        case (("M" | "m"), _):
+            _sort_times(*_seen_as(np.int64, source, results), order)
+        case "b", _:
+            _sort_integers(*_seen_as(np.uint8, source, results), order)
+        case _:
+            _sort_integers(source, results, order)
+
+
+def sort_row(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
+    """The same of an array of one dimension."""
+    row = source[np.newaxis]
+    sort_chunk(row, row if results is source else results[np.newaxis], order, stable)
+
+
+def _seen_as(dtype: npt.DTypeLike, source: Elements, results: Elements) -> tuple[Elements, Elements]:
+    """The same memories; one array where they are one."""
+    seen: Elements = source.view(dtype)
+    return seen, seen if results is source else results.view(dtype)
+
+
+def _room(source: Elements, results: Elements) -> Elements | None:
+    """Where to work on what is to be sorted: in the results, or, in place, in new memory."""
+    return None if results is source else results
+
+
+def _sort_integers(source: Elements, results: Elements, order: SortOrder) -> None:
+    match order:
+        case SortOrder.ASCENDING:
+            if results is not source:
+                results[...] = source
+            _sort_words(results)
+        case SortOrder.DESCENDING:
+            inverted: Elements = np.invert(source, out=_room(source, results))
+            _sort_words(inverted)
+            np.invert(inverted, out=results)
+
+
+def _sort_words(words: Elements) -> None:
+    if words.itemsize == 1 and words.shape[-1] >= _COUNTED:
+        words.sort(axis=-1, kind="stable")  # counts, where the other kind compares
+    else:
+        words.sort(axis=-1)
+
+
+def _sort_times(source: Elements, results: Elements, order: SortOrder) -> None:
+    """NaT, the least integer, becomes the greatest one: by counting down from it, or inverted."""
+    match order:
+        case SortOrder.ASCENDING:
+            lowered: Elements = np.subtract(source, 1, out=_room(source, results))
+            lowered.sort(axis=-1)
+            np.add(lowered, 1, out=results)
+        case SortOrder.DESCENDING:
+            _sort_integers(source, results, order)
+
+
+def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
+    """float16 by its words: NumPy has vector code for 16-bit integers on more processors."""
+    if source.size < _SHORT:
+        sequence, places = half_tables(order)
+        found: Elements = np.take(places, source, out=_room(source, results), mode="clip")
+        found.sort(axis=-1)
+        results[...] = sequence[found]
+        return
+    key = key_for(np.float16)
+    words = ordered_words(key, source, order)
+    words.sort(axis=-1)
+    results[...] = elements_in_order(key, words, order)
+
+
+@cache
+def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
+    """The bits of all float16 in order, and the place of each in it."""
+    words = np.arange(1 << 16, dtype=np.uint16)
+    sequence = elements_in_order(key_for(np.float16), words, order)
+    places = np.empty_like(sequence)
+    places[sequence] = words
+    return sequence, places
+
+
+def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
+    floats: Elements = np.empty_like(source) if results is source else results  # ties are looked up in the source
+    if order is SortOrder.ASCENDING:
+        floats[...] = source
+        floats.sort(axis=-1)
+    else:
+        np.negative(source, out=floats)
+        floats.sort(axis=-1)
+        np.negative(floats, out=floats)
+    restore_ties(source, floats, order, stable)
+    if floats is not results:
+        results[...] = floats

@@ -1,0 +1,193 @@
+"""The compiled loop that parts large arrays in two. Only imported for those: it loads Numba.
+
+An x86 processor with AVX-512 parts a vector of elements by two compressions; any other takes them one by one, without
+branches. Numba keeps compiled code by processor, so a cache may be shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir as llvm
+from numba import types
+from numba.extending import intrinsic
+
+from ..jit import njit
+from ..keeping import kept
+
+if TYPE_CHECKING:
+    from numba.core.typing import Signature
+    from numba.extending import CodegenContext, TypingContext
+
+Emitter: TypeAlias = "Callable[[CodegenContext, llvm.IRBuilder, Signature, tuple[llvm.Value, ...]], llvm.Value]"
+# 32- or 64-bit elements that np.sort orders: Numba compiles a version for each.
+Elements: TypeAlias = npt.NDArray[Any]
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+VECTOR_BYTES = 64
+
+
+@intrinsic
+def part_vector(
+    typing: TypingContext, source: types.Type, pivot: types.Number, lows: types.Type, highs: types.Type
+) -> tuple[Signature, Emitter]:
+    """Parts the 64 bytes of elements at address `source`: those below `pivot` go to address `lows`, all others to
+    `highs`, in their order. Up to 64 bytes are written at each: what is too much is anything. The count of lows."""
+
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, values: Any) -> llvm.Value:
+        bits = 64 if pivot in (types.int64, types.uint64, types.float64) else 32
+        parting = _Parting(builder, pivot, values[1], bits)
+        return (parting.by_compression if _has_compress(context) else parting.one_by_one)(values[0], *values[2:])
+
+    return types.intp(types.uintp, pivot, types.uintp, types.uintp), emit
+
+
+def _has_compress(context: CodegenContext) -> bool:
+    """Whether the processor that Numba compiles for compresses vectors of 32 and 64 bits."""
+    _, _, features = context.codegen().magic_tuple()
+    return "+avx512f" in features.split(",")
+
+
+class _Parting:
+    """Writes the LLVM instructions for one vector."""
+
+    def __init__(self, builder: llvm.IRBuilder, type: types.Number, pivot: llvm.Value, bits: int) -> None:
+        self.builder = builder
+        self.type = type
+        self.pivot = pivot
+        self.bits = bits
+        self.lanes = 8 * VECTOR_BYTES // bits
+        self.element = pivot.type
+
+    def by_compression(self, source: llvm.Value, lows: llvm.Value, highs: llvm.Value) -> llvm.Value:
+        builder, lanes = self.builder, self.lanes
+        vector, words = llvm.VectorType(self.element, lanes), llvm.VectorType(llvm.IntType(self.bits), lanes)
+        mask = llvm.VectorType(llvm.IntType(1), lanes)
+        nothing = llvm.Constant(vector, llvm.Undefined)
+        first = builder.insert_element(nothing, self.pivot, llvm.IntType(32)(0))
+        everywhere = llvm.Constant(llvm.VectorType(llvm.IntType(32), lanes), [0] * lanes)
+        pivots = builder.shuffle_vector(first, nothing, everywhere)
+        address = builder.inttoptr(source, vector.as_pointer())
+        elements = builder.load(address, align=self.bits // 8, typ=vector)
+        below = self._less(elements, pivots)
+        others = builder.xor(below, llvm.Constant(mask, [True] * lanes))
+        compress = self._declared(
+            f"llvm.x86.avx512.mask.compress.v{lanes}i{self.bits}", llvm.FunctionType(words, [words, words, mask])
+        )
+        moved = builder.bitcast(elements, words)
+        unused = llvm.Constant(words, llvm.Undefined)
+        for chosen, target in ((below, lows), (others, highs)):
+            compressed = builder.call(compress, [moved, unused, chosen])
+            builder.store(compressed, builder.inttoptr(target, words.as_pointer()), align=self.bits // 8)
+        count = builder.ctpop(builder.bitcast(below, llvm.IntType(lanes)))
+        return builder.zext(count, llvm.IntType(64))
+
+    def one_by_one(self, source: llvm.Value, lows: llvm.Value, highs: llvm.Value) -> llvm.Value:
+        builder, index = self.builder, llvm.IntType(64)
+        pointer = self.element.as_pointer()
+        source, lows, highs = (builder.inttoptr(place, pointer) for place in (source, lows, highs))
+        count: llvm.Value = index(0)
+        for lane in range(self.lanes):
+            element = builder.load(builder.gep(source, [index(lane)], source_etype=self.element), typ=self.element)
+            builder.store(element, builder.gep(lows, [count], source_etype=self.element))
+            past = builder.sub(index(lane), count)
+            builder.store(element, builder.gep(highs, [past], source_etype=self.element))
+            count = builder.add(count, builder.zext(self._less(element, self.pivot), index))
+        return count
+
+    def _less(self, left: llvm.Value, right: llvm.Value) -> llvm.Value:
+        if isinstance(self.type, types.Float):
+            return self.builder.fcmp_ordered("<", left, right)
+        if isinstance(self.type, types.Integer) and self.type.signed:
+            return self.builder.icmp_signed("<", left, right)
+        return self.builder.icmp_unsigned("<", left, right)
+
+    def _declared(self, name: str, type: llvm.FunctionType) -> llvm.Function:
+        known = self.builder.module.globals.get(name)
+        return known if isinstance(known, llvm.Function) else llvm.Function(self.builder.module, type, name)
+
+
+@intrinsic
+def claim(typing: TypingContext, counter: types.Type, amount: types.Type) -> tuple[Signature, Emitter]:
+    """Adds to the number at an address, in one step whatever other threads do. What it was before."""
+
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, values: Any) -> llvm.Value:
+        pointer = builder.inttoptr(values[0], llvm.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", pointer, values[1], "monotonic")
+
+    return types.int64(types.uintp, types.int64), emit
+
+
+@kept
+@njit(nogil=True)
+def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts) -> None:
+    """Copies elements below the pivot to the front of `target`, all others to its back: this thread's share of them.
+
+    Threads take block by block, count it, claim as much room as it needs, and move it, which finds it in the cache.
+    `claimed`, which all of them add to, says how much of the source, the front and the back is taken.
+    """
+    while True:
+        start = claim(claimed.ctypes.data, block)
+        if start >= source.size:
+            return
+        _part_block(source[start : start + block], pivot, target, claimed)
+
+
+@njit
+def _part_block(own: Elements, pivot: Any, target: Elements, claimed: Counts) -> None:
+    low = _count_below(own, pivot)
+    high = own.size - low
+    front = claim(claimed.ctypes.data + 8, low)
+    back = target.size - claim(claimed.ctypes.data + 16, high)
+    _move(own, pivot, target[front : front + low], target[back - high : back])
+
+
+@njit
+def _count_below(source: Elements, pivot: Any) -> int:
+    """How many elements are below the pivot. A NaN is not."""
+    count = 0
+    for index in range(source.size):
+        count += source[index] < pivot
+    return count
+
+
+@njit
+def _move(source: Elements, pivot: Any, lows: Elements, highs: Elements) -> None:
+    """Copies elements below the pivot to `lows`, all others to `highs`: exactly as many as are there.
+
+    Nothing is written beyond them, whatever another thread does to the source meanwhile.
+    """
+    size = source.itemsize
+    lanes = VECTOR_BYTES // size
+    spare_lows, spare_highs = np.empty(lanes, source.dtype), np.empty(lanes, source.dtype)
+    from_, to_lows, to_highs = source.ctypes.data, lows.ctypes.data, highs.ctypes.data
+    low, high = 0, 0
+    whole = source.size - source.size % lanes
+    for start in range(0, whole, lanes):
+        # Whole vectors are stored: near an end they go elsewhere first.
+        low_fits, high_fits = low + lanes <= lows.size, high + lanes <= highs.size
+        low_address = to_lows + low * size if low_fits else spare_lows.ctypes.data
+        high_address = to_highs + high * size if high_fits else spare_highs.ctypes.data
+        count = part_vector(from_ + start * size, pivot, low_address, high_address)
+        if not low_fits:
+            for k in range(min(count, lows.size - low)):
+                lows[low + k] = spare_lows[k]
+        if not high_fits:
+            for k in range(min(lanes - count, highs.size - high)):
+                highs[high + k] = spare_highs[k]
+        low += count
+        high += lanes - count
+    for start in range(whole, source.size):
+        element = source[start]
+        if element < pivot:
+            if low < lows.size:
+                lows[low] = element
+            low += 1
+        else:
+            if high < highs.size:
+                highs[high] = element
+            high += 1

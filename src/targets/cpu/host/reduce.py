@@ -1,0 +1,105 @@
+"""Reductions of host arrays: a callable for each function, dtype and axis, found once and called for every array.
+
+Short arrays go straight to NumPy's loops, past the Python in front of them; what is longer goes to folding.py. Which
+way an array takes, and so the order in which its floats are added, depends on its shape, dtype and layout alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from ....operations.reduce import Reducer
+from ....types.errors import InvalidArgumentError
+from ...base import HostArray
+from .arg_reduce import PlaceFolding
+from .reduce_axes import Folding
+from .reducers import LONG, PLACES, TRUTHS, HostCall, reducing, takes
+from .silence import silently
+
+Axes: TypeAlias = int | tuple[int, ...] | None
+
+
+def host_reduction(
+    function: str | Callable[..., object], dtype: np.dtype[np.generic], ndim: int, axis: Axes, keepdims: bool
+) -> HostCall | None:
+    """What reduces host arrays of a dtype and so many dimensions as NumPy's function of that name does.
+
+    Of any shape and layout; scalars where NumPy gives scalars. Silent about overflow, and about NaN. An array of
+    nothing that has no answer is an InvalidArgumentError. None where there is no such function of these elements, or no
+    such axis.
+    """
+    fold = Reducer(function if isinstance(function, str) else function.__name__)
+    axes = _checked(axis, ndim)
+    if not takes(fold, dtype) or axes is None or (fold in PLACES and isinstance(axis, tuple)):
+        return None
+    if fold in PLACES:
+        along = None if axis is None or ndim == 0 else axes[0]
+        return _guarded(_place(fold, along, keepdims), PlaceFolding.of(fold, dtype, along, ndim, keepdims))
+    long = Folding.of(fold, dtype, axes, ndim, keepdims)
+    reduce = reducing(fold)
+    if dtype.kind == "f" and dtype.itemsize == 2 and fold in (Reducer.SUM, Reducer.PROD):
+        return _guarded(_halves(reduce, axes, keepdims))
+    call = _plain(reduce, dtype, np.dtype(np.bool_) if fold in TRUTHS else None, axes, keepdims)
+    return _guarded(call, long)
+
+
+def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
+    """The axes that go, counted from the front, in order; None if there are no such."""
+    if axis is None:
+        return tuple(range(ndim))
+    if ndim == 0 and axis in (0, -1):  # which NumPy lets pass
+        return ()
+    try:
+        return tuple(sorted(normalize_axis_tuple(axis, ndim)))
+    except ValueError:
+        return None
+
+
+# -- short arrays -----------------------------------------------------------------------------------------
+
+
+def _plain(
+    reduce: Callable[..., object],
+    dtype: np.dtype[np.generic],
+    made: np.dtype[np.generic] | None,
+    axes: tuple[int, ...],
+    keepdims: bool,
+) -> HostCall:
+    """NumPy's loop. That of floats warns of what is no mistake."""
+    axis = axes[0] if len(axes) == 1 else axes
+    if dtype.kind == "f":
+        return lambda x: silently(reduce, x, axis, made, None, keepdims)
+    return lambda x: reduce(x, axis, made, None, keepdims)
+
+
+def _halves(reduce: Callable[..., object], axes: tuple[int, ...], keepdims: bool) -> HostCall:
+    """In 32 bits, rounded once."""
+    single, half = np.dtype(np.float32), np.dtype(np.float16)
+    return lambda x: silently(lambda: cast(HostArray, reduce(x, axes, single, None, keepdims)).astype(half))
+
+
+def _place(fold: Reducer, axis: int | None, keepdims: bool) -> HostCall:
+    method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
+    return lambda x: method(x, axis, None, keepdims=keepdims)
+
+
+def _guarded(call: HostCall, long: Folding | PlaceFolding | None = None) -> HostCall:
+    """With another way for long arrays, and errors of our own kind for arrays of nothing."""
+
+    least = LONG if long is None else long.least
+
+    def guarded(x: HostArray) -> object:
+        if x.size >= least and long is not None:
+            found = long(x)
+            if found is not None:
+                return found
+        try:
+            return call(x)
+        except ValueError as error:
+            raise InvalidArgumentError(str(error)) from error
+
+    return guarded

@@ -1,0 +1,152 @@
+"""Long arrays reduced along any axes: by compiled loops where these are faster than NumPy's, by several threads.
+
+The loops of integers, extrema and truths are loaded aside, while NumPy gives the same bits. Sums and products of floats
+wait for theirs from `_ADDED` on: the order in which floats are combined depends on shape, dtype and layout alone. So
+does, of equal zeros and of NaNs, which one is the extreme: here the least or greatest by its bits, as kernels have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+import attrs
+import numpy as np
+
+from ....operations.reduce import Reducer
+from ....types.dtypes import Extreme, Words, extremes_of, key_for
+from ...apart import import_apart
+from ...base import HostArray
+from .loading import can_fold
+from .reduce_plans import Route, constant_of, route_of
+from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
+from .short_sort import count_nonzero
+from .silence import silently
+from .strides import Walk
+
+_ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
+_MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
+_WORKED_ON = 1 << 24  # the same of any and all, by which NumPy's loops are slower than memory
+_ROW = 1 << 10  # bytes of neighbours that NumPy's loops need to be fast
+_HEAD = 1 << 9  # elements that may settle what any and all ask
+_MOST_ROUTES = 64
+
+
+@attrs.frozen
+class Folding:
+    """A reduction of elements of a dtype along some axes."""
+
+    fold: Reducer
+    dtype: np.dtype[np.generic]
+    axes: tuple[int, ...]
+    ndim: int
+    keepdims: bool
+    _routes: dict[object, Route | None] = attrs.field(factory=dict[object, "Route | None"], init=False, eq=False)
+    _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
+
+    @classmethod
+    def of(
+        cls, fold: Reducer, dtype: np.dtype[np.generic], axes: tuple[int, ...], ndim: int, keepdims: bool
+    ) -> Folding | None:
+        """None where NumPy's loops are all there is."""
+        if fold in PLACES or dtype.kind not in "iuf" or not dtype.isnative or not axes:
+            return None
+        if fold in ARITHMETIC and dtype == np.float16:
+            return None
+        return cls(fold, dtype, axes, ndim, keepdims)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_head", (slice(round(_HEAD ** (1 / max(1, self.ndim)))),) * self.ndim)
+
+    def __call__(self, x: HostArray) -> object | None:
+        """The result; None where NumPy's loop is to give it."""
+        if self.fold in TRUTHS and len(self.axes) == self.ndim and self._is_settled(x):
+            return in_shape(np.array(self.fold is Reducer.ANY), x, self.axes, self.keepdims)
+        lies = (x.shape, x.strides)
+        try:
+            route = self._routes[lies]
+        except KeyError:
+            if len(self._routes) >= _MOST_ROUTES:
+                self._routes.clear()
+            route = self._routes[lies] = self._route(x)
+        if route is None or type(x) is not np.ndarray or not x.flags.aligned:
+            return None
+        if self._waits:
+            import_apart("numba")
+        elif not can_fold(self.fold, self.dtype, x.nbytes):
+            return self._by_numpy(x, route)
+        return self._by_route(x, route)
+
+    @property
+    def least(self) -> int:
+        """How many elements are worth a look whether NumPy's loop is to be called."""
+        return LONG
+
+    @property
+    def _waits(self) -> bool:
+        return self.fold in ARITHMETIC and self.dtype.kind == "f"
+
+    def _route(self, x: HostArray) -> Route | None:
+        """None where NumPy's loop takes no longer, or its axes lie in too many ways."""
+        walk = Walk.of(x, self.axes)
+        if walk is None or len(walk.kept) > 2 or len(walk.gone) > 2 or self._suits_numpy(walk, x.nbytes):
+            return None
+        return route_of(self.fold, self.dtype, walk)
+
+    def _suits_numpy(self, walk: Walk, nbytes: int) -> bool:
+        if self._waits:
+            return nbytes < _ADDED
+        if (
+            self.dtype == np.float16
+            or self.fold is Reducer.PROD
+            or (self.fold is Reducer.SUM and self.dtype.itemsize < 8)
+        ):
+            return False
+        near, most = walk.nearest, _WORKED_ON if self.fold in TRUTHS else _MEMORY
+        most <<= 2 if self.dtype.itemsize == 1 else 0
+        return nbytes < most and near.stride == 1 and near.length * self.dtype.itemsize >= _ROW
+
+    def _is_settled(self, x: HostArray) -> bool:
+        """Whether the first elements say all."""
+        head = x[self._head]
+        count = count_nonzero(head)
+        return count > 0 if self.fold is Reducer.ANY else count < head.size
+
+    def _by_numpy(self, x: HostArray, route: Route) -> object | None:
+        """What NumPy gives in place of loops that are not loaded; None where it is as well as they are."""
+        if self.fold not in EXTREMES or self.dtype.kind != "f":
+            return None
+        found = np.asarray(silently(reducing(self.fold), x, self.axes, None, None, self.keepdims))
+        if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
+            return cast(object, found[()])
+        import_apart("numba")
+        return self._by_route(x, route)
+
+    def _by_route(self, x: HostArray, route: Route) -> object:
+        from .reduce_kernels import loops_for
+
+        states = route.states(x, loops_for(self.fold, self.dtype), UFUNCS[self.fold])
+        elements = self._elements(states)
+        return in_shape(route.walk.arranged(elements), x, self.axes, self.keepdims)
+
+    def _elements(self, states: HostArray) -> HostArray:
+        """What the loops leave as the result has it."""
+        if self.fold in EXTREMES and self.dtype.kind == "f":
+            word = np.dtype(f"u{self.dtype.itemsize}")
+            words = states.view(word) ^ word.type(1 << (8 * word.itemsize - 1))
+            end = Extreme.LEAST if self.fold is Reducer.MIN else Extreme.GREATEST
+            return extremes_of(key_for(self.dtype), cast(Words, words), end).view(self.dtype)
+        if self.fold is Reducer.SUM and self.dtype.kind == "f":
+            return cast(HostArray, np.add(states, self.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
+        return states.astype(result_of(self.fold, self.dtype), copy=False)
+
+
+def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
+    """Compiles the loops, one after the other."""
+    from .reduce_kernels import loops_for
+
+    loops = loops_for(fold, dtype)
+    plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, constant_of(fold, dtype)], np.int64)
+    for kernel in (loops.columns, loops.rows):
+        kernel(np.zeros(1, loops.seen_as), np.empty(1, loops.state), plan, 0, 1)
+        yield None

@@ -1,0 +1,158 @@
+"""Many rows that are sorted side by side by compiled loops, whichever way they lie.
+
+Short rows go through a sorting network, one a lane of a vector. Longer ones that do not lie side by side in memory are
+brought together in blocks, and NumPy sorts these. Both work on words that compare as integers: no zero and no NaN is
+to be put right afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ....algos.host_sort import HostSortPolicy
+from ....types.dtypes import FloatBits
+from ....types.indices import SortOrder
+from ...apart import import_apart
+from ...base import HostArray
+from ..background import background
+from ..pool import shared_pool
+from .key_words import Elements
+from .strides import Walk
+
+_LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
+_LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
+_BLOCK = 64  # rows at least that are brought together
+_TASKS = 1 << 14  # elements at least that a thread takes at a time
+
+
+@attrs.frozen
+class Lying:
+    """Where rows begin, in elements: two ways, each of a length, a stride, and a stride among the results."""
+
+    plan: npt.NDArray[np.int64]
+    flat: Elements  # the memory, as words
+    out: Elements
+
+    @classmethod
+    def of(cls, x: HostArray, results: HostArray, axis: int) -> Lying | None:
+        """None where rows lie in more ways, or elements not at multiples of their size."""
+        word = np.dtype(f"i{x.itemsize}")
+        source, goal = Walk.of(x, ()), Walk.of(results, ())
+        if source is None or goal is None:
+            return None
+        size, ways = x.itemsize, list[tuple[int, int, int]]()
+        for number in sorted(range(x.ndim), key=lambda number: -abs(x.strides[number])):
+            if number == axis or x.shape[number] == 1:
+                continue
+            length, stride, out_stride = x.shape[number], x.strides[number] // size, results.strides[number] // size
+            if ways and ways[-1][1:] == (length * stride, length * out_stride):
+                length *= ways.pop()[0]
+            ways.append((length, stride, out_stride))
+        if len(ways) > 2:
+            return None
+        two = [(1, 0, 0)] * (2 - len(ways)) + ways
+        steps = x.shape[axis], x.strides[axis] // size, results.strides[axis] // size
+        numbers = [source.origin, goal.origin, *two[0], *two[1], *steps]
+        return cls(np.array(numbers, np.int64), source.memory(x, word), goal.memory(results, word))
+
+
+def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder, policy: HostSortPolicy) -> bool:
+    """Sorts along an axis into `results`, which is the same memory as x in the same layout, or lies apart. False, and
+    nothing done, where other ways suit. An exception leaves whole rows as they were, or in order."""
+    dtype, axis = x.dtype, axis % x.ndim
+    length = x.shape[axis]
+    if x.ndim < 2 or length < 2 or x.size < policy.serial_below or not dtype.isnative or results.dtype != dtype:
+        return False
+    if not (x.flags.aligned and results.flags.aligned):
+        return False
+    lies_along = abs(x.strides[axis]) == dtype.itemsize
+    is_short = length <= (_LONGEST if lies_along else _LONGEST_BESIDE)[dtype.itemsize]
+    if not is_short and (lies_along or length >= policy.part_from(dtype) or x.size < _BLOCK * length):
+        return False
+    places = 1 << (length - 1).bit_length() if is_short else 0
+    is_float = dtype.kind == "f"
+    if not background.has(("rows", places, dtype.itemsize, is_float), lambda: _loading(x.dtype, places), x.nbytes):
+        return False
+    lying = Lying.of(x, results, axis)
+    if lying is None:
+        return False
+    import_apart("numba")
+    if places:
+        _by_network(lying, dtype, places, order)
+    else:
+        _by_blocks(lying, dtype, order, max(_BLOCK, policy.chunk // length // _BLOCK * _BLOCK))
+    return True
+
+
+def _by_network(lying: Lying, dtype: np.dtype[np.generic], places: int, order: SortOrder) -> None:
+    from ..module import load_kernel
+    from .network_text import lanes, module_text
+
+    kernel = load_kernel("rows", module_text(places, dtype.itemsize, dtype.kind == "f"))
+    _, _, n0, _, _, n1, _, _, length, _, _ = lying.plan.tolist()
+    together, bits = lanes(dtype.itemsize), constants(dtype, order)
+    tasks = n0 * -(-n1 // together)
+    pieces = max(1, min(tasks, n0 * n1 * length // _TASKS, 8 * shared_pool().threads))
+
+    def work(number: int) -> None:
+        first, last = tasks * number // pieces, tasks * (number + 1) // pieces
+        kernel(lying.flat, lying.out, lying.plan, bits, first, last)
+
+    shared_pool().run(work, pieces)
+
+
+def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, together: int) -> None:
+    from .network_kernels import PACKS
+
+    pack, unpack = PACKS[dtype.kind == "f", dtype.itemsize]
+    bits = constants(dtype, order)
+    start, out_start, n0, s0, o0, n1, s1, o1, length, step, out_step = lying.plan.tolist()
+    blocks = -(-n1 // together)
+    pitch = length + _BLOCK // dtype.itemsize  # so that rows do not fall on each other's places in the caches
+
+    def work(number: int) -> None:
+        outer, begin = number // blocks, number % blocks * together
+        rows: Elements = np.empty((min(together, n1 - begin), pitch), lying.flat.dtype)
+        pack(lying.flat, start + outer * s0 + begin * s1, s1, step, rows, length, bits)
+        rows[:, :length].sort(axis=-1, kind="stable" if dtype.itemsize == 1 else None)  # which counts bytes
+        unpack(lying.out, out_start + outer * o0 + begin * o1, o1, out_step, rows, length, bits)
+
+    shared_pool().run(work, n0 * blocks)
+
+
+@cache
+def constants(dtype: np.dtype[np.generic], order: SortOrder) -> Elements:
+    """What the loops make words of elements by: bits to turn over, and what to take away. Of floats also all bits but
+    the sign, those of infinity, and how far the sign is from the lowest bit."""
+    bits = 8 * dtype.itemsize
+    sign, is_down = -(1 << (bits - 1)), order is SortOrder.DESCENDING
+    found = [0, 0, 0, 0, 0]
+    match dtype.kind:
+        case "f":
+            float_bits = FloatBits.of(dtype)
+            magnitude, infinity = float_bits.magnitude, float_bits.infinity
+            found = [sign if is_down else 0, magnitude - infinity, magnitude, infinity, bits - 1]
+        case "M" | "m":  # NaT, the least integer, is to be last
+            found[:2] = [-1, 0] if is_down else [0, 1]
+        case "i":
+            found[0] = -1 if is_down else 0
+        case _:
+            found[0] = ~sign if is_down else sign
+    return np.array(found, f"i{dtype.itemsize}")
+
+
+def _loading(dtype: np.dtype[np.generic], places: int) -> Iterator[object]:
+    """Compiles the loops, by sorting a few rows."""
+    rows: HostArray = np.zeros((2, max(2, places)), dtype)
+    lying = Lying.of(rows, np.empty_like(rows), 1)
+    assert lying is not None
+    if places:
+        _by_network(lying, dtype, places, SortOrder.ASCENDING)
+    else:
+        _by_blocks(lying, dtype, SortOrder.ASCENDING, _BLOCK)
+    yield None

@@ -1,0 +1,101 @@
+"""A look at a long row before work starts: some input is sorted faster than by sorting it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+import numpy as np
+
+from ....algos.host_sort import HostSortPolicy
+from ..pool import Pool
+from .key_words import Elements, bits_of, numbers_of
+
+_FEW, _HARDLY_ANY = 24, 3
+
+
+class Trend(Enum):
+    """What a sample of a row, or all of it, does from element to element."""
+
+    ASCENDS = "ascends"
+    DESCENDS = "descends"
+    NEITHER = "neither"
+
+
+def sample_of(source: Elements, count: int) -> Elements:
+    """About so many elements from all over a row, as they come."""
+    step = max(1, source.size // count)
+    return source[step // 2 :: step].copy()
+
+
+@attrs.frozen
+class Sample:
+    """Some of a row's elements: what a plan is made from. All that is done before must be little."""
+
+    elements: Elements  # as they come
+    numbers: Elements  # in order, without NaNs
+    different: int  # how many numbers there are
+
+    @classmethod
+    def of(cls, source: Elements, policy: HostSortPolicy) -> Sample:
+        return cls.from_elements(sample_of(source, policy.sample))
+
+    @classmethod
+    def from_elements(cls, elements: Elements) -> Sample:
+        numbers: Elements = elements[elements == elements] if elements.dtype.kind == "f" else elements.copy()
+        numbers.sort()
+        return cls(elements, numbers, numbers.size - int(np.count_nonzero(numbers[1:] == numbers[:-1])))
+
+    @property
+    def is_mostly_nan(self) -> bool:
+        return 2 * self.numbers.size < self.elements.size
+
+
+def order_of(source: Elements, policy: HostSortPolicy, pool: Pool) -> Trend:
+    """Which order a row is in as it lies, if NaN and NaT would lie last in either."""
+    numbers = numbers_of(source)
+    if source.dtype.kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1]):
+        return Trend.NEITHER  # NaT
+    if source.dtype == np.float16:
+        return Trend.NEITHER  # which Numba does not compare
+    return trend_of(numbers, sample_of(numbers, policy.sample), pool)
+
+
+def trend_of(source: Elements, sample: Elements, pool: Pool) -> Trend:
+    """Whether a row is in order already. A NaN is in no order."""
+    few = sample[:_FEW].tolist()
+    if few not in (sorted(few), sorted(few, reverse=True)):
+        return Trend.NEITHER  # of most rows so much can be said at once
+    if (sample[:-1] <= sample[1:]).all():
+        return Trend.ASCENDS if _everywhere(source, Trend.ASCENDS, pool) else Trend.NEITHER
+    if (sample[:-1] >= sample[1:]).all():
+        return Trend.DESCENDS if _everywhere(source, Trend.DESCENDS, pool) else Trend.NEITHER
+    return Trend.NEITHER
+
+
+def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
+    from .order_kernels import ascends, descends
+
+    holds = ascends if trend is Trend.ASCENDS else descends
+    return pool.all_over(source.size, lambda own: holds(source[own.start : own.stop + 1]))
+
+
+def seems_constant(source: Elements) -> bool:
+    """Whether hardly any differ among a few elements of a row: seen at once, before anything is sampled."""
+    return different_of(source, _FEW) <= _HARDLY_ANY
+
+
+def different_of(source: Elements, count: int) -> int:
+    """How many differ among about so many elements of a row: quick, for a decision."""
+    step = max(1, source.size // count)
+    return len(set(bits_of(source)[step // 2 :: step].tolist()))
+
+
+def few_values(source: Elements, count: int, most: int) -> Elements:
+    """The bits of the different ones among about so many elements of a row; none if they are more."""
+    sample = sample_of(bits_of(source), count)
+    sample.sort()
+    first = np.empty(sample.size, np.bool_)
+    first[0] = True
+    np.not_equal(sample[1:], sample[:-1], out=first[1:])
+    return sample[first] if np.count_nonzero(first) <= most else sample[:0]

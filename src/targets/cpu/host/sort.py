@@ -1,0 +1,134 @@
+"""Sorting host arrays on the processor: which way suits an array's dtype, length and number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....algos.host_sort import HostSortPolicy
+from ....types.dtypes import key_for
+from ....types.indices import SortOrder
+from ...base import HostArray
+from ..alias import without_lock
+from ..pool import Pool, shared_pool
+from .commit import put_in_place
+from .counting import sort_by_counting
+from .few_values import sort_few
+from .loading import can_sort
+from .numpy_sort import sort_chunk, sort_row
+from .partition_sort import sort_long
+from .sample import different_of
+from .ties import restore_ties
+
+_LINE = 64  # bytes that the memory hands out at a time
+
+
+def sort_rows(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
+) -> None:
+    """Sorts each row of a packed two-dimensional array into `results`, which is `source` itself or lies apart.
+
+    In place, an exception leaves the elements of each row in it, in some order: see commit.py. `stable` keeps floats
+    that tie, zeros of both signs and NaNs of differing bits, in the order they came in; all else that ties is alike.
+    """
+    stable = stable and source.dtype.kind == "f"
+    rows, length = source.shape
+    if length < 2 or not rows:
+        if results is not source:
+            results[...] = source
+        return
+    is_long = source.size >= policy.serial_below
+    if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
+        source = source.copy()  # the same memory by another name, or some of it
+    if not is_long or (rows == 1 and _suits_numpy(source[0], policy)):
+        sort_chunk(source, results, order, stable)
+        return
+    pool = shared_pool()
+    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
+        for number in range(rows):
+            row = source[number]
+            result = row if results is source else results[number]
+            if rows > 1 and _suits_numpy(row, policy):
+                sort_row(row, result, order, stable)
+                continue
+            sort_one(row, result, order, policy, pool, stable)
+        return
+    chunk = max(1, policy.chunk // length)
+    if chunk >= rows:
+        sort_chunk(source, results, order, stable)
+        return
+    chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]
+
+    def work(number: int) -> None:
+        some = source[chunks[number]]
+        sort_chunk(some, some if results is source else results[chunks[number]], order, stable)
+
+    pool.run(work, len(chunks))
+
+
+def sort_spread_rows(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool = False
+) -> bool:
+    """Sorts rows with any strides, in any byte order, if they are many and short. Whether it is done."""
+    longest = policy.part_from(source.dtype)
+    return in_blocks(source, results, policy, longest, lambda some, found: sort_chunk(some, found, order, stable))
+
+
+def in_blocks(
+    source: HostArray,
+    results: HostArray,
+    policy: HostSortPolicy,
+    longest: int,
+    work: Callable[[HostArray, HostArray], None],
+) -> bool:
+    """Has work(rows, results) done to packed blocks of rows that do not lie side by side, if they are many and short:
+    a few columns of a matrix fill whole cache lines. Whether it is done."""
+    rows, length = source.shape
+    if not source.size or not 2 <= length < longest:
+        return False
+    pool = Pool(1) if source.size < policy.serial_below else shared_pool()
+    block = max(_LINE // source.itemsize, policy.chunk // length)
+    if rows < 2 * pool.threads * block:
+        return False
+    dtype, result = source.dtype.newbyteorder("="), results.dtype.newbyteorder("=")
+
+    def work_on(number: int) -> None:
+        own = slice(number * block, (number + 1) * block)
+        packed = np.array(source[own], dtype, order="C")
+        found: HostArray = np.empty(packed.shape, result)
+        work(packed, found)
+        results[own] = found
+
+    pool.run(work_on, -(-rows // block))
+    return True
+
+
+def _suits_numpy(row: HostArray, policy: HostSortPolicy) -> bool:
+    """Whether NumPy's sort has less to do than threads have to wake: a short row, or 16 bits of few different ones."""
+    if row.size < policy.part_from(row.dtype):
+        return True
+    return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
+
+
+def sort_one(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool, stable: bool = False
+) -> None:
+    """A row that is worth the compiled loops."""
+    if stable and results is source:  # ties are looked up in the source at the end: it stays as it is until then
+        ordered = np.empty_like(source)
+        sort_one(source, ordered, order, policy, pool, stable)
+        put_in_place(ordered, results, pool)
+        return
+    source = without_lock(source)
+    if source.itemsize == 1:
+        sort_by_counting(source, results, order, policy, pool)
+    elif source.itemsize == 2:
+        # Equal elements in a row would wait for each other at one counter.
+        is_short = source.nbytes < policy.few_bytes_from
+        if is_short or not sort_few(key_for(source.dtype), source, results, order, policy, pool):
+            sort_by_counting(source, results, order, policy, pool)
+        if stable:
+            restore_ties(source[np.newaxis], results[np.newaxis], order, stable)
+    else:
+        sort_long(source, results, order, policy, pool, stable)
