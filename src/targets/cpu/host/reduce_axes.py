@@ -8,7 +8,7 @@ does, of equal zeros and of NaNs, which one is the extreme: here the least or gr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import attrs
 import numpy as np
@@ -23,6 +23,9 @@ from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_sha
 from .short_sort import count_nonzero
 from .silence import silently
 from .strides import Walk
+
+if TYPE_CHECKING:
+    from .reduce_kernels import Loops
 
 _ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
@@ -43,6 +46,7 @@ class Folding:
     keepdims: bool
     _routes: dict[object, Route | None] = attrs.field(factory=dict[object, "Route | None"], init=False, eq=False)
     _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
+    _loops: list[Loops] = attrs.field(factory=list["Loops"], init=False, eq=False)  # once they are loaded
 
     @classmethod
     def of(
@@ -71,11 +75,13 @@ class Folding:
             route = self._routes[lies] = self._route(x)
         if route is None or type(x) is not np.ndarray or not x.flags.aligned:
             return None
-        if self._waits:
-            import_apart("numba")
-        elif not can_fold(self.fold, self.dtype, x.nbytes):
-            return self._by_numpy(x, route)
-        return self._by_route(x, route)
+        if not self._loops:
+            if self._waits:
+                import_apart("numba")
+            elif not can_fold(self.fold, self.dtype, x.nbytes):
+                return self._by_numpy(x, route)
+            self._loops.append(self._loaded())
+        return self._by_route(x, route, self._loops[0])
 
     @property
     def least(self) -> int:
@@ -120,13 +126,15 @@ class Folding:
         if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
             return cast(object, found[()])
         import_apart("numba")
-        return self._by_route(x, route)
+        return self._by_route(x, route, self._loaded())
 
-    def _by_route(self, x: HostArray, route: Route) -> object:
+    def _loaded(self) -> Loops:
         from .reduce_kernels import loops_for
 
-        states = route.states(x, loops_for(self.fold, self.dtype), UFUNCS[self.fold])
-        elements = self._elements(states)
+        return loops_for(self.fold, self.dtype)
+
+    def _by_route(self, x: HostArray, route: Route, loops: Loops) -> object:
+        elements = self._elements(route.states(x, loops, UFUNCS[self.fold]))
         return in_shape(route.walk.arranged(elements), x, self.axes, self.keepdims)
 
     def _elements(self, states: HostArray) -> HostArray:
