@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -28,7 +28,7 @@ from .keyed import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .reduce import host_reduction
 from .reducers import HostCall
 from .row_blocks import sort_many_rows
-from .short_sort import Ends, are_plain, ends_of, has_minus_zero, has_nan, turning
+from .short_sort import are_plain, count_nonzero, has_minus_zero, turning
 from .sort import sort_rows, sort_spread_rows
 from .top_k import top_k_rows
 
@@ -91,18 +91,18 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
 
 def _short_sort(
     policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder
-) -> tuple[int, bool, Ends | None, np.ufunc | None]:
+) -> tuple[int, bool, bool, np.ufunc | None]:
     """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
     kind, ndim = given.dtype.kind, len(given.shape)
     kinds = _PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
     if kind not in kinds or given.dtype == np.float16 or not given.dtype.isnative:
-        return 0, False, None, None
+        return 0, False, False, None
     turn = turning(order, kind)
     if ndim == 1 or axis is None:
-        return _SHORT, kind == "f", None, turn
+        return _SHORT, kind == "f", False, turn
     # Bytes are counted; all else needs threads to be faster.
     most = _SHORT if given.dtype.itemsize == 1 else max(_SHORT, policy.serial_below)
-    return most, kind == "f", ends_of(ndim, axis), turn
+    return most, kind == "f", True, turn
 
 
 @attrs.frozen(eq=False)
@@ -115,21 +115,52 @@ class SortPath:
     stable: bool
     short: int  # so many elements, or fewer, are given to NumPy's sort as they are
     is_float: bool  # whether some may be in an order of their own
-    ends: Ends | None  # of rows, if there may be several
+    has_rows: bool  # whether there may be several
     turn: np.ufunc | None  # done to all before and after
+
+    @property
+    def function(self) -> Callable[[HostArray], HostArray]:
+        """For a warm call: what is known of the signature is bound, and a short array that NumPy sorts as we do asks no
+        more than that."""
+        if self.turn is not None:
+            return self.__call__
+        short, is_flat, axis, go_on = (
+            self.short,
+            self.axis is None,
+            -1 if self.axis is None else self.axis,
+            self.__call__,
+        )
+        has_rows, is_float = self.has_rows, self.is_float
+
+        def sort(x: HostArray) -> HostArray:
+            if x.size > short:
+                return go_on(x)
+            results: HostArray = x.flatten() if is_flat else x.copy("K")
+            if not is_float:
+                results.sort(axis)
+                return results
+            if has_rows:
+                if not are_plain(results):
+                    return go_on(x)
+                results.sort(axis)
+                return results
+            if count_nonzero(results) != x.size and has_minus_zero(results):
+                return go_on(x)
+            results.sort()
+            last = results.item(-1)  # NaN, where there is one
+            return results if last == last else go_on(x)
+
+        return sort
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         axis, turn = self.axis, self.turn
-        if x.size <= self.short:
+        if turn is not None and x.size <= self.short:
             results: HostArray = x.copy("K") if axis is not None else x.flatten()
-            if not self.is_float or not has_minus_zero(results):
-                if turn is not None:
-                    turn(results, results)
+            if not self.is_float or are_plain(results):
+                turn(results, results)
                 results.sort(-1 if axis is None else axis)
-                if not self.is_float or not has_nan(results, self.ends):
-                    if turn is not None:
-                        turn(results, results)
-                    return results
+                turn(results, results)
+                return results
         if axis is None:
             return self._flat(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
