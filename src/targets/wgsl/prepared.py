@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import attrs
 import numpy as np
 
 from ...forks import never_released_in_children
 from ...kernel.launch import Buffer, Role, Schedule
-from ...types.errors import InvalidArgumentError
 from ..base import OnStream, arrays_by_name
 from ..binding import work_of
 from ..recording import current_encoder
 from .commands import Group, Place, Recorded
 from .memory import Bytes, Taken, padded
+from .places import are_at, places_of
 from .session import OVERRUN, Ready, Session
 from .staged import staged
 from .together import Together
@@ -31,17 +31,6 @@ if TYPE_CHECKING:
     from .target import WgslTarget
 
 _STORAGE = 128  # WebGPU fixes the numbers of these flags
-
-
-class OnWebGpu(Protocol):
-    """A packed array on a device of WebGPU."""
-
-    @property
-    def buffer(self) -> wgpu.GPUBuffer: ...
-    @property
-    def offset(self) -> int: ...  # of its first byte
-    @property
-    def device(self) -> wgpu.GPUDevice: ...
 
 
 @attrs.define
@@ -149,7 +138,7 @@ class WgslPrepared:
             if is_known:  # they come again: while the device works, the host records what it can submit once only
                 bound.next = commands.recorded(bound.groups)
             return
-        places = self._places(session, memories)
+        places = places_of(session, self._given, memories)
         with session.pool.taken() as taken:
             if not ready.is_watched and staged(self._given, places, session.device.alignment) is None:
                 commands.submit(commands.recorded(self._groups(session, ready, places, taken)))
@@ -172,7 +161,7 @@ class WgslPrepared:
                 self._require_alive(session, ready, bound)
             ready.commands.encode(encoder, bound.groups)
         elif ready.steps:
-            self._encode_with(session, encoder, ready, self._places(session, memories), taken)
+            self._encode_with(session, encoder, ready, places_of(session, self._given, memories), taken)
 
     def is_watched(self, session: Session) -> bool:
         """Whether loops may be cut short on this device, so that each run is waited for."""
@@ -225,14 +214,14 @@ class WgslPrepared:
         if ready.steps:
             ready.commands.encode(encoder, self._bound_to(session, ready, memories)[0].groups)
         else:
-            self._places(session, memories)
+            places_of(session, self._given, memories)
 
     def _bound_to(self, session: Session, ready: Ready, memories: Sequence[object]) -> tuple[_Bound, bool]:
         """All launches on these arrays and memory that is kept, and whether they were so bound the last time."""
         bound = self._bound
-        if bound is not None and _are_at(memories, bound.places):
+        if bound is not None and are_at(memories, bound.places):
             return bound, True
-        places = self._places(session, memories)
+        places = places_of(session, self._given, memories)
         copies = staged(self._given, places, session.device.alignment)
         if copies is not None:
             copies.refuse()
@@ -279,39 +268,6 @@ class WgslPrepared:
                 own.scratch = scratch
                 taken.keep()
         return own.scratch
-
-    def _places(self, session: Session, memories: Sequence[object]) -> dict[str, Place]:
-        return {
-            buffer.name: self._place(session, buffer, memory)
-            for buffer, memory in zip(self._given, memories, strict=True)
-        }
-
-    @staticmethod
-    def _place(session: Session, buffer: Buffer[Any], memory: Any) -> Place:
-        array: OnWebGpu = memory
-        device = session.device
-        if array.device is not device.handle:
-            raise InvalidArgumentError(
-                f"arrays[{buffer.name!r}]: expected one on {device.adapter!r} as this target has opened it, "
-                "found one of another device"
-            )
-        offset = array.offset
-        if offset + padded(buffer.nbytes) > array.buffer.size:
-            raise InvalidArgumentError(
-                f"arrays[{buffer.name!r}]: expected {padded(buffer.nbytes)} bytes from {offset} on, found a buffer of "
-                f"{array.buffer.size}"
-            )
-        if not array.buffer.usage & _STORAGE:
-            raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a buffer with usage STORAGE")
-        return Place(array.buffer, offset)
-
-
-def _are_at(memories: Sequence[Any], places: tuple[Place, ...]) -> bool:
-    """Whether arrays, which were looked at when they were bound, lie there."""
-    for memory, place in zip(memories, places, strict=True):
-        if memory.buffer is not place.buffer or memory.offset != place.offset:
-            return False
-    return True
 
 
 def _are_on_host(memories: Sequence[object]) -> TypeGuard[Sequence[np.ndarray[Any, Any]]]:
