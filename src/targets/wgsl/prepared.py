@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from .target import WgslTarget
 
-_STORAGE = 128  # WebGPU fixes the numbers of these flags
-
 
 @attrs.define
 class _Bound:
