@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .arrays.kinds import packed_strides
 from .arrays.webgpu import STORAGE, Array, padded
 from .arrays.webgpu import from_host as _from_host
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
+from .types.specs import packed_strides
 
 if TYPE_CHECKING:
     import wgpu

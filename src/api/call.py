@@ -15,6 +15,7 @@ from ..arrays.registry import KNOWN, known_kind, recognised
 from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
+from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from .plan import Plan
 from .planning import plan_for
@@ -24,7 +25,7 @@ Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
 
 _MOST_PLANS = 1 << 10
-_plans: dict[Hashable, Plan] = {}
+_plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
 
 
 def call(make: Maker, settings: Settings, target: str | Target | Planning, x: object) -> object:
@@ -120,8 +121,6 @@ def planned(
         operation.outputs(*specs)
         plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
-            if len(_plans) >= _MOST_PLANS:
-                _plans.clear()
             _plans[key] = plan
     return plan
 

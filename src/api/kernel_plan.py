@@ -13,12 +13,13 @@ from typing import Any, Protocol, cast
 import attrs
 import numpy as np
 
-from ..arrays.kinds import Device, HostArray, Located, lies_packed, strides_like
+from ..arrays.kinds import Device, HostArray, Located
 from ..kernel.launch import Role, Schedule
 from ..operations.base import Operation, Output, Work
 from ..targets.base import Prepared, Target, prepared_by
+from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
-from ..types.specs import Spec
+from ..types.specs import Spec, lies_packed, overlap, strides_like
 from .host_call import HostCall
 from .laws import MonoidCheck
 from .plan import Arrays, Cost, Plan, answers, cost_of, one_or_all, require_fitting, scalar_of
@@ -59,13 +60,13 @@ class KernelPlan(Plan):
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._keeps_scratch = keeps_scratch
         self.outputs = operation.outputs(*specs)
-        self._answers = operation.answer(*specs)
-        self._works = () if self._answers else operation.works(specs, target.info, in_place=False) or ()
+        self._is_answered = operation.answer(*specs) is not None
+        self._works = () if self._is_answered else operation.works(specs, target.info, in_place=False) or ()
         self._between = operation.between(specs, target.info) if self._works else ()
         as_it_lies = any(work.as_it_lies for work in self._works)
         self._row_axes = tuple(() if as_it_lies else output.axes for output in self.outputs)
         self._check = MonoidCheck.of(operation, specs[0], target) if kind.is_host else None
-        self._ways: dict[Hashable, _Into] = {}
+        self._ways: Bounded[Hashable, _Into] = Bounded(_MOST_WAYS)
         # Known with the first arrays:
         self._device: Device[Any] | None = None
         self._inputs: tuple[Lines, ...] = ()  # in rows
@@ -77,7 +78,7 @@ class KernelPlan(Plan):
     def __call__(self, *arrays: Any) -> object:
         device, new = self._device, self._new
         if device is None or new is None or (stream := device.stream()) is None:
-            return self._answered(arrays) if self._answers is not None else self._within(arrays)
+            return self._answered(arrays) if self._is_answered else self._within(arrays)
         if self._check is not None:
             self._check.on(arrays[0])
         outs = [make() for make in self._makers]
@@ -94,7 +95,7 @@ class KernelPlan(Plan):
             return self(*arrays)
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        if self._answers is not None:
+        if self._is_answered:
             require_fitting(self.kind, outs, self.outputs)
             return one_or_all(list(outs))
         device = self._device
@@ -105,7 +106,7 @@ class KernelPlan(Plan):
         if self._check is not None:
             self._check.on(arrays[0])
         known = tuple([self.kind.signature(out) for out in outs])
-        if device.is_host:  # whose signatures leave out how arrays lie
+        if self.kind.is_host:  # whose signatures leave out how arrays lie
             known = (*known, *[out.strides for out in outs], *[out.shape for out in outs])
         into = self._ways.get(known) or self._into(known, device, arrays, outs)
         address, handle = device.address, device.handle
@@ -117,8 +118,8 @@ class KernelPlan(Plan):
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         with self.kind.scope(arrays[0]) or nullcontext():
             self.make_ready(arrays)
-            if self._answers is not None:
-                return [self._placed(arrays).from_host(found) for found in self._answers]
+            if self._is_answered:
+                return [self._placed(arrays).from_host(found) for found in answers(self.operation, self.specs)]
             return [make() for make in self._makers]
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
@@ -132,7 +133,7 @@ class KernelPlan(Plan):
     # -- what is made once --------------------------------------------------------------------------------
 
     def make_ready(self, arrays: Arrays) -> None:
-        if self._new is not None or self._answers is not None:
+        if self._new is not None or self._is_answered:
             return
         device = self._placed(arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
@@ -141,10 +142,10 @@ class KernelPlan(Plan):
         self._raw = tuple(Lines.of(n, spec, (), origin) for n, (spec, origin) in given)
         strides = [self._strides_like(output, device) for output in self.outputs]
         self._makers = tuple(
-            device.empty(*_as_bytes(output, device), found) for output, found in zip(self.outputs, strides, strict=True)
+            device.empty(*self._held(output), found) for output, found in zip(self.outputs, strides, strict=True)
         )
         self._finishes = any(
-            output.dtype.names is not None if not device.is_host else output.is_scalar and output.shape == ()
+            output.dtype.names is not None if not self.kind.is_host else output.is_scalar and output.shape == ()
             for output in self.outputs
         )
         self._outs = self._lines(strides, [0] * len(strides))
@@ -156,6 +157,12 @@ class KernelPlan(Plan):
         for name, array in zip(self.operation.names, arrays, strict=True):
             _require_same_device(device, name, array, self.operation.names[0], arrays[0])
         return device
+
+    def _held(self, output: Output) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+        """Shape and dtype of what holds a result."""
+        if self.kind.is_host or output.dtype.names is None:
+            return output.shape, output.dtype
+        return (Spec(output.shape, output.dtype).size * output.dtype.itemsize,), _BYTE
 
     def _strides_like(self, output: Output, device: Device[Any]) -> tuple[int, ...] | None:
         """Of a new result: None where it is packed."""
@@ -208,7 +215,7 @@ class KernelPlan(Plan):
             works, way = self._runs, Way.BEHIND
         device = cast("Device[Any]", self._device)
         steps = steps_of(self._inputs, self._raw, outs, self._between, works, way)
-        if device.is_host:
+        if self.kind.is_host:
             return HostCall(device, steps, self._keeps_scratch)
         return StreamCall(self.target, device, steps, self._keeps_scratch)
 
@@ -224,8 +231,6 @@ class KernelPlan(Plan):
         lines = self._lines(
             [spec.strides for spec in specs], origins, are_aligned=all(spec.is_aligned for spec in specs)
         )
-        if len(self._ways) >= _MOST_WAYS:
-            self._ways.clear()
         is_like = len(self._inputs) == len(lines) == 1 and self._inputs[0].lies_like(lines[0])
         into = _Into(lines, tuple(line.bounds for line in (*self._inputs, *lines)), is_like, {})
         self._ways[known] = into
@@ -250,19 +255,11 @@ class KernelPlan(Plan):
     def _finished(self, outs: list[Any]) -> object:
         """NumPy's scalars; and states of several fields, for which devices' libraries have no dtype: they come as
         NumPy's."""
-        device = cast("Device[Any]", self._device)
-        if device.is_host:
+        if self.kind.is_host:
             return one_or_all([scalar_of(out, output) for out, output in zip(outs, self.outputs, strict=True)])
-        (output,) = self.outputs
+        (output,), device = self.outputs, cast("Device[Any]", self._device)
         found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
         return found[()]
-
-
-def _as_bytes(output: Output, device: Device[Any]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """Shape and dtype of what holds a result."""
-    if device.is_host or output.dtype.names is None:
-        return output.shape, output.dtype
-    return (Spec(output.shape, output.dtype).size * output.dtype.itemsize,), _BYTE
 
 
 def _require_same_device(device: Device[Any], name: str, array: Any, first: str, x: Any) -> None:
@@ -277,11 +274,8 @@ def _require_same_device(device: Device[Any], name: str, array: Any, first: str,
 def _way(addresses: Sequence[Any], inputs: int, into: _Into) -> Way:
     bounds = into.bounds
     for out in range(inputs, len(addresses)):
-        low, high = bounds[out]
-        low, high = addresses[out] + low, addresses[out] + high
         for given in range(inputs):
-            first, last = bounds[given]
-            if low < addresses[given] + last and addresses[given] + first < high:
+            if overlap(addresses[out], bounds[out], addresses[given], bounds[given]):
                 is_same = into.is_like and addresses[0] == addresses[1]
                 return Way.IN_PLACE if is_same else Way.BEHIND
     return Way.APART

@@ -12,13 +12,16 @@ from typing import Any, cast
 import attrs
 
 from ..arrays.host import HOST
-from ..arrays.kinds import HostArray, Kind, Located, Viewed, bounds, is_viewed, strides_like
+from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
 from ..operations.base import Operation
 from ..targets.base import HasNative, IsFunction, Native, Target
 from ..targets.registry import target as target_of
-from ..types.specs import Spec
+from ..types.bounded import Bounded
+from ..types.specs import Spec, bounds, overlap, strides_like
 from .kernel_plan import KernelPlan
 from .plan import Arrays, Cost, Plan, answers, as_tuple, one_or_all, require_fitting, scalar_of, specs_of
+
+_MOST_SHAPES = 256
 
 
 def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: Target) -> Plan:
@@ -118,9 +121,9 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     first, other = array.ctypes.data, out.ctypes.data
     if first == other and array.strides == out.strides and array.shape == out.shape:
         return False
-    low, high = bounds(array.shape, array.strides, array.itemsize)
-    other_low, other_high = bounds(out.shape, out.strides, out.itemsize)
-    return first + low < other + other_high and other + other_low < first + high
+    return overlap(
+        first, bounds(array.shape, array.strides, array.itemsize), other, bounds(out.shape, out.strides, out.itemsize)
+    )
 
 
 class ShapedPlan(Plan):
@@ -129,7 +132,7 @@ class ShapedPlan(Plan):
     def __init__(self, kind: Located[HostArray], operation: Operation, target: Target) -> None:
         self.kind, self.operation = kind, operation
         self._target = target
-        self._plans: dict[Hashable, Plan] = {}
+        self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
 
     def _plan(self, arrays: Arrays) -> Plan:
         key = tuple([(array.shape, array.strides) for array in arrays])  # with the signature all there is to know
@@ -137,8 +140,6 @@ class ShapedPlan(Plan):
         if plan is None:
             specs = specs_of(self.kind, self.operation, arrays)
             self.operation.outputs(*specs)
-            if len(self._plans) >= 256:
-                self._plans.clear()
             plan = self._plans[key] = KernelPlan(self.kind, self.operation, specs, self._target)
         return plan
 

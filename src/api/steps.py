@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 import attrs
 
-from ..arrays.kinds import DType, Shape, bounds, lies_packed, packed_strides
+from ..arrays.kinds import DType, Shape
 from ..kernel.launch import Schedule
 from ..operations.base import Output, Work
 from ..targets.base import Prepared
 from ..types.dtypes import native
-from ..types.specs import Spec
+from ..types.specs import Spec, bounds, lies_packed, packed_strides
 
 
 @attrs.frozen

@@ -10,11 +10,12 @@ import math
 from typing import Any
 
 from ..algos.copy import Strided, copy_strided
-from ..arrays.kinds import Device, Shape, packed_strides
+from ..arrays.kinds import Device, Shape
 from ..forks import never_released_in_children
 from ..kernel.launch import Schedule
 from ..targets.base import Prepared, Target, in_one_run, prepared_by
 from ..types.scalars import UNSIGNED
+from ..types.specs import packed_strides
 from .steps import Lines, Move, Steps
 
 _LITTLE = 1 << 16  # bytes of scratch that a plan may keep

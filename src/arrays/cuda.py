@@ -21,7 +21,7 @@ import numpy as np
 from ..forks import require_own_process
 from ..targets.apart import import_apart
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
-from ..types.specs import Memory, Spec
+from ..types.specs import Memory, Spec, bounds
 from .kinds import Device, DType, HostArray, Kind, Located, Shape, Viewed
 
 if TYPE_CHECKING:
@@ -223,11 +223,7 @@ def seen_by_cupy(
     """Another library's memory as an array of cupy's, which holds on to its owner. Nothing is copied or waited for."""
     import cupy
 
-    nbytes = dtype.itemsize * math.prod(shape)
-    if strides is not None and nbytes:
-        nbytes = dtype.itemsize + sum(
-            (length - 1) * max(stride, 0) for length, stride in zip(shape, strides, strict=True)
-        )
+    nbytes = dtype.itemsize * math.prod(shape) if strides is None else bounds(shape, strides, dtype.itemsize)[1]
     memory = cupy.cuda.UnownedMemory(pointer, nbytes, owner, device)
     return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
 

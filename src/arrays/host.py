@@ -52,7 +52,7 @@ def _itself(array: HostArray) -> HostArray:
 
 HOST: Device[HostArray] = Device(
     stream=lambda: 0, device=lambda _: "host", handle=_itself, address=_address, empty=_maker, scratch=_scratch,
-    from_host=_itself, to_host=_itself, alignment=1, is_host=True,
+    from_host=_itself, to_host=_itself, alignment=1,
 )  # fmt: skip
 
 

@@ -42,7 +42,6 @@ class Device(Generic[A]):
     from_host: Callable[[HostArray], A]
     to_host: Callable[[A], HostArray]
     alignment: int  # in bytes, of where a kernel's memory may begin
-    is_host: bool = False
     keeps_order: bool = True  # whether what is made like an array has its order of axes
 
 
@@ -104,36 +103,3 @@ Kind: TypeAlias = ArrayKind[Any]
 
 def is_viewed(kind: Kind) -> TypeGuard[Viewed[Any, Any]]:
     return isinstance(kind, Viewed)
-
-
-def packed_strides(shape: Shape, itemsize: int) -> Shape:
-    """In C order."""
-    return strides_in_order(shape, itemsize, range(len(shape)))
-
-
-def strides_like(shape: Shape, strides: Shape, itemsize: int) -> Shape:
-    """Of a new array without gaps, with its axes in the same order in memory as another's."""
-    return strides_in_order(shape, itemsize, sorted(range(len(shape)), key=lambda axis: -abs(strides[axis])))
-
-
-def strides_in_order(shape: Shape, itemsize: int, axes: Sequence[int]) -> Shape:
-    """Of an array without gaps, whose last axis in this order is the one in which neighbours lie."""
-    strides = [0] * len(shape)
-    for axis in reversed(axes):
-        strides[axis] = itemsize
-        itemsize *= max(shape[axis], 1)
-    return tuple(strides)
-
-
-def lies_packed(shape: Shape, strides: Shape, itemsize: int) -> bool:
-    """Whether elements lie one behind the other in C order, wherever the first one is."""
-    lines = zip(shape, strides, packed_strides(shape, itemsize), strict=True)
-    return 0 in shape or all(length == 1 or stride == wanted for length, stride, wanted in lines)
-
-
-def bounds(shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
-    """Where an array's bytes begin and end, from its first element on."""
-    if 0 in shape:
-        return 0, 0
-    reaches = [stride * (length - 1) for stride, length in zip(strides, shape, strict=True)]
-    return sum(min(0, reach) for reach in reaches), sum(max(0, reach) for reach in reaches) + itemsize

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
-from ..types.specs import Memory, Spec
+from ..types.specs import Memory, Spec, packed_strides
 from .host import NUMPY
-from .kinds import ArrayKind, Device, DType, HostArray, Kind, Located, Shape, Viewed, packed_strides
+from .kinds import ArrayKind, Device, DType, HostArray, Kind, Located, Shape, Viewed
 
 _BEYOND_ALIGNED = 7  # the bits of an address that say whether elements of every size are aligned
 _DTYPES = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",

@@ -22,8 +22,8 @@ from ..targets.registry import target_on_device
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U32
-from ..types.specs import Memory, Spec
-from .kinds import Device, DType, HostArray, Located, Shape, bounds, lies_packed, packed_strides
+from ..types.specs import Memory, Spec, bounds, lies_packed, packed_strides
+from .kinds import Device, DType, HostArray, Located, Shape
 
 if TYPE_CHECKING:
     import wgpu

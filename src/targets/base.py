@@ -89,7 +89,7 @@ class RunsOnStreams(Protocol):
 
 
 @attrs.frozen(eq=False)
-class _InTurn:
+class InTurn:
     """Runs, one by one."""
 
     runs: Sequence[OnStream]
@@ -123,7 +123,7 @@ def in_one_run(prepared: Sequence[Prepared]) -> OnStream:
         raise CapabilityError("target: expected one that works where arrays lie")
     if len(runs) == 1:
         return runs[0]
-    return runs[0].followed_by(runs[1:]) or _InTurn(runs)
+    return runs[0].followed_by(runs[1:]) or InTurn(runs)
 
 
 @runtime_checkable

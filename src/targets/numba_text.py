@@ -175,12 +175,12 @@ class Expressions:
     parameter: Callable[[ir.Parameter], str]
     identity: Callable[[ir.Builtin], str]
     length: Callable[[ir.Memory], str]
-    constant: Callable[[str], str] = str  # of its literal
+    constant: Callable[[ir.Const], str] = lambda node: literal(node.value, node.type)
 
     def text(self, node: ir.Expression) -> str:
         match node:
             case ir.Const():
-                return self.constant(literal(node.value, node.type))
+                return self.constant(node)
             case ir.Read():
                 return self.variable(node.variable)
             case ir.Argument():

@@ -18,7 +18,7 @@ import attrs
 
 from ...kernel import ir
 from ...kernel.passes.uniform import Uniformity
-from ...kernel.passes.walk import expressions_of, statements_in, variables_in
+from ...kernel.passes.walk import expressions_of, statements_in, variables_in, variables_set_in
 from ...types.ops import SubgroupOp
 from .exposed import exposed_reads
 from .interchange import Interchange, Rounds, interchanges
@@ -250,23 +250,9 @@ class _Cutter:
         """A variable assigned inside control flow of the lanes is not worth lifting for a reader's sake."""
         match statement:
             case ir.If() | ir.For() | ir.While():
-                self.assigned_under_lane_control.update(_assigned(statement))
+                self.assigned_under_lane_control.update(variables_set_in((statement,)))
             case _:
                 pass
-
-
-def _assigned(statement: ir.Statement) -> set[ir.Variable]:
-    """All variables a statement, or what is inside it, gives a value."""
-    found: set[ir.Variable] = set()
-    for inner in statements_in((statement,)):
-        match inner:
-            case ir.Assign() | ir.Load() | ir.Subgroup() | ir.For():
-                found.add(inner.variable)
-            case ir.Atomic() if inner.variable is not None:
-                found.add(inner.variable)
-            case _:
-                pass
-    return found
 
 
 def _reads(region: Region) -> set[ir.Variable]:

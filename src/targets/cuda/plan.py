@@ -19,6 +19,7 @@ import attrs
 
 from ...forks import never_released_in_children, require_own_process
 from ...kernel.launch import Buffer, Role
+from ...types.bounded import Bounded
 from ..base import OnStream
 from .errors import device_errors
 
@@ -68,7 +69,7 @@ class _Launches:
             pointers = array("Q", [*cells, *range(first, first + _CELL * len(values), _CELL)])
             self._held += [values, pointers]
             self._launches.append((ready, pointers.buffer_info()[0]))
-        self._calls: dict[int, list[Call]] = {}
+        self._calls: Bounded[int, list[Call]] = Bounded(_MOST_STREAMS)
 
     def launch(self, addresses: Addresses, stream: int) -> None:
         """In order, in one call into C, in which no signal handler runs.
@@ -88,8 +89,6 @@ class _Launches:
             deque(starmap(cupy.cuda.driver.launchKernel, calls), maxlen=0)
 
     def _calls_on(self, stream: int) -> list[Call]:
-        if len(self._calls) >= _MOST_STREAMS:
-            self._calls.clear()
         calls = self._calls[stream] = [
             (ready.function.ptr, ready.groups, 1, 1, ready.group_size, 1, 1, ready.dynamic_bytes, stream, pointers, 0)
             for ready, pointers in self._launches

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
@@ -11,7 +10,7 @@ from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
-from ..numba_text import RESERVED_NAMES, Expressions
+from ..numba_text import RESERVED_NAMES, TYPE_NAMES, Expressions, literal
 from ..render import Lines, Names, render_operation
 from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
 
@@ -20,7 +19,6 @@ _MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the 
 _SCAFFOLDING = frozenset(
     ["SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"]
 )  # fmt: skip
-_WHOLE = re.compile(r"u[1248]\(\d+\)")
 _RESERVED = RESERVED_NAMES | _SCAFFOLDING | {name for names in INTRINSICS.values() for name in names}
 
 
@@ -74,14 +72,15 @@ class BodyWriter:
     def memory(self, memory: ir.Memory) -> str:
         return self._outer[memory]
 
-    def _constant(self, literal: str) -> str:
+    def _constant(self, node: ir.Const) -> str:
         """A name for it, bound once at the top: `u4(7)` is a call, which takes Numba a millisecond wherever it stands,
         and half of a kernel's calls are such."""
-        if not _WHOLE.fullmatch(literal):
-            return literal
-        if literal not in self.constants:
-            self.constants[literal] = self._names.of(object(), literal.replace("(", "_")[:-1])
-        return self.constants[literal]
+        text, name = literal(node.value, node.type), TYPE_NAMES[node.type]
+        if not name.startswith("u"):
+            return text
+        if text not in self.constants:
+            self.constants[text] = self._names.of(object(), f"{name}_{node.value}")
+        return self.constants[text]
 
     def parameter(self, parameter: ir.Parameter) -> str:
         return self._outer[parameter]

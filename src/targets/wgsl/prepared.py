@@ -128,9 +128,7 @@ class WgslPrepared:
             return
         commands = ready.commands
         if self._keeps_scratch:
-            bound, is_known = self._bound_to(session, ready, memories)
-            if is_known:
-                self._require_alive(session, ready, bound)
+            bound, is_known = self._bound_alive(session, ready, memories)
             recorded, bound.next = bound.next, None
             commands.submit(commands.recorded(bound.groups) if recorded is None else recorded)
             if is_known:  # they come again: while the device works, the host records what it can submit once only
@@ -154,10 +152,7 @@ class WgslPrepared:
         """Records all launches among those of others, with scratch that is there until all of them are submitted."""
         ready = self._made_ready(session)
         if ready.steps and self._keeps_scratch:
-            bound, is_known = self._bound_to(session, ready, memories)
-            if is_known:
-                self._require_alive(session, ready, bound)
-            ready.commands.encode(encoder, bound.groups)
+            ready.commands.encode(encoder, self._bound_alive(session, ready, memories)[0].groups)
         elif ready.steps:
             self._encode_with(session, encoder, ready, places_of(session, self._given, memories), taken)
 
@@ -229,10 +224,13 @@ class WgslPrepared:
         bound = self._bound = _Bound(groups, tuple(places.values()), memory)
         return bound, False
 
-    def _require_alive(self, session: Session, ready: Ready, bound: _Bound) -> None:
-        """Raises where a buffer was destroyed since it was bound. wgpu's library ends the process if it finds one in
-        what is submitted; in a new binding it says so."""
-        ready.groups(self._own_parameters(session, ready).parameters, bound.memory, self._covering)
+    def _bound_alive(self, session: Session, ready: Ready, memories: Sequence[object]) -> tuple[_Bound, bool]:
+        """The same for what is submitted here. Raises where a buffer was destroyed since it was bound: wgpu's library
+        ends the process if it finds one in what is submitted; in a new binding it says so."""
+        bound, is_known = self._bound_to(session, ready, memories)
+        if is_known:
+            ready.groups(self._own_parameters(session, ready).parameters, bound.memory, self._covering)
+        return bound, is_known
 
     @cached_property
     def _covering(self) -> Sequence[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from ..base import OnStream
+from ..base import InTurn, OnStream
 from ..recording import current_encoder
 from .memory import Taken
 from .session import Session
@@ -29,31 +29,18 @@ class Part(OnStream, Protocol):
 
 
 @attrs.frozen(eq=False)
-class Together:
+class Together(InTurn):
     """Schedules on one device, in one submission."""
 
     runs: Sequence[Part]
-    scratch_bytes: int = 0
-
-    @property
-    def num_given(self) -> int:
-        return sum(run.num_given for run in self.runs)
-
-    @property
-    def own_bytes(self) -> int:
-        return sum(run.own_bytes for run in self.runs)
 
     def run_at(self, given: Sequence[object], scratch: object, stream: int, /) -> None:
+        if current_encoder() is not None:
+            super().run_at(given, scratch, stream)
+            return
         ends = [0, *accumulate([run.num_given for run in self.runs])]
         parts = [(run, given[first:end]) for run, first, end in zip(self.runs, ends, ends[1:], strict=False)]
-        if current_encoder() is not None:
-            for run, memories in parts:
-                run.run_at(memories, scratch, stream)
-        else:
-            self.runs[0].in_session(lambda session: _submit(session, parts))
-
-    def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
-        return None
+        self.runs[0].in_session(lambda session: _submit(session, parts))
 
 
 def _submit(session: Session, parts: Sequence[tuple[Part, Sequence[object]]]) -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
+from ....types.bounded import Bounded
 from ...base import HostArray
 from .loading import can_fold
 from .reduce_plans import BLOCK, PARTS, closed_up, in_threads, padded
 from .reducers import LONG, in_shape
 from .strides import Walk
-
-if TYPE_CHECKING:
-    pass
 
 Places = npt.NDArray[np.intp]
 
@@ -52,8 +50,8 @@ class PlaceFolding:
     axis: int | None
     ndim: int
     keepdims: bool
-    _routes: dict[object, PlaceRoute | None] = attrs.field(
-        factory=dict[object, "PlaceRoute | None"], init=False, eq=False
+    _routes: Bounded[object, PlaceRoute | None] = attrs.field(
+        factory=lambda: Bounded[object, "PlaceRoute | None"](_MOST_ROUTES), init=False, eq=False
     )
 
     @classmethod
@@ -76,8 +74,6 @@ class PlaceFolding:
         try:
             route = self._routes[lies]
         except KeyError:
-            if len(self._routes) >= _MOST_ROUTES:
-                self._routes.clear()
             route = self._routes[lies] = self._route(x, self.axis)
         if route is None or not x.flags.aligned or not can_fold(self.fold, self.dtype, x.nbytes):
             return None

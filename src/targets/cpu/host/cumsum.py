@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
+from ....types.bounded import Bounded
 from ...apart import import_apart
 from ...base import HostArray
 from .loading import can_scan
@@ -80,7 +81,9 @@ class LongScan:
 
     dtype: np.dtype[np.generic]
     axis: int | None
-    _routes: dict[object, _Route | None] = attrs.field(factory=dict[object, "_Route | None"], init=False, eq=False)
+    _routes: Bounded[object, _Route | None] = attrs.field(
+        factory=lambda: Bounded[object, "_Route | None"](_MOST_ROUTES), init=False, eq=False
+    )
 
     def __call__(self, x: HostArray) -> HostArray | None:
         """The sums; None where NumPy's loop is to add."""
@@ -93,8 +96,6 @@ class LongScan:
         try:
             route = self._routes[lies]
         except KeyError:
-            if len(self._routes) >= _MOST_ROUTES:
-                self._routes.clear()
             route = self._routes[lies] = self._route(x, axis)
         if route is None or not x.flags.aligned:
             return None

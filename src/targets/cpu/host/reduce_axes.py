@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from ....operations.reduce import Reducer
+from ....types.bounded import Bounded
 from ....types.dtypes import Extreme, Words, extremes_of, key_for
 from ...apart import import_apart
 from ...base import HostArray
@@ -44,7 +45,9 @@ class Folding:
     axes: tuple[int, ...]
     ndim: int
     keepdims: bool
-    _routes: dict[object, Route | None] = attrs.field(factory=dict[object, "Route | None"], init=False, eq=False)
+    _routes: Bounded[object, Route | None] = attrs.field(
+        factory=lambda: Bounded[object, "Route | None"](_MOST_ROUTES), init=False, eq=False
+    )
     _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
     _loops: list[Loops] = attrs.field(factory=list["Loops"], init=False, eq=False)  # once they are loaded
 
@@ -70,8 +73,6 @@ class Folding:
         try:
             route = self._routes[lies]
         except KeyError:
-            if len(self._routes) >= _MOST_ROUTES:
-                self._routes.clear()
             route = self._routes[lies] = self._route(x)
         if route is None or type(x) is not np.ndarray or not x.flags.aligned:
             return None
