@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
+from gpusort.algos.sorts import Radix
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
 from gpusort.arrays import registry
@@ -20,6 +21,7 @@ from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.text import kernel_text
+from gpusort.types.params import RadixPolicy
 from gpusort.types.monoids import ArgMin
 from tests import fake_cupy, fake_torch, key_cases
 from tests.reference import sample
@@ -129,6 +131,16 @@ def test_a_warm_call_takes_its_scratch_from_the_callers_library() -> None:
             np.testing.assert_array_equal(host_of(call["sort"](x)), np.sort(host[::2]))
     assert not [line for line in fake_cupy.log if line.startswith("alloc")]
     assert fake_cupy.log[0] in ("stream 88", "graph on 88")
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_kernels_scratch_comes_after_all_that_is_given(step: int) -> None:
+    """As it is handed in, and packed first."""
+    host = sample("u1", 300)
+    x = on_card("cupy", host)[::step]
+    radix = Radix(RadixPolicy(digit_bits=4, group_size=32, items=4, count_group=32))
+    for _ in range(3):  # launched one by one, recorded, and as a graph
+        np.testing.assert_array_equal(host_of(gpusort.sort(x, algorithm=radix)), np.sort(host[::step]))
 
 
 def test_a_little_scratch_is_kept_for_the_default_stream_alone() -> None:

@@ -15,6 +15,7 @@ from gpusort.algos.fit import bytes_held
 from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, known_buffers, top_k
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import Plan, SampledPolicy, select_sampled
+from gpusort.algos.sorts import BitonicRows, Radix
 from gpusort.kernel.launch import Buffer, Launch, Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
@@ -66,7 +67,8 @@ SAMPLED = SampledPolicy(
 )  # fmt: skip
 FORMS: dict[str, Selection] = {
     "argsort": ArgsortAndTake(network=NETWORK), "parts": PARTS, "samples": SelectBySamples(SAMPLED),
-    "radix": ArgsortAndTake(RadixPolicy(4, 16, 2, 16, subgroups=False)),
+    "radix": ArgsortAndTake(Radix(RadixPolicy(4, 16, 2, 16, subgroups=False))),
+    "rows": ArgsortAndTake(BitonicRows(lanes=8, items=2, most_items=16, group_size=16)),
 }  # fmt: skip
 
 
@@ -98,8 +100,8 @@ def dtypes_for(target: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("form", FORMS)
 def test_forms(target: str, form: str) -> None:
     """Of every dtype, in one direction or the other; of floats in both."""
-    if target in ("python", "cpu") and form in ("samples", "radix"):
-        pytest.skip("takes too long there; the CPU's part in samples is below")
+    if target in ("python", "cpu") and form in ("samples", "radix", "rows"):
+        pytest.skip("takes too long there, or has no subgroups; the CPU's part in samples is below")
     for number, dtype in enumerate(dtypes_for(target)):
         for largest in (False, True) if dtype == "f4" else (number % 2 == 0,):
             for selection, rows, length, k in cases(target, form, dtype):
@@ -200,6 +202,10 @@ def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
     for rows, length in (
         (1, 1),
         (1, 1000),
+        (1000, 1),
+        (1000, 100),
+        (1000, 300),
+        (1 << 26, 3),
         (1, 1 << 20),
         (1, 1 << 24),
         (65536, 1024),

@@ -112,12 +112,11 @@ def fitting_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: i
         if line.suits(info, bits_of(key), rows, length, k):
             try:
                 found = line.selection.fitted(key, length, k, info)
-            except CapabilityError:
+            except (CapabilityError, UnsupportedTypeError):
                 continue
             if found.most_rows(key, length, k, info.limits) > 0:
                 return found
-    radix = fitting_pairs(info, RankKey(key), rows, length, 4)
-    return ArgsortAndTake(radix.policy if isinstance(radix, Radix) else None).fitted(key, length, k, info)
+    return ArgsortAndTake(fitting_pairs(info, RankKey(key), rows, length, 4)).fitted(key, length, k, info)
 
 
 _ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations

@@ -21,15 +21,14 @@ from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import RankKey, SortableKey
 from ..types.memory import Storage
-from ..types.params import MOST_ITEMS, BitonicPolicy, RadixPolicy
+from ..types.params import MOST_ITEMS, BitonicPolicy
 from ..types.scalars import U32, U64
 from .argsort import bitonic_argsort, placed_class
-from .fit import bytes_held, fitted_network, fitted_radix, power_below
-from .radix_sorts import most_radix_rows, radix_argsort
+from .fit import bytes_held, fitted_network, power_below
 from .select_rows import DIGITS, PartPolicy, first_of, parts_of, select_by_parts
 from .select_sampled import Plan, SampledPolicy, select_sampled
 from .sizes import LARGEST_U32, require_countable
-from .sorts import bits_of
+from .sorts import PairsAlgorithm
 
 E = TypeVar("E")
 W = TypeVar("W", U32, U64)
@@ -116,34 +115,33 @@ def take_first(
 
 @attrs.frozen
 class ArgsortAndTake:
-    """All is put in order and most of it forgotten: for k near the length, and where nothing better fits.
+    """All is put in order and most of it forgotten: for short rows, for k near the length, and where nothing better
+    fits.
 
-    A single row is sorted by radix where there is a policy for it, else all rows by the network.
+    By a sort that tells where elements come from, else by the network.
     """
 
-    radix: RadixPolicy | None = None
+    sort: PairsAlgorithm | None = None
     network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=holds(BitonicPolicy))
     group_size: int = 256
     groups: int = 1024
 
     def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> ArgsortAndTake:
-        limits, radix, ranks = info.limits, self.radix, RankKey(key)
-        if radix is not None:
-            radix = fitted_radix(radix, ranks, bits_of(key), info, dtype_of(U32).itemsize)
+        limits, sort, ranks = info.limits, self.sort, RankKey(key)
         return attrs.evolve(
-            self,
-            radix=radix, network=fitted_network(self.network, placed_class(key.word), limits),
+            self, sort=None if sort is None else sort.fitted_pairs(ranks, length, dtype_of(U32).itemsize, info),
+            network=fitted_network(self.network, placed_class(key.word), limits),
             group_size=min(self.group_size, limits.group_size), groups=min(self.groups, limits.groups),
         )  # fmt: skip
 
     def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
         most = rows_within(key, length, k, limits, length * bytes_held(placed_class(key.word)))
-        return most if self.radix is None else min(most, most_radix_rows(self.radix, length, limits.groups))
+        return most if self.sort is None else min(most, self.sort.most_rows(length, limits.groups))
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         ranks: Any = RankKey(key)
-        if self.radix is not None:
-            argsort = radix_argsort(ranks, rows, length, order, self.radix, bits_of(key))
+        if self.sort is not None:
+            argsort = self.sort.argsort(ranks, rows, length, order)
         else:
             argsort = bitonic_argsort(ranks, rows, length, order, self.network)
         data, values, indices = known_buffers(key, rows, length, k)

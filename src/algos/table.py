@@ -10,7 +10,7 @@ from ..machine import Capability, TargetInfo
 from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from .host_sort import HostSort
 from .layout import Layout
-from .select import SelectByParts, SelectBySamples, Selection
+from .select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection
 from .select_rows import PartPolicy
 from .select_sampled import SampledPolicy
 from .sorts import BitonicRows, PairsAlgorithm, Radix, RadixRows, SortAlgorithm
@@ -217,18 +217,25 @@ def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByP
 # Of many rows as many samples would take longer than reading them; of long ones fewer would let too much pass.
 _FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=1024, groups=1056))
 
-# Top-k; elsewhere everything is sorted. About as many sets as k, and as few workgroups' registers as hold a part: what
-# ranks candidates is one workgroup's work, and while it does that the others read.
+# Top-k; elsewhere everything is sorted. Twice as many sets as k, or candidates are many more than k, and as few
+# workgroups' registers as hold a part: what ranks candidates is one workgroup's work, and while it does that the others
+# read. A subgroup sorts several short rows before a workgroup has ranked the candidates of one.
 SELECTIONS: tuple[SelectLine, ...] = tuple(
     line
-    for target in ("cuda", "wgsl")
+    for target, short_rows in (
+        ("cuda", BitonicRows(items=8, most_items=16)), ("wgsl", BitonicRows(items=8, most_items=16, group_size=64))
+    )
     for bits, few in ((_NARROW, 1), (_WIDE, 2))  # elements of 64 bits take twice the registers
     for line in (
+        SelectLine(target, bits, range(129), _SEVERAL, 128, ArgsortAndTake(short_rows)),
         SelectLine(target, bits, range(1025), _ANY, 16, _parts(64, 16 // few, 32)),
-        SelectLine(target, bits, range(1025), _ANY, 64, _parts(128, 8 // few, 64)),
-        SelectLine(target, bits, range(1025), _ANY, 128, _parts(128, 8 // few, 128)),
-        SelectLine(target, bits, range(1 << 14), _ANY, 64, _parts(256, 16 // few, 64)),
-        SelectLine(target, bits, range(1 << 14), _ANY, 128, _parts(256, 16 // few, 128)),
+        SelectLine(target, bits, range(1025), _ANY, 32, _parts(128, 8 // few, 64)),
+        SelectLine(target, bits, range(513), _SEVERAL, 512, ArgsortAndTake(short_rows)),
+        SelectLine(target, bits, range(1 << 14), _ANY, 32, _parts(256, 16 // few, 64)),
+        SelectLine(target, bits, range(1 << 14), _ANY, 64, _parts(256, 16 // few, 128)),
+        SelectLine("cuda", bits, range(1025), _ANY, 1024, ArgsortAndTake(RadixRows(items=4))),
+        SelectLine("cuda", bits, range(8193 // few), _ANY, 8192, ArgsortAndTake(RadixRows(items=8))),
+        SelectLine(target, bits, range(1 << 14), _ANY, 128, _parts(256, 16 // few, 256)),
         SelectLine(target, bits, range(4097), _ANY, 256, _parts(256, 16 // few, 256)),
         SelectLine(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
         SelectLine(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
@@ -238,20 +245,24 @@ SELECTIONS: tuple[SelectLine, ...] = tuple(
     )
 )
 
-_LONG_ON_CARD = ReducePolicy(512, 16, 528, subgroups=True, totals=Totals.ONE)
+_LONG_ON_CARD = ReducePolicy(256, 8, 1056, subgroups=True, totals=Totals.ONE)
+_VERY_LONG_ON_CARD = ReducePolicy(512, 16, 528, subgroups=True, totals=Totals.ONE)
+_LONG, _VERY_LONG = range(1 << 18, 1 << 26), range(1 << 26, 1 << 63)
 REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
-    PolicyLine("cuda", _SUBGROUPS, range(1 << 18, 1 << 63), _LONG_ON_CARD),
+    PolicyLine("cuda", _SUBGROUPS, _LONG, _LONG_ON_CARD),
+    PolicyLine("cuda", _SUBGROUPS, _VERY_LONG, _VERY_LONG_ON_CARD),
 )
 
 # Loads in flight hide the latency of memory: 2 workgroups of 512 with 16 each, or 8 of 256 with 8, are 64 KiB a
 # multiprocessor, twice what Little's law asks of an H200, and 264 workgroups are all that it runs at a time. An
-# invocation whose totals take more than 64 bytes of registers leaves too few to the others.
+# invocation whose totals take more than 128 bytes of registers leaves too few to the others.
 _ROWS_ON_CARD = ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32, totals=Totals.ONE)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
 AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
-    AxisLine("cuda", _SUBGROUPS, True, range(1 << 18, 1 << 63), range(33), _LONG_ON_CARD),
-    AxisLine("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, 64),
+    AxisLine("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
+    AxisLine("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
+    AxisLine("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, 128),
     # A workgroup of one block to an invocation is soon done: others are to be there while it waits.
     AxisLine(
         "cuda",
@@ -262,7 +273,7 @@ AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
         ReducePolicy(128, 8, 2112, subgroups=True, strand=32, totals=Totals.ONE),
         64,
     ),
-    AxisLine("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, 64),
+    AxisLine("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, 128),
     AxisLine("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, 64),
     AxisLine("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
     AxisLine("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),

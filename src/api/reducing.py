@@ -32,14 +32,14 @@ def reduce(
     The elements are read as `monoid.element`: the array has that dtype or, where that is an unsigned integer, any of
     its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory.
     """
-    check_monoid(monoid)
-    check_policy(policy, ReducePolicy)
     return call(_fold, (axes_or_none(axis), checked_flag("keepdims", keepdims), monoid, policy), target, x)
 
 
 def _fold(
     axis: int | tuple[int, ...] | None, keepdims: bool, monoid: Monoid[E, S], policy: ReducePolicy | None
 ) -> Fold:
+    check_monoid(monoid)
+    check_policy(policy, ReducePolicy)
     return Fold(axis, keepdims, of=monoid, policy=policy)
 
 

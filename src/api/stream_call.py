@@ -57,9 +57,9 @@ class StreamCall:
         scratch: Any = None
         if self._sizes:
             held = self._kept or self._scratch(stream)
-            handles += held[1]
-            scratch = handles[-1]
+            scratch = held[1][-1]
         if self._places is not None:
+            handles = handles if held is None else [*handles, *held[1]]
             handles = [handles[number] + offset if offset else handles[number] for number, offset in self._places]
         self._run.run_at(handles, scratch, stream)
         # Until all is on its way it is ours. What the stream does next may have it: the library gives it out again in

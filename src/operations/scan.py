@@ -15,7 +15,7 @@ from ..algos.scan import shares
 from ..algos.scan_axis import scan_axis
 from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
-from ..machine import TargetInfo
+from ..machine import Capability, TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of
 from ..types.finishes import AsItIs, Finish, finish_of
@@ -103,6 +103,7 @@ class Scanning(Operation):
 
 
 _FEW_ROWS = 32  # of elements that lie apart: too few to keep a device busy one by one, so they are packed
+_MANY = 1 << 16  # elements: copying them takes less time than reading as many lines of memory as there are lanes
 
 
 def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetInfo) -> Layout | None:
@@ -115,8 +116,10 @@ def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetI
         layout = Layout.rows(1, given.size) if given.strides is None else None
     if layout is None or max(layout.span, layout.size) > LARGEST_U32:
         return None
-    if layout.row_stride is None and layout.inner == 1 and layout.outer < _FEW_ROWS:
-        return None
+    if layout.row_stride is None and layout.inner == 1:
+        are_apart = Capability.SUBGROUPS in info.capabilities and layout.outer_stride > layout.length_stride
+        if layout.outer < _FEW_ROWS or (are_apart and layout.size >= _MANY):
+            return None
     is_bindable = max(layout.span * given.dtype.itemsize, layout.size * itemsize) <= info.limits.storage_bytes
     return layout if is_bindable else None
 
