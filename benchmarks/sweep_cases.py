@@ -96,7 +96,8 @@ def _top(k: int) -> Function:
 
 def _sum_of(x: Any) -> Any:
     """The monoid, as a user names it."""
-    return Sum(number_for(np.dtype(str(x.dtype).rpartition(".")[2])))
+    found = x.dtype
+    return Sum(number_for(found if isinstance(found, np.dtype) else str(found).rpartition(".")[2]))
 
 
 def _reduced(gpusort: Any, x: Any, axis: int | None) -> object:

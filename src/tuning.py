@@ -15,8 +15,8 @@ import numpy as np
 
 from .algos import tuned
 from .algos.choice import fitting_bitonic, fitting_sort
+from .algos.lines import SortLine
 from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
-from .algos.table import SortLine
 from .api.call import forget_plans
 from .machine import Capability, TargetInfo
 from .targets.base import Target, TellsTime, TunesItself

@@ -11,6 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.sorts import Radix
+from gpusort.api import stream_call
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
 from gpusort.arrays import registry
@@ -21,8 +22,8 @@ from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.text import kernel_text
-from gpusort.types.params import RadixPolicy
 from gpusort.types.monoids import ArgMin
+from gpusort.types.params import RadixPolicy
 from tests import fake_cupy, fake_torch, key_cases
 from tests.reference import sample
 
@@ -283,6 +284,18 @@ def test_arrays_of_many_axes_are_packed_by_several_launches() -> None:
     host = sample("i4", (2, 2, 2, 3, 2)) % 1000
     x = on_card("cupy", host).transpose(4, 3, 2, 1, 0)
     np.testing.assert_array_equal(host_of(call["sort"](x, axis=1)), np.sort(host.T, axis=1))
+
+
+@pytest.mark.parametrize("step", [2, -2])
+def test_what_reaches_further_than_an_index_is_moved_in_pieces(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    monkeypatch.setattr(stream_call, "LARGEST_U32", 150)
+    host = sample("i4", (7, 120)) % 1000
+    x = on_card("cupy", host)[::-1, ::step]
+    fake_cupy.log.clear()
+    np.testing.assert_array_equal(host_of(call["sort"](x, axis=0)), np.sort(host[::-1, ::step], axis=0))
+    assert len([line for line in fake_cupy.log if line.startswith("launch")]) > 7
+    strange = on_card("cupy", sample("u1", 1200))[1:1001].view("i4")  # between words
+    np.testing.assert_array_equal(host_of(call["sort"](strange)), np.sort(strange.host))
 
 
 def test_elements_are_taken_by_their_places_on_the_card() -> None:

@@ -15,8 +15,9 @@ import gpusort
 from gpusort.algos import tuned
 from gpusort.algos.choice import fitting_sort
 from gpusort.algos.host_sort import HostSort, HostSortPolicy
+from gpusort.algos.lines import SortLine
 from gpusort.algos.sorts import Bitonic, Radix, SortAlgorithm
-from gpusort.algos.table import SORTS, SortLine
+from gpusort.algos.table import SORTS
 from gpusort.kernel.launch import Schedule, Step
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.cpu.target import CpuTarget

@@ -12,6 +12,7 @@ import gpusort
 from gpusort import webgpu
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.scan import scan_rows
+from gpusort.arrays.buffers import forget
 from gpusort.arrays.registry import recognised
 from gpusort.kernel.launch import Buffer, Role, Schedule
 from gpusort.targets.registry import choose, target_on_device
@@ -264,6 +265,47 @@ def test_arrays_are_read_however_they_lie(device: Any) -> None:
         np.testing.assert_array_equal(strided.to_numpy(), expected)
         np.testing.assert_array_equal(sort(strided, axis=0).to_numpy(), np.sort(expected, axis=0))
         np.testing.assert_array_equal(sum_of(strided, axis=1).to_numpy(), expected.sum(axis=1))
+
+
+def test_results_lie_where_earlier_ones_lay_which_nobody_holds(device: Any) -> None:
+    forget()
+    host = sample("u4", 500)
+    x = webgpu.asarray(host, device)
+
+    def buffer_of_result() -> int:
+        return id(sort(x).held.buffer)
+
+    free = buffer_of_result()
+    assert buffer_of_result() == free
+    first = sort(x)
+    assert id(first.held.buffer) == free
+    view = first.reshape(50, 10)
+    del first
+    second = sort(x)
+    assert second.held.buffer is not view.held.buffer, "a view holds it"
+    np.testing.assert_array_equal(view.to_numpy().reshape(-1), np.sort(host))
+    shown = view.buffer
+    del view
+    shown.destroy()
+    for _ in range(6):
+        third = sort(x)
+        assert third.held.buffer is not shown, "whoever was shown it may have destroyed it"
+        np.testing.assert_array_equal(third.to_numpy(), np.sort(host))
+    assert sort(webgpu.asarray(host[:100], device)).size == 100
+
+
+def test_results_in_a_callers_encoder_are_no_ones_else(device: Any) -> None:
+    forget()
+    host = sample("u4", 500)
+    x, y = webgpu.asarray(host, device), webgpu.asarray(host[::-1].copy(), device)
+    plan = gpusort.plan(cumsum, x)
+    encoder = device.create_command_encoder()
+    plan.encode(encoder, x)
+    del plan
+    others = [cumsum(y) for _ in range(4)]  # which the encoder's commands come after
+    device.queue.submit([encoder.finish()])
+    for other in others:
+        np.testing.assert_array_equal(other.to_numpy(), np.cumsum(host[::-1]))
 
 
 def test_a_key_that_is_lossy_takes_elements_by_their_places(device: Any) -> None:

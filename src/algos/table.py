@@ -2,114 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
-
 import attrs
 
-from ..machine import Capability, TargetInfo
+from ..machine import Capability
 from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from .host_sort import HostSort
-from .layout import Layout
-from .select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection
+from .lines import AxisLine, PairsLine, PolicyLine, SelectLine, SortLine
+from .select import ArgsortAndTake, SelectByParts, SelectBySamples
 from .select_rows import PartPolicy
 from .select_sampled import SampledPolicy
-from .sorts import BitonicRows, PairsAlgorithm, Radix, RadixRows, SortAlgorithm
-
-P = TypeVar("P")
-S = TypeVar("S", SortAlgorithm, PairsAlgorithm)
-
-
-@attrs.frozen
-class RowsLine(Generic[S]):
-    """One line of a table: an algorithm for rows, and when to take it."""
-
-    target: str
-    needs: frozenset[Capability]
-    bits: tuple[int, ...]  # of an element
-    lengths: range  # of a row
-    rows: range
-    algorithm: S
-    workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
-    elements: range = range(1 << 63)  # of all rows together
-
-    def suits(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
-        return (
-            info.name == self.target
-            and self.needs <= info.capabilities
-            and self.workgroup_bytes <= info.limits.workgroup_bytes
-            and bits in self.bits
-            and length in self.lengths
-            and rows in self.rows
-            and rows * length in self.elements
-            and self.algorithm.most_rows(length, info.limits.groups) > 0
-        )
-
-
-@attrs.frozen
-class SortLine(RowsLine[SortAlgorithm]):
-    """For sorts."""
-
-
-@attrs.frozen
-class PairsLine(RowsLine[PairsAlgorithm]):
-    """For sorts that take something along; the bits are counted of both together."""
-
-
-@attrs.frozen
-class PolicyLine(Generic[P]):
-    """The same for algorithms of which there is one: a policy, and when to take it."""
-
-    target: str
-    needs: frozenset[Capability]
-    lengths: range
-    policy: P
-
-    def suits(self, info: TargetInfo, length: int) -> bool:
-        return info.name == self.target and self.needs <= info.capabilities and length in self.lengths
-
-
-@attrs.frozen
-class AxisLine(Generic[P]):
-    """The same for work along an axis, which may lie in rows of neighbouring elements, or in columns."""
-
-    target: str
-    needs: frozenset[Capability]
-    in_rows: bool
-    lengths: range
-    results: range
-    policy: P
-    totals_bytes: int = 1 << 20  # of an invocation, at most: of larger states it keeps fewer
-
-    def suits(self, info: TargetInfo, layout: Layout) -> bool:
-        return (
-            info.name == self.target
-            and self.needs <= info.capabilities
-            and (layout.row_stride is not None) is self.in_rows
-            and layout.length in self.lengths
-            and layout.results in self.results
-        )
-
-
-@attrs.frozen
-class SelectLine:
-    """The same for top-k."""
-
-    target: str
-    bits: tuple[int, ...]  # of an element
-    lengths: range  # of a row
-    rows: range
-    most_k: int
-    selection: Selection
-
-    def suits(self, info: TargetInfo, bits: int, rows: int, length: int, k: int) -> bool:
-        return (
-            info.name == self.target
-            and bits in self.bits
-            and length in self.lengths
-            and rows in self.rows
-            and k <= self.most_k
-        )
-
+from .sorts import BitonicRows, Radix, RadixRows
 
 _SWEEPS = frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS})
 _SUBGROUPS = frozenset({Capability.SUBGROUPS})
@@ -223,7 +125,8 @@ _FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=102
 SELECTIONS: tuple[SelectLine, ...] = tuple(
     line
     for target, short_rows in (
-        ("cuda", BitonicRows(items=8, most_items=16)), ("wgsl", BitonicRows(items=8, most_items=16, group_size=64))
+        ("cuda", BitonicRows(items=8, most_items=16)),
+        ("wgsl", BitonicRows(items=8, most_items=16, group_size=64)),
     )
     for bits, few in ((_NARROW, 1), (_WIDE, 2))  # elements of 64 bits take twice the registers
     for line in (
@@ -257,11 +160,16 @@ REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
 # multiprocessor, twice what Little's law asks of an H200, and 264 workgroups are all that it runs at a time. An
 # invocation whose totals take more than 128 bytes of registers leaves too few to the others.
 _ROWS_ON_CARD = ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32, totals=Totals.ONE)
+# Fewer lanes a row have fewer steps to combine in; enough rows keep the card busy all the same, with 65,536 lanes.
+_MORE_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=16)
+_MANY_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=8)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
 AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
     AxisLine("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
     AxisLine("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
+    AxisLine("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, 128),
+    AxisLine("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, 128),
     AxisLine("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, 128),
     # A workgroup of one block to an invocation is soon done: others are to be there while it waits.
     AxisLine(

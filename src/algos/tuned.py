@@ -19,8 +19,8 @@ from ..machine import Capability, TargetInfo
 from ..types.errors import GpusortError
 from ..types.params import BitonicPolicy, RadixPolicy
 from .host_sort import MEASURED, HostSort, HostSortPolicy
+from .lines import SortLine
 from .sorts import Bitonic, Radix, SortAlgorithm
-from .table import SortLine
 
 _FORMAT = 2
 _KIND = "tuned"

@@ -7,15 +7,20 @@ stream that its work goes to; kernels are handed addresses.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
+
 from ..algos.copy import Strided, copy_strided
+from ..algos.sizes import LARGEST_U32
 from ..arrays.kinds import Device, Shape
 from ..forks import never_released_in_children
 from ..kernel.launch import Schedule
+from ..machine import Limits
 from ..targets.base import Prepared, Target, in_one_run, prepared_by
 from ..types.scalars import UNSIGNED
-from ..types.specs import packed_strides
+from ..types.specs import bounds, packed_strides
 from .steps import Lines, Move, Steps
 
 _LITTLE = 1 << 16  # bytes of scratch that a plan may keep
@@ -31,9 +36,9 @@ class StreamCall:
         places: list[tuple[int, int]] = []  # which memory each kernel takes, and from which byte on
         for step in steps.steps:
             if isinstance(step, Move):
-                schedule, taken = _copy(step.source, step.to, device.alignment)
-                made.append((schedule, prepared_by(target, schedule, keeps_scratch)))
-                places += taken
+                for schedule, taken in _copies(step.source, step.to, device.alignment, target.info.limits):
+                    made.append((schedule, prepared_by(target, schedule, keeps_scratch)))
+                    places += taken
             else:
                 made.append((step.run.schedule, step.run.prepared))
                 places += [
@@ -77,25 +82,44 @@ class StreamCall:
         return self._device.scratch(self._sizes)
 
 
-def _copy(source: Lines, to: Lines, alignment: int) -> tuple[Schedule, list[tuple[int, int]]]:
-    """The kernel that moves elements, and its memory."""
+def _copies(
+    source: Lines, to: Lines, alignment: int, limits: Limits
+) -> Iterator[tuple[Schedule, list[tuple[int, int]]]]:  # fmt: skip
+    """The kernels that move elements, and their memory: several where indices, or a binding, do not reach so far."""
     shape, size = source.shape, source.dtype.itemsize
     to_strides = to.strides if to.shape == shape else packed_strides(shape, size)  # which it is
     word = math.gcd(_WORD, size, source.origin, to.origin, *source.strides, *to_strides)
-    if word < size:  # in pieces: of elements that are no words, or that are not aligned
-        pieces = (size // word,)
-        shape, given, goal = shape + pieces, (*source.strides, word), (*to_strides, word)
-    else:
-        given, goal = source.strides, to_strides
-    (first, source_lies), (to_first, to_lies) = (
-        _in_words(lines, shape, strides, word, alignment) for lines, strides in ((source, given), (to, goal))
-    )
-    schedule = copy_strided(UNSIGNED[word], shape, source_lies, to_lies)
-    return schedule, [(source.number, first), (to.number, to_first)]
+    words = (size // word,) if word < size else ()  # of elements that are none, or that are not aligned
+    most = min(LARGEST_U32 * word, limits.storage_bytes) - alignment
+    for piece in _pieces(shape, (source.strides, to_strides), size, most):
+        lies: list[Strided] = []
+        places: list[tuple[int, int]] = []
+        for lines, strides, first in zip((source, to), (source.strides, to_strides), piece.firsts, strict=True):
+            low, high = bounds(piece.shape, strides, size)
+            low -= (lines.origin + first + low) % alignment
+            in_words = (*[stride // word for stride in strides], *[1 for _ in words])
+            lies.append(Strided(-low // word, in_words, (high - low) // word))
+            places.append((lines.number, first + low))
+        yield copy_strided(UNSIGNED[word], piece.shape + words, *lies), places
 
 
-def _in_words(lines: Lines, shape: Shape, strides: Shape, word: int, alignment: int) -> tuple[int, Strided]:
-    """From which byte of an array on a kernel takes its memory, and where elements lie there."""
-    low, high = lines.bounds
-    low -= (lines.origin + low) % alignment
-    return low, Strided(-low // word, tuple(stride // word for stride in strides), (high - low) // word)
+@attrs.frozen
+class _Piece:
+    """Of arrays of one shape."""
+
+    shape: Shape
+    firsts: tuple[int, ...]  # bytes from each array's first element to that of the piece
+
+
+def _pieces(shape: Shape, all_strides: Sequence[Shape], size: int, most: int) -> Iterator[_Piece]:
+    """Such that none lies over more bytes than that in any array."""
+    whole = _Piece(shape, (0,) * len(all_strides))
+    if all(high - low <= most for low, high in (bounds(shape, strides, size) for strides in all_strides)):
+        yield whole
+        return
+    axis = max(range(len(shape)), key=lambda n: (shape[n] - 1) * max(abs(strides[n]) for strides in all_strides))
+    half = shape[axis] // 2
+    for first, count in ((0, half), (half, shape[axis] - half)):
+        for piece in _pieces((*shape[:axis], count, *shape[axis + 1 :]), all_strides, size, most):
+            ahead = [first * strides[axis] for strides in all_strides]
+            yield _Piece(piece.shape, tuple(map(sum, zip(piece.firsts, ahead, strict=True))))

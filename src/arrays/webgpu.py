@@ -23,13 +23,12 @@ from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U32
 from ..types.specs import Memory, Spec, bounds, lies_packed, packed_strides
+from .buffers import COPY_SRC, USAGE, Held, held, new_buffer
 from .kinds import Device, DType, HostArray, Located, Shape
 
 if TYPE_CHECKING:
     import wgpu
 
-COPY_SRC, COPY_DST, STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these flags
-_USAGE = STORAGE | COPY_SRC | COPY_DST
 _WORD = 4
 _BEYOND_BUFFERS = 40  # bits of an address that say where in a buffer
 
@@ -43,12 +42,16 @@ def padded(nbytes: int) -> int:
 class Array:
     """Elements in a buffer, with any strides. Made by `gpusort.webgpu.array`."""
 
-    buffer: wgpu.GPUBuffer
+    held: Held = attrs.field(alias="buffer", converter=held)
     device: wgpu.GPUDevice
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...]  # in bytes
     offset: int  # in bytes, of the first element
+
+    @property
+    def buffer(self) -> wgpu.GPUBuffer:
+        return self.held.shown()
 
     @property
     def ndim(self) -> int:
@@ -94,7 +97,8 @@ class Array:
         low, high = bounds(self.shape, self.strides, self.itemsize)
         first = (self.offset + low) // _WORD * _WORD
         size = padded(self.offset + high - first)
-        buffer, start = (self.buffer, first) if self.buffer.usage & COPY_SRC else (self._readable(first, size), 0)
+        mine = self.held.buffer
+        buffer, start = (mine, first) if mine.usage & COPY_SRC else (self._readable(first, size), 0)
         data = self.device.queue.read_buffer(buffer, start, size)
         return np.ndarray(self.shape, self.dtype, data, self.offset - first, self.strides).copy("C")
 
@@ -103,8 +107,8 @@ class Array:
         count, before = size // _WORD, first % _alignment(self.device) // _WORD
         copy = new_array(self.device, (count,), np.dtype(np.uint32))
         schedule = copy_strided(U32, (count,), Strided(before, (1,), before + count), Strided(0, (1,), count))
-        source = Position(self.buffer, first - before * _WORD, self.device)
-        prepared_by(target_on_device(self.device), schedule).run([source, copy])
+        source = Position(self.held.buffer, first - before * _WORD, self.device)
+        prepared_by(target_on_device(self.device), schedule).run([source, _position(copy)])
         return copy.buffer
 
     def __repr__(self) -> str:
@@ -124,12 +128,13 @@ class Position:
 
 
 def _position(array: Array) -> Position:
-    return Position(array.buffer, array.offset, array.device)
+    buffer = array.held.buffer if current_encoder() is None else array.held.shown()
+    return Position(buffer, array.offset, array.device)
 
 
 def _address(array: Array) -> int:
     """Buffers have none: those of one buffer are alike but for the offset."""
-    return (id(array.buffer) << _BEYOND_BUFFERS) + array.offset
+    return (id(array.held.buffer) << _BEYOND_BUFFERS) + array.offset
 
 
 # -- memory -----------------------------------------------------------------------------------------------
@@ -142,16 +147,18 @@ def _alignment(device: wgpu.GPUDevice) -> int:
 
 
 def new_array(device: wgpu.GPUDevice, shape: Shape, dtype: DType) -> Array:
-    buffer = device.create_buffer(size=padded(math.prod(shape) * dtype.itemsize), usage=_USAGE)
+    """In a buffer that may have held an earlier result."""
+    buffer = new_buffer(device, padded(math.prod(shape) * dtype.itemsize))
     return Array(buffer, device, dtype, tuple(shape), packed_strides(tuple(shape), dtype.itemsize), 0)
 
 
 def from_host(device: wgpu.GPUDevice, array: HostArray) -> Array:
     made = new_array(device, array.shape, native(array.dtype))
     if array.size:
-        data = np.zeros(made.buffer.size, np.uint8)
+        buffer = made.held.buffer
+        data = np.zeros(buffer.size, np.uint8)
         data[: array.nbytes] = np.ascontiguousarray(array, made.dtype).reshape(-1).view(np.uint8)
-        device.queue.write_buffer(made.buffer, 0, data)
+        device.queue.write_buffer(buffer, 0, data)
     return made
 
 
@@ -179,8 +186,8 @@ class WebGpuKind(Located[Array]):
 
         def scratch(sizes: Sequence[int]) -> tuple[object, list[Position]]:
             """A buffer each: one cannot be read and written at once."""
-            pieces = [new_array(device, (size,), np.dtype(np.uint8)) for size in sizes]
-            return pieces, [_position(piece) for piece in pieces]
+            pieces = [device.create_buffer(size=padded(size), usage=USAGE) for size in sizes]
+            return pieces, [Position(piece, 0, device) for piece in pieces]
 
         return Device(
             lambda: 0, lambda array: array.device, _position, _address, empty, scratch, partial(from_host, device),

@@ -14,7 +14,7 @@ from ..types.errors import CapabilityError
 from ..types.monoids import Monoid
 
 if TYPE_CHECKING:
-    from ..algos.table import SortLine
+    from ..algos.lines import SortLine
     from ..operations.base import Operation
     from ..types.specs import Spec
 

@@ -12,7 +12,8 @@ import attrs
 
 from ...algos.choice import fitting_host_sort
 from ...algos.host_sort import HostSort, HostSortPolicy
-from ...algos.table import HOST_LINE, SortLine
+from ...algos.lines import SortLine
+from ...algos.table import HOST_LINE
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.passes.safe import Safety
