@@ -32,7 +32,11 @@ def reduce(
     The elements are read as `monoid.element`: the array has that dtype or, where that is an unsigned integer, any of
     its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory.
     """
-    return call(_fold, (axes_or_none(axis), checked_flag("keepdims", keepdims), monoid, policy), target, x)
+    if axis is not None and axis.__class__ is not int:
+        axis = axes_or_none(axis)
+    if keepdims is not False:
+        keepdims = checked_flag("keepdims", keepdims)
+    return call(_fold, (axis, keepdims, monoid, policy), target, x)
 
 
 def _fold(

@@ -34,14 +34,17 @@ def scan(
     them, and are combined in their order: `combine` must be associative, nothing more. States come in an array of x's
     kind; those of several fields as a structured dtype, in host memory.
     """
-    kind = ScanKind.EXCLUSIVE if checked_flag("exclusive", exclusive) else ScanKind.INCLUSIVE
-    return call(_scan, (index_of(axis, "an int"), kind, policy, monoid), target, x)
+    if axis.__class__ is not int:
+        axis = index_of(axis, "an int")
+    if exclusive is not False:
+        exclusive = checked_flag("exclusive", exclusive)
+    return call(_scan, (axis, exclusive, policy, monoid), target, x)
 
 
-def _scan(axis: int, kind: ScanKind, policy: ScanPolicy | None, monoid: Monoid[E, S]) -> Scan:
+def _scan(axis: int, exclusive: bool, policy: ScanPolicy | None, monoid: Monoid[E, S]) -> Scan:
     check_monoid(monoid)
     check_policy(policy, ScanPolicy)
-    return Scan(axis, kind, policy, of=monoid)
+    return Scan(axis, ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE, policy, of=monoid)
 
 
 @overload

@@ -63,8 +63,16 @@ _NUMBERS: dict[str, ArrayNumber] = {
 }
 
 
+# As they are mostly asked for.
+_KEY_OF = {np.dtype(code): key for code, key in _KEYS.items() if key is not _TIME}
+_NUMBER_OF = {np.dtype(code): number for code, number in _NUMBERS.items() if code != "m8"}
+
+
 def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
     """The key that orders elements of a dtype as NumPy does, NaN and NaT last. Of either byte order."""
+    found = _KEY_OF.get(dtype) if isinstance(dtype, np.dtype) else None
+    if found is not None:
+        return found
     wanted = _dtype(dtype, argument)
     key = _KEYS.get(_code(wanted))
     if key is None:
@@ -86,6 +94,9 @@ def number_for(dtype: _Of[np.float16 | np.float32], argument: str = "dtype") -> 
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber: ...
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
     """How elements of a dtype are added and multiplied."""
+    found = _NUMBER_OF.get(dtype) if isinstance(dtype, np.dtype) else None
+    if found is not None:
+        return found
     wanted = _dtype(dtype, argument)
     number = _NUMBERS.get(_code(wanted))
     if number is None:
