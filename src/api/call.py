@@ -118,6 +118,7 @@ def planned(
     if plan is None:
         operation = make(*settings)
         specs = tuple(k.spec(name, array) for k, name, array in zip(kinds, operation.names, arrays, strict=True))
+        operation = operation.simplest(*specs)
         operation.outputs(*specs)
         plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:

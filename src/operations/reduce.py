@@ -232,12 +232,31 @@ class Reduce(Reduction):
         return not self.reducer.finds_index
 
 
+_NUMPYS: dict[type, Reducer] = {Sum: Reducer.SUM, Product: Reducer.PROD}
+
+
+def adds_as_numpy(monoid: Monoid[Any, Any], function: str, dtype: DType) -> bool:
+    """Whether a built-in monoid over numbers is NumPy's function of such elements, its results' dtype included."""
+    try:
+        is_its = getattr(monoid, "number", None) == number_for(dtype)
+    except UnsupportedTypeError:
+        return False
+    return is_its and dtype.isnative and dtype_of(monoid.state) == result_dtype(function, dtype)
+
+
 @attrs.frozen
 class Fold(Reduction):
     """A reduction over any monoid, to its states."""
 
     of: Monoid[Any, Any] = attrs.field(kw_only=True)
     policy: ReducePolicy | None = None
+
+    def simplest(self, *given: Spec) -> Operation:
+        (x,) = given
+        known = _NUMPYS.get(type(self.of)) if self.policy is None else None
+        if known is None or not adds_as_numpy(self.of, known.value, x.dtype):
+            return self
+        return Reduce(self.axis, self.keepdims, known)
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given

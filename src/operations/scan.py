@@ -20,7 +20,7 @@ from ..types.dtypes import number_for
 from ..types.elements import dtype_of
 from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.indices import ScanKind
-from ..types.monoids import Monoid, RunningSum
+from ..types.monoids import Monoid, RunningSum, Sum
 from ..types.params import ScanPolicy
 from ..types.specs import Spec
 from ..types.truths import of_truths
@@ -37,7 +37,7 @@ from .base import (
     rows_of,
     rows_together,
 )
-from .reduce import require_floats, result_dtype
+from .reduce import adds_as_numpy, require_floats, result_dtype
 
 
 @attrs.frozen
@@ -130,6 +130,14 @@ class Scan(Scanning):
 
     of: Monoid[Any, Any] = attrs.field(kw_only=True)
     commutes = False
+
+    def simplest(self, *given: Spec) -> Operation:
+        """Of floats it is another: their cumulative sum may begin with -0.0."""
+        (x,) = given
+        is_plain = type(self.of) is Sum and self.policy is None and self.kind is ScanKind.INCLUSIVE
+        if is_plain and x.dtype.kind in "iu" and adds_as_numpy(self.of, "cumsum", x.dtype):
+            return Cumsum(self.axis)
+        return self
 
     @property
     def checked_monoid(self) -> Monoid[Any, Any] | None:
