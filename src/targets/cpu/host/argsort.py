@@ -8,19 +8,17 @@ import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
 from ....arrays.recycled import new_array
-from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..alias import without_lock
 from ..pool import Pool, shared_pool
-from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks
+from .key_words import Elements, Places, numbers_of
 from .loading import can_argsort
-from .packed_argsort import argsort_packed
+from .packed_argsort import argsort_packed, argsort_plainly
 from .sample import Trend, order_of
 from .sort import in_blocks
 
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
-_SHORT_OF_BYTES = 32  # elements of a row
 
 
 def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
@@ -110,23 +108,9 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostS
     return True
 
 
-# -- short rows: NumPy alone -------------------------------------------------------------------------------
-
-
 def _argsort_chunk(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy) -> None:
-    length = source.shape[1]
-    plain = not policy.packs(source.size, length, source.dtype)
-    if plain and order is SortOrder.ASCENDING and source.dtype != np.float16:
-        places[...] = places_in_rows(source)
-        return
-    if plain:
-        places[...] = places_in_rows(ordered_ranks(key_for(source.dtype), bits_of(source), order))
-    else:
+    """Of rows that one thread has."""
+    if policy.packs(source.size, source.shape[1], source.dtype):
         argsort_packed(source, places, order, policy)
-
-
-def places_in_rows(source: Elements) -> Places:
-    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words."""
-    if source.itemsize <= 2 and source.shape[1] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
-        source = numbers_of(source).astype(np.int32)
-    return source.argsort(axis=1, kind="stable")
+    else:
+        argsort_plainly(source, places, order)

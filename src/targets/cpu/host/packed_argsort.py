@@ -1,8 +1,9 @@
 """Stable argsort by packed words: an element's rank and its index make one word, and the words are sorted.
 
 No two words are equal, so any sort of them is stable. A rank of 64 bits rarely fits beside its index: ranks count from
-the least and lose their lowest bits, which hardly ever matter. Where they do, elements that tie are put right, or all
-is sorted twice if those are many.
+the least and lose their lowest bits, which hardly ever matter. Where they do, elements that tie are sorted again, by
+the bits that were lost. A sample tells where NumPy's own stable sort is faster: of many equal elements it sees long
+runs, and of elements in a few narrow clusters all would be sorted twice.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ from ....types.indices import SortOrder
 from ....types.keys import FloatKey
 from ...base import HostArray
 from ..pool import Pool
-from .key_words import Elements, Places, bits_of, ordered_ranks, rank_offset
+from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, rank_offset
 from .partition_sort import sort_long
+from .sample import different_of
 
 U64s = npt.NDArray[np.uint64]
 
 _WORD_BITS = 64
-_FEW_TIES = 8  # one of so many elements
+_SHORT_OF_BYTES = 32  # elements of a row
+_GLANCE, _HARDLY_ANY = 64, 16
+_SAMPLE = 256
+_MANY_EQUAL, _MOST_EQUAL = 0.4, 0.7  # of neighbours in an ordered sample: where one thread sorts, and several
+_MANY_TIES = 0.25  # that are not equal
+_WORTH_TWO_SORTS = 1 << 20  # words, of more than two threads
 _NONE: Places = np.empty(0, np.intp)
 _PIECE = 1 << 14  # elements worked on together, in the nearer caches
 
@@ -35,22 +42,86 @@ def argsort_packed(
     source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool | None = None
 ) -> None:
     """Of packed rows of 32- or 64-bit elements on this thread; of a single row by all threads of a pool."""
+    if different_of(source[source.shape[0] // 2], _GLANCE) <= _HARDLY_ANY:
+        argsort_plainly(source, places, order)
+        return
     index_bits = max(1, (source.shape[1] - 1).bit_length())
-    rows = _Rows(bits_of(source), key_for(source.dtype), order, index_bits, policy, pool)
+    key, bits = key_for(source.dtype), bits_of(source)
+    seen = _Seen.of(ordered_ranks(key, _sample_of(bits), order))
+    twice = pool is not None and pool.threads > 2 and source.size >= _WORTH_TWO_SORTS
+    side_by_side = pool is not None and source.size >= policy.part_from(np.dtype(np.uint64))
+    too_many = _MOST_EQUAL if side_by_side else _MANY_EQUAL
+    if seen.equal >= too_many or (seen.are_clustered(seen.range, index_bits) and not twice):
+        argsort_plainly(source, places, order)
+        return
+    rows = _Rows(bits, key, order, index_bits, policy, pool)
     words = places.view(np.uint64)
     if 8 * source.itemsize + index_bits <= _WORD_BITS:
         rows.pack_ranks(words)
         rows.unpack(rows.sorted(words), places)
         return
-    least, left_out, lost = rows.pack_high(words)
-    in_order = rows.sorted(words)
-    if not lost & ((1 << left_out) - 1):  # such as floats that are integers: in what is left out, all are alike
-        rows.unpack(in_order, places)
+    least, greatest = rows.rank(words)
+    if seen.are_clustered(greatest - least, index_bits) and not twice:
+        argsort_plainly(source, places, order)
         return
-    ties = rows.ties(in_order)
+    left_out, lost = rows.pack_high(words, least, greatest)
+    in_order = rows.sorted(words)
+    # In what was left out all may be alike, such as floats that are integers.
+    ties = rows.ties(in_order) if lost & ((1 << left_out) - 1) else _NONE
     rows.unpack(in_order, places)
-    if not rows.settled(places, *ties):
-        rows.argsort_twice(places, least)
+    if ties.size and not rows.settled(places, ties, least, left_out):
+        argsort_plainly(source, places, order)
+
+
+def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None:
+    """By NumPy alone, row by row."""
+    if order is SortOrder.ASCENDING and source.dtype != np.float16:
+        places[...] = places_in_rows(source)
+    else:
+        places[...] = places_in_rows(ordered_ranks(key_for(source.dtype), bits_of(source), order))
+
+
+def places_in_rows(source: Elements) -> Places:
+    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words."""
+    if source.itemsize <= 2 and source.shape[1] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
+        source = numbers_of(source).astype(np.int32)
+    found: Places = source.argsort(axis=1, kind="stable")
+    return found
+
+
+def _sample_of(rows: Elements) -> Elements:
+    """Of one of the rows."""
+    row: Elements = rows[rows.shape[0] // 2]
+    step = max(1, row.size // _SAMPLE)
+    return row[step // 2 :: step]
+
+
+@attrs.frozen
+class _Seen:
+    """What a sample of ranks says of all."""
+
+    ranks: Elements  # in order
+    equal: float  # the share of neighbours that are
+
+    @classmethod
+    def of(cls, ranks: Elements) -> _Seen:
+        ranks = np.sort(ranks)
+        return cls(ranks, _share_of_equal(ranks))
+
+    @property
+    def range(self) -> int:
+        return int(self.ranks[-1]) - int(self.ranks[0])
+
+    def are_clustered(self, whole: int, index_bits: int) -> bool:
+        """Whether many tie in what is left of ranks, which lie in such a range, beside an index."""
+        left_out = max(0, whole.bit_length() + index_bits - _WORD_BITS)
+        if not left_out:
+            return False
+        return _share_of_equal((self.ranks - self.ranks[0]) >> np.uint64(left_out)) >= self.equal + _MANY_TIES
+
+
+def _share_of_equal(ordered: Elements) -> float:
+    return int(np.count_nonzero(ordered[1:] == ordered[:-1])) / max(1, ordered.size - 1)
 
 
 @attrs.frozen(eq=False)
@@ -103,20 +174,19 @@ class _Rows:
         np.bitwise_or(ranks, np.arange(own.start, own.stop, dtype=np.uint64), out=words[:, own])
         return seen
 
-    def pack_high(self, words: U64s) -> tuple[int, int, int]:
-        """Packs ranks less the least one and less as many of their lowest bits as find no room: the least, how many
-        bits these are, and which bits of any rank are not zero."""
+    def rank(self, words: U64s) -> tuple[int, int]:
+        """All ranks, for words to be made of: the least and the greatest."""
         ends: list[tuple[int, int]] = []
+        self.each(lambda own: ends.append(_range_of(self.ranks(self.bits[:, own], words[:, own]), self.pool)))
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    def pack_high(self, words: U64s, least: int, greatest: int) -> tuple[int, int]:
+        """Packs ranks less the least one and less as many of their lowest bits as find no room: how many bits these
+        are, and which bits of any rank are not zero."""
         seen: list[int] = []
-
-        def make(own: slice) -> None:
-            ends.append(_range_of(self.ranks(self.bits[:, own], words[:, own]), self.pool))
-
-        self.each(make)
-        least, greatest = min(low for low, _ in ends), max(high for _, high in ends)
         left_out = max(0, (greatest - least).bit_length() + self.index_bits - _WORD_BITS)
         self.each(lambda own: seen.append(self.pack(words[:, own], own, words, least, left_out)))
-        return least, left_out, int(np.bitwise_or.reduce(np.array(seen, np.uint64)))
+        return left_out, int(np.bitwise_or.reduce(np.array(seen, np.uint64)))
 
     def pack_ranks(self, words: U64s, least: int = 0) -> None:
         """By as many of the lowest bits of ranks as find room."""
@@ -143,9 +213,9 @@ class _Rows:
 
         self.each(write)
 
-    def ties(self, words: U64s) -> tuple[Places, Places]:
-        """Rows and columns of words whose ranks tie with the one before, as far as they were looked at."""
-        limit, found = np.uint64(1 << self.index_bits), dict[int, tuple[Places, Places]]()
+    def ties(self, words: U64s) -> Places:
+        """Which words, counted row by row, tie in their ranks with the one before."""
+        limit, length, found = np.uint64(1 << self.index_bits), words.shape[1], dict[int, Places]()
 
         def look(own: slice) -> None:
             first = max(own.start, 1)
@@ -154,43 +224,40 @@ class _Rows:
 
                 if not count_ties(words[0, first - 1 : own.stop], limit):
                     return
-            tied = (words[:, first : own.stop] ^ words[:, first - 1 : own.stop - 1]) < limit
-            if tied.any():
-                row, column = tied.nonzero()
-                found[first] = row, column + first
+            tied = np.flatnonzero((words[:, first : own.stop] ^ words[:, first - 1 : own.stop - 1]) < limit)
+            if words.shape[0] > 1:
+                row, column = np.divmod(tied, own.stop - first)
+                tied = row * length + column
+            found[first] = tied + first
 
         self.each(look)
-        rows, columns = zip(*found.values(), strict=True) if found else ((_NONE,), (_NONE,))
-        return np.concatenate(rows), np.concatenate(columns)
+        return np.concatenate([found[first] for first in sorted(found)]) if found else _NONE
 
-    def settled(self, places: Places, rows: Places, columns: Places) -> bool:
-        """Sorts those anew whose ranks tie with a neighbour's. False, and nothing done, if there are too many."""
-        if not rows.size:
-            return True
-        before, after = (self.ranks(self.bits[rows, places[rows, at]]) for at in (columns - 1, columns))
-        if (before <= after).all():
-            return True
-        if rows.size > self.bits.size // _FEW_TIES:
-            return False
-        flat = rows * places.shape[1] + columns
-        rows, columns = np.divmod(np.unique(np.concatenate([flat - 1, flat])), places.shape[1])
+    def settled(self, places: Places, ties: Places, least: int, left_out: int) -> bool:
+        """Sorts those anew whose ranks tie with a neighbour's: by the number of their tie, the bits that were lost, and
+        the place. False, and nothing done, if these find no room in a word."""
+        size, length = places.size, places.shape[1]
+        tied = np.zeros(size, np.bool_)
+        tied[ties] = True
+        members = tied.copy()
+        members[ties - 1] = True
+        chosen = np.flatnonzero(members)
+        numbers = np.cumsum(~tied[chosen]).astype(np.uint64)
+        rows, columns = np.divmod(chosen, length) if places.shape[0] > 1 else (np.zeros(1, np.intp), chosen)
         found = places[rows, columns]
-        places[rows, columns] = found[np.lexsort((self.ranks(self.bits[rows, found]), rows))]
+        words = self.ranks(self.bits[rows, found])
+        if ((words[1:] >= words[:-1]) | (numbers[1:] != numbers[:-1])).all():
+            return True
+        lost_bits, low_bits = np.uint64(left_out), np.uint64(left_out + self.index_bits)
+        if int(numbers[-1]).bit_length() + int(low_bits) > _WORD_BITS:
+            return False
+        words -= np.uint64(least)
+        words &= (np.uint64(1) << lost_bits) - np.uint64(1)
+        words <<= np.uint64(self.index_bits)
+        words |= numbers << low_bits
+        words |= found.view(np.uint64)
+        places[rows, columns] = self.sorted(words[np.newaxis])[0] & np.uint64((1 << self.index_bits) - 1)
         return True
-
-    def argsort_twice(self, places: Places, least: int) -> None:
-        """By the lowest bits of the ranks, as many as fit beside an index; then, in that order, by all others."""
-        before, words, room = np.empty_like(places), places.view(np.uint64), np.uint64(_WORD_BITS - self.index_bits)
-        self.pack_ranks(words, least)
-        self.unpack(self.sorted(words), before)
-
-        def pack(own: slice) -> None:
-            ranks = self.ranks(np.take_along_axis(self.bits, before[:, own], axis=1))
-            self.pack((ranks - np.uint64(least)) >> room, own, words)
-
-        self.each(pack)
-        self.unpack(self.sorted(words), places)
-        places[...] = np.take_along_axis(before, places, axis=1)
 
 
 def _range_of(ranks: U64s, pool: Pool | None) -> tuple[int, int]:

@@ -1,0 +1,77 @@
+"""Argsort on the processor of elements that are alike, or in a few narrow clusters: right, and by what is fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+import pytest
+
+from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host import packed_argsort
+from gpusort.targets.cpu.host.packed_argsort import argsort_packed
+from gpusort.targets.cpu.pool import Pool, shared_pool
+from gpusort.types.indices import SortOrder
+from tests.reference import Array
+from tests.test_argsort import stable_order
+
+POLICY = attrs.evolve(HostSortPolicy(), part_bytes_from=4096)
+Made = Callable[[np.random.Generator, int, int], Array]
+KINDS: dict[str, Made] = {
+    "any": lambda rng, n, bits: rng.integers(0, 1 << bits, n, np.uint64),
+    "two": lambda rng, n, bits: np.where(rng.random(n) < 0.5, 1, 7 << (bits - 4)),
+    "mostly zeros": lambda rng, n, bits: np.where(rng.random(n) < 0.9, 0, rng.integers(0, 1 << (bits - 4), n)),
+    "half zeros": lambda rng, n, bits: np.where(rng.random(n) < 0.5, 0, rng.integers(0, 1 << (bits - 4), n)),
+    "clusters": lambda rng, n, bits: (rng.integers(0, 4, n) << (bits - 3)) + rng.integers(0, 100, n),
+    "many small clusters": lambda rng, n, bits: (rng.integers(0, n // 8, n) << (bits - 20)) + rng.integers(0, 9, n),
+    "one far away": lambda rng, n, bits: np.where(np.arange(n) == 3, 1 << (bits - 2), rng.integers(0, 1000, n)),
+    "all sizes": lambda rng, n, bits: np.exp(rng.random(n) * 0.69 * (bits - 1)).astype(np.uint64),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["u8", "i8", "f8", "u4", "f4", "M8[s]"])
+def test_every_order_is_numpys(dtype: str, kind: str) -> None:
+    """By one thread, by several, and of several rows."""
+    rng = np.random.default_rng(len(kind))
+    x = KINDS[kind](rng, 12_000, 8 * np.dtype(dtype).itemsize).astype(f"u{dtype[1]}").view(dtype)
+    for order in SortOrder:
+        for rows, pool in ((1, None), (1, shared_pool()), (3, None)):
+            check(x.reshape(rows, -1), order, pool)
+
+
+@pytest.mark.parametrize("kind", ["any", "clusters", "many small clusters", "one far away", "all sizes"])
+@pytest.mark.parametrize("dtype", ["u8", "f8"])
+def test_ties_are_sorted_by_the_bits_that_were_lost(monkeypatch: pytest.MonkeyPatch, dtype: str, kind: str) -> None:
+    """However many they are, where NumPy is not asked before."""
+    monkeypatch.setattr(packed_argsort, "_MANY_TIES", 2.0)
+    rng = np.random.default_rng(7)
+    x = KINDS[kind](rng, 12_000, 64).astype(np.uint64).view(dtype)
+    for order in SortOrder:
+        for rows, pool in ((1, None), (1, shared_pool()), (3, None)):
+            check(x.reshape(rows, -1), order, pool)
+
+
+@pytest.mark.parametrize("kind", ["two", "mostly zeros", "clusters"])
+def test_what_numpy_sorts_faster_is_left_to_it(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    left: list[int] = []
+    plainly = packed_argsort.argsort_plainly
+
+    def noted(source: Array, places: Array, order: SortOrder) -> None:
+        left.append(source.size)
+        plainly(source, places, order)
+
+    monkeypatch.setattr(packed_argsort, "argsort_plainly", noted)
+    x = KINDS[kind](np.random.default_rng(1), 12_000, 64).astype(np.uint64)
+    check(x[np.newaxis], SortOrder.ASCENDING, None)
+    assert left == [12_000]
+    check(KINDS["any"](np.random.default_rng(1), 12_000, 64)[np.newaxis], SortOrder.ASCENDING, None)
+    assert left == [12_000]
+
+
+def check(x: Array, order: SortOrder, pool: Pool | None) -> None:
+    places = np.empty(x.shape, np.intp)
+    argsort_packed(x, places, order, POLICY, pool)
+    descending = order is SortOrder.DESCENDING
+    np.testing.assert_array_equal(places, np.stack([stable_order(row, descending) for row in x]))
