@@ -21,7 +21,7 @@ count_nonzero = cast("Callable[[HostArray], int]", getattr(_inside, "count_nonze
 
 _FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
 _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them
-    4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
+    2: (np.dtype(np.int16), -(1 << 15)), 4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
 }  # fmt: skip
 
 
