@@ -13,11 +13,11 @@ import numpy as np
 import gpusort
 from benchmarks.card import call_clock, cub_cumsum, cub_sort, event_clock, torch_cumsum, uniform
 from benchmarks.timing import Comparison, Result, Work, against
-from gpusort.algos.choice import fitting_pairs, fitting_reduction, fitting_sort
+from gpusort.algos.choice import choose_pairs, choose_reduction, choose_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.sorts import Placement
 from gpusort.kernel.launch import Schedule
-from gpusort.targets.base import TellsTime
+from gpusort.targets.base import DeviceTimer
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for, number_for
@@ -78,7 +78,7 @@ def _reduce(function: str, count: int) -> Result:
     monoid = monoids[function]
     target = gpusort.target("cuda")
     assert isinstance(target, CudaTarget)
-    policy = fitting_reduction(monoid.state, count, target.info)
+    policy = choose_reduction(monoid.state, count, target.info)
     schedule = reduce_rows(monoid, 1, count, policy)
     plan, results = target.plan_for(schedule, 0), cupy.empty(64, cupy.uint8)
     addresses = {"data": x.data.ptr, "results": results.data.ptr}
@@ -142,7 +142,7 @@ def _from_host(count: int) -> Result:
 def _wgsl(count: int, bar: float | None) -> Result:
     cupy: Any = import_module("cupy")
     target, key = gpusort.target("wgsl"), key_for("u4")
-    chosen = fitting_sort(target.info, key, 1, count)
+    chosen = choose_sort(target.info, key, 1, count)
     placement = chosen.placements(key)[0]
     schedule = chosen.schedule(key, 1, count, SortOrder.ASCENDING, placement)
     host = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32)
@@ -157,7 +157,7 @@ def _wgsl(count: int, bar: float | None) -> Result:
 def _wgsl_argsort(count: int) -> Result:
     cupy: Any = import_module("cupy")
     target, key = gpusort.target("wgsl"), key_for("u4")
-    chosen = fitting_pairs(target.info, key, 1, count, 4)
+    chosen = choose_pairs(target.info, key, 1, count, 4)
     assert chosen is not None, "a Vulkan driver for this card has subgroups"
     schedule = chosen.argsort(RankKey(key), 1, count, SortOrder.ASCENDING)
     host, places = np.random.default_rng(1).integers(0, 1 << 32, count, np.uint32), np.zeros(count, np.uint64)
@@ -199,8 +199,8 @@ def _wgsl_sum(count: int) -> Result:
     for _ in range(3):
         for number, name in enumerate(("wgsl", "cuda")):
             target = gpusort.target(name)
-            assert isinstance(target, TellsTime)
-            schedule = reduce_rows(monoid, 1, count, fitting_reduction(monoid.state, count, target.info))
+            assert isinstance(target, DeviceTimer)
+            schedule = reduce_rows(monoid, 1, count, choose_reduction(monoid.state, count, target.info))
             for _ in range(200):
                 busy += 1  # a card that waits for the host's copies lowers its clock
             found[number].append(target.device_seconds(schedule, {"data": x, "results": sums[number]}))

@@ -96,8 +96,9 @@ def _top(k: int) -> Function:
 
 def _sum_of(x: Any) -> Any:
     """The monoid, as a user names it."""
-    found = x.dtype
-    return Sum(number_for(found if isinstance(found, np.dtype) else str(found).rpartition(".")[2]))
+    found: Any = x.dtype
+    named: np.dtype[Any] | str = found if isinstance(found, np.dtype) else str(found).rpartition(".")[2]
+    return Sum(number_for(named))
 
 
 def _reduced(gpusort: Any, x: Any, axis: int | None) -> object:

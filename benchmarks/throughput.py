@@ -21,7 +21,7 @@ from benchmarks.arrays import DISTRIBUTIONS, Array
 from benchmarks.card import event_clock, is_here
 from benchmarks.peers import ON_CARD, ON_HOST
 from benchmarks.timing import host_clock, machine, shown, write_results
-from gpusort.algos.choice import fitting_sort
+from gpusort.algos.choice import choose_sort
 from gpusort.algos.sorts import Placement
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for
@@ -125,7 +125,7 @@ def _wgsl_timer(x: Array) -> Timer | None:
     target = gpusort.target("wgsl")
     assert isinstance(target, WgslTarget)
     key = key_for(x.dtype)
-    chosen = fitting_sort(target.info, key, 1, x.size)
+    chosen = choose_sort(target.info, key, 1, x.size)
     placement = chosen.placements(key)[0]
     schedule = chosen.schedule(key, 1, x.size, SortOrder.ASCENDING, placement)
     words = x.view(f"u{x.itemsize}")

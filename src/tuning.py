@@ -14,12 +14,12 @@ from typing import TypeAlias
 import numpy as np
 
 from .algos import tuned
-from .algos.choice import fitting_bitonic, fitting_sort
-from .algos.lines import SortLine
+from .algos.choice import choose_bitonic, choose_sort
+from .algos.rules import SortRule
 from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
 from .api.call import forget_plans
 from .machine import Capability, TargetInfo
-from .targets.base import Target, TellsTime, TunesItself
+from .targets.base import DeviceTimer, Target, TunesItself
 from .targets.registry import choose
 from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
@@ -61,7 +61,7 @@ def tune(
             continue
         if isinstance(found, TunesItself):
             lines = list(found.tune(largest, tell))
-        elif isinstance(found, TellsTime):
+        elif isinstance(found, DeviceTimer):
             lines = _tuned_sorts(found, info, largest, tell)
         else:
             raise CapabilityError(f"target {info.name!r} has no clock to tune by, and no choice to make")
@@ -94,22 +94,22 @@ def _targets(target: str | Target | None) -> list[Target]:
 # -- targets that run kernels -----------------------------------------------------------------------------
 
 
-def _tuned_sorts(target: TellsTime, info: TargetInfo, largest: int, tell: Report) -> list[SortLine]:
-    lines: list[SortLine] = []
+def _tuned_sorts(target: DeviceTimer, info: TargetInfo, largest: int, tell: Report) -> list[SortRule]:
+    lines: list[SortRule] = []
     lengths = [1 << log for log in range(12, largest.bit_length(), 2)]
     for dtype, bits in _KINDS:
         for length in lengths:
             best = _best(target, info, dtype, length, tell)
             if best is not None:
                 lengths_alike = range(length // 2, 1 << 32 if length == lengths[-1] else 2 * length)
-                lines.append(SortLine(info.name, frozenset(), bits, lengths_alike, range(1, 2), best))
+                lines.append(SortRule(info.name, frozenset(), bits, lengths_alike, range(1, 2), best))
     return lines
 
 
-def _best(target: TellsTime, info: TargetInfo, dtype: str, length: int, tell: Report) -> Radix | Bitonic | None:
+def _best(target: DeviceTimer, info: TargetInfo, dtype: str, length: int, tell: Report) -> Radix | Bitonic | None:
     """The fastest way to sort an array of a length, if it is worth a line of its own."""
     key = key_for(dtype)
-    usual = fitting_sort(info, key, 1, length, with_tuned=False)
+    usual = choose_sort(info, key, 1, length, with_tuned=False)
     least = usual_time = _seconds(target, usual, dtype, length)
     tell(f"{info.name} {dtype} {length}: {_named(usual)}, the table's choice, {_shown(usual_time)}")
     best: Radix | Bitonic | None = None
@@ -125,7 +125,7 @@ def _best(target: TellsTime, info: TargetInfo, dtype: str, length: int, tell: Re
 
 
 def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
-    yield fitting_bitonic(key_for(dtype).word, info.limits)
+    yield choose_bitonic(key_for(dtype).word, info.limits)
     if Capability.SUBGROUPS not in info.capabilities:
         return
     strand = info.limits.subgroup_size
@@ -138,7 +138,7 @@ def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
                 yield Radix(RadixPolicy(8, group_size, items, strand, True, 4, counting, 8, copies, 132, sweeps=True))
 
 
-def _seconds(target: TellsTime, algorithm: SortAlgorithm, dtype: str, length: int) -> float | None:
+def _seconds(target: DeviceTimer, algorithm: SortAlgorithm, dtype: str, length: int) -> float | None:
     """How long the device takes; None where it cannot, or where the result is not NumPy's."""
     key, x = key_for(dtype), _random(dtype, length)
     placement = algorithm.placements(key)[0]

@@ -17,7 +17,7 @@ import gpusort
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.types.errors import OutOfBoundsError
-from gpusort.types.intrinsics import exact_sum
+from gpusort.types.intrinsics import add_nowrap
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U8, U32, U64
@@ -80,7 +80,7 @@ def stray(
     elif what == 14:
         value = data.atomic_exchange(at, U32(NEW))
     elif what == 15:
-        value = data[exact_sum(at, U32(0))]
+        value = data[add_nowrap(at, U32(0))]
     found[0] = value
     found[1] = shared[0] + shared[1] + shared[2] + shared[3] + shared[4] + shared[5]
 

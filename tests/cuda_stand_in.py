@@ -219,7 +219,7 @@ class Invocation:
         assert int(value) < 1 << bits, "the value fits the bits it was promised to"
         return self.match(mask, value)
 
-    def take_in_order(self, mask: Scalar, counters: Memory, first: Scalar, digit: Scalar, bits: int) -> Scalar:
+    def match_and_rank(self, mask: Scalar, counters: Memory, first: Scalar, digit: Scalar, bits: int) -> Scalar:
         assert int(digit) < 1 << bits, "the digit fits the bits it was promised to"
         alike = [lane for lane, other in enumerate(self._seen(mask, digit)) if other == digit]
         before = self.load_workgroup(counters, first, digit)

@@ -45,7 +45,7 @@ def meeting(cx: Invocation, data: Storage[U32], shared: Workgroup[U32]) -> None:
     if cx.local_id == 0:
         shared[0] = data[0]
     cx.barrier()
-    while cx.load_for_all(shared, 0) == 1:
+    while cx.load_uniform(shared, 0) == 1:
         data[cx.global_id + 1] = cx.local_id
 
 

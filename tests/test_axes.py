@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pytest
 
-from gpusort.algos.choice import fitting_axis_reduction
+from gpusort.algos.choice import choose_axis_reduction
 from gpusort.algos.layout import Layout, layout_to_reduce, layout_to_scan, layouts_to_reduce
 from gpusort.algos.reduce_axis import reduce_axes, reduce_axis
 from gpusort.targets.registry import target as target_of
@@ -39,7 +39,7 @@ def reduced(
     layout = layout_to_reduce(x.shape, x.strides, x.itemsize, axes)
     if layout is None:
         return None
-    chosen = policy or fitting_axis_reduction(monoid.state, layout, target_of(target).info)
+    chosen = policy or choose_axis_reduction(monoid.state, layout, target_of(target).info)
     finish = finish_of(monoid)
     schedule = reduce_axis(monoid, layout, chosen, finish)
     data = buffer_of(x, layout.span).view(dtype_of(monoid.element))
@@ -109,7 +109,7 @@ def test_axes_that_do_not_merge_on_every_target(target: str) -> None:
     assert layouts is not None
     assert len(layouts) == 2
     info = target_of(target).info
-    schedule = reduce_axes(SUM, layouts, [fitting_axis_reduction(SUM.state, layout, info) for layout in layouts])
+    schedule = reduce_axes(SUM, layouts, [choose_axis_reduction(SUM.state, layout, info) for layout in layouts])
     results = np.zeros(x.shape[1], "u8")
     target_of(target).run(schedule, {"data": x.reshape(-1), "results": results})
     np.testing.assert_array_equal(results, x.sum(axis=(0, 2), dtype=np.uint64))
@@ -232,7 +232,7 @@ def test_a_struct_comes_as_it_is(target: str) -> None:
     for axis in range(2):
         layout = layout_to_reduce(x.shape, x.strides, 4, (axis,))
         assert layout is not None
-        policy = fitting_axis_reduction(Spread, layout, target_of(target).info)
+        policy = choose_axis_reduction(Spread, layout, target_of(target).info)
         results: Array = np.zeros(layout.results, dtype_of(Spread))
         schedule = reduce_axis(Spreads(), layout, policy)
         target_of(target).run(schedule, {"data": x.reshape(-1), "results": results})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusort.algos.choice import fitting_axis_scan
+from gpusort.algos.choice import choose_axis_scan
 from gpusort.algos.layout import Layout, layout_to_scan
 from gpusort.algos.scan_axis import scan_axis
 from gpusort.targets.registry import target as target_of
@@ -39,7 +39,7 @@ def scanned(
     if layout is None:
         return None
     finish = finish_of(monoid)
-    chosen = policy or fitting_axis_scan(monoid.state, layout, target_of(target).info)
+    chosen = policy or choose_axis_scan(monoid.state, layout, target_of(target).info)
     schedule = scan_axis(monoid, layout, kind, chosen, finish)
     data, results = buffer_of(x, layout.span).view(dtype_of(monoid.element)), np.zeros(x.size, dtype_of(finish.result))
     target_of(target).run(schedule, {"data": data, "results": results})

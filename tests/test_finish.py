@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusort.algos.choice import fitting_reduction
+from gpusort.algos.choice import choose_reduction
 from gpusort.algos.finish import extremes, places
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.registry import target as target_of
@@ -43,7 +43,7 @@ def test_extremes(target: str, dtype: str, make: Callable[[Any], Any], numpys: C
                 x[np.isnan(x)] = 1
                 x[length // 2 :: 7] = np.nan if nan else 0
             monoid = make(key_for(dtype))
-            found = run(target, extremes(monoid, 1, length, fitting_reduction(monoid.state, length, info)), x, dtype)
+            found = run(target, extremes(monoid, 1, length, choose_reduction(monoid.state, length, info)), x, dtype)
             np.testing.assert_array_equal(found[0], numpys(x))
 
 
@@ -55,5 +55,5 @@ def test_places(target: str, dtype: str, make: Callable[[Any], Any], numpys: Cal
     for length in (1, 2, 33) if target == "python" else (1, 2, 33, 1000):
         x = np.repeat(sample(dtype, length // 3 + 1, seed=length), 3)[:length]
         monoid = make(key_for(dtype))
-        found = run(target, places(monoid, 1, length, fitting_reduction(monoid.state, length, info)), x, np.int64)
+        found = run(target, places(monoid, 1, length, choose_reduction(monoid.state, length, info)), x, np.int64)
         assert found[0] == numpys(x)

@@ -24,7 +24,7 @@ def turn_if_asked(cx: Invocation, data: Storage[U32], tile: Workgroup[U32]) -> N
     me = cx.global_id
     if cx.local_id == 0:
         tile[0] = data[me] % 2
-    if cx.load_for_all(tile, 0) == 1:
+    if cx.load_uniform(tile, 0) == 1:
         mine = data[me]
         tile[cx.local_id] = mine
         cx.barrier()
@@ -34,13 +34,13 @@ def turn_if_asked(cx: Invocation, data: Storage[U32], tile: Workgroup[U32]) -> N
 @kernel
 def at_an_index_that_varies(cx: Invocation, data: Storage[U32], tile: Workgroup[U32]) -> None:
     tile[cx.local_id] = data[cx.local_id]
-    data[cx.local_id] = cx.load_for_all(tile, cx.local_id)
+    data[cx.local_id] = cx.load_uniform(tile, cx.local_id)
 
 
 @kernel
 def from_storage(cx: Invocation, data: Storage[U32], tile: Workgroup[U32]) -> None:
     # the mistake under test
-    tile[cx.local_id] = cx.load_for_all(data, 0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    tile[cx.local_id] = cx.load_uniform(data, 0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 @kernel
@@ -70,7 +70,7 @@ def test_a_barrier_behind_what_all_have_loaded(target: str) -> None:
     ("subject", "message"),
     [
         (at_an_index_that_varies, "expected an index that is the same for all"),
-        (from_storage, r"expected workgroup memory of U32 and an index, e.g. `cx.load_for_all\(shared, 0\)`"),
+        (from_storage, r"expected workgroup memory of U32 and an index, e.g. `cx.load_uniform\(shared, 0\)`"),
         (guarded_by_a_plain_load, "expected a barrier that all invocations of the workgroup reach"),
     ],
 )

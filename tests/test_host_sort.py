@@ -10,7 +10,7 @@ import pytest
 
 import gpusort
 from gpusort import CapabilityError, HostSort, HostSortPolicy, RadixPolicy, SortOrder, UnsupportedTypeError
-from gpusort.algos.choice import fitting_sort
+from gpusort.algos.choice import choose_sort
 from gpusort.algos.sorts import Placement
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.pool import Pool
@@ -49,8 +49,8 @@ def test_other_targets_refuse_it(name: str) -> None:
 def test_it_is_what_the_table_chooses_on_a_cpu_and_nowhere_else() -> None:
     key = key_for("f4")
     for rows, length in ((1, 10), (1, 1 << 20), (1000, 64)):
-        assert fitting_sort(target_of("cpu").info, key, rows, length) == HostSort()
-        assert not isinstance(fitting_sort(target_of("simulator").info, key, rows, length), HostSort)
+        assert choose_sort(target_of("cpu").info, key, rows, length) == HostSort()
+        assert not isinstance(choose_sort(target_of("simulator").info, key, rows, length), HostSort)
 
 
 def test_it_launches_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.argsort import bitonic_argsort
-from gpusort.algos.choice import fitting_pairs, fitting_reduction, fitting_sort
+from gpusort.algos.choice import choose_pairs, choose_reduction, choose_sort
 from gpusort.algos.finish import extremes, places
 from gpusort.algos.host_sort import HostSort
 from gpusort.algos.radix_sorts import radix_sort_pairs
@@ -50,7 +50,7 @@ def test_the_sort_that_is_chosen(target: str, key: Key) -> None:
     x = elements_for(key, 30 if target == "python" else 400)
     where = target_of(target)
     for order in SortOrder:
-        algorithm = fitting_sort(where.info, key, 1, x.size)
+        algorithm = choose_sort(where.info, key, 1, x.size)
         expected = x[sorted_one_by_one(key, x.reshape(1, -1), order)[0]]
         if isinstance(algorithm, HostSort):  # which runs no kernels
             down = order is SortOrder.DESCENDING
@@ -99,9 +99,9 @@ def test_a_card_sorts_by_what_its_fastest_sorts_refuse() -> None:
     keys: tuple[Key, ...] = (*BIJECTIONS, key_cases.ClosestTo())
     for key in keys:
         for rows, length in ((1, 3000), (1, 1 << 24), (100, 3000)):
-            assert isinstance(fitting_sort(card, key, rows, length), Bitonic)
-            assert fitting_pairs(card, key, rows, length, 4) is None
-        assert isinstance(fitting_sort(card, key, 1000, 64), BitonicRows)
+            assert isinstance(choose_sort(card, key, rows, length), Bitonic)
+            assert choose_pairs(card, key, rows, length, 4) is None
+        assert isinstance(choose_sort(card, key, 1000, 64), BitonicRows)
 
 
 def test_bits_of_built_in_keys_are_those_of_their_elements() -> None:
@@ -132,7 +132,7 @@ def test_a_lossy_key_takes_the_elements_along_as_values(target: str) -> None:
     schedule = radix_sort_pairs(key, key.element, 1, x.size, UP, policy, bits_of(key))
     target_of(target).run(schedule, {"data": x, "values": x.copy(), "results": results, "moved": moved})
     assert_same_bits(moved, x[sorted_one_by_one(key, x.reshape(1, -1), UP)[0]])
-    assert fitting_pairs(target_of(target).info, key_cases.Trailing(), 1, 1 << 20, 2) is None
+    assert choose_pairs(target_of(target).info, key_cases.Trailing(), 1, 1 << 20, 2) is None
 
 
 @pytest.mark.parametrize("key", BIJECTIONS, ids=str)
@@ -147,7 +147,7 @@ def test_extremes(target: str, key: SortableKey[Any, Any]) -> None:
     )
     for monoid, expected in cases:
         found = np.zeros(1, dtype_of(key.element))
-        schedule = extremes(monoid, 1, x.size, fitting_reduction(monoid.state, x.size, info))
+        schedule = extremes(monoid, 1, x.size, choose_reduction(monoid.state, x.size, info))
         target_of(target).run(schedule, {"data": x, "results": found})
         assert found[0].tobytes() == expected.tobytes()
 
@@ -157,7 +157,7 @@ def test_where_the_least_element_by_a_lossy_key_stands(target: str) -> None:
     x = elements_for(key, 33)
     monoid: Any = ArgMin(ranked(key))
     found = np.zeros(1, np.uint64)
-    schedule = places(monoid, 1, x.size, fitting_reduction(monoid.state, x.size, info))
+    schedule = places(monoid, 1, x.size, choose_reduction(monoid.state, x.size, info))
     target_of(target).run(schedule, {"data": x, "results": found})
     assert found[0] == sorted_one_by_one(key, x.reshape(1, -1), UP, Wanted.RANKS)[0][0]
 

@@ -91,7 +91,7 @@ def of_two_types(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workg
 def counted_and_loaded_for_all(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
     if cx.local_id == 0:
         a[0] = data[cx.global_id]
-    if cx.load_for_all(a, 0) < 1000:
+    if cx.load_uniform(a, 0) < 1000:
         b[cx.local_id] = U32(0)
         cx.barrier()
         b.atomic_add(data[cx.global_id] % GROUP, U32(1))

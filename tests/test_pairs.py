@@ -42,7 +42,7 @@ def sweeps(request: pytest.FixtureRequest, target: str) -> bool:
 def policy_for(name: str, sweeps: bool) -> RadixPolicy:
     strand = target_of(name).info.limits.subgroup_size
     return RadixPolicy(
-        4, GROUP, ITEMS, strand, True, looks=2, count_group=GROUP, count_items=2, copies=2, sweeps=sweeps
+        4, GROUP, ITEMS, strand, True, lookback=2, count_group=GROUP, count_items=2, copies=2, sweeps=sweeps
     )
 
 

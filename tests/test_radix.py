@@ -55,7 +55,7 @@ def lengths_for(dtype: str) -> list[int]:
 def policy_for(name: str, subgroups: bool = True, sweeps: bool = False) -> RadixPolicy:
     strand = target_of(name).info.limits.subgroup_size if subgroups else 16
     return RadixPolicy(
-        4, GROUP, ITEMS, strand, subgroups, looks=2, count_group=GROUP, count_items=2, copies=2, sweeps=sweeps
+        4, GROUP, ITEMS, strand, subgroups, lookback=2, count_group=GROUP, count_items=2, copies=2, sweeps=sweeps
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.algos.choice import balanced, fitting_pairs, fitting_sort
+from gpusort.algos.choice import balanced, choose_pairs, choose_sort
 from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
 from gpusort.algos.radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs, shared_words
 from gpusort.algos.sizes import LARGEST_U32
@@ -265,7 +265,7 @@ CARD = TargetInfo(
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_long_rows_are_sorted_in_one_run_by_tiles_they_fill(rows: int, length: int, dtype: str) -> None:
     key = key_for(dtype)
-    chosen = [fitting_sort(CARD, key, rows, length), fitting_pairs(CARD, key, rows, length, 4)]
+    chosen = [choose_sort(CARD, key, rows, length), choose_pairs(CARD, key, rows, length, 4)]
     for found in chosen[0 if length > 16_384 else 1 :]:
         assert isinstance(found, Radix)
         assert found.policy.sweeps
@@ -277,7 +277,7 @@ def test_long_rows_are_sorted_in_one_run_by_tiles_they_fill(rows: int, length: i
 @pytest.mark.parametrize(("dtype", "rows", "longest"), [("f4", 4096, 8192), ("f8", 4096, 4096), ("f4", 1, 8192)])
 def test_argsort_of_short_rows_is_one_launch(dtype: str, rows: int, longest: int) -> None:
     for length in (1025, longest, longest + 1):
-        found = fitting_pairs(CARD, key_for(dtype), rows, length, 4)
+        found = choose_pairs(CARD, key_for(dtype), rows, length, 4)
         assert found is not None
         launches = found.argsort(RankKey(key_for(dtype)), rows, length, UP).launches
         assert (len(launches) == 1) == (length <= longest)
@@ -287,7 +287,7 @@ def test_tiles_are_made_smaller_for_short_rows_alone() -> None:
     assert balanced(Radix(SWEEP), 22_000).policy == attrs.evolve(SWEEP, items=20)
     assert balanced(Radix(SWEEP), 2 * SWEEP.tile) == Radix(SWEEP)
     assert balanced(Radix(SWEEP), 1 << 20) == Radix(SWEEP)
-    one, many = (fitting_sort(CARD, key_for("u4"), rows, 22_000_000 // rows) for rows in (1, 1000))
+    one, many = (choose_sort(CARD, key_for("u4"), rows, 22_000_000 // rows) for rows in (1, 1000))
     assert one == Radix(SWEEP) != many
 
 
@@ -307,11 +307,11 @@ def real_card() -> CudaTarget:
 def test_rows_as_the_table_sorts_them_on_a_card(real_card: CudaTarget, dtype: str, rows: int, length: int) -> None:
     key, info = key_for(dtype), real_card.info
     x = rows_of(dtype, rows, length)
-    sort = fitting_sort(info, key, rows, length)
+    sort = choose_sort(info, key, rows, length)
     for order in SortOrder:
         for placement in sort.placements(key):
             check(sorted_rows(sort.schedule(key, rows, length, order, placement), "cuda", x), x, order)
-        pairs = fitting_pairs(info, key, rows, length, 4)
+        pairs = choose_pairs(info, key, rows, length, 4)
         assert pairs is not None
         places = np.zeros(x.shape, np.uint64)
         schedule = pairs.argsort(RankKey(key), rows, length, order)
@@ -332,7 +332,7 @@ def test_portions_on_a_card(real_card: CudaTarget, tiles: int) -> None:
 def test_the_longest_rows_on_a_card(real_card: CudaTarget, length: int) -> None:
     """Of bytes, which are quickly made and counted; the table's own sort of them."""
     key = key_for("u1")
-    sort = fitting_sort(real_card.info, key, 1, length)
+    sort = choose_sort(real_card.info, key, 1, length)
     assert isinstance(sort, Radix)
     assert sort.policy.sweeps
     x = np.random.default_rng(1).integers(0, 256, length, np.uint8)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from gpusort.types import ops
 from gpusort.types.intrinsics import (
+    add_nowrap,
     bitcast,
     count_ones,
-    exact_sum,
     leading_zeros,
     maximum,
     minimum,
@@ -41,7 +41,7 @@ BINARY: dict[Op, Binary] = {
     ops.FLOORDIV: _python.floordiv, ops.MOD: _python.mod, ops.AND: _python.and_, ops.OR: _python.or_,
     ops.XOR: _python.xor, ops.EQ: _python.eq, ops.NE: _python.ne, ops.LT: _python.lt, ops.LE: _python.le,
     ops.GT: _python.gt, ops.GE: _python.ge, ops.MIN: minimum, ops.MAX: maximum,
-    ops.EXACT_SUM: exact_sum,
+    ops.EXACT_SUM: add_nowrap,
 }  # fmt: skip
 SHIFTS: dict[Op, Binary] = {ops.SHL: _python.lshift, ops.SHR: _python.rshift}
 UNARY: dict[Op, Unary] = {

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
-from gpusort.algos.choice import fitting_top_k
+from gpusort.algos.choice import choose_top_k
 from gpusort.algos.fit import bytes_held
 from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, known_buffers, top_k
 from gpusort.algos.select_rows import PartPolicy
@@ -215,7 +215,7 @@ def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
         for k in (1, 8, 64, 256, 2048, 1 << 16, length):
             if k > length or length * 16 > info.limits.storage_bytes:
                 continue
-            found = fitting_top_k(info, key, rows, length, k)
+            found = choose_top_k(info, key, rows, length, k)
             taken.add(type(found))
             together = min(rows, found.most_rows(key, length, k, info.limits))
             assert together > 0, (rows, length, k, found)
@@ -236,4 +236,4 @@ def test_what_is_taken_where_it_is(target: str, k: int) -> None:
         pytest.skip("takes too long there")
     info = target_of(target).info
     x = sample("f4", (2, 1500), seed=k)
-    check(target, fitting_top_k(info, key_for("f4"), 2, 1500, k), x, k, largest=True)
+    check(target, choose_top_k(info, key_for("f4"), 2, 1500, k), x, k, largest=True)

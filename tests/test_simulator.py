@@ -22,7 +22,7 @@ from gpusort.types.errors import (
     OutOfBoundsError,
     UninitializedReadError,
 )
-from gpusort.types.intrinsics import dynamic_range, exact_sum
+from gpusort.types.intrinsics import add_nowrap, dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U32
@@ -265,7 +265,7 @@ def divide(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
 
 @kernel
 def reach(cx: Invocation, data: Storage[U32], out: Storage[U32]) -> None:
-    out[cx.global_id] = data[exact_sum(cx.global_id, 0 - data[cx.global_id])]
+    out[cx.global_id] = data[add_nowrap(cx.global_id, 0 - data[cx.global_id])]
 
 
 def run_two(subject: Kernel[[Storage[U32], Storage[U32]]], role: Role = Role.INPUT) -> None:
@@ -338,7 +338,7 @@ def test_division_by_zero() -> None:
 
 
 def test_an_exact_sum_that_does_not_fit() -> None:
-    expected = rf"^{place(reach, 'out[')}: an exact_sum does not fit 32 bits in invocation \(group 0, local 1\) and"
+    expected = rf"^{place(reach, 'out[')}: an add_nowrap does not fit 32 bits in invocation \(group 0, local 1\) and"
     with pytest.raises(OverflowError, match=expected):
         run_two(reach)
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from gpusort.algos.choice import fitting_scan
+from gpusort.algos.choice import choose_scan
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability
@@ -124,7 +124,7 @@ def test_many_short_rows(target: str) -> None:
 def test_a_policy_that_suits_the_target(target: str) -> None:
     length = 100 if target == "python" else 30_000
     x = kinds_of_rows("f4", length)[:1]
-    policy = fitting_scan(U32, length, target_of(target).info)
+    policy = choose_scan(U32, length, target_of(target).info)
     schedule = restore_ties(float_key("f4"), 1, length, SortOrder.DESCENDING, policy)
     found = mended(target, schedule, x, by_words(x, SortOrder.DESCENDING))
     assert_same_bits(found, sorted_by_numpy(x, descending=True))

@@ -13,9 +13,9 @@ import pytest
 
 import gpusort
 from gpusort.algos import tuned
-from gpusort.algos.choice import fitting_sort
+from gpusort.algos.choice import choose_sort
 from gpusort.algos.host_sort import HostSort, HostSortPolicy
-from gpusort.algos.lines import SortLine
+from gpusort.algos.rules import SortRule
 from gpusort.algos.sorts import Bitonic, Radix, SortAlgorithm
 from gpusort.algos.table import SORTS
 from gpusort.kernel.launch import Schedule, Step
@@ -66,7 +66,7 @@ class Timed:
 
 
 def sorts_of(dtype: str, length: int) -> object:
-    return fitting_sort(INFO, key_for(dtype), 1, length)
+    return choose_sort(INFO, key_for(dtype), 1, length)
 
 
 def test_the_quickest_is_taken_kept_and_forgotten(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_quickest_is_taken_kept_and_forgotten(tmp_path: Path) -> None:
     for dtype in ("u1", "f2", "u4", "f4", "i8", "f8"):
         assert sorts_of(dtype, 1 << 14) == WANTED
         assert sorts_of(dtype, 1 << 20) == WANTED  # the longest that was tried stands for all beyond
-    assert fitting_sort(INFO, key_for("u4"), 7, 1 << 14) != WANTED, "of many rows nothing was measured"
+    assert choose_sort(INFO, key_for("u4"), 7, 1 << 14) != WANTED, "of many rows nothing was measured"
     (kept,) = (tmp_path / "tuned").iterdir()
     assert said[-1] == f"wgsl: kept in {kept}"
     assert any("500000.0 us" in line for line in said)
@@ -93,11 +93,11 @@ def test_what_does_not_sort_is_never_taken() -> None:
 
 
 def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
-    path = tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
+    path = tuned.keep_sorts(INFO, [SortRule("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
     assert path is not None
     assert sorts_of("u4", 999) == WANTED
     other = attrs.evolve(INFO, adapter="another")
-    assert fitting_sort(other, key_for("u4"), 1, 999) != WANTED
+    assert choose_sort(other, key_for("u4"), 1, 999) != WANTED
     content = json.loads(path.read_text())
     for damaged in (
         "", "[]", "{", json.dumps({**content, "format": 0}), json.dumps({**content, "adapter": "another"}),
@@ -115,9 +115,9 @@ def test_other_adapters_and_damaged_files_do_not_count(tmp_path: Path) -> None:
 
 
 def test_an_adapter_that_has_less_than_was_measured_goes_by_the_table() -> None:
-    tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
+    tuned.keep_sorts(INFO, [SortRule("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), WANTED)])
     assert sorts_of("u4", 999) == WANTED
-    assert fitting_sort(attrs.evolve(INFO, capabilities=frozenset()), key_for("u4"), 1, 999) != WANTED
+    assert choose_sort(attrs.evolve(INFO, capabilities=frozenset()), key_for("u4"), 1, 999) != WANTED
 
 
 def test_where_nothing_is_kept_the_process_has_its_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def keep_policy(policy: object) -> None:
 def test_a_policy_that_was_measured_counts() -> None:
     keep_policy({"count_bytes_from": 9})
     assert CpuTarget().policy == HostSortPolicy(count_bytes_from=9)
-    assert fitting_sort(CpuTarget().info, key_for("u4"), 1, 99) == HostSort(HostSortPolicy(count_bytes_from=9))
+    assert choose_sort(CpuTarget().info, key_for("u4"), 1, 99) == HostSort(HostSortPolicy(count_bytes_from=9))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def wrong_radix(field: str, value: object) -> dict[str, object]:
 
 def test_a_kept_sort_is_fitted_to_the_adapter() -> None:
     wide = Radix(RadixPolicy(8, 1024, 200, 32, sweeps=True))
-    tuned.keep_sorts(INFO, [SortLine("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), wide)])
+    tuned.keep_sorts(INFO, [SortRule("wgsl", frozenset(), (32,), range(1 << 20), range(1, 2), wide)])
     found = sorts_of("u4", 999)
     assert isinstance(found, Radix)
     assert found == Radix(attrs.evolve(wide.policy, items=3))
@@ -173,13 +173,13 @@ def test_wrong_thresholds_do_not_count(wrong: object) -> None:
 
 def test_all_kinds_of_algorithms_come_back_as_they_were() -> None:
     host = HostSort(HostSortPolicy(part_bytes_from=77))
-    algorithms: tuple[SortAlgorithm, ...] = (WANTED, Radix(RadixPolicy(looks=2, sweeps=True)), Bitonic(), host)
+    algorithms: tuple[SortAlgorithm, ...] = (WANTED, Radix(RadixPolicy(lookback=2, sweeps=True)), Bitonic(), host)
     lines = [
-        SortLine("wgsl", tuned.needs_of(algorithm), (32,), range(k, k + 1), range(1, 2), algorithm)
+        SortRule("wgsl", tuned.needs_of(algorithm), (32,), range(k, k + 1), range(1, 2), algorithm)
         for k, algorithm in enumerate(algorithms)
     ]
     tuned.keep_sorts(INFO, lines)
-    assert tuned.tuned_lines(INFO) == tuple(lines)
+    assert tuned.tuned_rules(INFO) == tuple(lines)
 
 
 def test_the_cpus_thresholds_are_kept() -> None:

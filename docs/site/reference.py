@@ -56,7 +56,7 @@ PAGES = (
     Page("scalars", "Scalars", _LANGUAGE,
          ("Bool", "U8", "U16", "U32", "U64", "I32", "I64", "F32", "F64"), "gpusort.types.scalars"),
     Page("intrinsics", "Functions of scalars", _LANGUAGE,
-         ("minimum", "maximum", "exact_sum", "select", "count_ones", "leading_zeros", "trailing_zeros", "sqrt", "exp",
+         ("minimum", "maximum", "add_nowrap", "select", "count_ones", "leading_zeros", "trailing_zeros", "sqrt", "exp",
           "log", "bitcast", "dynamic_range"), "gpusort.types.intrinsics"),
     Page("invocation", "The invocation", _LANGUAGE, ("Invocation",), "gpusort.types.invocation"),
     Page("memory", "Memory", _LANGUAGE, ("Storage", "Workgroup", "Registers"), "gpusort.types.memory"),
@@ -70,7 +70,10 @@ PAGES = (
          ("Buffer", "Role", "Grid", "Launch", "Schedule"), "gpusort.kernel.launch"),
     Page("needs", "Needs", "What a kernel takes for granted of its machine.",
          ("Policy", "Needs"), "gpusort.types.needs"),
-    Page("idioms", "Idioms", "Helpers that a target may write in its own way.", ("idiom",), "gpusort.types.idioms"),
+    Page(
+        "overridable", "Overridable helpers", "Which a target may write in its own way.",
+        ("overridable",), "gpusort.types.overridable",
+    ),
 )  # fmt: skip
 
 

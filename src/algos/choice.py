@@ -17,29 +17,29 @@ from .layout import Layout
 from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
 from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
-from .tuned import tuned_lines
+from .tuned import tuned_rules
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 N = TypeVar("N", U32, U64)
 
 
-def fitting_sort(
+def choose_sort(
     info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, with_tuned: bool = True
 ) -> SortAlgorithm:
     """The sort for so many rows of a length on a target: the first that suits of what was measured on this machine
     and of the table, as the target can run it, else the network."""
-    for line in (*tuned_lines(info), *SORTS) if with_tuned else SORTS:
-        if line.suits(info, element_bits(key), rows, length):
+    for line in (*tuned_rules(info), *SORTS) if with_tuned else SORTS:
+        if line.matches(info, element_bits(key), rows, length):
             found = _fitted_or_none(line.algorithm, key, length, info)
             if found is not None:
                 return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
     return Bitonic().fitted(key, length, info)
 
 
-def fitting_host_sort(info: TargetInfo) -> HostSort:
+def choose_host_sort(info: TargetInfo) -> HostSort:
     """The host's own sort on a target that has one: as it was measured on this machine, or as it comes."""
-    found = [line.algorithm for line in tuned_lines(info) if isinstance(line.algorithm, HostSort)]
+    found = [line.algorithm for line in tuned_rules(info) if isinstance(line.algorithm, HostSort)]
     return found[0] if found else HostSort()
 
 
@@ -54,12 +54,12 @@ def _fitted_or_none(
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 
 
-def fitting_pairs(
+def choose_pairs(
     info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int
 ) -> PairsAlgorithm | None:
     """The sort that takes values of a size along, for so many rows of a length; None where a target has none."""
     for line in PAIRS:
-        if line.suits(info, element_bits(key) + 8 * value_bytes, rows, length):
+        if line.matches(info, element_bits(key) + 8 * value_bytes, rows, length):
             found = _fitted_pairs(line.algorithm, key, length, value_bytes, info)
             if found is not None:
                 return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
@@ -100,58 +100,58 @@ def _fitted_pairs(
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 
 
-def fitting_bitonic(word: object, limits: Limits) -> Bitonic:
+def choose_bitonic(word: object, limits: Limits) -> Bitonic:
     """The bitonic sort for a key's words on a target with these limits."""
     return Bitonic(fitted_network(BitonicPolicy(), word, limits))
 
 
-def fitting_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: int, k: int) -> Selection:
+def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: int, k: int) -> Selection:
     """What selects the first k of so many rows of a length on a target: the first line that suits and that the target
     can run, else a sort of everything."""
     for line in SELECTIONS:
-        if line.suits(info, bits_of(key), rows, length, k):
+        if line.matches(info, bits_of(key), rows, length, k):
             try:
                 found = line.selection.fitted(key, length, k, info)
             except (CapabilityError, UnsupportedTypeError):
                 continue
             if found.most_rows(key, length, k, info.limits) > 0:
                 return found
-    return ArgsortAndTake(fitting_pairs(info, RankKey(key), rows, length, 4)).fitted(key, length, k, info)
+    return ArgsortAndTake(choose_pairs(info, RankKey(key), rows, length, 4)).fitted(key, length, k, info)
 
 
 _ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations
 
 
-def fitting_reduction(state: object, length: int, info: TargetInfo) -> ReducePolicy:
+def choose_reduction(state: object, length: int, info: TargetInfo) -> ReducePolicy:
     """The reduction for rows of a length, to states of a type, on a target.
 
     Few sizes only: a short row would leave most of a large workgroup idle, and each size is a kernel to compile.
     """
     for line in REDUCTIONS:
-        if line.suits(info, length):
+        if line.matches(info, length):
             return fitted_reduce(line.policy, state, info)
     wished = ReducePolicy() if length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
     return fitted_reduce(wished, state, info)
 
 
-def fitting_axis_reduction(state: object, layout: Layout, info: TargetInfo) -> ReducePolicy:
+def choose_axis_reduction(state: object, layout: Layout, info: TargetInfo) -> ReducePolicy:
     """The reduction along an axis that lies so, to states of a type, on a target."""
     for line in AXIS_REDUCTIONS:
-        if line.suits(info, layout):
+        if line.matches(info, layout):
             items = min(line.policy.items, max(1, line.totals_bytes // bytes_held(state)))
             return fitted_reduce(attrs.evolve(line.policy, items=items), state, info)
-    return fitting_reduction(state, layout.length, info)
+    return choose_reduction(state, layout.length, info)
 
 
 _LEAST_TO_SCAN = 32  # invocations: a smaller workgroup would leave lanes of a subgroup idle
 
 
-def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
+def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
     """The scan of rows of a length to states of a type on a target.
 
     A tile and what its invocations share must fit. Few sizes only, as for reductions.
     """
-    wished = next((line.policy for line in SCANS if line.suits(info, length)), ScanPolicy())
+    wished = next((line.policy for line in SCANS if line.matches(info, length)), ScanPolicy())
     held = info.limits.workgroup_bytes // bytes_held(state)
     needed = power_above(-(-length // wished.items))
     least = min(wished.group_size, _LEAST_TO_SCAN)
@@ -162,11 +162,11 @@ def fitting_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
     return fitted_scan_policy(attrs.evolve(wished, group_size=group_size, items=max(1, items)), state, info)
 
 
-def fitting_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
+def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
     """The scan along an axis that lies so, to states of a type, on a target."""
     if layout.inner == 1 and layout.row_stride is not None:
-        return fitting_scan(state, layout.length, info)
+        return choose_scan(state, layout.length, info)
     for line in AXIS_SCANS:
-        if line.suits(info, layout.length):
+        if line.matches(info, layout.length):
             return fitted_scan_policy(line.policy, state, info)
-    return fitting_scan(state, layout.length, info)
+    return choose_scan(state, layout.length, info)

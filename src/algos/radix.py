@@ -12,7 +12,7 @@ from typing import TypeVar
 from ..kernel.kernel import kernel
 from ..types.digits import DigitPlace
 from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range, exact_sum
+from ..types.intrinsics import add_nowrap, dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
@@ -57,7 +57,7 @@ def radix_count(
         first = here.start + cx.local_id
         words: Registers[W] = Registers(key.word, policy.items)
         for i in dynamic_range(U32(0), U32(policy.items)):
-            words[i] = to_ordered(key, data[exact_sum(first, i * cx.group_size)], order)
+            words[i] = to_ordered(key, data[add_nowrap(first, i * cx.group_size)], order)
         for i in dynamic_range(U32(0), U32(policy.items)):
             counters.atomic_add(place.digit_of(words[i]).value, U32(1))
     else:
@@ -119,7 +119,7 @@ def radix_scatter(
     elif cx.local_id == 0:
         bases[0] = totals[policy.radix]
     clear_counters(cx, counters, policy)
-    if cx.load_for_all(bases, 0) == 1:
+    if cx.load_uniform(bases, 0) == 1:
         copy_tile(cx, target, results, orders[1], values, moved, strand, words, here, mode, policy)
     else:
         if not layout.has_rows:

@@ -39,7 +39,7 @@ V = TypeVar("V", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
 
 # A status word: what a tile has published about a digit, and how much of it. Below OWN: nothing yet. The passes that
-# run take turns with the highest bit (PassPlan.oddness): what the one before has left counts as nothing.
+# run take turns with the highest bit (PassPlan.phase_bit): what the one before has left counts as nothing.
 COUNT = MOST_COUNTED
 OWN = 1 << 30  # the tile's own count
 UP_TO_HERE = 1 << 31  # where the digit starts, and the count of all tiles up to this one
@@ -64,13 +64,13 @@ def sweep(
         count_strands(cx, mine, strand, counters, place, policy)
         counts: Registers[U32] = Registers(U32, policy.strands)
         total = total_of_digit(cx, counters, counts, policy)
-        publish_own(cx, state, here, total, plan.oddness(), policy)
+        publish_own(cx, state, here, total, plan.phase_bit(), policy)
         first = place_strands(cx, counters, counts, shared, total, policy)
         cx.barrier()
         places: Registers[U32] = Registers(U32, policy.items)
         targets: Registers[U32] = Registers(U32, policy.items)
         sort_tile(cx, mine, strand, tile, counters, places, place, policy)
-        lead_from_tile(cx, state, bases, layout, here, total, first, first_start, plan.oddness(), policy)
+        lead_from_tile(cx, state, bases, layout, here, total, first, first_start, plan.phase_bit(), policy)
         keys.write(cx, plan, tile, order, bases, targets, here, place, mode, policy)
         if mode.takes_values:
             cx.barrier()  # from here on the tile is not used: the values may take its place
@@ -89,39 +89,39 @@ def take_tile(
         bases[1] = state.atomic_add(ticket, U32(1))
         bases[0] = state[plan_at]
     clear_counters(cx, counters, policy)
-    return PassPlan(cx.load_for_all(bases, 0))
+    return PassPlan(cx.load_uniform(bases, 0))
 
 
-def status_cell(cx: Invocation, index: U32, policy: RadixPolicy) -> U32:
+def status_word(cx: Invocation, index: U32, policy: RadixPolicy) -> U32:
     """Where a tile's status word of my digit lies."""
-    return (index + policy.looks) * policy.radix + cx.local_id
+    return (index + policy.lookback) * policy.radix + cx.local_id
 
 
 def publish_own(
-    cx: Invocation, state: Storage[U32], here: TilePlace, total: U32, oddness: U32, policy: RadixPolicy
+    cx: Invocation, state: Storage[U32], here: TilePlace, total: U32, phase_bit: U32, policy: RadixPolicy
 ) -> None:
     """Tells the tiles behind how many elements of a digit there are in this one. The first waits: it will know all."""
     if cx.local_id < policy.radix and not here.leads():
-        state.atomic_store(status_cell(cx, here.number, policy), (total | OWN) ^ oddness)
+        state.atomic_store(status_word(cx, here.number, policy), (total | OWN) ^ phase_bit)
 
 
 def lead_from_tile(
     cx: Invocation, state: Storage[U32], bases: Workgroup[U32], layout: Layout, here: TilePlace, total: U32,
-    first: U32, first_start: U32, oddness: U32, policy: RadixPolicy,
+    first: U32, first_start: U32, phase_bit: U32, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Leaves in `bases` what leads from a digit's places in the tile to those in the result."""
     if cx.local_id < policy.radix:
-        cell = status_cell(cx, here.number, policy)
+        status = status_word(cx, here.number, policy)
         starts_at = first_start + here.row * layout.apart + cx.local_id
         start = state[starts_at] if layout.carries else U32(0)
         before = U32(0)
         if not layout.carries:
             before = state[starts_at] if here.leads() else U32(0)
         if here.leads():  # told here, not behind the branch: in a simulator's lockstep the others wait in it
-            publish_sum(state, cell, before + total, oddness)
+            publish_sum(state, status, before + total, phase_bit)
         else:
-            before = look_back(state, cell, oddness, policy)
-            publish_sum(state, cell, before + total, oddness)
+            before = look_back(state, status, phase_bit, policy)
+            publish_sum(state, status, before + total, phase_bit)
         if layout.carries:
             before += start
             if here.is_last_of_full_row() and here.remaining() > policy.tile:
@@ -130,27 +130,27 @@ def lead_from_tile(
     cx.barrier()
 
 
-def publish_sum(state: Storage[U32], cell: U32, count: U32, oddness: U32) -> None:
+def publish_sum(state: Storage[U32], status: U32, count: U32, phase_bit: U32) -> None:
     """Tells the tiles behind where the elements of a digit end that stand up to this one."""
-    state.atomic_store(cell, (count | UP_TO_HERE) ^ oddness)
+    state.atomic_store(status, (count | UP_TO_HERE) ^ phase_bit)
 
 
-def look_back(state: Storage[U32], cell: U32, oddness: U32, policy: RadixPolicy) -> U32:
-    """Where a tile's first element with a digit goes; the tile's own status word is `cell`.
+def look_back(state: Storage[U32], status: U32, phase_bit: U32, policy: RadixPolicy) -> U32:
+    """Where a tile's first element with a digit goes; the tile's own status word is `status`.
 
     Several words are asked for at a time, for each takes long to come; a word that is not there yet ends the round.
     """
     total = U32(0)
-    before = cell - policy.radix
-    found: Registers[U32] = Registers(U32, policy.looks)
+    before = status - policy.radix
+    found: Registers[U32] = Registers(U32, policy.lookback)
     done = Bool(False)
     while not done:
-        for i in range(policy.looks):
+        for i in range(policy.lookback):
             found[i] = state.atomic_load(before - i * policy.radix)
         waiting = Bool(False)
-        for i in range(policy.looks):
+        for i in range(policy.lookback):
             if not done and not waiting:
-                word = found[i] ^ oddness
+                word = found[i] ^ phase_bit
                 waiting = word < OWN
                 done = word >= UP_TO_HERE
                 if not waiting:

@@ -12,13 +12,13 @@ from typing import Generic, TypeVar
 import attrs
 
 from ..types.digits import Digit, DigitPlace, Lanes
-from ..types.idioms import idiom
 from ..types.indices import SortOrder
-from ..types.intrinsics import dynamic_range, exact_sum
+from ..types.intrinsics import add_nowrap, dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Count
+from ..types.overridable import overridable
 from ..types.params import RadixPolicy
 from ..types.scalars import U8, U16, U32, U64
 from .bitonic import from_ordered, to_ordered
@@ -72,12 +72,12 @@ def load_tile(
     first = here.start + mine
     if here.remaining() >= policy.tile:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            words[row] = to_ordered(source, data[exact_sum(first, row * strand.width)], order)
+            words[row] = to_ordered(source, data[add_nowrap(first, row * strand.width)], order)
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
             is_there = mine + row * strand.width < here.remaining()
             words[row] = (
-                to_ordered(source, data[exact_sum(first, row * strand.width)], order) if is_there else source.greatest
+                to_ordered(source, data[add_nowrap(first, row * strand.width)], order) if is_there else source.greatest
             )
 
 
@@ -142,8 +142,8 @@ def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, subgroups: i
     return before
 
 
-@idiom
-def take_in_order(cx: Invocation, counters: Workgroup[U32], first: U32, digit: U32) -> U32:
+@overridable
+def match_and_rank(cx: Invocation, counters: Workgroup[U32], first: U32, digit: U32) -> U32:
     """Counts every lane's digit at `counters[first + digit]`, in the order of the lanes; gives the count before it."""
     lanes = Lanes(cx.match(digit), cx.lane)
     taken = U32(0)
@@ -155,7 +155,7 @@ def take_in_order(cx: Invocation, counters: Workgroup[U32], first: U32, digit: U
 def take_place(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> U32:
     """The next free place of my digit, for every lane of a row: those with one digit take theirs in a row."""
     if policy.subgroups:
-        return take_in_order(cx, counters, strand.index * policy.radix, digit.value)
+        return match_and_rank(cx, counters, strand.index * policy.radix, digit.value)
     counter = strand.counter(digit, policy)
     mask = policy.strands * policy.radix + counter
     counters.atomic_or(mask, U32(1) << strand.lane)
@@ -189,11 +189,11 @@ def place_values(
     first = here.start + mine
     if here.remaining() >= policy.tile:
         for row in dynamic_range(U32(0), U32(policy.items)):
-            beside[places[row]] = values[exact_sum(first, row * strand.width)]
+            beside[places[row]] = values[add_nowrap(first, row * strand.width)]
     else:
         for row in dynamic_range(U32(0), U32(policy.items)):
             if mine + row * strand.width < here.remaining():
-                beside[places[row]] = values[exact_sum(first, row * strand.width)]
+                beside[places[row]] = values[add_nowrap(first, row * strand.width)]
 
 
 def place_numbers(

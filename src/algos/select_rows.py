@@ -283,7 +283,7 @@ def gather_first(
     cx.barrier()
     if cx.local_id == 0:
         total[0] = counters[DIGITS]
-    if cx.load_for_all(total, 0) > policy.kept:
+    if cx.load_uniform(total, 0) > policy.kept:
         threshold = kth_of(cx, source, data, first, place, count, k, counters, digits)
         if cx.local_id == 0:
             counters[DIGITS] = U32(0)

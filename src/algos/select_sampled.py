@@ -224,7 +224,7 @@ def select_anew(
     if cx.local_id == 0:
         count, before = counts.atomic_load(2 * row + level), counts.atomic_load(2 * row)
         shared[0] = U32(count < params.k or count > params.capacity or before > first_capacity)
-    if cx.load_for_all(shared, 0) != 0:
+    if cx.load_uniform(shared, 0) != 0:
         threshold = kth_of(cx, source, data, first, U32(0), params.length, params.k, counters, digits)
         if cx.local_id == 0:
             counters[0] = U32(0)

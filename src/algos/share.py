@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import attrs
 
-from ..types.intrinsics import dynamic_range, exact_sum, minimum
+from ..types.intrinsics import add_nowrap, dynamic_range, minimum
 from ..types.memory import Registers, Storage
 from ..types.monoids import Monoid, Ranked, Search
 from ..types.params import ReducePolicy, Totals
@@ -149,7 +149,7 @@ def reduce_blocks(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], sh
         index = start + share.rank
         place = share.first + index * share.stride
         for i in dynamic_range(U32(0), U32(policy.items)):
-            found[i] = data[exact_sum(place, i * (share.ranks * share.stride))]
+            found[i] = data[add_nowrap(place, i * (share.ranks * share.stride))]
         total = block.take(total, found, index, share.ranks, U32(policy.items), policy)
     if share.takes_rest and whole < share.length:
         load_rest(data, found, share, whole, policy)

@@ -24,10 +24,10 @@ _SETTING_UP = 1  # what a workgroup that counts spends besides, in blocks that i
 
 @attrs.frozen
 class SweepState:
-    """How the shared words are laid out: cells, starts of digits, histograms, tickets, plans.
+    """How the shared words are laid out: status words, starts of digits, histograms, tickets, plans.
 
-    There is a cell for each tile and digit, which all passes use, one after the other. The first rows of cells stand
-    before the first tile: they are looked at, and then not counted. Where there are many rows, histograms become
+    There is a status word for each tile and digit, which all passes use, one after the other. The first rows of them
+    stand before the first tile: they are looked at, and then not counted. Where there are many rows, histograms become
     starts where they lie; the passes of a row lie together.
     """
 
@@ -51,12 +51,12 @@ class SweepState:
         return -(-self.tiles // self.portion_tiles)
 
     @property
-    def cells(self) -> int:
-        return (self.rows * self.tiles + self.policy.looks) * self.policy.radix
+    def status_words(self) -> int:
+        return (self.rows * self.tiles + self.policy.lookback) * self.policy.radix
 
     @property
     def starts(self) -> int:
-        return self.cells
+        return self.status_words
 
     @property
     def apart(self) -> int:
@@ -138,7 +138,7 @@ def prepare(
         sweep_clear.launch(clearing, buffer, U32(state.histograms)),
         sweep_histograms.launch(
             Grid(state.counting_groups(), policy.count_group), key, data, Workgroup(U32, counters), buffer, layout,
-            U32(state.cells), U32(state.histograms), state.passes, order, policy,
+            U32(state.status_words), U32(state.histograms), state.passes, order, policy,
         ),
         *_plans(state, buffer, in_place),
     )  # fmt: skip

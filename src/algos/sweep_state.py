@@ -14,7 +14,7 @@ import attrs
 from ..kernel.kernel import kernel
 from ..types.digits import DigitPlace
 from ..types.indices import SortOrder
-from ..types.intrinsics import count_ones, dynamic_range, exact_sum
+from ..types.intrinsics import add_nowrap, count_ones, dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
@@ -61,7 +61,7 @@ class PassPlan:
     def goes_into_words(self) -> Bool:
         return (self.bits & INTO_WORDS) != 0
 
-    def oddness(self) -> U32:
+    def phase_bit(self) -> U32:
         """`IS_ODD` for the second of the passes that run, the fourth, and so on; else 0."""
         return self.bits & IS_ODD
 
@@ -76,7 +76,7 @@ def sweep_clear(cx: Invocation, state: Storage[U32], first: U32) -> None:
 @kernel
 def sweep_histograms(
     cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
-    layout: Layout, cleared: U32, first_cell: U32, passes: int, order: SortOrder, policy: RadixPolicy,
+    layout: Layout, cleared: U32, first_counter: U32, passes: int, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """Counts the digits of all passes in one reading, and sets the state's first words to zero meanwhile.
 
@@ -85,9 +85,9 @@ def sweep_histograms(
     """
     for i in dynamic_range(cx.global_id, cleared, cx.num_groups * cx.group_size):
         state[i] = U32(0)
-    cells = passes * policy.radix
-    for cell in dynamic_range(cx.local_id, U32(cells * policy.copies), cx.group_size):
-        counters[cell] = U32(0)
+    bins = passes * policy.radix
+    for counter in dynamic_range(cx.local_id, U32(bins * policy.copies), cx.group_size):
+        counters[counter] = U32(0)
     cx.barrier()
     mine = cx.local_id % policy.copies
     block = cx.group_size * policy.count_items
@@ -97,19 +97,19 @@ def sweep_histograms(
         if share.end - start >= block:
             first = start + cx.local_id
             for i in dynamic_range(U32(0), U32(policy.count_items)):
-                words[i] = to_ordered(key, data[exact_sum(first, i * cx.group_size)], order)
+                words[i] = to_ordered(key, data[add_nowrap(first, i * cx.group_size)], order)
             for i in dynamic_range(U32(0), U32(policy.count_items)):
                 count_digits(words[i], counters, mine, passes, policy)
         else:
             for i in dynamic_range(cx.local_id, share.end - start, cx.group_size):
                 count_digits(to_ordered(key, data[start + i], order), counters, mine, passes, policy)
     cx.barrier()
-    for cell in dynamic_range(cx.local_id, U32(cells), cx.group_size):
+    for counter in dynamic_range(cx.local_id, U32(bins), cx.group_size):
         total = U32(0)
         for j in dynamic_range(U32(0), U32(policy.copies)):
-            total += counters[cell * policy.copies + (cell + j) % policy.copies]
+            total += counters[counter * policy.copies + (counter + j) % policy.copies]
         if total > 0:
-            state.atomic_add(first_cell + share.row * cells + cell, total)
+            state.atomic_add(first_counter + share.row * bins + counter, total)
 
 
 def count_digits(word: W, counters: Workgroup[U32], copy: U32, passes: int, policy: RadixPolicy) -> None:
@@ -122,7 +122,7 @@ def count_digits(word: W, counters: Workgroup[U32], copy: U32, passes: int, poli
 @kernel
 def sweep_starts(
     cx: Invocation, shared: Workgroup[U32], idle: Workgroup[U32], state: Storage[U32], params: RadixParams,
-    first_start: U32, first_cell: U32, first_plan: U32, passes: int, in_place: bool, policy: RadixPolicy,
+    first_start: U32, first_counter: U32, first_plan: U32, passes: int, in_place: bool, policy: RadixPolicy,
 ) -> None:  # fmt: skip
     """A workgroup a pass: makes its plan, and adds its histogram up to where each digit starts in the result."""
     if cx.local_id == 0:
@@ -130,10 +130,10 @@ def sweep_starts(
     cx.barrier()
     if cx.local_id < policy.radix:
         for number in range(passes):
-            if state[first_cell + number * policy.radix + cx.local_id] == params.num_elements:
+            if state[first_counter + number * policy.radix + cx.local_id] == params.num_elements:
                 idle.atomic_or(U32(0), U32(1 << number))
     mine = cx.group_id * policy.radix + cx.local_id
-    count = state[first_cell + mine] if cx.local_id < policy.radix else U32(0)
+    count = state[first_counter + mine] if cx.local_id < policy.radix else U32(0)
     first = count_before(cx, shared, count, policy.digit_strands, policy)  # waits, so that all have told who is idle
     if cx.local_id == 0:
         running = passes_that_run(idle[0], passes, in_place)

@@ -7,7 +7,7 @@ import attrs
 from ..machine import Capability
 from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from .host_sort import HostSort
-from .lines import AxisLine, PairsLine, PolicyLine, SelectLine, SortLine
+from .rules import AxisRule, PairsRule, PolicyRule, SelectRule, SortRule
 from .select import ArgsortAndTake, SelectByParts, SelectBySamples
 from .select_rows import PartPolicy
 from .select_sampled import SampledPolicy
@@ -29,84 +29,84 @@ def _counted(items: int, group_size: int = 512) -> Radix:
     return Radix(RadixPolicy(8, group_size, items, 32))
 
 
-HOST_LINE = SortLine("cpu", frozenset({Capability.HOST_SORT}), _NARROW + _WIDE, _ANY, _ANY, HostSort())
+HOST_RULE = SortRule("cpu", frozenset({Capability.HOST_SORT}), _NARROW + _WIDE, _ANY, _ANY, HostSort())
 
 # The first line that suits is taken; where none does, the bitonic network sorts.
-SORTS: tuple[SortLine, ...] = (
+SORTS: tuple[SortRule, ...] = (
     # NumPy's SIMD sort behind a parallel partition: no kernel is as fast on a CPU, whatever the rows.
-    HOST_LINE,
+    HOST_RULE,
     # Of one row few multiprocessors know: it is sorted by one subgroup, or by one workgroup.
-    SortLine("cuda", _SUBGROUPS, _NARROW, range(1025), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
-    SortLine("cuda", _SUBGROUPS, _NARROW, range(2049), _ONE, RadixRows(items=8)),
-    SortLine("cuda", _SUBGROUPS, _NARROW, range(8193), _ONE, RadixRows(items=16)),
-    SortLine("cuda", _SUBGROUPS, _NARROW, range(2049), _ANY, BitonicRows(items=8, most_items=64)),
-    SortLine("cuda", _SUBGROUPS, _NARROW, range(4097), _ANY, RadixRows(items=8)),
-    SortLine("cuda", _SUBGROUPS, _NARROW, range(16385), _SEVERAL, RadixRows(items=16)),
-    SortLine("cuda", _SUBGROUPS, _WIDE, range(513), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
-    SortLine("cuda", _SUBGROUPS, _WIDE, range(8193), _ONE, RadixRows(items=8)),
-    SortLine("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
-    SortLine("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
+    SortRule("cuda", _SUBGROUPS, _NARROW, range(1025), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
+    SortRule("cuda", _SUBGROUPS, _NARROW, range(2049), _ONE, RadixRows(items=8)),
+    SortRule("cuda", _SUBGROUPS, _NARROW, range(8193), _ONE, RadixRows(items=16)),
+    SortRule("cuda", _SUBGROUPS, _NARROW, range(2049), _ANY, BitonicRows(items=8, most_items=64)),
+    SortRule("cuda", _SUBGROUPS, _NARROW, range(4097), _ANY, RadixRows(items=8)),
+    SortRule("cuda", _SUBGROUPS, _NARROW, range(16385), _SEVERAL, RadixRows(items=16)),
+    SortRule("cuda", _SUBGROUPS, _WIDE, range(513), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
+    SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ONE, RadixRows(items=8)),
+    SortRule("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
+    SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
     # Rows that no workgroup holds. A sweep takes as many as there are, so what counts is how long they are together.
-    SortLine("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
-    SortLine("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(24, 8, 32), elements=range(1 << 22)),
-    SortLine("cuda", _SWEEPS, _NARROW, range(1 << 32), _ANY, _sweep(28, 16, 32)),
-    SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
-    SortLine("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(16, 4, 16), elements=range(1 << 22)),
-    SortLine("cuda", _SWEEPS, _WIDE, range(1 << 32), _ANY, _sweep(18, 4, 16)),
-    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(8193, 1 << 32), _SEVERAL, Radix(RadixPolicy(8, 256, 16, 32))),
-    SortLine("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 16, 32))),
+    SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
+    SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(24, 8, 32), elements=range(1 << 22)),
+    SortRule("cuda", _SWEEPS, _NARROW, range(1 << 32), _ANY, _sweep(28, 16, 32)),
+    SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
+    SortRule("cuda", _SWEEPS, _WIDE, _ANY, _ANY, _sweep(16, 4, 16), elements=range(1 << 22)),
+    SortRule("cuda", _SWEEPS, _WIDE, range(1 << 32), _ANY, _sweep(18, 4, 16)),
+    SortRule("cuda", _SUBGROUPS, _NARROW + _WIDE, range(8193, 1 << 32), _SEVERAL, Radix(RadixPolicy(8, 256, 16, 32))),
+    SortRule("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 16, 32))),
     # Measured on the same card through Vulkan. Rows: in registers, or in workgroup memory; else three launches a pass.
-    SortLine("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1025), _SEVERAL, BitonicRows(items=8, group_size=64), 20 << 10),
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1025, 4097), _ANY, RadixRows(8, most_group=512), 40 << 10),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(256, 2049), _ANY, RadixRows(4, most_group=512), 40 << 10),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(2049, 4097), _ANY, RadixRows(16, most_group=256), 48 << 10),
-    SortLine("wgsl", _SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
-    SortLine("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
-    SortLine(
+    SortRule("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
+    SortRule("wgsl", _SWEEPS, _NARROW, range(1025), _SEVERAL, BitonicRows(items=8, group_size=64), 20 << 10),
+    SortRule("wgsl", _SWEEPS, _NARROW, range(1025, 4097), _ANY, RadixRows(8, most_group=512), 40 << 10),
+    SortRule("wgsl", _SWEEPS, _WIDE, range(256, 2049), _ANY, RadixRows(4, most_group=512), 40 << 10),
+    SortRule("wgsl", _SWEEPS, _WIDE, range(2049, 4097), _ANY, RadixRows(16, most_group=256), 48 << 10),
+    SortRule("wgsl", _SWEEPS, _NARROW, range(4097, 1 << 18), _ONE, _counted(4, 256)),
+    SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
+    SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
+    SortRule(
         "wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 17), _SEVERAL, _counted(11), 24 << 10, range(1 << 18, 1 << 63)
     ),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
-    SortLine("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, range(1 << 18, 1 << 63)),
+    SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
+    SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
+    SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, range(1 << 18, 1 << 63)),
 )
 
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
 _PAIRED_ROWS = range(4097, 1 << 32)  # shorter ones leave much of a tile empty; the network sorts them in two tiles
 
 # The same for keys with values, and for where elements come from: those are values of four bytes.
-PAIRS: tuple[PairsLine, ...] = (
+PAIRS: tuple[PairsRule, ...] = (
     # In workgroup memory, as long as an invocation's words, places and ranks stay in registers.
-    PairsLine("cuda", _SUBGROUPS, _PAIR, range(8193), _ONE, RadixRows(items=8)),
-    PairsLine("cuda", _SUBGROUPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
-    PairsLine("cuda", _SUBGROUPS, _PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
-    PairsLine("cuda", _SUBGROUPS, _PAIR, range(1025, 8193), _SEVERAL, RadixRows(items=8)),
-    PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ONE, RadixRows(items=8)),
-    PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
-    PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
-    PairsLine("cuda", _SUBGROUPS, _WIDE_PAIR, range(1025, 4097), _SEVERAL, RadixRows(items=8)),
-    PairsLine("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
-    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
-    PairsLine("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
-    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
-    PairsLine("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
-    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
-    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
-    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
-    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
-    PairsLine("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
-    PairsLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
-    PairsLine("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
-    PairsLine(
+    PairsRule("cuda", _SUBGROUPS, _PAIR, range(8193), _ONE, RadixRows(items=8)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR, range(1025, 8193), _SEVERAL, RadixRows(items=8)),
+    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(4097), _ONE, RadixRows(items=8)),
+    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
+    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
+    PairsRule("cuda", _SUBGROUPS, _WIDE_PAIR, range(1025, 4097), _SEVERAL, RadixRows(items=8)),
+    PairsRule("cuda", _SWEEPS, _PAIR, range(3 << 17), _ONE, _sweep(8, 8, 32, 256)),
+    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
+    PairsRule("cuda", _SWEEPS, _PAIR, range(1 << 25), _ONE, _sweep(26, 8, 32)),
+    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(26, 8, 32), elements=range(1 << 25)),
+    PairsRule("cuda", _SWEEPS, _PAIR, _PAIRED_ROWS, _ANY, _sweep(28, 8, 32)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, range(3 << 17), _ONE, _sweep(8, 4, 16, 256)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(8, 4, 16, 256), elements=range(3 << 17)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, range(1 << 22), _ONE, _sweep(16, 4, 16)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _sweep(16, 4, 16), elements=range(1 << 22)),
+    PairsRule("cuda", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _ANY, _sweep(20, 4, 16)),
+    PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 8, 32))),
+    PairsRule("cuda", _SUBGROUPS, _PAIR + _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, Radix(RadixPolicy(8, 256, 8, 32))),
+    PairsRule(
         "wgsl", _SWEEPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16, group_size=64), 20 << 10
     ),
-    PairsLine("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
-    PairsLine("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
-    PairsLine("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
-    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
-    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
-    PairsLine("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
+    PairsRule("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
+    PairsRule("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
+    PairsRule("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
+    PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
+    PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
+    PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
 )
 
 _FEW_ROWS, _MANY_ROWS = range(1, 5), range(5, 1 << 63)
@@ -122,7 +122,7 @@ _FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=102
 # Top-k; elsewhere everything is sorted. Twice as many sets as k, or candidates are many more than k, and as few
 # workgroups' registers as hold a part: what ranks candidates is one workgroup's work, and while it does that the others
 # read. A subgroup sorts several short rows before a workgroup has ranked the candidates of one.
-SELECTIONS: tuple[SelectLine, ...] = tuple(
+SELECTIONS: tuple[SelectRule, ...] = tuple(
     line
     for target, short_rows in (
         ("cuda", BitonicRows(items=8, most_items=16)),
@@ -130,30 +130,30 @@ SELECTIONS: tuple[SelectLine, ...] = tuple(
     )
     for bits, few in ((_NARROW, 1), (_WIDE, 2))  # elements of 64 bits take twice the registers
     for line in (
-        SelectLine(target, bits, range(129), _SEVERAL, 128, ArgsortAndTake(short_rows)),
-        SelectLine(target, bits, range(1025), _ANY, 16, _parts(64, 16 // few, 32)),
-        SelectLine(target, bits, range(1025), _ANY, 32, _parts(128, 8 // few, 64)),
-        SelectLine(target, bits, range(513), _SEVERAL, 512, ArgsortAndTake(short_rows)),
-        SelectLine(target, bits, range(1 << 14), _ANY, 32, _parts(256, 16 // few, 64)),
-        SelectLine(target, bits, range(1 << 14), _ANY, 64, _parts(256, 16 // few, 128)),
-        SelectLine("cuda", bits, range(1025), _ANY, 1024, ArgsortAndTake(RadixRows(items=4))),
-        SelectLine("cuda", bits, range(8193 // few), _ANY, 8192, ArgsortAndTake(RadixRows(items=8))),
-        SelectLine(target, bits, range(1 << 14), _ANY, 128, _parts(256, 16 // few, 256)),
-        SelectLine(target, bits, range(4097), _ANY, 256, _parts(256, 16 // few, 256)),
-        SelectLine(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
-        SelectLine(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
-        SelectLine(target, bits, range(1 << 14, 1 << 22), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
-        SelectLine(target, bits, range(1 << 22, 1 << 32), _MANY_ROWS, 1 << 32, SelectBySamples()),
-        SelectLine(target, bits, range(1 << 15), _ANY, 256, _parts(512, 16 // few, 512, 1024)),
+        SelectRule(target, bits, range(129), _SEVERAL, 128, ArgsortAndTake(short_rows)),
+        SelectRule(target, bits, range(1025), _ANY, 16, _parts(64, 16 // few, 32)),
+        SelectRule(target, bits, range(1025), _ANY, 32, _parts(128, 8 // few, 64)),
+        SelectRule(target, bits, range(513), _SEVERAL, 512, ArgsortAndTake(short_rows)),
+        SelectRule(target, bits, range(1 << 14), _ANY, 32, _parts(256, 16 // few, 64)),
+        SelectRule(target, bits, range(1 << 14), _ANY, 64, _parts(256, 16 // few, 128)),
+        SelectRule("cuda", bits, range(1025), _ANY, 1024, ArgsortAndTake(RadixRows(items=4))),
+        SelectRule("cuda", bits, range(8193 // few), _ANY, 8192, ArgsortAndTake(RadixRows(items=8))),
+        SelectRule(target, bits, range(1 << 14), _ANY, 128, _parts(256, 16 // few, 256)),
+        SelectRule(target, bits, range(4097), _ANY, 256, _parts(256, 16 // few, 256)),
+        SelectRule(target, bits, _ANY, _ANY, 32, _parts(512, 16 // few, 64)),
+        SelectRule(target, bits, range(1 << 14, 1 << 32), _FEW_ROWS, 1 << 32, SelectBySamples()),
+        SelectRule(target, bits, range(1 << 14, 1 << 22), _MANY_ROWS, 1 << 32, _FEWER_SAMPLES),
+        SelectRule(target, bits, range(1 << 22, 1 << 32), _MANY_ROWS, 1 << 32, SelectBySamples()),
+        SelectRule(target, bits, range(1 << 15), _ANY, 256, _parts(512, 16 // few, 512, 1024)),
     )
 )
 
 _LONG_ON_CARD = ReducePolicy(256, 8, 1056, subgroups=True, totals=Totals.ONE)
 _VERY_LONG_ON_CARD = ReducePolicy(512, 16, 528, subgroups=True, totals=Totals.ONE)
 _LONG, _VERY_LONG = range(1 << 18, 1 << 26), range(1 << 26, 1 << 63)
-REDUCTIONS: tuple[PolicyLine[ReducePolicy], ...] = (
-    PolicyLine("cuda", _SUBGROUPS, _LONG, _LONG_ON_CARD),
-    PolicyLine("cuda", _SUBGROUPS, _VERY_LONG, _VERY_LONG_ON_CARD),
+REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
+    PolicyRule("cuda", _SUBGROUPS, _LONG, _LONG_ON_CARD),
+    PolicyRule("cuda", _SUBGROUPS, _VERY_LONG, _VERY_LONG_ON_CARD),
 )
 
 # Loads in flight hide the latency of memory: 2 workgroups of 512 with 16 each, or 8 of 256 with 8, are 64 KiB a
@@ -165,14 +165,14 @@ _MORE_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=16)
 _MANY_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=8)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
 _ROWS_BY_SUBGROUPS = ReducePolicy(256, 8, 1056, subgroups=True, short=2049, strand=32)
-AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
-    AxisLine("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
-    AxisLine("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
-    AxisLine("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, 128),
-    AxisLine("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, 128),
-    AxisLine("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, 128),
+AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
+    AxisRule("cuda", _SUBGROUPS, True, _LONG, range(33), _LONG_ON_CARD),
+    AxisRule("cuda", _SUBGROUPS, True, _VERY_LONG, range(33), _VERY_LONG_ON_CARD),
+    AxisRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, 128),
+    AxisRule("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, 128),
+    AxisRule("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, 128),
     # A workgroup of one block to an invocation is soon done: others are to be there while it waits.
-    AxisLine(
+    AxisRule(
         "cuda",
         _SUBGROUPS,
         False,
@@ -181,20 +181,20 @@ AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
         ReducePolicy(128, 8, 2112, subgroups=True, strand=32, totals=Totals.ONE),
         64,
     ),
-    AxisLine("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, 128),
-    AxisLine("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, 64),
-    AxisLine("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
-    AxisLine("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
+    AxisRule("cuda", _SUBGROUPS, False, _ANY, _ANY, _COLUMNS_ON_CARD, 128),
+    AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, 64),
+    AxisRule("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
+    AxisRule("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
     # A thread of a CPU is a workgroup: one invocation's totals are its vectors, but rows that come from memory are read
     # faster from several places. And a vector takes neighbouring columns, of which the first cache holds the totals.
-    AxisLine("cpu", frozenset(), True, range(129), _ANY, ReducePolicy(1, 8, 64)),
-    AxisLine("cpu", frozenset(), True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # a row is one thread's
-    AxisLine("cpu", frozenset(), True, range(1 << 19), _ANY, ReducePolicy(1, 64, 64)),
-    AxisLine("cpu", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 64)),
-    AxisLine("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
+    AxisRule("cpu", frozenset(), True, range(129), _ANY, ReducePolicy(1, 8, 64)),
+    AxisRule("cpu", frozenset(), True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # a row is one thread's
+    AxisRule("cpu", frozenset(), True, range(1 << 19), _ANY, ReducePolicy(1, 64, 64)),
+    AxisRule("cpu", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 64)),
+    AxisRule("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
     # Where an invocation is a thread, or a step of an interpreter, few do.
-    AxisLine("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
-    AxisLine(
+    AxisRule("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
+    AxisRule(
         "simulator",
         frozenset(),
         False,
@@ -204,21 +204,21 @@ AXIS_REDUCTIONS: tuple[AxisLine[ReducePolicy], ...] = (
     ),
 )
 
-SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
-    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(1, 15, 64)),  # of 16 invocations: twice to three times as slow
-    PolicyLine("cuda", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
-    PolicyLine("wgsl", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
+SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
+    PolicyRule("cpu", frozenset(), _ANY, ScanPolicy(1, 15, 64)),  # of 16 invocations: twice to three times as slow
+    PolicyRule("cuda", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
+    PolicyRule("wgsl", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     # Where an invocation is a thread, or a step of an interpreter, few do.
-    PolicyLine("python", frozenset(), _ANY, ScanPolicy(16, 7)),
-    PolicyLine("simulator", frozenset(), _ANY, ScanPolicy(32, 7)),
+    PolicyRule("python", frozenset(), _ANY, ScanPolicy(16, 7)),
+    PolicyRule("simulator", frozenset(), _ANY, ScanPolicy(32, 7)),
 )
 
 # Down columns. The first cache of a CPU holds what a row of them has come to; a card's multiprocessor runs two
 # workgroups of 512 with 16 loads in flight each.
-AXIS_SCANS: tuple[PolicyLine[ScanPolicy], ...] = (
-    PolicyLine("cuda", frozenset(), _ANY, ScanPolicy(512, 16, 264)),
-    PolicyLine("wgsl", frozenset(), _ANY, ScanPolicy(256, 8, 528)),
-    PolicyLine("cpu", frozenset(), _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
-    PolicyLine("python", frozenset(), _ANY, ScanPolicy(8, 2, 4, line=16)),
-    PolicyLine("simulator", frozenset(), _ANY, ScanPolicy(64, 4, 16, line=64)),
+AXIS_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
+    PolicyRule("cuda", frozenset(), _ANY, ScanPolicy(512, 16, 264)),
+    PolicyRule("wgsl", frozenset(), _ANY, ScanPolicy(256, 8, 528)),
+    PolicyRule("cpu", frozenset(), _ANY, ScanPolicy(512, 1, 64, side_by_side=True)),
+    PolicyRule("python", frozenset(), _ANY, ScanPolicy(8, 2, 4, line=16)),
+    PolicyRule("simulator", frozenset(), _ANY, ScanPolicy(64, 4, 16, line=64)),
 )

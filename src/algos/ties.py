@@ -136,7 +136,7 @@ def told_by(cx: Invocation, invocation: U32, value: U32, shared: Workgroup[U32])
     cx.barrier()
     if cx.local_id == invocation:
         shared[0] = value
-    return cx.load_for_all(shared, 0)
+    return cx.load_uniform(shared, 0)
 
 
 def sum_of_all(cx: Invocation, value: U32, shared: Workgroup[U32]) -> U32:
@@ -145,7 +145,7 @@ def sum_of_all(cx: Invocation, value: U32, shared: Workgroup[U32]) -> U32:
     shared[cx.local_id] = value
     cx.barrier()
     reduce_workgroup(cx, Count(), shared, cx.group_size)
-    return cx.load_for_all(shared, 0)
+    return cx.load_uniform(shared, 0)
 
 
 def restore_share(

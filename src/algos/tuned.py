@@ -19,7 +19,7 @@ from ..machine import Capability, TargetInfo
 from ..types.errors import GpusortError
 from ..types.params import BitonicPolicy, RadixPolicy
 from .host_sort import MEASURED, HostSort, HostSortPolicy
-from .lines import SortLine
+from .rules import SortRule
 from .sorts import Bitonic, Radix, SortAlgorithm
 
 _FORMAT = 2
@@ -28,13 +28,13 @@ _ONE = range(1, 2)
 _unkept: dict[str, bytes] = {}  # what found no place in the cache directory
 
 
-def tuned_lines(info: TargetInfo) -> tuple[SortLine, ...]:
+def tuned_rules(info: TargetInfo) -> tuple[SortRule, ...]:
     """The lines measured for an adapter; none where nothing was."""
     return _lines(info.name, info.adapter)
 
 
 @lru_cache(maxsize=64)
-def _lines(target: str, adapter: str) -> tuple[SortLine, ...]:
+def _lines(target: str, adapter: str) -> tuple[SortRule, ...]:
     found = read(target, adapter).get("sorts", [])
     try:
         return tuple(_line(target, entry) for entry in found)
@@ -42,10 +42,10 @@ def _lines(target: str, adapter: str) -> tuple[SortLine, ...]:
         return ()
 
 
-def _line(target: str, entry: Mapping[str, Any]) -> SortLine:
+def _line(target: str, entry: Mapping[str, Any]) -> SortRule:
     lengths, bits = range(*map(int, entry["lengths"])), tuple(map(int, entry["bits"]))
     algorithm = _algorithm(entry["algorithm"])
-    return SortLine(target, needs_of(algorithm), bits, lengths, _ONE, algorithm)
+    return SortRule(target, needs_of(algorithm), bits, lengths, _ONE, algorithm)
 
 
 def needs_of(algorithm: SortAlgorithm) -> frozenset[Capability]:
@@ -70,7 +70,7 @@ def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
             raise ValueError(f"no algorithm named {name!r} is kept in tables")
 
 
-def keep_sorts(info: TargetInfo, lines: Sequence[SortLine]) -> Path | None:
+def keep_sorts(info: TargetInfo, lines: Sequence[SortRule]) -> Path | None:
     """Writes the lines for an adapter, in place of what was measured before."""
     entries: list[dict[str, object]] = []
     for line in lines:

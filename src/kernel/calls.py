@@ -13,11 +13,11 @@ import attrs
 
 from ..types import ops
 from ..types.elements import class_of, dtype_of, fields_of, is_struct, scalar_of
-from ..types.idioms import IDIOMS
 from ..types.intrinsics import OPERATIONS, dynamic_range
 from ..types.layout import Type
 from ..types.memory import Registers
 from ..types.ops import AtomicOp, SubgroupOp
+from ..types.overridable import OVERRIDABLE
 from ..types.scalars import Scalar
 from . import access, examples, ir
 from .builder import convert
@@ -117,24 +117,24 @@ class CallReader(ExpressionReader):
                             "e.g. its body in the helper itself")  # fmt: skip
         bound = self.matched(node, function, inspect.signature(function), leading)
         arguments, span = list(bound.values()), self.source.span(node)
-        if function in IDIOMS:
-            return self.idiom(function, arguments, span)
+        if function in OVERRIDABLE:
+            return self.overridable(function, arguments, span)
         return self.inline(function, arguments, span)
 
-    def idiom(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
+    def overridable(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
         """A helper with a name for targets to know: inlined all the same, into a block of its own."""
         name = function.__name__
         held = [self.builder.hold(name, a, span) if isinstance(a, ir.Expression) else a for a in arguments]
         with self.builder.nested() as body:
             result = self.inline(function, held, span)
             if not isinstance(result, ir.Expression):
-                raise KernelError(span, f"expected the idiom {name!r} to give a scalar, found {describe(result)}")
+                raise KernelError(span, f"expected the helper {name!r} to give a scalar, found {describe(result)}")
             variable = self.builder.variable(name, result.type)
             self.builder.emit(ir.Assign(variable, result, span))
         memories = tuple(value.memory for value in held if isinstance(value, MemoryValue))
         operands = tuple(value for value in held if isinstance(value, ir.Expression))
         always = ir.Const(True, Type.BOOL, span)
-        self.builder.emit(ir.If(always, tuple(body), (), span, ir.Idiom(name, variable, memories, operands)))
+        self.builder.emit(ir.If(always, tuple(body), (), span, ir.Overridable(name, variable, memories, operands)))
         return ir.Read(variable, span)
 
     def matched(
@@ -254,7 +254,7 @@ class CallReader(ExpressionReader):
             self.expected(node, f"{type}, found {describe(value)}, e.g. `{type}(1)`")
         return value
 
-    def load_for_all(self, node: ast.Call, span: Span) -> Value:
+    def load_uniform(self, node: ast.Call, span: Span) -> Value:
         """A barrier, a load, and a barrier."""
         array = self.read(node.args[0]) if len(node.args) == 2 and not node.keywords else None
         if (
@@ -262,7 +262,7 @@ class CallReader(ExpressionReader):
             or array.memory.space is not ir.Space.WORKGROUP
             or scalar_of(array.element) is not Type.U32
         ):
-            self.expected(node, "workgroup memory of U32 and an index, e.g. `cx.load_for_all(shared, 0)`")
+            self.expected(node, "workgroup memory of U32 and an index, e.g. `cx.load_uniform(shared, 0)`")
         index = self.operand(node.args[1], Type.U32)
         access.require_inside(array, index, span)
         variable = self.builder.fixed(array.memory.name + "_for_all", Type.U32)
@@ -278,8 +278,8 @@ class CallReader(ExpressionReader):
                 self.expected(node, "no argument, e.g. `cx.barrier()`")
             self.builder.emit(ir.Barrier(span))
             return Static(None)
-        if name == "load_for_all":
-            return self.load_for_all(node, span)
+        if name == "load_uniform":
+            return self.load_uniform(node, span)
         op = _SUBGROUP.get(name)
         if op is None:
             self.expected(node, f"something an invocation has, found `.{name}`, e.g. `cx.local_id` or `cx.barrier()`")

@@ -201,7 +201,7 @@ class Barrier:
 
 
 @attrs.frozen
-class Idiom:
+class Overridable:
     """What a block comes to, by a name: a target that knows the name may write something better for it."""
 
     name: str
@@ -212,13 +212,13 @@ class Idiom:
 
 @attrs.frozen
 class If:
-    """A choice; or, always taken, the body of an idiom."""
+    """A choice; or, always taken, the body of an overridable helper."""
 
     condition: Expression
     then: Block
     otherwise: Block
     span: Span
-    idiom: Idiom | None = None
+    overridable: Overridable | None = None
 
 
 @attrs.frozen

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ..algos.argsort import bitonic_argsort, placed_class
-from ..algos.choice import fitting_bitonic, fitting_pairs
+from ..algos.choice import choose_bitonic, choose_pairs
 from ..algos.sizes import LARGEST_U32
 from ..algos.sorts import PairsAlgorithm
 from ..kernel.launch import Schedule
@@ -60,7 +60,7 @@ class Argsort(Operation):
         (x,) = given
         key, (rows, length) = key_of(self.name, x, self.key), rows_of(x, self.axes(0, x))
         ranks: Any = key if self.by_bits else RankKey(key)
-        sort = fitting_pairs(info, key, rows, length, 4)
+        sort = choose_pairs(info, key, rows, length, 4)
         parts = {"data": Part(0, length), "places": Part(1, length)}
         if sort is not None:
 
@@ -69,7 +69,7 @@ class Argsort(Operation):
 
             most = min(sort.most_rows(length, info.limits.groups), info.limits.storage_bytes // (8 * length))
             return (Work(rows, max(1, most), places, parts),)
-        network = fitting_bitonic(placed_class(key.word), info.limits).policy
+        network = choose_bitonic(placed_class(key.word), info.limits).policy
 
         def schedule(count: int) -> Schedule:
             return bitonic_argsort(ranks, count, length, self.order, network)
@@ -140,4 +140,4 @@ class SortPairs(Operation):
         if values.dtype.itemsize not in UNSIGNED:
             return None
         key = key_of("keys", keys, self.key)
-        return fitting_pairs(info, key, 1, keys.size, values.dtype.itemsize)
+        return choose_pairs(info, key, 1, keys.size, values.dtype.itemsize)

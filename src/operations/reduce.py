@@ -12,7 +12,7 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
-from ..algos.choice import fitting_axis_reduction
+from ..algos.choice import choose_axis_reduction
 from ..algos.fit import fitted_reduce
 from ..algos.layout import Layout, layout_to_reduce, layouts_to_reduce
 from ..algos.reduce_axis import reduce_axes, reduce_axis
@@ -115,7 +115,7 @@ class Reduction(Operation):
         return False
 
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
-        return fitting_axis_reduction(self.monoid(given).state, layout, info)
+        return choose_axis_reduction(self.monoid(given).state, layout, info)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         (x,) = given

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..algos.choice import fitting_axis_scan
+from ..algos.choice import choose_axis_scan
 from ..algos.fit import fitted_scan_policy
 from ..algos.layout import Layout, layout_to_scan
 from ..algos.scan import shares
@@ -99,7 +99,7 @@ class Scanning(Operation):
     def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
         if self.policy is not None:
             return fitted_scan_policy(self.policy, monoid.state, info)
-        return fitting_axis_scan(monoid.state, layout, info)
+        return choose_axis_scan(monoid.state, layout, info)
 
 
 _FEW_ROWS = 32  # of elements that lie apart: too few to keep a device busy one by one, so they are packed

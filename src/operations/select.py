@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..algos.choice import fitting_top_k
+from ..algos.choice import choose_top_k
 from ..algos.select import top_k
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
@@ -56,7 +56,7 @@ class TopK(Operation):
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         (x,) = given
         key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
-        selection = fitting_top_k(info, key, rows, length, self.k)
+        selection = choose_top_k(info, key, rows, length, self.k)
         together = min(rows, selection.most_rows(key, length, self.k, info.limits))
         if together < 1:
             raise CapabilityError(f"x: a row of {length} elements is more than target {info.name!r} takes")

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..algos.choice import fitting_scan, fitting_sort
+from ..algos.choice import choose_scan, choose_sort
 from ..algos.scan import shares
 from ..algos.sorts import Placement, SortAlgorithm, fitted
 from ..algos.ties import restore_ties
@@ -86,7 +86,7 @@ class Sort(Operation):
         elif length < 2:
             return (Work(rows, rows, lambda count: Schedule((), ()), {}, ((1, 0),)),)
         else:
-            chosen = fitting_sort(info, key, rows, length)
+            chosen = choose_sort(info, key, rows, length)
         placements = chosen.placements(key)
         if in_place and (Placement.IN_PLACE not in placements or self._has_ties(x)):
             return None
@@ -106,7 +106,7 @@ class Sort(Operation):
     def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
         """Floats that are equal are put back into their order, in rows where there are any."""
         assert isinstance(key, FloatKey), "of floats"
-        policy = fitting_scan(U32, length, info)
+        policy = choose_scan(U32, length, info)
         together = rows_together(length, length * x.dtype.itemsize, shares(rows, length, policy)[1], info)
 
         def restore(count: int) -> Schedule:

@@ -14,7 +14,7 @@ from ..types.errors import CapabilityError
 from ..types.monoids import Monoid
 
 if TYPE_CHECKING:
-    from ..algos.lines import SortLine
+    from ..algos.rules import SortRule
     from ..operations.base import Operation
     from ..types.specs import Spec
 
@@ -199,7 +199,7 @@ class HasNative(Protocol):
 
 
 @runtime_checkable
-class TellsTime(Protocol):
+class DeviceTimer(Protocol):
     """A target with a clock on its device."""
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
@@ -211,7 +211,7 @@ class TellsTime(Protocol):
 class TunesItself(Protocol):
     """A target with sizes of its own to measure, from which on it takes one way and not another."""
 
-    def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortLine]:
+    def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortRule]:
         """Measures on arrays no longer than that, goes by it, and gives back what is to be kept."""
         ...
 

@@ -135,7 +135,7 @@ def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
 # modules.
 OPERATIONS: Mapping[str, Row] = {
     "add": _arithmetic("+"),
-    "exact_sum": _arithmetic("+"),
+    "add_nowrap": _arithmetic("+"),
     "sub": _arithmetic("-"),
     "mul": _arithmetic("*"),
     "div": _wrapped("{0} / {1}"),

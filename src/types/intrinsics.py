@@ -44,10 +44,10 @@ def maximum(a: N, b: N) -> N:
 
 
 @operation(ops.EXACT_SUM)
-def exact_sum(a: U32, b: U32) -> U32:
+def add_nowrap(a: U32, b: U32) -> U32:
     """The sum of two numbers that is known to fit 32 bits: an index so made may be added up in the address itself."""
     if int(a) + int(b) > _LARGEST:
-        raise OverflowError(f"exact_sum: {a!r} + {b!r} does not fit 32 bits")
+        raise OverflowError(f"add_nowrap: {a!r} + {b!r} does not fit 32 bits")
     return a + b
 
 

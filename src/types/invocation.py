@@ -62,7 +62,7 @@ class Invocation(ABC):
     def barrier(self) -> None:
         """Waits for the workgroup, and makes its writes visible to all of it."""
 
-    def load_for_all(self, memory: Workgroup[U32], index: U32 | int) -> U32:
+    def load_uniform(self, memory: Workgroup[U32], index: U32 | int) -> U32:
         """An element, known to be the same for all invocations: a condition on it may guard barriers.
 
         Waits for the workgroup before and after. The index must be the same for all too.

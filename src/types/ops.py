@@ -124,7 +124,7 @@ def _ternary(name: str, rule: TypeRule, evaluate: Callable[[Operand, Operand, Op
 
 ADD = _binary("add", _alike(lambda t: t.is_number), lambda a, b: a + b, "two numbers of one type")
 # As an address may add: where the sum of two U32 does not fit, what becomes of it is left open.
-EXACT_SUM = _binary("exact_sum", _alike(lambda t: t is Type.U32), lambda a, b: a + b, "two U32")
+EXACT_SUM = _binary("add_nowrap", _alike(lambda t: t is Type.U32), lambda a, b: a + b, "two U32")
 SUB = _binary("sub", _alike(lambda t: t.is_number), lambda a, b: a - b, "two numbers of one type")
 MUL = _binary("mul", _alike(lambda t: t.is_number), lambda a, b: a * b, "two numbers of one type")
 DIV = _binary("div", _alike(lambda t: t.is_float), lambda a, b: a / b, "two floats of one type")

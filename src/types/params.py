@@ -237,7 +237,7 @@ class RadixPolicy(Policy):
     strand: int = attrs.field(default=32, converter=whole, validator=within(1, _WIDE_MASK))
     subgroups: bool = attrs.field(default=True, validator=truth)
     # status words that a look-back asks for at a time
-    looks: int = attrs.field(default=4, converter=whole, validator=within(1, 32))
+    lookback: int = attrs.field(default=4, converter=whole, validator=within(1, 32))
     # invocations of a workgroup that counts the digits of all passes
     count_group: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
     # elements that each of them holds at a time

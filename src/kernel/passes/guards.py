@@ -66,7 +66,7 @@ class _Guards:
         if isinstance(made, ir.For | ir.While):
             made = attrs.evolve(made, asks=self._asking.get(id(statement), 0))
         elif isinstance(made, ir.If) and any(id(inside) in self._outside for inside in statements_in((statement,))):
-            made = attrs.evolve(made, idiom=None)  # what is tested inside is written as it stands
+            made = attrs.evolve(made, overridable=None)  # what is tested inside is written as it stands
         yield made
 
     def _tested(self, access: ir.Access) -> Iterator[ir.Statement]:

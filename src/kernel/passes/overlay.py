@@ -25,9 +25,9 @@ def overlaid(program: ir.Program) -> ir.Program:
     def statement(node: ir.Statement) -> Iterator[ir.Statement]:
         if isinstance(node, ir.Access) and node.memory in homes:
             yield attrs.evolve(node, memory=homes[node.memory])
-        elif isinstance(node, ir.If) and node.idiom is not None:
-            memories = tuple(homes.get(memory, memory) for memory in node.idiom.memories)
-            yield attrs.evolve(node, idiom=attrs.evolve(node.idiom, memories=memories))
+        elif isinstance(node, ir.If) and node.overridable is not None:
+            memories = tuple(homes.get(memory, memory) for memory in node.overridable.memories)
+            yield attrs.evolve(node, overridable=attrs.evolve(node.overridable, memories=memories))
         else:
             yield node
 

@@ -148,10 +148,10 @@ def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], 
         case ir.Subgroup():
             return attrs.evolve(statement, operands=tuple(map(change, statement.operands)))
         case ir.If():
-            idiom = statement.idiom
-            if idiom is not None:
-                idiom = attrs.evolve(idiom, operands=tuple(map(change, idiom.operands)))
-            return attrs.evolve(statement, condition=change(statement.condition), idiom=idiom)
+            overridable = statement.overridable
+            if overridable is not None:
+                overridable = attrs.evolve(overridable, operands=tuple(map(change, overridable.operands)))
+            return attrs.evolve(statement, condition=change(statement.condition), overridable=overridable)
         case ir.While():
             return attrs.evolve(statement, condition=change(statement.condition))
         case ir.For():

@@ -1,4 +1,4 @@
-"""A fissioned program as Numba source: a loop over the lanes for each region, group control around them."""
+"""A program split at its barriers as Numba source: a loop over the lanes for each region, group control around them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..numba_text import TYPE_NAMES
 from ..render import Lines
-from .exposed import flow_of
-from .fission import (
+from .barrier_split import (
     SHUFFLES,
+    BarrierSplit,
     Combine,
     Count,
     Exchange,
-    Fission,
     GroupAssign,
     GroupBreak,
     GroupFor,
@@ -23,6 +22,7 @@ from .fission import (
     Region,
     region_statements,
 )
+from .exposed import flow_of
 from .registers import private_registers
 from .writer import Writer
 
@@ -37,15 +37,15 @@ def subgroup_size(group_size: int) -> int:
 class LaneWriter(Writer):
     """Writes the body of a group of several lanes."""
 
-    def __init__(self, program: ir.Program, lines: Lines, fission: Fission) -> None:
+    def __init__(self, program: ir.Program, lines: Lines, split: BarrierSplit) -> None:
         super().__init__(program, lines)
-        self.fission = fission
+        self.split = split
         self.size = program.group_size
         self.subgroup = subgroup_size(self.size)
-        self._private = private_registers(fission)
-        self._lane_arrays = {v: self.names.of(_Own(), f"{v.name}_lanes") for v in self._kept()}
+        self._private = private_registers(split)
+        self._lane_arrays = {v: self.names.of(_Own(), f"{v.name}_lanes") for v in self._context()}
         self._slots = {
-            key: self.names.of(_Own(), f"{key[0]}_{TYPE_NAMES[key[1]]}_{key[2]}") for key in _slots_of(fission)
+            key: self.names.of(_Own(), f"{key[0]}_{TYPE_NAMES[key[1]]}_{key[2]}") for key in _slots_of(split)
         }
 
     # -- what differs from one lane alone -----------------------------------------------------------------
@@ -74,8 +74,8 @@ class LaneWriter(Writer):
     # -- declarations -------------------------------------------------------------------------------------
 
     def declare(self) -> None:
-        """The arrays of the function: kept variables, exchanges, workgroup memory and registers."""
-        for variable in self._kept():
+        """The arrays of the function: context variables, exchanges, workgroup memory and registers."""
+        for variable in self._context():
             self.array(self._lane_arrays[variable], variable.type, self.size)
         for (_, type, _), name in self._slots.items():
             self.array(name, type, self.size)
@@ -88,14 +88,14 @@ class LaneWriter(Writer):
 
     def group(self) -> None:
         """The work of one workgroup."""
-        for variable in self.fission.variables:
-            if variable in self.fission.group:
+        for variable in self.split.variables:
+            if variable in self.split.group:
                 self.zero(variable)
-        self.pieces(self.fission.pieces)
+        self.pieces(self.split.pieces)
 
-    def _kept(self) -> list[ir.Variable]:
+    def _context(self) -> list[ir.Variable]:
         """In the order of the program, so that the text is the same every time."""
-        return [v for v in self.fission.variables if v in self.fission.kept]
+        return [v for v in self.split.variables if v in self.split.context]
 
     def _slot(self, kind: str, type: Type, exchange: Exchange) -> str:
         return self._slots[kind, type, exchange.slot]
@@ -153,7 +153,7 @@ class LaneWriter(Writer):
         self.lines.add(f"for lane in range({self.size}):")
         with self.lines.indented():
             self.lines.add("local = u4(lane)")
-            for variable in self._kept():
+            for variable in self._context():
                 if variable in flow.exposed or variable in maybe:
                     place = f"{self._lane_arrays[variable]}[lane]"
                     shown = f"({place} != 0)" if variable.type is Type.BOOL else place
@@ -166,7 +166,7 @@ class LaneWriter(Writer):
                 operand = region.hand_in.statement.operands[0]
                 place = f"{self._slot('given', operand.type, region.hand_in)}[lane]"
                 self.lines.add(f"{place} = {_held(operand.type, self.text(operand))}")
-            for variable in self._kept():
+            for variable in self._context():
                 if variable in flow.assigned:
                     place = f"{self._lane_arrays[variable]}[lane]"
                     self.lines.add(f"{place} = {_held(variable.type, self.variable(variable))}")
@@ -252,10 +252,10 @@ class _Own:
     """Something to name that the program does not have."""
 
 
-def _slots_of(fission: Fission) -> list[tuple[str, Type, int]]:
+def _slots_of(split: BarrierSplit) -> list[tuple[str, Type, int]]:
     """The arrays that subgroup operations need: what lanes hand in, what is found; in order of first use."""
     found: dict[tuple[str, Type, int], None] = {}
-    for region in fission.regions:
+    for region in split.regions:
         if region.hand_in is not None:
             statement, slot = region.hand_in.statement, region.hand_in.slot
             found["given", statement.operands[0].type, slot] = None

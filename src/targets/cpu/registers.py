@@ -1,13 +1,13 @@
-"""Which register arrays one region of a fissioned kernel has to itself."""
+"""Which register arrays one region of a split kernel has to itself."""
 
 from __future__ import annotations
 
 from ...kernel import ir
 from ...kernel.passes.walk import statements_in
-from .fission import (
+from .barrier_split import (
+    BarrierSplit,
     Combine,
     Count,
-    Fission,
     GroupAssign,
     GroupBreak,
     GroupFor,
@@ -18,7 +18,7 @@ from .fission import (
 )
 
 
-def private_registers(fission: Fission) -> frozenset[ir.Memory]:
+def private_registers(split: BarrierSplit) -> frozenset[ir.Memory]:
     """Register arrays that one region alone uses, outside of group loops: one array does for all lanes."""
     users: dict[ir.Memory, int] = {}
 
@@ -39,7 +39,7 @@ def private_registers(fission: Fission) -> frozenset[ir.Memory]:
                 case Combine() | Count() | GroupAssign() | GroupBreak():
                     pass
 
-    visit(fission.pieces, 1)
+    visit(split.pieces, 1)
     return frozenset(memory for memory, weight in users.items() if weight == 1)
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import attrs
 
-from ...algos.choice import fitting_host_sort
+from ...algos.choice import choose_host_sort
 from ...algos.host_sort import HostSort, HostSortPolicy
-from ...algos.lines import SortLine
-from ...algos.table import HOST_LINE
+from ...algos.rules import SortRule
+from ...algos.table import HOST_RULE
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.passes.safe import Safety
@@ -54,7 +54,7 @@ class CpuTarget:
     def __init__(self, policy: HostSortPolicy | None = None) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
         self._safety = Safety(subgroup_size, asks=True)
-        self.policy = fitting_host_sort(self.info).policy if policy is None else policy
+        self.policy = choose_host_sort(self.info).policy if policy is None else policy
 
     @property
     def info(self) -> TargetInfo:
@@ -91,15 +91,15 @@ class CpuTarget:
         """The host library's fast path, which runs no kernel; None where it has none."""
         return fast_path(operation, given, self.policy)
 
-    def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortLine]:
+    def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortRule]:
         """Measures from which sizes on the host library's own ways pay, and goes by that."""
         with background.off():
             self.policy = tuned_policy(largest, tell)
-        return (attrs.evolve(HOST_LINE, algorithm=HostSort(self.policy)),)
+        return (attrs.evolve(HOST_RULE, algorithm=HostSort(self.policy)),)
 
     def read_tuning(self) -> None:
         """Goes by what is kept."""
-        self.policy = fitting_host_sort(self.info).policy
+        self.policy = choose_host_sort(self.info).policy
 
     def source(self, step: Step) -> str:
         """The Numba module of a kernel."""

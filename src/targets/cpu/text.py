@@ -10,7 +10,7 @@ from ...kernel import ir
 from ...kernel.passes.uniform import check_uniform
 from ..numba_text import TYPE_NAMES
 from ..render import Lines
-from .fission import fission
+from .barrier_split import split_at_barriers
 from .lanes import LaneWriter
 from .writer import HELPERS, PATIENCE, Writer, asks, memory_type
 
@@ -25,7 +25,7 @@ def module_text(program: ir.Program) -> str:
     if program.group_size == 1:
         writer = SerialWriter(program, lines)
     else:
-        writer = LaneWriter(program, lines, fission(program, uniformity))
+        writer = LaneWriter(program, lines, split_at_barriers(program, uniformity))
     _imports(program, lines)
     _function(writer)
     return lines.text()

@@ -210,7 +210,7 @@ sub.u32 $0, upto, 1; }"""
 
 
 @lowered
-def take_in_order(
+def match_and_rank(
     mask: types.Type, counters: types.Type, first: types.Type, digit: types.Type,
     bits: types.Type,
 ) -> Lowering | None:  # fmt: skip

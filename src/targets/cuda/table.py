@@ -14,7 +14,7 @@ from ..render import Row, render_operation
 INTRINSICS: Mapping[str, Sequence[str]] = {
     "lanes": (
         "ballot", "lanes_add", "lanes_exclusive_add", "match", "match_low_bits", "shuffle", "shuffle_down",
-        "shuffle_up", "shuffle_xor", "take_in_order",
+        "shuffle_up", "shuffle_xor", "match_and_rank",
     ),
     "memory": (
         "atomic_add", "atomic_and", "atomic_exchange", "atomic_load", "atomic_max", "atomic_min", "atomic_or",

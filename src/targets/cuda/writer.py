@@ -172,8 +172,8 @@ class BodyWriter:
             case ir.Barrier():
                 add("cuda.syncthreads()")
                 self._barriers += 1
-            case ir.If(idiom=ir.Idiom(name="take_in_order") as idiom):
-                self._take_in_order(idiom)
+            case ir.If(overridable=ir.Overridable(name="match_and_rank") as overridable):
+                self._match_and_rank(overridable)
             case ir.If():
                 add(f"if {self._text(statement.condition)}:")
                 self._inside(statement.then)
@@ -279,12 +279,12 @@ class BodyWriter:
         else:
             self._set(statement.variable, call)
 
-    def _take_in_order(self, idiom: ir.Idiom) -> None:
-        (memory,), (first, digit) = idiom.memories, idiom.operands
+    def _match_and_rank(self, overridable: ir.Overridable) -> None:
+        (memory,), (first, digit) = overridable.memories, overridable.operands
         index = ir.Apply(ops.ADD, (first, digit), Type.U32, digit.span)
         operands = [self._lanes(), *self._place(memory, index)]
-        call = f"take_in_order({', '.join(operands)}, {self._widths.of(digit)})"
-        self._set(idiom.variable, call)
+        call = f"match_and_rank({', '.join(operands)}, {self._widths.of(digit)})"
+        self._set(overridable.variable, call)
 
     def _subgroup(self, statement: ir.Subgroup) -> None:
         operands = [self._lanes(), *map(self._text, statement.operands)]

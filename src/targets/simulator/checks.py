@@ -94,7 +94,7 @@ class Checks:
         """What is called an exact sum is one."""
         beyond = a.astype(np.uint64) + b.astype(np.uint64) > _LARGEST
         if beyond.any():
-            self.fail(OverflowError, span, f"an exact_sum does not fit 32 bits in {self.name(lanes[beyond])}")
+            self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(lanes[beyond])}")
 
     def unraced(self, statement: Memorising, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
         """No other invocation touches the elements without a barrier between."""

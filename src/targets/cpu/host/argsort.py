@@ -15,7 +15,7 @@ from ..pool import Pool, shared_pool
 from .key_words import Elements, Places, numbers_of
 from .loading import can_argsort
 from .packed_argsort import argsort_packed, argsort_plainly
-from .sample import Trend, order_of
+from .sample import Monotonicity, order_of
 from .sort import in_blocks
 
 _WINDOWS, _WINDOW = 8, 32  # how many neighbours are looked at, and how many in a row
@@ -90,9 +90,9 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
 
 def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Writes the places of a row that is in this order or the other; False, and nothing done, if it is in neither."""
-    wanted = Trend.ASCENDS if order is SortOrder.ASCENDING else Trend.DESCENDS
+    wanted = Monotonicity.ASCENDS if order is SortOrder.ASCENDING else Monotonicity.DESCENDS
     found = order_of(source, policy, pool)
-    if found is Trend.NEITHER:
+    if found is Monotonicity.NEITHER:
         return False
     from .order_kernels import number, number_backwards
 

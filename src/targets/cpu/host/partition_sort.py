@@ -18,7 +18,7 @@ from .few_values import sort_few
 from .key_words import Elements, numbers_of
 from .numpy_sort import sort_row
 from .partition import balanced_pivots, copy_over, part_about, reverse_all, sort_parts
-from .sample import Sample, Trend, seems_constant, trend_of
+from .sample import Monotonicity, Sample, monotonicity_of, seems_constant
 from .ties import restore_ties
 
 
@@ -41,8 +41,8 @@ def sort_long(
         if is_short or (sample.different <= policy.skewed and source.nbytes < policy.skewed_bytes_from):
             sort_row(source, results, order, stable)
             return
-    trend = trend_of(numbers, sample.elements, pool)
-    ordered = results if results is not source or trend is not Trend.NEITHER else np.empty_like(source)
+    trend = monotonicity_of(numbers, sample.elements, pool)
+    ordered = results if results is not source or trend is not Monotonicity.NEITHER else np.empty_like(source)
     _put_in_order(numbers, numbers_of(ordered), sample, trend, policy, pool)
     _turn(numbers_of(ordered), order, source.dtype.kind, pool)
     if source.dtype.kind == "f":
@@ -52,18 +52,18 @@ def sort_long(
 
 
 def _put_in_order(
-    numbers: Elements, ordered: Elements, sample: Sample, trend: Trend, policy: HostSortPolicy, pool: Pool
+    numbers: Elements, ordered: Elements, sample: Sample, trend: Monotonicity, policy: HostSortPolicy, pool: Pool
 ) -> None:
     """Ascending, as NumPy has it."""
-    pivots = balanced_pivots(sample, policy, pool) if trend is Trend.NEITHER else sample.numbers[:0]
+    pivots = balanced_pivots(sample, policy, pool) if trend is Monotonicity.NEITHER else sample.numbers[:0]
     if pivots.size:
         sort_parts(ordered, part_about(numbers, ordered, pivots, policy, pool), pool)
         return
     if ordered is not numbers:
         copy_over(numbers, ordered, pool)
-    if trend is Trend.DESCENDS:
+    if trend is Monotonicity.DESCENDS:
         reverse_all(ordered, pool)
-    elif trend is Trend.NEITHER:
+    elif trend is Monotonicity.NEITHER:
         ordered.sort()
 
 

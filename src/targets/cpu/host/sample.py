@@ -14,7 +14,7 @@ from .key_words import Elements, bits_of, numbers_of
 _FEW, _HARDLY_ANY = 24, 3
 
 
-class Trend(Enum):
+class Monotonicity(Enum):
     """What a sample of a row, or all of it, does from element to element."""
 
     ASCENDS = "ascends"
@@ -51,32 +51,32 @@ class Sample:
         return 2 * self.numbers.size < self.elements.size
 
 
-def order_of(source: Elements, policy: HostSortPolicy, pool: Pool) -> Trend:
+def order_of(source: Elements, policy: HostSortPolicy, pool: Pool) -> Monotonicity:
     """Which order a row is in as it lies, if NaN and NaT would lie last in either."""
     numbers = numbers_of(source)
     if source.dtype.kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1]):
-        return Trend.NEITHER  # NaT
+        return Monotonicity.NEITHER  # NaT
     if source.dtype == np.float16:
-        return Trend.NEITHER  # which Numba does not compare
-    return trend_of(numbers, sample_of(numbers, policy.sample), pool)
+        return Monotonicity.NEITHER  # which Numba does not compare
+    return monotonicity_of(numbers, sample_of(numbers, policy.sample), pool)
 
 
-def trend_of(source: Elements, sample: Elements, pool: Pool) -> Trend:
+def monotonicity_of(source: Elements, sample: Elements, pool: Pool) -> Monotonicity:
     """Whether a row is in order already. A NaN is in no order."""
     few = sample[:_FEW].tolist()
     if few not in (sorted(few), sorted(few, reverse=True)):
-        return Trend.NEITHER  # of most rows so much can be said at once
+        return Monotonicity.NEITHER  # of most rows so much can be said at once
     if (sample[:-1] <= sample[1:]).all():
-        return Trend.ASCENDS if _everywhere(source, Trend.ASCENDS, pool) else Trend.NEITHER
+        return Monotonicity.ASCENDS if _everywhere(source, Monotonicity.ASCENDS, pool) else Monotonicity.NEITHER
     if (sample[:-1] >= sample[1:]).all():
-        return Trend.DESCENDS if _everywhere(source, Trend.DESCENDS, pool) else Trend.NEITHER
-    return Trend.NEITHER
+        return Monotonicity.DESCENDS if _everywhere(source, Monotonicity.DESCENDS, pool) else Monotonicity.NEITHER
+    return Monotonicity.NEITHER
 
 
-def _everywhere(source: Elements, trend: Trend, pool: Pool) -> bool:
+def _everywhere(source: Elements, trend: Monotonicity, pool: Pool) -> bool:
     from .order_kernels import ascends, descends
 
-    holds = ascends if trend is Trend.ASCENDS else descends
+    holds = ascends if trend is Monotonicity.ASCENDS else descends
     return pool.all_over(source.size, lambda own: holds(source[own.start : own.stop + 1]))
 
 

@@ -5,7 +5,7 @@ the lanes of the workgroup. Control flow around a barrier is uniform (the unifor
 so it stays outside of those loops, run once for the whole group. Three kinds of variables come out of it:
 
 - group variables: uniform ones that steer such control flow, or that several regions read; a scalar a group;
-- kept variables: those whose value passes from one region to the next; one element a lane;
+- context variables: those whose value passes from one region to the next; one element a lane;
 - all others: a scalar inside one region's loop.
 """
 
@@ -92,17 +92,17 @@ Pieces: TypeAlias = tuple[Piece, ...]
 
 
 @attrs.frozen
-class Fission:
+class BarrierSplit:
     """A program in pieces."""
 
     pieces: Pieces
     regions: tuple[Region, ...]
     variables: tuple[ir.Variable, ...]  # the program's, and those of its turned loops
     group: frozenset[ir.Variable]
-    kept: frozenset[ir.Variable]
+    context: frozenset[ir.Variable]
 
 
-def fission(program: ir.Program, uniformity: Uniformity) -> Fission:
+def split_at_barriers(program: ir.Program, uniformity: Uniformity) -> BarrierSplit:
     """Cuts until nothing moves: a variable found to be the group's may take more out of the lanes."""
     turned = interchanges(program, uniformity)
     variables = (*program.variables, *(v for turn in turned.values() for v in turn.variables))
@@ -118,7 +118,7 @@ def fission(program: ir.Program, uniformity: Uniformity) -> Fission:
         )
         wanted = group | cutter.steering | movable
         if wanted == group:
-            return Fission(pieces, tuple(cutter.regions), variables, group, exposed - group)
+            return BarrierSplit(pieces, tuple(cutter.regions), variables, group, exposed - group)
         group = wanted
 
 

@@ -16,7 +16,7 @@ S = TypeVar("S", SortAlgorithm, PairsAlgorithm)
 
 
 @attrs.frozen
-class RowsLine(Generic[S]):
+class RowsRule(Generic[S]):
     """One line of a table: an algorithm for rows, and when to take it."""
 
     target: str
@@ -28,7 +28,7 @@ class RowsLine(Generic[S]):
     workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
     elements: range = range(1 << 63)  # of all rows together
 
-    def suits(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
+    def matches(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
         return (
             info.name == self.target
             and self.needs <= info.capabilities
@@ -42,17 +42,17 @@ class RowsLine(Generic[S]):
 
 
 @attrs.frozen
-class SortLine(RowsLine[SortAlgorithm]):
+class SortRule(RowsRule[SortAlgorithm]):
     """For sorts."""
 
 
 @attrs.frozen
-class PairsLine(RowsLine[PairsAlgorithm]):
+class PairsRule(RowsRule[PairsAlgorithm]):
     """For sorts that take something along; the bits are counted of both together."""
 
 
 @attrs.frozen
-class PolicyLine(Generic[P]):
+class PolicyRule(Generic[P]):
     """The same for algorithms of which there is one: a policy, and when to take it."""
 
     target: str
@@ -60,12 +60,12 @@ class PolicyLine(Generic[P]):
     lengths: range
     policy: P
 
-    def suits(self, info: TargetInfo, length: int) -> bool:
+    def matches(self, info: TargetInfo, length: int) -> bool:
         return info.name == self.target and self.needs <= info.capabilities and length in self.lengths
 
 
 @attrs.frozen
-class AxisLine(Generic[P]):
+class AxisRule(Generic[P]):
     """The same for work along an axis, which may lie in rows of neighbouring elements, or in columns."""
 
     target: str
@@ -76,7 +76,7 @@ class AxisLine(Generic[P]):
     policy: P
     totals_bytes: int = 1 << 20  # of an invocation, at most: of larger states it keeps fewer
 
-    def suits(self, info: TargetInfo, layout: Layout) -> bool:
+    def matches(self, info: TargetInfo, layout: Layout) -> bool:
         return (
             info.name == self.target
             and self.needs <= info.capabilities
@@ -87,7 +87,7 @@ class AxisLine(Generic[P]):
 
 
 @attrs.frozen
-class SelectLine:
+class SelectRule:
     """The same for top-k."""
 
     target: str
@@ -97,7 +97,7 @@ class SelectLine:
     most_k: int
     selection: Selection
 
-    def suits(self, info: TargetInfo, bits: int, rows: int, length: int, k: int) -> bool:
+    def matches(self, info: TargetInfo, bits: int, rows: int, length: int, k: int) -> bool:
         return (
             info.name == self.target
             and bits in self.bits

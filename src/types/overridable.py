@@ -8,10 +8,10 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-IDIOMS: set[object] = set()
+OVERRIDABLE: set[object] = set()
 
 
-def idiom(function: Callable[P, R]) -> Callable[P, R]:
+def overridable(function: Callable[P, R]) -> Callable[P, R]:
     """Marks a helper. It takes the invocation, memories and scalars, and gives a scalar."""
-    IDIOMS.add(function)
+    OVERRIDABLE.add(function)
     return function
