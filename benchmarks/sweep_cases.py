@@ -97,8 +97,7 @@ def _top(k: int) -> Function:
 def _sum_of(x: Any) -> Any:
     """The monoid, as a user names it."""
     found: Any = x.dtype
-    named: np.dtype[Any] | str = found if isinstance(found, np.dtype) else str(found).rpartition(".")[2]
-    return Sum(number_for(named))
+    return Sum(number_for(found if hasattr(found, "kind") else str(found).rpartition(".")[2]))
 
 
 def _reduced(gpusort: Any, x: Any, axis: int | None) -> object:
