@@ -33,7 +33,7 @@ from gpusort import forks
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.types.errors import TargetUnavailableError
-from gpusort.types.monoids import Sum
+from gpusort.types.monoids import Maximum
 x = np.random.default_rng(1).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
 
 def child(work, seconds=200):
@@ -83,7 +83,7 @@ class Listener(event.Listener):
     def on_end(self, event):
         pass
 event.register("numba:compile", Listener())
-thread = threading.Thread(target=lambda: gpusort.reduce(np.ones((9, 999), "f4"), Sum(gpusort.number_for("f4")), axis=1))
+thread = threading.Thread(target=lambda: gpusort.reduce(np.ones((9, 999), "f4"), Maximum(gpusort.key_for("f4")), axis=1))
 thread.start()
 assert compiling.wait(100)
 print(child(works))
@@ -149,7 +149,7 @@ held.wait()
 def refuses():
     assert (gpusort.sort(x) == np.sort(x)).all()  # which NumPy can
     try:
-        gpusort.reduce(np.ones((9, 999), np.float32), Sum(gpusort.number_for("f4")), axis=1)
+        gpusort.reduce(np.ones((9, 999), np.float32), Maximum(gpusort.key_for("f4")), axis=1)
     except TargetUnavailableError as error:
         assert "forked while another thread was compiling" in str(error)
         return 7
