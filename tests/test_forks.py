@@ -83,7 +83,8 @@ class Listener(event.Listener):
     def on_end(self, event):
         pass
 event.register("numba:compile", Listener())
-thread = threading.Thread(target=lambda: gpusort.reduce(np.ones((9, 999), "f4"), Maximum(gpusort.key_for("f4")), axis=1))
+rows = np.ones((9, 999), "f4")
+thread = threading.Thread(target=lambda: gpusort.reduce(rows, Maximum(gpusort.key_for("f4")), axis=1))
 thread.start()
 assert compiling.wait(100)
 print(child(works))
