@@ -186,6 +186,7 @@ CARD = TargetInfo(
     frozenset({Capability.SUBGROUPS, Capability.FORWARD_PROGRESS, Capability.FLOAT64}),
 )  # fmt: skip
 BROWSER = TargetInfo("wgsl", "a browser", "none", Limits(256, 16 << 10, 65535, 128 << 20, 8, 1, 1), frozenset())
+SMALL = TargetInfo("wgsl", "a small device", "none", Limits(64, 4 << 10, 65535, 128 << 20, 8, 1, 1), frozenset())
 
 
 def shared_bytes(launch: Launch) -> int:
@@ -195,7 +196,7 @@ def shared_bytes(launch: Launch) -> int:
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
-@pytest.mark.parametrize("info", [CARD, BROWSER], ids=lambda info: info.adapter)
+@pytest.mark.parametrize("info", [CARD, BROWSER, SMALL], ids=lambda info: info.adapter)
 def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
     key = key_for(dtype)
     taken: set[type[Selection]] = set()

@@ -28,7 +28,7 @@ from .fit import bytes_held, fitted_network, power_below
 from .select_rows import DIGITS, PartPolicy, first_of, parts_of, select_by_parts
 from .select_sampled import Plan, SampledPolicy, select_sampled
 from .sizes import LARGEST_U32, require_countable
-from .sorts import PairsAlgorithm
+from .sorts import Bitonic, PairsAlgorithm
 
 E = TypeVar("E")
 W = TypeVar("W", U32, U64)
@@ -136,7 +136,7 @@ class ArgsortAndTake:
 
     def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
         most = rows_within(key, length, k, limits, length * bytes_held(placed_class(key.word)))
-        return most if self.sort is None else min(most, self.sort.most_rows(length, limits.groups))
+        return min(most, (self.sort or Bitonic(self.network)).most_rows(length, limits.groups))
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
         ranks: Any = RankKey(key)

@@ -10,7 +10,7 @@ import numpy as np
 from ..algos.argsort import bitonic_argsort, placed_class
 from ..algos.choice import choose_bitonic, choose_pairs
 from ..algos.sizes import LARGEST_U32
-from ..algos.sorts import PairsAlgorithm
+from ..algos.sorts import Bitonic, PairsAlgorithm
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError, InvalidArgumentError
@@ -69,16 +69,19 @@ class Argsort(Operation):
 
             most = min(sort.most_rows(length, info.limits.groups), info.limits.storage_bytes // (8 * length))
             return (Work(rows, max(1, most), places, parts),)
-        network = choose_bitonic(placed_class(key.word), info.limits).policy
+        network = choose_bitonic(placed_class(key.word), info.limits)
 
         def schedule(count: int) -> Schedule:
-            return bitonic_argsort(ranks, count, length, self.order, network)
+            return bitonic_argsort(ranks, count, length, self.order, network.policy)
 
-        return (Work(rows, self._together(length, x.dtype.itemsize, info), schedule, parts),)
+        return (Work(rows, self._together(length, x.dtype.itemsize, network, info), schedule, parts),)
 
-    def _together(self, length: int, itemsize: int, info: TargetInfo) -> int:
+    def _together(self, length: int, itemsize: int, network: Bitonic, info: TargetInfo) -> int:
         """How many rows the network argsorts at once."""
-        most = min(info.limits.storage_bytes // (length * 16), LARGEST_U32 // length)
+        limits = info.limits
+        most = min(
+            limits.storage_bytes // (length * 16), LARGEST_U32 // length, network.most_rows(length, limits.groups)
+        )
         if most < 1:
             raise CapabilityError(
                 f"{self.name}: a row of {length} elements of {itemsize} bytes is more than target {info.name!r} can "
