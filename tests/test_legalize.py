@@ -130,7 +130,7 @@ def operands_for(op: Op, shape: Sequence[Type]) -> list[Array]:
     operands = [values(type, seed) for seed, type in enumerate(shape)]
     if op in (ops.SHL, ops.SHR):
         operands[1] = (np.arange(COUNT) % 131).astype(np.uint32)
-    if op is ops.EXACT_SUM:
+    if op is ops.ADD_NOWRAP:
         operands[:] = [operand // np.uint32(2) for operand in operands]
     if op in (ops.FLOORDIV, ops.MOD):
         operands[1] = np.where(operands[1] == 0, operands[1].dtype.type(3), operands[1])

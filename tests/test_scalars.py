@@ -41,7 +41,7 @@ BINARY: dict[Op, Binary] = {
     ops.FLOORDIV: _python.floordiv, ops.MOD: _python.mod, ops.AND: _python.and_, ops.OR: _python.or_,
     ops.XOR: _python.xor, ops.EQ: _python.eq, ops.NE: _python.ne, ops.LT: _python.lt, ops.LE: _python.le,
     ops.GT: _python.gt, ops.GE: _python.ge, ops.MIN: minimum, ops.MAX: maximum,
-    ops.EXACT_SUM: add_nowrap,
+    ops.ADD_NOWRAP: add_nowrap,
 }  # fmt: skip
 SHIFTS: dict[Op, Binary] = {ops.SHL: _python.lshift, ops.SHR: _python.rshift}
 UNARY: dict[Op, Unary] = {
@@ -107,7 +107,7 @@ def require_same(found: Scalar, expected: npt.NDArray[np.generic], of: Type) -> 
 def check_binary(op: Op, of: Type, a: Number, b: Number) -> None:
     result = op.rule([of, of])
     assert result is not None
-    if op is ops.EXACT_SUM and a + b >= 1 << 32:
+    if op is ops.ADD_NOWRAP and a + b >= 1 << 32:
         with pytest.raises(OverflowError, match="does not fit 32 bits"):
             BINARY[op](make(of, a), make(of, b))
         return

@@ -337,7 +337,7 @@ def test_division_by_zero() -> None:
         run_two(divide)
 
 
-def test_an_exact_sum_that_does_not_fit() -> None:
+def test_an_add_nowrap_that_does_not_fit() -> None:
     expected = rf"^{place(reach, 'out[')}: an add_nowrap does not fit 32 bits in invocation \(group 0, local 1\) and"
     with pytest.raises(OverflowError, match=expected):
         run_two(reach)

@@ -9,11 +9,10 @@ use, which may be submitted at any time.
 
 from __future__ import annotations
 
-import sys
-from collections import deque
 from typing import TYPE_CHECKING
 
 from .recycled import most_bytes
+from .shelf import Shelf
 
 if TYPE_CHECKING:
     import wgpu
@@ -22,8 +21,7 @@ COPY_SRC, COPY_DST, STORAGE = 4, 8, 128  # WebGPU fixes the numbers of these fla
 USAGE = STORAGE | COPY_SRC | COPY_DST
 _MOST = 4
 
-# With their devices; appending and popping need no lock.
-_kept: deque[tuple[wgpu.GPUDevice, wgpu.GPUBuffer]] = deque(maxlen=_MOST)
+_kept: Shelf[wgpu.GPUDevice, wgpu.GPUBuffer] = Shelf(_MOST)
 
 
 class Held:
@@ -42,7 +40,7 @@ class Held:
 
     def __del__(self) -> None:
         if self._owner is not None:
-            _kept.append((self._owner, self.buffer))
+            _kept.put(self._owner, self.buffer)
 
 
 def held(buffer: wgpu.GPUBuffer | Held) -> Held:
@@ -54,35 +52,10 @@ def new_buffer(device: wgpu.GPUDevice, size: int) -> Held:
     """Of so many bytes, which hold anything."""
     if size > most_bytes():
         return Held(device.create_buffer(size=size, usage=USAGE))
-    return Held(_taken(device, size) or device.create_buffer(size=size, usage=USAGE), device)
+    found = _kept.take(lambda owner, kept: owner is device and kept.size == size)
+    return Held(found or device.create_buffer(size=size, usage=USAGE), device)
 
 
 def forget() -> None:
     """Gives back what is kept."""
     _kept.clear()
-
-
-def _taken(device: wgpu.GPUDevice, size: int) -> wgpu.GPUBuffer | None:
-    for _ in range(len(_kept)):
-        try:
-            entry = _kept.popleft()
-        except IndexError:  # another thread was faster
-            break
-        owner, buffer = entry
-        if sys.getrefcount(buffer) != _ALONE:
-            continue
-        if owner is device and buffer.size == size:
-            return buffer
-        _kept.append(entry)
-    return None
-
-
-def _count_alone() -> int:
-    """What is counted of a buffer that came off the shelf, and that nobody else holds."""
-    shelf = deque([(object(), object())])
-    entry = shelf.popleft()
-    _, buffer = entry
-    return sys.getrefcount(buffer)
-
-
-_ALONE = _count_alone()

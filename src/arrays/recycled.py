@@ -15,12 +15,12 @@ from __future__ import annotations
 import math
 import sys
 import weakref
-from collections import deque
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..types.environment import whole_number
+from .shelf import Shelf
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 
@@ -36,7 +36,7 @@ class _Block(np.ndarray[tuple[int], np.dtype[np.uint8]]):
     __slots__ = ()
 
 
-_kept: deque[_Block] = deque(maxlen=2)  # appending and popping need no lock
+_kept: Shelf[None, _Block] = Shelf(2)
 
 
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
@@ -44,9 +44,12 @@ def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes < _LEAST or nbytes > most_bytes():
         return np.empty(shape, dtype)
-    block = _taken(nbytes + _ALIGNMENT)
+    size = nbytes + _ALIGNMENT
+    block = _kept.take(lambda _, kept: size <= kept.size <= 2 * size if _is_whole(kept) else None)
+    if block is None:
+        block = _Block((size,), _BYTE)
     whole = block.view(np.ndarray)
-    weakref.finalize(whole, _kept.append, block).atexit = False
+    weakref.finalize(whole, _kept.put, None, block).atexit = False
     first = -int(block.__array_interface__["data"][0]) % _ALIGNMENT  # ctypes may be gone, at the end of the process
     return whole[first : first + nbytes].view(dtype).reshape(shape)
 
@@ -61,33 +64,10 @@ def forget() -> None:
     _kept.clear()
 
 
-def _taken(nbytes: int) -> _Block:
-    """A block that is kept, if one fits without waste; else a new one."""
-    for _ in range(len(_kept)):
-        try:
-            block = _kept.popleft()
-        except IndexError:  # another thread was faster
-            break
-        alone = sys.getrefcount(block) == _ALONE
-        if alone and not _is_whole(block):
-            continue
-        if alone and nbytes <= block.size <= 2 * nbytes:
-            return block
-        _kept.append(block)
-    return _Block((nbytes,), _BYTE)
-
-
 def _is_whole(block: _Block) -> bool:
     """Whether a block is as it was made: whoever had it may have changed how its memory is looked at."""
     flags = block.flags
     return block.dtype == _BYTE and block.ndim == 1 and flags.c_contiguous and flags.writeable and flags.owndata
-
-
-def _count_alone() -> int:
-    """What is counted of a block that was taken off the shelf, and that nobody else holds."""
-    shelf = deque([_Block((1,), _BYTE)])
-    block = shelf.popleft()
-    return sys.getrefcount(block)
 
 
 def _counts_references() -> bool:
@@ -95,5 +75,4 @@ def _counts_references() -> bool:
     return sys.implementation.name == "cpython" and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
-_ALONE = _count_alone()
 _COUNTED = _counts_references()

@@ -18,7 +18,7 @@ from .span import KernelError, Span
 
 # What one known operand makes of an operation on integers or Bools; -1 has all bits set. Floats stay out: -0.0 + 0 is
 # not -0.0.
-_NEUTRAL = {ops.ADD: 0, ops.EXACT_SUM: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, ops.AND: -1}
+_NEUTRAL = {ops.ADD: 0, ops.ADD_NOWRAP: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, ops.AND: -1}
 _NEUTRAL_ON_THE_RIGHT = {ops.SUB: 0, ops.SHL: 0, ops.SHR: 0, ops.FLOORDIV: 1}
 _ABSORBING = {ops.AND: 0, ops.MUL: 0, ops.OR: -1}
 _DIVISIONS = (ops.FLOORDIV, ops.MOD)
@@ -103,7 +103,7 @@ def may_fail(value: object) -> bool:
     """
     return isinstance(value, ir.Apply) and any(
         isinstance(node, ir.Apply)
-        and (node.op is ops.EXACT_SUM or (node.op in _DIVISIONS and not isinstance(node.operands[1], ir.Const)))
+        and (node.op is ops.ADD_NOWRAP or (node.op in _DIVISIONS and not isinstance(node.operands[1], ir.Const)))
         for node in nodes_in(value)
     )
 

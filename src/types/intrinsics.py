@@ -43,7 +43,7 @@ def maximum(a: N, b: N) -> N:
     return a if a > b else b
 
 
-@operation(ops.EXACT_SUM)
+@operation(ops.ADD_NOWRAP)
 def add_nowrap(a: U32, b: U32) -> U32:
     """The sum of two numbers that is known to fit 32 bits: an index so made may be added up in the address itself."""
     if int(a) + int(b) > _LARGEST:

@@ -124,7 +124,7 @@ def _ternary(name: str, rule: TypeRule, evaluate: Callable[[Operand, Operand, Op
 
 ADD = _binary("add", _alike(lambda t: t.is_number), lambda a, b: a + b, "two numbers of one type")
 # As an address may add: where the sum of two U32 does not fit, what becomes of it is left open.
-EXACT_SUM = _binary("add_nowrap", _alike(lambda t: t is Type.U32), lambda a, b: a + b, "two U32")
+ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32), lambda a, b: a + b, "two U32")
 SUB = _binary("sub", _alike(lambda t: t.is_number), lambda a, b: a - b, "two numbers of one type")
 MUL = _binary("mul", _alike(lambda t: t.is_number), lambda a, b: a * b, "two numbers of one type")
 DIV = _binary("div", _alike(lambda t: t.is_float), lambda a, b: a / b, "two floats of one type")
@@ -165,7 +165,7 @@ LOG = _unary("log", _alike(lambda t: t.is_float), np.log, "a float")
 CAST = _binary("cast", lambda types: None, lambda a, type: a.astype(type.dtype), "a scalar that converts")
 BITCAST = _binary("bitcast", lambda types: None, lambda a, type: a.view(type.dtype), "a scalar of the same size")
 
-OPS = (ADD, EXACT_SUM, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT, SHL, SHR, EQ, NE, LT, LE, GT, GE,
+OPS = (ADD, ADD_NOWRAP, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT, SHL, SHR, EQ, NE, LT, LE, GT, GE,
        MIN, MAX, SELECT, COUNT_ONES, LEADING_ZEROS, TRAILING_ZEROS, SQRT, EXP, LOG, CAST, BITCAST)  # fmt: skip
 
 

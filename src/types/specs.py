@@ -21,7 +21,7 @@ class Memory(Enum):
 
 @attrs.frozen
 class Spec:
-    """tuple[int, ...], dtype, and how the elements lie."""
+    """Shape, dtype, and how the elements lie."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]

@@ -135,7 +135,7 @@ class Evaluator:
 
     def _number(self, node: ir.Apply) -> Sum:
         op, operands, type = node.op, node.operands, node.type
-        if op in (ops.ADD, ops.EXACT_SUM, ops.SUB):
+        if op in (ops.ADD, ops.ADD_NOWRAP, ops.SUB):
             a, b = (self._modular(operand) for operand in operands)
             return a.plus(b, -1 if op is ops.SUB else 1)
         if op is ops.NEG:

@@ -93,8 +93,8 @@ class _Guards:
 
 
 def _plain_sum(index: ir.Expression) -> ir.Expression:
-    """An exact sum that is tested is a sum like others: it must not be added up anew, in another width."""
-    if isinstance(index, ir.Apply) and index.op is ops.EXACT_SUM:
+    """An add_nowrap that is tested is a sum like others: it must not be added up anew, in another width."""
+    if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
         return attrs.evolve(index, op=ops.ADD)
     return index
 

@@ -155,7 +155,7 @@ class _Values:
             case ir.Read():
                 value = self._defined.get(expression.variable)
                 return None if value is None else self._slope(value)
-            case ir.Apply() if expression.op in (ops.ADD, ops.EXACT_SUM, ops.SUB):
+            case ir.Apply() if expression.op in (ops.ADD, ops.ADD_NOWRAP, ops.SUB):
                 a, b = (self._slope(operand) for operand in expression.operands)
                 if a is None or b is None:
                     return None

@@ -210,8 +210,8 @@ class BodyWriter:
         self._lines.add(f"{self.variable(variable)} = {value}")
 
     def _element(self, memory: ir.Memory, index: ir.Expression) -> str:
-        """An element of storage or registers. Parts of an exact sum are added up in the address, which is wider."""
-        if isinstance(index, ir.Apply) and index.op is ops.EXACT_SUM:
+        """An element of storage or registers. What add_nowrap adds is added up in the address, which is wider."""
+        if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
             parts = " + ".join(f"u8({self._text(part)})" for part in index.operands)
             return f"{self.memory(memory)}[{parts}]"
         return f"{self.memory(memory)}[{self._text(index)}]"

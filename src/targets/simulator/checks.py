@@ -91,7 +91,7 @@ class Checks:
             )
 
     def fits(self, a: Values, b: Values, *, span: Span, lanes: Lanes) -> None:
-        """What is called an exact sum is one."""
+        """What is said not to wrap does not."""
         beyond = a.astype(np.uint64) + b.astype(np.uint64) > _LARGEST
         if beyond.any():
             self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(lanes[beyond])}")

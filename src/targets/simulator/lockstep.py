@@ -212,7 +212,7 @@ class Lockstep:
             case ir.Apply(op, operands, type, span):
                 values = [self._evaluate(operand, lanes) for operand in operands]
                 to = type if op in (ops.CAST, ops.BITCAST) else None
-                if op is ops.EXACT_SUM:
+                if op is ops.ADD_NOWRAP:
                     self._checks.fits(*(self._everywhere(value, lanes) for value in values), span=span, lanes=lanes)
                 try:
                     return ops.apply(op, *values, to=to)

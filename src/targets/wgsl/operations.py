@@ -89,7 +89,7 @@ def _logical(bits: str, logic: str) -> Row:
 
 OPERATIONS: Mapping[str, Row] = {
     ops.ADD.name: "({0} + {1})",
-    ops.EXACT_SUM.name: "({0} + {1})",
+    ops.ADD_NOWRAP.name: "({0} + {1})",
     ops.SUB.name: "({0} - {1})",
     ops.MUL.name: "({0} * {1})",
     ops.DIV.name: "({0} / {1})",

@@ -23,7 +23,7 @@ from ...base import HostArray
 from ..pool import Pool
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, rank_offset
 from .partition_sort import sort_long
-from .sample import different_of
+from .sample import different_of, sample_of
 
 U64s = npt.NDArray[np.uint64]
 
@@ -42,12 +42,13 @@ def argsort_packed(
     source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool | None = None
 ) -> None:
     """Of packed rows of 32- or 64-bit elements on this thread; of a single row by all threads of a pool."""
-    if different_of(source[source.shape[0] // 2], _GLANCE) <= _HARDLY_ANY:
+    some = source.shape[0] // 2  # of the rows, for all
+    if different_of(source[some], _GLANCE) <= _HARDLY_ANY:
         argsort_plainly(source, places, order)
         return
     index_bits = max(1, (source.shape[1] - 1).bit_length())
     key, bits = key_for(source.dtype), bits_of(source)
-    seen = _Seen.of(ordered_ranks(key, _sample_of(bits), order))
+    seen = _Seen.of(ordered_ranks(key, sample_of(bits[some], _SAMPLE), order))
     twice = pool is not None and pool.threads > 2 and source.size >= _WORTH_TWO_SORTS
     side_by_side = pool is not None and source.size >= policy.part_from(np.dtype(np.uint64))
     too_many = _MOST_EQUAL if side_by_side else _MANY_EQUAL
@@ -87,13 +88,6 @@ def places_in_rows(source: Elements) -> Places:
         source = numbers_of(source).astype(np.int32)
     found: Places = source.argsort(axis=1, kind="stable")
     return found
-
-
-def _sample_of(rows: Elements) -> Elements:
-    """Of one of the rows."""
-    row: Elements = rows[rows.shape[0] // 2]
-    step = max(1, row.size // _SAMPLE)
-    return row[step // 2 :: step]
 
 
 @attrs.frozen
@@ -161,7 +155,7 @@ class _Rows:
 
     def pack(self, ranks: U64s, own: slice, words: U64s, least: int = 0, left_out: int = 0) -> int:
         """Words of ranks, less the least one and less some of their lowest bits, and of their columns. The ranks are
-        used up, and what finds no room at the upper end is lost. All bits that any rank had, less the least one."""
+        used up. All bits that any rank had, less the least one."""
         if self.pool is not None:
             from .argsort_kernels import pack
 
@@ -188,11 +182,11 @@ class _Rows:
         self.each(lambda own: seen.append(self.pack(words[:, own], own, words, least, left_out)))
         return left_out, int(np.bitwise_or.reduce(np.array(seen, np.uint64)))
 
-    def pack_ranks(self, words: U64s, least: int = 0) -> None:
-        """By as many of the lowest bits of ranks as find room."""
+    def pack_ranks(self, words: U64s) -> None:
+        """Of ranks that find room as they are."""
 
         def pack(own: slice) -> None:
-            self.pack(self.ranks(self.bits[:, own]), own, words, least)
+            self.pack(self.ranks(self.bits[:, own]), own, words)
 
         self.each(pack)
 

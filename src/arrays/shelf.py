@@ -1,0 +1,51 @@
+"""Memory that may be used again once nobody holds it, by CPython's own count of references."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+O = TypeVar("O")  # noqa: E741  (who the memory is from)
+T = TypeVar("T")
+
+
+class Shelf(Generic[O, T]):
+    """The last few that were put here. That one was is no more than a hint: it leaves for another use only if nobody
+    but the shelf holds it."""
+
+    def __init__(self, most: int) -> None:
+        self._kept: deque[tuple[O, T]] = deque(maxlen=most)  # appending and popping need no lock
+
+    def put(self, owner: O, thing: T) -> None:
+        self._kept.append((owner, thing))
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def take(self, suits: Callable[[O, T], bool | None]) -> T | None:
+        """One that suits. Where the answer is None, it never will, and goes."""
+        for _ in range(len(self._kept)):
+            try:
+                entry = self._kept.popleft()
+            except IndexError:  # another thread was faster
+                break
+            owner, thing = entry
+            answer = suits(owner, thing) if sys.getrefcount(thing) == _ALONE else False
+            if answer:
+                return thing
+            if answer is not None:
+                self._kept.append(entry)
+        return None
+
+
+def _count_alone() -> int:
+    """What is counted of a thing that came off the shelf, and that nobody else holds."""
+    shelf = deque([(None, object())])
+    entry = shelf.popleft()
+    _, thing = entry
+    return sys.getrefcount(thing)
+
+
+_ALONE = _count_alone()
