@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from . import webgpu as webgpu
     from .algos.host_sort import HostSort as HostSort
     from .algos.host_sort import HostSortPolicy as HostSortPolicy
+    from .algos.radix_serial_sorts import SerialRadix as SerialRadix
+    from .algos.radix_serial_sorts import SerialRadixPolicy as SerialRadixPolicy
     from .algos.sorts import Bitonic as Bitonic
     from .algos.sorts import BitonicRows as BitonicRows
     from .algos.sorts import Radix as Radix
@@ -82,6 +84,8 @@ __all__ = [
     "RadixRows",
     "ReducePolicy",
     "ScanPolicy",
+    "SerialRadix",
+    "SerialRadixPolicy",
     "SortAlgorithm",
     "SortOrder",
     "Target",
@@ -118,6 +122,7 @@ __all__ = [
 # Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
 _HOMES: dict[str, tuple[str, ...]] = {
     "algos.host_sort": ("HostSort", "HostSortPolicy"),
+    "algos.radix_serial_sorts": ("SerialRadix", "SerialRadixPolicy"),
     "algos.sorts": ("Bitonic", "BitonicRows", "Radix", "RadixRows", "SortAlgorithm"),
     "api.sorting": ("argsort", "sort", "sort_by_key", "sort_inplace"),
     "api.prepared": ("PreparedCall", "plan"),

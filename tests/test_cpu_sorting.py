@@ -39,6 +39,7 @@ SMALL = HostSortPolicy(
     some=20,
     block=100,
     chunk=300,
+    by_radix=False,
 )
 TARGET = CpuTarget(SMALL)
 LENGTHS = (0, 1, 2, 3, 19, 20, 31, 750, 999, 1000, 1499, 1500, 1501, 2499, 2500, 3001, 5003)

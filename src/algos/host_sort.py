@@ -33,9 +33,15 @@ def _share(instance: object, attribute: attrs.Attribute[float], value: object) -
         raise InvalidArgumentError(f"HostSortPolicy: {attribute.name}: expected a number from 0 to 1, found {value!r}")
 
 
+def _is_whether(instance: object, attribute: attrs.Attribute[bool | None], value: object) -> None:
+    if not (value is None or isinstance(value, bool)):
+        raise InvalidArgumentError(f"HostSortPolicy: {attribute.name}: expected a bool or None, found {value!r}")
+
+
 @attrs.frozen
 class HostSortPolicy:
-    """Sizes are in elements. Below `serial_below` the caller works alone, and nothing loads Numba."""
+    """Sizes are in elements. Below `serial_below` the caller works alone, and nothing loads Numba; where NumPy's own
+    sort is slow, below `radix_from`."""
 
     # waking a thread costs about as long as sorting this many
     serial_below: int = attrs.field(default=1 << 16, validator=_SIZE)
@@ -57,6 +63,10 @@ class HostSortPolicy:
     # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
     few_turns: int = attrs.field(default=24, validator=_SIZE)
     most_threads: int = attrs.field(default=8, validator=_SOME)
+    # whether rows of 32- or 64-bit elements are sorted by radix; None: where NumPy's sort was measured to be slow
+    by_radix: bool | None = attrs.field(default=None, validator=_is_whether)
+    # from so many elements on
+    radix_from: int = attrs.field(default=1 << 14, validator=_SOME)
     # elements that a thread parts at a time, in the nearer caches
     block: int = attrs.field(default=1 << 16, validator=_SOME)
     # elements looked at before a plan is made
@@ -94,7 +104,8 @@ class HostSortPolicy:
 
 @attrs.frozen
 class HostSort:
-    """NumPy's SIMD sort. Long rows are parted among threads first, or counted, or packed with their indices.
+    """NumPy's SIMD sort. Long rows are parted among threads first, or counted, or packed with their indices. Where
+    NumPy has no SIMD sort, or a slow one, they are sorted by the kernels of SerialRadix.
 
     For arrays in the host's memory, by any key, on targets with Capability.HOST_SORT; stable where it is asked for.
     """

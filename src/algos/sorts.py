@@ -196,10 +196,10 @@ class BitonicRows:
         return bitonic_rows_sort(found, rows, length, order, policy, placement is Placement.IN_PLACE)
 
     def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return argsort_short_rows(_as_words(key), rows, length, order, self.policy_for(length))
+        return argsort_short_rows(as_words(key), rows, length, order, self.policy_for(length))
 
     def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return sort_short_rows_with_values(_as_words(key), value, rows, length, order, self.policy_for(length))
+        return sort_short_rows_with_values(as_words(key), value, rows, length, order, self.policy_for(length))
 
 
 @attrs.frozen
@@ -231,10 +231,10 @@ class Radix:
         return most_radix_rows(self.policy, length, groups)
 
     def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_argsort(_as_words(key), rows, length, order, self.policy, bits_of(key))
+        return radix_argsort(as_words(key), rows, length, order, self.policy, bits_of(key))
 
     def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_sort_pairs(_as_words(key), value, rows, length, order, self.policy, bits_of(key))
+        return radix_sort_pairs(as_words(key), value, rows, length, order, self.policy, bits_of(key))
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
@@ -318,16 +318,16 @@ class RadixRows:
         return radix_rows_sort(found, rows, length, order, self.policy_for(length), bits_of(key), in_place)
 
     def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_rows_argsort(_as_words(key), rows, length, order, self.policy_for(length), bits_of(key))
+        return radix_rows_argsort(as_words(key), rows, length, order, self.policy_for(length), bits_of(key))
 
     def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_rows_pairs(_as_words(key), value, rows, length, order, self.policy_for(length), bits_of(key))
+        return radix_rows_pairs(as_words(key), value, rows, length, order, self.policy_for(length), bits_of(key))
 
 
 _PLACE_BYTES = 4  # of a place in a row, as workgroup memory holds it
 
 
-def _as_words(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
+def as_words(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
     """As good as any key of numbers: the type checkers want one."""
     return cast("UnsignedKey[U32, U32]", key)
 

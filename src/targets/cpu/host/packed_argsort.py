@@ -23,11 +23,14 @@ from ...base import HostArray
 from ..pool import Pool
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, rank_offset
 from .partition_sort import sort_long
+from .radix_sort import goes_by_radix, sort_words
 from .sample import different_of, sample_of
 
 U64s = npt.NDArray[np.uint64]
 
+_UP = SortOrder.ASCENDING
 _WORD_BITS = 64
+_ALL_BITS = range(_WORD_BITS)
 _SHORT_OF_BYTES = 32  # elements of a row
 _GLANCE, _HARDLY_ANY = 64, 16
 _SAMPLE = 256
@@ -59,14 +62,14 @@ def argsort_packed(
     words = places.view(np.uint64)
     if 8 * source.itemsize + index_bits <= _WORD_BITS:
         rows.pack_ranks(words)
-        rows.unpack(rows.sorted(words), places)
+        rows.unpack(rows.sorted(words, range(index_bits, 8 * source.itemsize + index_bits)), places)
         return
     least, greatest = rows.rank(words)
     if seen.are_clustered(greatest - least, index_bits) and not twice:
         argsort_plainly(source, places, order)
         return
     left_out, lost = rows.pack_high(words, least, greatest)
-    in_order = rows.sorted(words)
+    in_order = rows.sorted(words, range(index_bits, _WORD_BITS))
     # In what was left out all may be alike, such as floats that are integers.
     ties = rows.ties(in_order) if lost & ((1 << left_out) - 1) else _NONE
     rows.unpack(in_order, places)
@@ -190,13 +193,18 @@ class _Rows:
 
         self.each(pack)
 
-    def sorted(self, words: U64s) -> U64s:
-        """The words in order: where they are, or in an array of their own."""
+    def sorted(self, words: U64s, bits: range = _ALL_BITS) -> U64s:
+        """The words in order: where they are, or in an array of their own. By the bits below these they are already,
+        and none is set above."""
+        if self.pool is not None and goes_by_radix(words.shape[1], words.dtype, _UP, self.policy, words.nbytes):
+            by_radix = new_array(words.shape, words.dtype)
+            sort_words(words[0], by_radix[0], bits, self.pool)
+            return by_radix
         if self.pool is None or words.size < self.policy.part_from(words.dtype):
             words.sort(axis=1)
             return words
         results = new_array(words.shape, words.dtype)
-        sort_long(words[0], results[0], SortOrder.ASCENDING, self.policy, self.pool, stable=False)
+        sort_long(words[0], results[0], _UP, self.policy, self.pool, stable=False)
         return results
 
     def unpack(self, words: U64s, places: Places) -> None:

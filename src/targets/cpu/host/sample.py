@@ -73,6 +73,12 @@ def monotonicity_of(source: Elements, sample: Elements, pool: Pool) -> Monotonic
     return Monotonicity.NEITHER
 
 
+def seems_in_order(source: Elements) -> bool:
+    """Whether a few elements of a row are in one order or the other."""
+    few = sample_of(source, _FEW).tolist()
+    return few in (sorted(few), sorted(few, reverse=True))
+
+
 def _everywhere(source: Elements, trend: Monotonicity, pool: Pool) -> bool:
     from .order_kernels import ascends, descends
 

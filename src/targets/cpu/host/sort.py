@@ -15,13 +15,16 @@ from ..pool import Pool, shared_pool
 from .commit import put_in_place
 from .counting import sort_by_counting
 from .few_values import sort_few
+from .key_words import numbers_of
 from .loading import can_sort
 from .numpy_sort import sort_chunk, sort_row
 from .partition_sort import sort_long
-from .sample import different_of
+from .radix_sort import goes_by_radix, sort_by_radix
+from .sample import different_of, seems_constant, seems_in_order
 from .ties import restore_ties
 
 _LINE = 64  # bytes that the memory hands out at a time
+_WORTH_SHARING = 1 << 16  # elements that are sorted by radix
 
 
 def sort_rows(
@@ -41,6 +44,11 @@ def sort_rows(
     is_long = source.size >= policy.serial_below
     if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
         source = source.copy()  # the same memory by another name, or some of it
+    if goes_by_radix(length, source.dtype, order, policy, source.nbytes) and not (
+        rows == 1 and _is_easy(source[0], policy)
+    ):
+        _sort_by_radix(source, results, order, stable)
+        return
     if not is_long or (rows == 1 and _suits_numpy(source[0], policy)):
         sort_chunk(source, results, order, stable)
         return
@@ -65,6 +73,23 @@ def sort_rows(
         sort_chunk(some, some if results is source else results[chunks[number]], order, stable)
 
     pool.run(work, len(chunks))
+
+
+def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
+    """Whether the elements of a row seem to be alike, or those of a long one to be in order."""
+    numbers = numbers_of(row)
+    is_long = row.size >= policy.part_from(row.dtype)
+    return seems_constant(numbers) or (is_long and seems_in_order(numbers) and can_sort(row.dtype, row.nbytes))
+
+
+def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+    pool = shared_pool() if source.size >= _WORTH_SHARING else Pool(1)
+    ordered = np.empty_like(source) if results is source else results
+    sort_by_radix(source, ordered, order, pool)
+    if stable:
+        restore_ties(source, ordered, order, stable)
+    if ordered is not results:
+        put_in_place(ordered.reshape(-1), results.reshape(-1), pool)
 
 
 def sort_spread_rows(

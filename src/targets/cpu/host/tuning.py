@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -31,8 +31,7 @@ def tuned_policy(largest: int, tell: Report) -> HostSortPolicy:
     policy = HostSortPolicy()
     for name, (dtype, unit, sizes) in _THRESHOLDS.items():
         worth: int | None = None
-        never = attrs.evolve(policy, **{name: 1 << 62})
-        always = attrs.evolve(policy, **{name: 1})
+        never, always = (attrs.evolve(_with(policy, name, size), by_radix=False) for size in (1 << 62, 1))
         for size in sizes:
             x = _random(dtype, size * unit // np.dtype(dtype).itemsize)
             if x.size > largest:
@@ -44,8 +43,13 @@ def tuned_policy(largest: int, tell: Report) -> HostSortPolicy:
             elif worth is None:
                 worth = size
         if worth is not None:
-            policy = attrs.evolve(policy, **{name: worth})
+            policy = _with(policy, name, worth)
     return policy
+
+
+def _with(policy: HostSortPolicy, name: str, size: int) -> HostSortPolicy:
+    change: dict[str, Any] = {name: size}
+    return attrs.evolve(policy, **change)
 
 
 def _side_by_side(

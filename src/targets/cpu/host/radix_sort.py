@@ -1,0 +1,93 @@
+"""Rows sorted by the kernels of a radix sort, on processors where NumPy's own sort is slow.
+
+The schedule is the one that `algorithm=SerialRadix()` runs. Digits in which no element differs from another are left
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from ....algos.host_sort import HostSortPolicy
+from ....algos.radix_serial_sorts import SerialRadixPolicy, serial_radix_sort
+from ....algos.sizes import LARGEST_U32
+from ....types.dtypes import key_for
+from ....types.indices import SortOrder
+from ...base import HostArray, Prepared, prepared_by
+from ..alias import without_lock
+from ..background import background
+from ..pool import Pool
+from .key_words import Elements, bits_of
+from .numpy_speed import numpy_sorts_slowly
+
+_BATCH = 1 << 19  # elements of several rows that are sorted together: as many as the caches hold
+_LEAST_SHARE = 1 << 13
+_MOST_SHARES = 1 << 16
+
+
+def goes_by_radix(row: int, dtype: np.dtype[np.generic], order: SortOrder, policy: HostSortPolicy, nbytes: int) -> bool:
+    """Whether rows of a length, of so many bytes in all, are sorted by radix now."""
+    if not policy.radix_from <= row <= LARGEST_U32 or dtype.itemsize < 4:
+        return False
+    if not (numpy_sorts_slowly(dtype.itemsize) if policy.by_radix is None else policy.by_radix):
+        return False
+    return background.has(("radix", dtype, order), lambda: loading(dtype, order), nbytes)
+
+
+def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
+    """Compiles all kernels that such rows need: of one that is shared out, and of rows that are not."""
+    bits = 8 * dtype.itemsize
+    for rows in (1, 2):
+        for number in (1, 2, 3):  # of passes: a first one that is the last, a first and a last, and one between
+            source = np.zeros((rows, 2), dtype)
+            _sort(source, np.empty_like(source), order, range(bits - 8 * number, bits), 1)
+            yield None
+
+
+def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
+    """Sorts each row into results that lie apart. Floats that tie are put in the order of their bits."""
+    rows, length = source.shape
+    source = without_lock(source)
+    if rows < pool.threads:
+        for number in range(rows):
+            row = source[number]
+            _sort(row[np.newaxis], results[number][np.newaxis], order, bits_that_differ(row), pool.threads)
+        return
+    bits = range(8 * source.itemsize)
+    batch = max(pool.threads, _BATCH // length)
+    for start in range(0, rows, batch):
+        _sort(source[start : start + batch], results[start : start + batch], order, bits, 1)
+
+
+def sort_words(words: Elements, results: Elements, bits: range, pool: Pool) -> None:
+    """Sorts a row of unsigned integers by some of their bits: those that are alike in these keep their order."""
+    _sort(words[np.newaxis], results[np.newaxis], SortOrder.ASCENDING, bits, pool.threads)
+
+
+def _sort(source: HostArray, results: HostArray, order: SortOrder, bits: range, shares: int) -> None:
+    rows, length = source.shape
+    policy = SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=_LEAST_SHARE)
+    prepared = prepared_sort(source.dtype, order, rows, length, bits, policy)
+    prepared.run([bits_of(source).reshape(-1), bits_of(results).reshape(-1)])
+
+
+@lru_cache(maxsize=64)
+def prepared_sort(
+    dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy
+) -> Prepared:
+    from ...registry import target
+
+    return prepared_by(target("cpu"), serial_radix_sort(key_for(dtype), rows, length, order, policy, bits))
+
+
+def bits_that_differ(row: HostArray) -> range:
+    """Of integers: numbers from a narrow range have their high digits in common. The lowest count in any case."""
+    size = 8 * row.itemsize
+    if row.dtype.kind not in "iu":
+        return range(size)
+    words = row.view(f"i{row.itemsize}") if row.dtype.kind == "i" else row
+    low, high = int(words.min()), int(words.max())
+    return range(size) if (low < 0) != (high < 0) else range(max(1, (low ^ high).bit_length()))

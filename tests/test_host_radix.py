@@ -1,0 +1,137 @@
+"""The host's sort by radix, where NumPy's own is slow: exact to the bit, at every threshold, by any threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpusort
+from gpusort import HostSort, HostSortPolicy, InvalidArgumentError, SerialRadixPolicy
+from gpusort.targets.base import Prepared
+from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.host import numpy_speed, radix_sort
+from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly
+from gpusort.targets.cpu.target import CpuTarget
+from gpusort.types.indices import SortOrder
+from tests.reference import Array, assert_same_bits, sample
+from tests.test_cpu_sorting import LENGTHS, SMALL, check_argsort, check_sort, runs
+
+POLICY = attrs.evolve(SMALL, by_radix=True, radix_from=700)
+TARGET = CpuTarget(POLICY)
+DTYPES = ["u4", "i4", "f4", "u8", "i8", "f8", "M8[s]"]
+SHAPES = ((1, 701), (2, 1600), (3, 2600), (9, 1500), (40, 701), (4, 699))
+
+
+@pytest.fixture(autouse=True, params=["2", "5"], ids=lambda threads: f"{threads}-threads")
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("GPUSORT_THREADS", str(request.param))
+    monkeypatch.setattr(radix_sort, "_LEAST_SHARE", 100)
+    monkeypatch.setattr(radix_sort, "_BATCH", 5000)
+    with background.off():
+        yield
+
+
+@pytest.fixture
+def sorted_so(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The rows and lengths that went by radix."""
+    found: list[tuple[int, int]] = []
+    prepared = radix_sort.prepared_sort
+
+    def noted(
+        dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy
+    ) -> Prepared:
+        found.append((rows, length))
+        return prepared(dtype, order, rows, length, bits, policy)
+
+    monkeypatch.setattr(radix_sort, "prepared_sort", noted)
+    return found
+
+
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_every_length(dtype: str, order: SortOrder, sorted_so: list[tuple[int, int]]) -> None:
+    for shape in (*((1, length) for length in LENGTHS), *SHAPES):
+        sorted_so.clear()
+        check_sort(sample(dtype, shape, seed=shape[1]), order, TARGET)
+        assert bool(sorted_so) is (shape[1] >= POLICY.radix_from)
+        check_argsort(sample(dtype, shape, seed=shape[1]), order, TARGET)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_that_are_in_order_or_nearly(dtype: str) -> None:
+    for length in (1000, 5003):
+        for name, row in runs(dtype, length).items():
+            for order in SortOrder:
+                check_sort(row[np.newaxis].copy(), order, TARGET)
+                check_argsort(row[np.newaxis].copy(), order, TARGET)
+            assert row.size == length, name
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_floats_that_tie_keep_their_order_where_it_is_asked_for(dtype: str) -> None:
+    rng = np.random.default_rng(4)
+    bits = np.array([0.0, -0.0, np.nan, -np.nan, 1.0], dtype)
+    x = bits[rng.integers(0, 5, 3000)]
+    word = f"u{x.itemsize}"
+    x.view(word)[np.isnan(x)] |= rng.integers(0, 7, int(np.isnan(x).sum())).astype(word)
+    algorithm = HostSort(POLICY)
+    for descending in (False, True):
+        found = gpusort.sort(x, algorithm=algorithm, stable=True, descending=descending, target="cpu")
+        places = gpusort.argsort(x, descending=descending, target="cpu")
+        assert_same_bits(found.view(word), x.view(word)[places])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_integers_from_any_range(data: st.DataObject) -> None:
+    """Digits that all have in common are left out, also where signs differ."""
+    dtype = np.dtype(data.draw(st.sampled_from(["u4", "i4", "u8", "i8"])))
+    ends = np.iinfo(dtype.str)
+    edges = [ends.min, ends.max, 0, 1, 255, 256, 1 << 16, ends.max // 2, -1 if ends.min else 2]
+    low, high = sorted(data.draw(st.tuples(*[st.one_of(st.sampled_from(edges), st.integers(ends.min, ends.max))] * 2)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    x = rng.integers(low, high, data.draw(st.sampled_from([700, 1999])), dtype, endpoint=True)
+    for order in SortOrder:
+        check_sort(x[np.newaxis].copy(), order, TARGET)
+
+
+def test_leaves_out_the_digits_that_all_have_in_common() -> None:
+    bits = radix_sort.bits_that_differ
+    assert bits(np.array([3, 3, 3], np.uint32)) == range(1)
+    assert bits(np.array([0, 255], np.uint32)) == range(8)
+    assert bits(np.array([-5, -1], np.int64)) == range(3)
+    assert bits(np.array([-1, 0], np.int64)) == range(64)
+    assert bits(np.array([1.0, 1.0])) == range(64)
+
+
+def test_whether_numpy_is_slow_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seconds, is_slow in ((1e-5, False), (1e-2, True)):
+        clock = iter(range(1000))
+        monkeypatch.setattr(numpy_speed, "perf_counter", lambda: next(clock) * seconds)  # noqa: B023
+        numpy_sorts_slowly.cache_clear()
+        assert numpy_sorts_slowly(4) is is_slow
+    numpy_sorts_slowly.cache_clear()
+
+
+def test_it_goes_by_what_was_measured_if_it_is_not_told(
+    monkeypatch: pytest.MonkeyPatch, sorted_so: list[tuple[int, int]]
+) -> None:
+    x: Array = np.random.default_rng(1).permutation(2000)
+    for is_slow in (False, True):
+        for told in (None, False, True):
+            sorted_so.clear()
+            monkeypatch.setattr(radix_sort, "numpy_sorts_slowly", {8: is_slow}.__getitem__)
+            algorithm = HostSort(attrs.evolve(POLICY, by_radix=told))
+            assert_same_bits(gpusort.sort(x, algorithm=algorithm, target="cpu"), np.sort(x))
+            assert bool(sorted_so) is (is_slow if told is None else told)
+
+
+def test_what_is_no_answer_is_refused() -> None:
+    wrong: object = 1
+    with pytest.raises(InvalidArgumentError, match="by_radix: expected a bool or None, found 1"):
+        HostSortPolicy(by_radix=wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # wrong it is

@@ -1,0 +1,129 @@
+"""The radix sort for processor cores, on every target, compared with NumPy exactly, around every edge of a share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort import InvalidArgumentError, SerialRadix, UnsupportedTypeError
+from gpusort.algos.radix_serial_sorts import (
+    SerialRadixPolicy,
+    serial_radix_argsort,
+    serial_radix_pairs,
+    serial_radix_sort,
+)
+from gpusort.kernel.launch import Schedule
+from gpusort.targets.registry import target as target_of
+from gpusort.types.dtypes import key_for
+from gpusort.types.indices import SortOrder
+from gpusort.types.keys import RankKey
+from gpusort.types.scalars import F32, U16, U32
+from tests.covering import few_cases
+from tests.reference import COMPILED, assert_same_bits
+from tests.test_pairs import stable_order
+from tests.test_radix import DTYPES, check, random_bits
+from tests.test_radix_batches import check as check_rows
+from tests.test_radix_batches import rows_of, sorted_rows, words
+
+UP = SortOrder.ASCENDING
+POLICY = SerialRadixPolicy(digit_bits=4, shares=3, least=10)
+LENGTHS = (0, 1, 2, 9, 10, 11, 19, 20, 21, 29, 30, 31, 32, 59, 60, 61, 200)
+
+
+def can(case: Mapping[str, object]) -> bool:
+    return case["target"] in ("simulator", "wgsl", "cuda") or case["dtype"] in ("u2", "f4", "i8")
+
+
+@few_cases(can=can)
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_row_in_shares(target: str, dtype: str, order: SortOrder) -> None:
+    for length in LENGTHS if target == "cpu" or dtype in COMPILED else LENGTHS[-3:]:
+        for few in (False, True)[: 1 if target == "python" else 2]:
+            x = random_bits(dtype, length, few)
+            made = serial_radix_sort(key_for(dtype), 1, length, order, POLICY, range(8 * x.itemsize))
+            check(made, target, x, order)
+
+
+@few_cases(can=can)
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "i8"])
+def test_rows_are_a_share_each(target: str, dtype: str, order: SortOrder) -> None:
+    for rows, length in ((2, 7), (5, 33), (3, 0), (4, 1)):
+        x = rows_of(dtype, rows, length)
+        made = serial_radix_sort(key_for(dtype), rows, length, order, POLICY, range(8 * x.itemsize))
+        check_rows(sorted_rows(made, target, x), x, order)
+
+
+@pytest.mark.parametrize("bits", [range(8), range(8, 16), range(4, 32), range(16, 24), range(13, 14)])
+def test_by_some_bits_alone(target: str, bits: range) -> None:
+    """Digits that hold one of the bits are sorted by; what is alike in them keeps its order."""
+    x = random_bits("u4", 200)
+    results = np.zeros_like(x)
+    schedule = serial_radix_sort(key_for("u4"), 1, x.size, UP, POLICY, bits)
+    target_of(target).run(schedule, {"data": x, "results": results})
+    first, end = bits.start // 4 * 4, -(-bits.stop // 4) * 4
+    digits = (x >> np.uint32(first)) & np.uint32((1 << (end - first)) - 1)
+    np.testing.assert_array_equal(results, x[np.argsort(digits, kind="stable")])
+
+
+@few_cases(can=can)
+@pytest.mark.parametrize("order", SortOrder)
+@pytest.mark.parametrize("dtype", ["u2", "f4"])
+def test_places_and_values(target: str, dtype: str, order: SortOrder) -> None:
+    for rows, length in ((1, 95), (3, 31)):
+        x = rows_of(dtype, rows, length)
+        bits, key = range(8 * x.itemsize), RankKey(key_for(dtype))
+        values = np.random.default_rng(length).integers(0, 1 << 16, x.shape, np.uint16)
+        places, moved = np.zeros(x.shape, np.uint64), np.zeros_like(values)
+        argsort = serial_radix_argsort(key, rows, length, order, POLICY, bits)
+        _run(argsort, target, data=words(x), places=places)
+        by_words = serial_radix_pairs(key_for(dtype), U16, rows, length, order, POLICY, bits)
+        found = np.zeros_like(x)
+        _run(by_words, target, data=words(x), results=words(found), values=values, moved=moved)
+        for row, place in zip(x, places, strict=True):
+            np.testing.assert_array_equal(place, stable_order(row, order))
+        check_rows(found, x, order)
+        for row in range(rows):
+            pairs = sorted(zip(words(x)[row].tolist(), values[row].tolist(), strict=True))
+            assert sorted(zip(words(found)[row].tolist(), moved[row].tolist(), strict=True)) == pairs
+
+
+def _run(schedule: Schedule, target: str, **arrays: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> None:
+    target_of(target).run(schedule, {name: array.reshape(-1) for name, array in arrays.items()})
+
+
+def test_sort_takes_it(target: str) -> None:
+    for shape in ((300,), (4, 75), (0,), (5, 1)):
+        x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+        found = gpusort.sort(x, target=target, algorithm=SerialRadix(POLICY), descending=True)
+        assert_same_bits(found, np.sort(x)[..., ::-1])
+
+
+class _Floats:
+    """A key of floats as they are."""
+
+    element, word = F32, U32
+    greatest = U32(0)
+
+    def to_word(self, element: F32) -> U32:
+        return U32(0)
+
+    def from_word(self, word: U32) -> F32:
+        return F32(0.0)
+
+    def to_rank(self, element: F32) -> U32:
+        return U32(0)
+
+    def mirrored(self, word: U32) -> U32:
+        return word
+
+
+def test_it_refuses_what_it_cannot_sort() -> None:
+    with pytest.raises(UnsupportedTypeError, match="SerialRadix sorts keys whose elements are unsigned integers"):
+        SerialRadix().placements(_Floats())
+    with pytest.raises(InvalidArgumentError, match="SerialRadixPolicy: shares: expected"):
+        SerialRadixPolicy(shares=0)
