@@ -63,6 +63,8 @@ class HostSortPolicy:
     # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
     few_turns: int = attrs.field(default=24, validator=_SIZE)
     most_threads: int = attrs.field(default=8, validator=_SOME)
+    # a row is worth one more thread for so many bytes of it, but two in any case
+    thread_bytes: int = attrs.field(default=1 << 18, validator=_SOME)
     # whether rows of 32- or 64-bit elements are sorted by radix; None: where NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_is_whether)
     # from so many elements on
@@ -86,8 +88,12 @@ class HostSortPolicy:
     # short rows are sorted so many elements at a time, which stay in the cache
     chunk: int = attrs.field(default=1 << 16, validator=_SOME)
 
+    def threads_for(self, nbytes: int) -> int:
+        """How many threads a row of so many bytes is worth."""
+        return max(2, nbytes // self.thread_bytes)
+
     def part_from(self, dtype: np.dtype[np.generic]) -> int:
-        """How long a row is worth the work of all threads."""
+        """How long a row is worth the work of two threads and more."""
         match dtype.itemsize:
             case 1:
                 return self.count_bytes_from

@@ -30,13 +30,31 @@ def slices(length: int, count: int) -> list[slice]:
     return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 
+class _Helper:
+    """A thread that sleeps until there is a job. No signal handler ever runs in it."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        self.is_busy = False
+
+    def call(self, job: Job) -> None:
+        self.is_busy = True  # by the caller: another who calls before the thread is awake takes others
+        self._jobs.put(job)
+
+    def serve(self, name: str) -> None:
+        threading.current_thread().name = name
+        while True:
+            self._jobs.get().help()
+            self.is_busy = not self._jobs.empty()
+
+
 class _Crew:
-    """Threads that sleep until there is a job. No signal handler ever runs in them."""
+    """Threads that sleep until there is a job. The same ones are called for each: their cores are awake, and their
+    caches hold what the last job left there. A queue for all of them would call the one that slept longest."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._jobs: SimpleQueue[Job] = SimpleQueue()
-        self._started: list[None] = []
+        self._helpers: list[_Helper] = []
 
     def grow(self, wanted: int) -> int:
         """How many threads there are, of so many that are wanted. Fewer where the system gives no more.
@@ -44,32 +62,38 @@ class _Crew:
         Without a lock: callers that come at once, or that are interrupted, may start a thread too many.
         (`threading.Thread.start` waits by a lock that an interrupt leaks; this starts a thread or does not.)
         """
-        while len(self._started) < wanted:
+        while len(self._helpers) < wanted:
+            helper = _Helper()
             try:
-                _thread.start_new_thread(self._serve, ())
+                _thread.start_new_thread(helper.serve, (self._name,))
             except (RuntimeError, MemoryError):
                 break
-            self._started.append(None)
-        return min(wanted, len(self._started))
+            self._helpers.append(helper)
+        return min(wanted, len(self._helpers))
 
     def call(self, job: Job, helpers: int) -> None:
-        for _ in range(helpers):
-            self._jobs.put(job)
+        """Those that are at another caller's job come last."""
+        if helpers:
+            for helper in sorted(self._helpers, key=_is_busy)[:helpers]:
+                helper.call(job)
 
-    def _serve(self) -> None:
-        threading.current_thread().name = self._name
-        while True:
-            self._jobs.get().help()
+
+def _is_busy(helper: _Helper) -> bool:
+    return helper.is_busy
 
 
 class Pool:
     """Helpers that sleep until there is a job. Several threads may hand in jobs at once."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, crews: tuple[_Crew, _Crew] | None = None) -> None:
         self.threads = threads
         self._most_finishers = min(threads, _MOST_FINISHERS)
-        self._helpers = _Crew("gpusort-cpu")
-        self._finishers = _Crew("gpusort-cpu-finish")
+        self._crews = crews or (_Crew("gpusort-cpu"), _Crew("gpusort-cpu-finish"))
+        self._helpers, self._finishers = self._crews
+
+    def of_at_most(self, threads: int) -> Pool:
+        """Fewer of the same threads: to wake one takes some microseconds, whatever it then finds to do."""
+        return self if threads >= self.threads else Pool(max(1, threads), self._crews)
 
     def run(self, work: Callable[[int], None], count: int) -> None:
         """Calls work(0) … work(count - 1), in any order, on this thread and its helpers; waits for all.

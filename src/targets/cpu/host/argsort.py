@@ -31,8 +31,9 @@ def argsort_rows(source: HostArray, places: Places, order: SortOrder, policy: Ho
         return
     pool = shared_pool()
     if length >= policy.serial_below and rows < 2 * pool.threads and can_argsort(source.dtype, source.nbytes):
+        few = pool.of_at_most(policy.threads_for(8 * length))  # words of 64 bits are sorted
         for row in range(rows):
-            argsort_one(source[row], places[row], order, policy, pool)
+            argsort_one(source[row], places[row], order, policy, few)
         return
     chunk = max(1, policy.chunk // length)
     chunks = [slice(start, start + chunk) for start in range(0, rows, chunk)]

@@ -23,7 +23,7 @@ from ...base import HostArray
 from ..pool import Pool
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, rank_offset
 from .partition_sort import sort_long
-from .radix_sort import goes_by_radix, sort_words
+from .radix_sort import can_sort_by_radix, sort_words, suits_radix
 from .sample import different_of, sample_of
 
 U64s = npt.NDArray[np.uint64]
@@ -196,15 +196,19 @@ class _Rows:
     def sorted(self, words: U64s, bits: range = _ALL_BITS) -> U64s:
         """The words in order: where they are, or in an array of their own. By the bits below these they are already,
         and none is set above."""
-        if self.pool is not None and goes_by_radix(words.shape[1], words.dtype, _UP, self.policy, words.nbytes):
-            by_radix = new_array(words.shape, words.dtype)
-            sort_words(words[0], by_radix[0], bits, self.pool)
-            return by_radix
-        if self.pool is None or words.size < self.policy.part_from(words.dtype):
+        pool, (_, length) = self.pool, words.shape
+        if pool is None:
+            words.sort(axis=1)
+            return words
+        if suits_radix(length, words.dtype, self.policy) and can_sort_by_radix(words.dtype, _UP, words.nbytes):
+            results = new_array(words.shape, words.dtype)
+            sort_words(words[0], results[0], bits, pool)
+            return results
+        if length < self.policy.part_from(words.dtype):
             words.sort(axis=1)
             return words
         results = new_array(words.shape, words.dtype)
-        sort_long(words[0], results[0], _UP, self.policy, self.pool, stable=False)
+        sort_long(words[0], results[0], _UP, self.policy, pool, stable=False)
         return results
 
     def unpack(self, words: U64s, places: Places) -> None:

@@ -28,12 +28,15 @@ _LEAST_SHARE = 1 << 13
 _MOST_SHARES = 1 << 16
 
 
-def goes_by_radix(row: int, dtype: np.dtype[np.generic], order: SortOrder, policy: HostSortPolicy, nbytes: int) -> bool:
-    """Whether rows of a length, of so many bytes in all, are sorted by radix now."""
-    if not policy.radix_from <= row <= LARGEST_U32 or dtype.itemsize < 4:
+def suits_radix(length: int, dtype: np.dtype[np.generic], policy: HostSortPolicy) -> bool:
+    """Whether rows of a length are to be sorted by radix."""
+    if not policy.radix_from <= length <= LARGEST_U32 or dtype.itemsize < 4:
         return False
-    if not (numpy_sorts_slowly(dtype.itemsize) if policy.by_radix is None else policy.by_radix):
-        return False
+    return numpy_sorts_slowly(dtype.itemsize) if policy.by_radix is None else policy.by_radix
+
+
+def can_sort_by_radix(dtype: np.dtype[np.generic], order: SortOrder, nbytes: int) -> bool:
+    """Whether the kernels are there, for rows of so many bytes in all."""
     return background.has(("radix", dtype, order), lambda: loading(dtype, order), nbytes)
 
 

@@ -19,7 +19,7 @@ from .key_words import numbers_of
 from .loading import can_sort
 from .numpy_sort import sort_chunk, sort_row
 from .partition_sort import sort_long
-from .radix_sort import goes_by_radix, sort_by_radix
+from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .sample import different_of, seems_constant, seems_in_order
 from .ties import restore_ties
 
@@ -44,24 +44,34 @@ def sort_rows(
     is_long = source.size >= policy.serial_below
     if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
         source = source.copy()  # the same memory by another name, or some of it
-    if goes_by_radix(length, source.dtype, order, policy, source.nbytes) and not (
-        rows == 1 and _is_easy(source[0], policy)
-    ):
-        _sort_by_radix(source, results, order, stable)
+    if suits_radix(length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
+        if can_sort_by_radix(source.dtype, order, source.nbytes):
+            _sort_by_radix(source, results, order, policy, stable)
+        else:
+            _sort_in_chunks(source, results, order, policy, stable)
         return
     if not is_long or (rows == 1 and _suits_numpy(source[0], policy)):
         sort_chunk(source, results, order, stable)
         return
     pool = shared_pool()
     if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
+        few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
             row = source[number]
             result = row if results is source else results[number]
             if rows > 1 and _suits_numpy(row, policy):
                 sort_row(row, result, order, stable)
                 continue
-            sort_one(row, result, order, policy, pool, stable)
+            sort_one(row, result, order, policy, few, stable)
         return
+    _sort_in_chunks(source, results, order, policy, stable)
+
+
+def _sort_in_chunks(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+) -> None:
+    """By NumPy's sort alone, some rows at a time."""
+    rows, length = source.shape
     chunk = max(1, policy.chunk // length)
     if chunk >= rows:
         sort_chunk(source, results, order, stable)
@@ -72,7 +82,7 @@ def sort_rows(
         some = source[chunks[number]]
         sort_chunk(some, some if results is source else results[chunks[number]], order, stable)
 
-    pool.run(work, len(chunks))
+    shared_pool().run(work, len(chunks))
 
 
 def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
@@ -82,8 +92,10 @@ def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
     return seems_constant(numbers) or (is_long and seems_in_order(numbers) and can_sort(row.dtype, row.nbytes))
 
 
-def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
-    pool = shared_pool() if source.size >= _WORTH_SHARING else Pool(1)
+def _sort_by_radix(
+    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
+) -> None:
+    pool = shared_pool().of_at_most(policy.threads_for(source.nbytes) if source.size >= _WORTH_SHARING else 1)
     ordered = np.empty_like(source) if results is source else results
     sort_by_radix(source, ordered, order, pool)
     if stable:
