@@ -25,6 +25,7 @@ W = TypeVar("W", bound=Word)
 MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # what tune() finds out
 
 _SIZE = within(0, 1 << 62)  # from some size on, or never
+_FEW_THREADS = 4
 _SOME = within(1, 1 << 30)  # counted in 64 bits, with room to spare
 
 
@@ -63,8 +64,8 @@ class HostSortPolicy:
     # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
     few_turns: int = attrs.field(default=24, validator=_SIZE)
     most_threads: int = attrs.field(default=8, validator=_SOME)
-    # a row is worth one more thread for so many bytes of it, but two in any case
-    thread_bytes: int = attrs.field(default=1 << 18, validator=_SOME)
+    # a row that is parted is worth one more thread for so many bytes of it, but four in any case
+    thread_bytes: int = attrs.field(default=1 << 20, validator=_SOME)
     # whether rows of 32- or 64-bit elements are sorted by radix; None: where NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_is_whether)
     # from so many elements on
@@ -90,17 +91,17 @@ class HostSortPolicy:
 
     def threads_for(self, nbytes: int) -> int:
         """How many threads a row of so many bytes is worth."""
-        return max(2, nbytes // self.thread_bytes)
+        return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))
 
-    def part_from(self, dtype: np.dtype[np.generic]) -> int:
-        """How long a row is worth the work of two threads and more."""
+    def part_from(self, dtype: np.dtype[np.generic], threads: int = 2) -> int:
+        """How long a row is worth the work of so many threads: two save half of it, four three quarters."""
         match dtype.itemsize:
             case 1:
                 return self.count_bytes_from
             case 2:
                 return self.count_pairs_from
             case size:
-                return self.part_bytes_from // size
+                return self.part_bytes_from * (3 if threads < _FEW_THREADS else 2) // 3 // size
 
     def packs(self, size: int, length: int, dtype: np.dtype[np.generic]) -> bool:
         """Whether rows of a length, of so many elements in all, are worth packing for argsort: the shorter they are,

@@ -24,7 +24,7 @@ from .sample import different_of, seems_constant, seems_in_order
 from .ties import restore_ties
 
 _LINE = 64  # bytes that the memory hands out at a time
-_WORTH_SHARING = 1 << 16  # elements that are sorted by radix
+_WORTH_A_THREAD = 1 << 16  # elements that are sorted by radix
 
 
 def sort_rows(
@@ -46,20 +46,24 @@ def sort_rows(
         source = source.copy()  # the same memory by another name, or some of it
     if suits_radix(length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
         if can_sort_by_radix(source.dtype, order, source.nbytes):
-            _sort_by_radix(source, results, order, policy, stable)
+            _sort_by_radix(source, results, order, stable)
         else:
             _sort_in_chunks(source, results, order, policy, stable)
         return
-    if not is_long or (rows == 1 and _suits_numpy(source[0], policy)):
+    if not is_long:
         sort_chunk(source, results, order, stable)
         return
     pool = shared_pool()
-    if length >= policy.part_from(source.dtype) and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
+    if rows == 1 and _suits_numpy(source[0], policy, pool.threads):
+        sort_chunk(source, results, order, stable)
+        return
+    part_from = policy.part_from(source.dtype, pool.threads)
+    if length >= part_from and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
         few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
             row = source[number]
             result = row if results is source else results[number]
-            if rows > 1 and _suits_numpy(row, policy):
+            if rows > 1 and _suits_numpy(row, policy, pool.threads):
                 sort_row(row, result, order, stable)
                 continue
             sort_one(row, result, order, policy, few, stable)
@@ -92,10 +96,8 @@ def _is_easy(row: HostArray, policy: HostSortPolicy) -> bool:
     return seems_constant(numbers) or (is_long and seems_in_order(numbers) and can_sort(row.dtype, row.nbytes))
 
 
-def _sort_by_radix(
-    source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, stable: bool
-) -> None:
-    pool = shared_pool().of_at_most(policy.threads_for(source.nbytes) if source.size >= _WORTH_SHARING else 1)
+def _sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, stable: bool) -> None:
+    pool = shared_pool().of_at_most(-(-source.size // _WORTH_A_THREAD))
     ordered = np.empty_like(source) if results is source else results
     sort_by_radix(source, ordered, order, pool)
     if stable:
@@ -141,9 +143,9 @@ def in_blocks(
     return True
 
 
-def _suits_numpy(row: HostArray, policy: HostSortPolicy) -> bool:
+def _suits_numpy(row: HostArray, policy: HostSortPolicy, threads: int) -> bool:
     """Whether NumPy's sort has less to do than threads have to wake: a short row, or 16 bits of few different ones."""
-    if row.size < policy.part_from(row.dtype):
+    if row.size < policy.part_from(row.dtype, threads):
         return True
     return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
 
