@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare sweep docs coverage clean
+.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -47,6 +47,10 @@ compare: $(READY)
 # Many ordinary calls against the best peer, a few minutes; ARGS='--quick', ARGS='--only "sum f4" --json results.json'
 sweep: $(READY)
 	$(PYTHON) -m benchmarks.sweep $(ARGS)
+
+# The PTX of usual kernels that comes with the package, after these were changed: some minutes, and no card
+ptx: $(READY)
+	$(PYTHON) -m gpusort.targets.cuda.usual
 
 # The site, with an API reference, into build/site. What the documents show and link to is checked by `make test`.
 docs: $(READY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 from zlib import crc32
 
@@ -95,9 +96,13 @@ def _top(k: int) -> Function:
 
 
 def _sum_of(x: Any) -> Any:
-    """The monoid, as a user names it."""
-    found: Any = x.dtype
-    return Sum(number_for(found if hasattr(found, "kind") else str(found).rpartition(".")[2]))
+    """The monoid, made for the call, as a user makes it, who knows which number he has."""
+    return Sum(_number_of(x.dtype))
+
+
+@cache
+def _number_of(dtype: Any) -> Any:
+    return number_for(dtype if hasattr(dtype, "kind") else str(dtype).rpartition(".")[2])
 
 
 def _reduced(gpusort: Any, x: Any, axis: int | None) -> object:

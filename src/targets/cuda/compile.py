@@ -24,6 +24,7 @@ from ...kept.seal import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..apart import import_apart
+from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
 from .writer import WARP
 
@@ -58,8 +59,11 @@ def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None
     if capability is None:
         capability = capability_of_card() or DEFAULT_CAPABILITY
     text = text_of(program)
+    shipped = shipped_ptx(program, text) if capability >= SHIPPED_FOR else None
+    if shipped is not None:
+        return shipped
     key = _digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), own_stamp())
-    return kept(f"{key}.ptx", lambda: _compile(program, text, capability).encode()).decode()
+    return kept(f"{key}.ptx", lambda: compile_anew(program, capability).encode()).decode()
 
 
 def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
@@ -157,7 +161,9 @@ def entry_name(program: ir.Program) -> str:
     return f"gpusort_{program.name}"
 
 
-def _compile(program: ir.Program, text: KernelText, capability: ComputeCapability) -> str:
+def compile_anew(program: ir.Program, capability: ComputeCapability) -> str:
+    """The same, whatever is kept somewhere."""
+    text = text_of(program)
     _prepare_for_numba_cuda()
     import_apart("numba.cuda")
     from numba import cuda

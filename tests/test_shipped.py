@@ -1,0 +1,78 @@
+"""The PTX that comes with the package: of all usual kernels, as they are now, and what NVVM writes of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from gpusort.algos.radix_sorts import radix_sort
+from gpusort.kernel.ir import Program
+from gpusort.kernel.specialise import specialise
+from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import shipped
+from gpusort.targets.cuda.usual import DTYPES, usual_programs
+from gpusort.types.dtypes import key_for
+from gpusort.types.indices import SortOrder
+from gpusort.types.params import RadixPolicy
+
+_ANEW = "run `make ptx`, and commit the archive"
+
+
+def programs(dtype: str) -> list[Program]:
+    return list(usual_programs((dtype,)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_usual_kernel_is_there(dtype: str) -> None:
+    with ZipFile(shipped.ARCHIVE) as archive:
+        names = set(archive.namelist())
+    missing = [p.name for p in programs(dtype) if shipped.entry_of(p, cuda_compile.text_of(p)) not in names]
+    assert not missing, f"{len(missing)} kernels were changed: {_ANEW}"
+
+
+def test_it_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the card's name, also for a later card, and the numbers that shared memories get."""
+    program = next(p for p in programs("u4") if p.name == "sweep_histograms")
+    found = cuda_compile.compile_ptx(program, (9, 0))
+    anew = cuda_compile.compile_anew(program, (9, 0))
+    assert ".target sm_80" in found
+    assert ".target sm_90" in anew
+    assert _plain(found) == _plain(anew)
+
+    def refuse(program: Program, capability: tuple[int, int]) -> str:
+        raise AssertionError
+
+    monkeypatch.setattr(cuda_compile, "compile_anew", refuse)
+    assert cuda_compile.compile_ptx(program, (8, 0)) == found
+
+
+def _plain(ptx: str) -> str:
+    return re.sub(r"_cudapy_smem_\d+|sm_\d+", "", ptx)
+
+
+def test_other_kernels_older_cards_and_no_archive_are_compiled_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compiled: list[str] = []
+
+    def compile_anew(program: Program, capability: tuple[int, int]) -> str:
+        compiled.append(program.name)
+        return "compiled"
+
+    monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cuda_compile, "compile_anew", compile_anew)
+    usual = next(p for p in programs("u4") if p.name == "sweep_clear")
+    schedule = radix_sort(key_for("u4"), 1, 999, SortOrder.ASCENDING, RadixPolicy(5, 64, 3), 32)
+    other = specialise(schedule.launches[0]).program
+    assert cuda_compile.compile_ptx(usual, (9, 0)) != "compiled"
+    assert cuda_compile.compile_ptx(usual, (7, 5)) == cuda_compile.compile_ptx(other, (9, 0)) == "compiled"
+    for archive in (tmp_path / "none.zip", tmp_path / "broken.zip"):
+        if archive.name == "broken.zip":
+            archive.write_bytes(b"nothing")
+        monkeypatch.setattr(shipped, "ARCHIVE", archive)
+        compiled.clear()
+        cuda_compile.compile_ptx(usual, (8, 6) if archive.name == "broken.zip" else (9, 0))
+        assert compiled == ["sweep_clear"]
