@@ -60,6 +60,11 @@ class KeyOrder:
     def of(cls, columns: Sequence[KeyColumn]) -> KeyOrder:
         return cls(tuple(columns), tuple(words_of(column.dtype, column.order, ranks=True) for column in columns))
 
+    @property
+    def extra(self) -> int:
+        """Bytes that `places` takes for an element: keys in one piece, places, and what argsort works in."""
+        return max(column.dtype.itemsize for column in self.columns) + (24 if len(self.columns) == 1 else 40)
+
     def words(self, keys: Sequence[Array]) -> Array:
         """What compares as the keys do: an integer where there is one of them, bytes where there are several."""
         found = [transform(key) for transform, key in zip(self.transforms, keys, strict=True)]
