@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..external.cuts import Array, Places
-from ..external.formats import Layout, layout_of
+from ..external.formats import Format, Layout, layout_of
 from ..external.memory import bytes_of
 from ..external.progress import Progress
 from ..external.scratch import Scratch
 from ..external.sort import FileSort
+from ..external.table_files import open_table
+from ..external.tables import TableSort
 from ..external.work import FindPlaces, SortElements, SortRecords, Work
 from ..targets.base import Target
 from ..types.dtypes import key_for
@@ -37,9 +39,10 @@ def sort_file(
 ) -> None:  # fmt: skip
     """Sorts a file of any size into another, or over itself, in the order of `sort`.
 
-    Files are .npy, of one dimension, or, with any other suffix, raw elements of a `dtype` that is to be given. Records
-    are sorted `by` a field, or by several of which the first counts most; those whose keys are equal keep their order.
-    `stable` is that of `sort`, for elements that are keys themselves.
+    Files are .npy, of one dimension; .parquet or .arrow, for which pyarrow is needed; or, with any other suffix, raw
+    elements of a `dtype` that is to be given. Records and tables are sorted `by` a field or column, or by several of
+    which the first counts most; those whose keys are equal keep their order, and nulls come last. `stable` is that of
+    `sort`, for elements that are keys themselves.
 
     `memory` is how much is taken, in bytes or as "600M" or "1.5GiB"; "auto" is half of what is free. `target_device`
     sorts what fits into memory: "auto" is the CPU, "cuda" a card. A file that does not fit is written to `scratch`
@@ -54,8 +57,11 @@ def sort_file(
     order = ORDERS[checked_flag("descending", descending)]
     is_stable = checked_flag("stable", stable)
     job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
-    layout = layout_of(job.source, _dtype_or_none(dtype))
     engine = _Engine(target_device)
+    if Format.of(job.source).is_table or Format.of(job.target).is_table:
+        job.run_table(by, order, engine, dtype, places=False)
+        return
+    layout = layout_of(job.source, _dtype_or_none(dtype))
     fields = _fields(layout, by)
     if fields:
         job.run(layout, SortRecords(layout.dtype, fields, order, engine))
@@ -76,8 +82,12 @@ def argsort_file(
     job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
     if job.source == job.target:
         raise InvalidArgumentError(f"target: expected another file than the source, found {job.target}")
+    engine = _Engine(target_device)
+    if Format.of(job.source).is_table:
+        job.run_table(by, order, engine, dtype, places=True)
+        return
     layout = layout_of(job.source, _dtype_or_none(dtype))
-    job.run(layout, FindPlaces(layout.dtype, _fields(layout, by), order, _Engine(target_device)))
+    job.run(layout, FindPlaces(layout.dtype, _fields(layout, by), order, engine))
 
 
 @attrs.frozen
@@ -111,6 +121,18 @@ class _Job:
     def run(self, layout: Layout, work: Work) -> None:
         scratch = Scratch(self.target, self.scratch, keep=self.resume)
         FileSort(self.source, layout, self.target, work, scratch, self.progress).run(self.memory, resume=self.resume)
+
+    def run_table(self, by: By, order: SortOrder, engine: _Engine, dtype: object, *, places: bool) -> None:
+        if dtype is not None:
+            raise InvalidArgumentError(f"dtype: expected none for tables, found {dtype!r}")
+        for name, path, is_table in (("source", self.source, True), ("target", self.target, not places)):
+            if Format.of(path).is_table is not is_table:
+                kinds = "a table, as .parquet or .arrow," if is_table else ".npy or a raw file"
+                raise InvalidArgumentError(f"{name}: expected {kinds} found {path}")
+        columns = (by,) if isinstance(by, str) else tuple(by or ())
+        scratch, table = Scratch(self.target, self.scratch, keep=self.resume), open_table(self.source)
+        sort = TableSort(self.source, table, self.target, columns, order, engine, scratch, self.progress, places)
+        sort.run(self.memory, resume=self.resume)
 
 
 @attrs.frozen

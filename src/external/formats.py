@@ -21,6 +21,10 @@ class Format(Enum):
     ARROW = (".arrow", ".feather", ".ipc")
     RAW = ()
 
+    @property
+    def is_table(self) -> bool:
+        return self in (Format.PARQUET, Format.ARROW)
+
     @classmethod
     def of(cls, path: Path) -> Format:
         return next((found for found in cls if path.suffix.lower() in found.value), cls.RAW)

@@ -14,12 +14,11 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self, TypeAlias
 
 from ..types.errors import DiskFullError, InvalidArgumentError
-from .direct import DirectFile
 
 Facts: TypeAlias = Mapping[str, object]  # what JSON holds, with text as names
 
@@ -100,16 +99,16 @@ class Scratch:
     def _whole(path: Path) -> str:
         return f"whole {path.stat().st_ino}" if path.exists() else ""
 
-    def mark(self, step: str, written: DirectFile) -> None:
-        """Writes down that a step is done, whose data is in a file."""
+    def mark(self, step: str, sync: Callable[[], object], *, now: bool = False) -> None:
+        """Writes down that a step is done; `sync` makes what was written for it, and before, last."""
         self.done.add(step)
         self._write(step)
-        if time.monotonic() - self._last_sync > _SECONDS:
-            self.sync(written)
+        if now or time.monotonic() - self._last_sync > _SECONDS:
+            self.sync(sync)
 
-    def sync(self, written: DirectFile) -> None:
-        """Makes what was done in a file last."""
-        written.sync()
+    def sync(self, sync: Callable[[], object]) -> None:
+        """Makes what was done last, and says so."""
+        sync()
         self._write(_SYNCED)
         os.fsync(self._journal)
         self._last_sync = time.monotonic()

@@ -27,7 +27,7 @@ from .scratch import Scratch, disk_full, identity_of, require_room
 from .work import Work
 
 _LIBRARIES = 3 << 25  # what of a large memory is left to NumPy, Numba and their like, which take about twice that
-_ENOUGH = 8  # runs: reading the first and writing the last have nothing beside them
+ENOUGH = 8  # runs: reading the first and writing the last have nothing beside them
 _LITTLE = 1 << 24  # bytes that are not counted
 _LARGE = 1 << 26  # bytes of a run that is long enough for the disk and for all threads
 
@@ -42,13 +42,13 @@ class Plan:
     @classmethod
     def within(cls, memory: int, count: int, work: Work) -> Plan:
         """One run, if the memory takes everything; else as few as it allows, and enough to have all at work."""
-        memory -= min(memory // 3, _LIBRARIES)
+        memory = for_data(memory)
         read, spilled, written = work.source.itemsize, work.spilled.itemsize, work.result.itemsize
         if count * (read + written + work.extra) <= memory:
             return cls(max(1, count), 1)
         step = lcm(*(PAGE // gcd(PAGE, size) for size in (spilled, written)))  # both are written in whole pages
         each = SLOTS * (max(read, spilled) + max(spilled, written)) + work.extra
-        runs = max(2, min(_ENOUGH, count * read // _LARGE))
+        runs = max(2, min(ENOUGH, count * read // _LARGE))
         while True:
             run = -(-count // runs // step) * step
             gap = max(PAGE // spilled, 1, usual_gap(count, runs))
@@ -60,6 +60,17 @@ class Plan:
                     raise InvalidArgumentError(f"memory: expected more for {count:,} elements, found {memory:,} bytes")
                 return cls(run, gap)
             runs += 1 + runs // 32
+
+
+def for_data(memory: int) -> int:
+    """What of the memory is for the data: what libraries take is within what the caller said, as far as it is much."""
+    return memory - min(memory // 3, _LIBRARIES)
+
+
+def agreed_plan(scratch: Scratch, source: Path, target: Path, work: str, plan: Plan, *, resume: bool) -> Plan:
+    """The plan of the call that is gone on from; this one, if there is none."""
+    identity = {**identity_of(source), "target": str(target), "work": work}
+    return Plan(**cast("dict[str, int]", scratch.claim(identity, attrs.asdict(plan), resume=resume)))
 
 
 @attrs.frozen(eq=False)
@@ -78,10 +89,8 @@ class FileSort:
         with self.scratch as scratch:
             if resume and scratch.is_published():
                 return
-            identity = {**identity_of(self.source), "target": str(self.target), "work": self.work.describe()}
-            plan = attrs.asdict(Plan.within(memory, self.layout.count, self.work))
-            agreed = cast("dict[str, int]", scratch.claim(identity, plan, resume=resume))
-            self._run(Plan(**agreed))
+            plan = Plan.within(memory, self.layout.count, self.work)
+            self._run(agreed_plan(scratch, self.source, self.target, self.work.describe(), plan, resume=resume))
             scratch.publish()
 
     def _run(self, plan: Plan) -> None:
@@ -142,7 +151,7 @@ class _Passes:
             side_by_side(everyone, self._load_piece, self._make_result, self._keep_bucket)
             return
         side_by_side(self._left("run"), self._load_piece, self._make_run, self._keep_run)
-        self._scratch.sync(self._runs)
+        self._scratch.sync(self._runs.sync)
         taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in everyone]
         self._samples = Samples.of(taken, self._lengths, self._plan.gap)
         self._taken.clear()
@@ -185,7 +194,7 @@ class _Passes:
 
     def _keep_run(self, piece: int, nbytes: int, slot: int) -> None:
         self._runs.write(self._sorted[slot], nbytes, self._run_start(piece))
-        self._scratch.mark(f"run {piece}", self._runs)
+        self._scratch.mark(f"run {piece}", self._runs.sync)
 
     def _load_slices(self, piece: int, slot: int) -> Array:
         """A bucket's slice of every run, one behind the other."""
@@ -206,7 +215,7 @@ class _Passes:
     def _keep_bucket(self, piece: int, nbytes: int, slot: int) -> None:
         offset = self._header + piece * self._plan.run * self._work.result.itemsize
         self._made.write(self._sorted[slot], nbytes, offset)
-        self._scratch.mark(f"bucket {piece}", self._made)
+        self._scratch.mark(f"bucket {piece}", self._made.sync)
 
     def _find_cut(self, bucket: int) -> list[int]:
         """Where a bucket starts in every run."""
