@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .algos.sorts import Radix as Radix
     from .algos.sorts import RadixRows as RadixRows
     from .algos.sorts import SortAlgorithm as SortAlgorithm
+    from .api.files import argsort_file as argsort_file
+    from .api.files import sort_file as sort_file
     from .api.prepared import PreparedCall as PreparedCall
     from .api.prepared import plan as plan
     from .api.reducing import all as all
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from .api.sorting import sort as sort
     from .api.sorting import sort_by_key as sort_by_key
     from .api.sorting import sort_inplace as sort_inplace
+    from .external.progress import Progress as Progress
     from .machine import Capability as Capability
     from .machine import Limits as Limits
     from .machine import TargetInfo as TargetInfo
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from .types.dtypes import number_for as number_for
     from .types.errors import CapabilityError as CapabilityError
     from .types.errors import DeviceLostError as DeviceLostError
+    from .types.errors import DiskFullError as DiskFullError
     from .types.errors import GpusortError as GpusortError
     from .types.errors import InvalidArgumentError as InvalidArgumentError
     from .types.errors import TargetUnavailableError as TargetUnavailableError
@@ -73,12 +77,14 @@ __all__ = [
     "Capability",
     "CapabilityError",
     "DeviceLostError",
+    "DiskFullError",
     "GpusortError",
     "HostSort",
     "HostSortPolicy",
     "InvalidArgumentError",
     "Limits",
     "PreparedCall",
+    "Progress",
     "Radix",
     "RadixPolicy",
     "RadixRows",
@@ -98,6 +104,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "argsort_file",
     "cumsum",
     "forget_tuning",
     "key_for",
@@ -110,6 +117,7 @@ __all__ = [
     "scan",
     "sort",
     "sort_by_key",
+    "sort_file",
     "sort_inplace",
     "sum",
     "target",
@@ -125,6 +133,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "algos.radix_serial_sorts": ("SerialRadix", "SerialRadixPolicy"),
     "algos.sorts": ("Bitonic", "BitonicRows", "Radix", "RadixRows", "SortAlgorithm"),
     "api.sorting": ("argsort", "sort", "sort_by_key", "sort_inplace"),
+    "api.files": ("argsort_file", "sort_file"),
+    "external.progress": ("Progress",),
     "api.prepared": ("PreparedCall", "plan"),
     "api.reducing": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
     "api.selecting": ("top_k",),
@@ -137,6 +147,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "types.errors": (
         "CapabilityError",
         "DeviceLostError",
+        "DiskFullError",
         "GpusortError",
         "InvalidArgumentError",
         "TargetUnavailableError",

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from . import __version__
 from .machine import TargetInfo
+from .sort_command import add_arguments as add_sort_arguments
+from .sort_command import run as run_sort
 from .targets.registry import FORMS, Unavailable, targets
 from .terminal import Terminal, Tone
 from .types.errors import GpusortError
@@ -21,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         match options.command:
             case "demo":
                 return _demo()
+            case "sort":
+                return run_sort(options)
             case "targets":
                 return _targets()
             case "tune":
@@ -30,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case _:
                 _parser().print_help()
                 return 2
-    except GpusortError as error:
+    except (GpusortError, FileNotFoundError, PermissionError) as error:
         print(f"gpusort: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -45,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"gpusort {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("demo", help="sort on every target found and compare with NumPy")
+    add_sort_arguments(commands.add_parser("sort", help="sort a file of any size: .npy, Parquet, Arrow, or raw"))
     commands.add_parser("targets", help="list the targets, and say why one is not here")
     tune = commands.add_parser("tune", help="measure here what sorts fastest where, and use that from now on")
     tune.add_argument("--target", help="one target (default: all that are here)")

@@ -25,6 +25,11 @@ class Terminal:
         self._live = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._colours = self._live and not os.environ.get("NO_COLOR")
 
+    @property
+    def is_live(self) -> bool:
+        """Whether somebody watches, who sees a line change."""
+        return self._live
+
     def toned(self, text: str, tone: Tone) -> str:
         return f"\x1b[{tone.value}m{text}\x1b[0m" if self._colours else text
 

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpusort import cli, demo
 from gpusort.api import sorting
 from gpusort.arrays.kinds import HostArray
+from gpusort.external.progress import Progress
 from gpusort.show import KEYS, kernel_names, launches_for
+from gpusort.sort_command import Bar, duration, size
 from gpusort.targets import registry
 from gpusort.targets.base import Target
 from gpusort.terminal import Terminal, Tone
@@ -175,6 +178,55 @@ def test_as_much_of_a_name_as_is_unique_will_do(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.startswith("kernel reduce_row")
 
 
+# -- files ------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_sorted_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nobody watches, progress is a line at every tenth, on standard error."""
+    x = np.random.default_rng(1).standard_normal(30_000)
+    np.save(tmp_path / "x.npy", x)
+    assert cli.main(["sort", str(tmp_path / "x.npy"), "--memory", "64k", "--descending"]) == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "x.sorted.npy"), np.sort(x)[::-1])
+    shown = capsys.readouterr()
+    assert re.fullmatch(r".*x\.sorted\.npy: 234 KiB sorted in \d+\.\d s\n", shown.out)
+    lines = shown.err.splitlines()
+    assert 5 <= len(lines) <= 10
+    assert re.fullmatch(r" *\d+%  runs     [\d.]+ [KMG]iB/s  \d+\.\d s left", lines[0])
+    assert re.fullmatch(r"100%  buckets  [\d.]+ [KMG]iB/s  0\.0 s left", lines[-1])
+
+
+def test_places_of_a_raw_file(tmp_path: Path) -> None:
+    x = np.arange(5, dtype=">i2")[::-1]
+    source = tmp_path / "x.bin"
+    source.write_bytes(x.tobytes())
+    assert cli.main(["sort", str(source), "--dtype", ">i2", "--argsort"]) == 0
+    assert np.load(tmp_path / "x.argsort.npy").tolist() == [4, 3, 2, 1, 0]
+    assert cli.main(["sort", str(source), "--dtype", ">i2", "-o", str(source), "--resume"]) == 0
+    assert np.fromfile(source, ">i2").tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("plain_environment")
+def test_on_a_terminal_progress_is_a_line_that_changes() -> None:
+    screen = Screen()
+    bar = Bar(Terminal(screen))
+    bar.show(Progress(3 << 30, 4 << 30, 10.0, 1e8, "runs"))
+    assert re.search(r"\x1b\[32m━{18}\x1b\[0m.* 75%  runs     95\.4 MiB/s  10\.7 s left", screen.getvalue())
+    bar.end()
+    assert screen.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.04, "0.0 s"), (99.4, "99.4 s"), (100, "2 min"), (6000, "1 h 40 min"), (float("inf"), "?")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(("nbytes", "text"), [(0, "0 B"), (999, "999 B"), (1000, "0.977 KiB"), (5 << 40, "5 TiB")])
+def test_sizes(nbytes: int, text: str) -> None:
+    assert size(nbytes) == text
+
+
 # -- mistakes ---------------------------------------------------------------------------------------------
 
 
@@ -182,6 +234,7 @@ def test_as_much_of_a_name_as_is_unique_will_do(capsys: pytest.CaptureFixture[st
     ("arguments", "message"),
     [
         (("show", "quicksort"), r"gpusort: KERNEL: expected one of bitonic_tile, .*, found 'quicksort'"),
+        (("sort", "nowhere.npy"), r"gpusort: source: there is no file .*nowhere.npy"),
         (("show", "bitonic"), r"gpusort: KERNEL: expected one of .*, found 'bitonic'"),
         (("show", "bitonic_step", "--key", "c64"), r"gpusort: --key: expected one of bool, u8, .*, found 'c64'"),
         (("show", "scan_totals", "--key", "datetime64"), r"gpusort: KERNEL: 'scan_totals' is not made for datetime64"),

@@ -34,6 +34,13 @@ def test_an_example_is_right_on_every_target(name: str, target: str, capsys: pyt
     assert capsys.readouterr().out
 
 
+def test_a_file_is_sorted_and_gone_on_with(capsys: pytest.CaptureFixture[str]) -> None:
+    load(EXAMPLES / "sort_a_file.py").main()
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "stopped; by-price.npy is not there"
+    assert second.startswith("200,000 records by price")
+
+
 def test_the_simulator_reports_the_race_with_both_lines() -> None:
     report = load(EXAMPLES / "race.py").report()
     assert report.startswith("DataRaceError: ")

@@ -20,9 +20,10 @@ _BELOW: dict[str, frozenset[str]] = {
     "kept": frozenset({"types"}),
     "machine": frozenset({"types"}),
     "algos": frozenset({"types", "kernel", "machine", "kept"}),
+    "external": frozenset({"types", "kernel", "machine", "algos"}),
     "operations": frozenset({"types", "kernel", "machine", "algos"}),
     "arrays": frozenset({"types", "kernel", "machine", "algos", "targets", "forks"}),
-    "api": frozenset({"types", "kernel", "machine", "algos", "operations", "arrays", "targets", "forks"}),
+    "api": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "targets", "forks"}),
 }
 
 

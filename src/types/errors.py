@@ -49,3 +49,7 @@ class MonoidError(GpusortError, ValueError):
 
 class IterationLimitError(GpusortError, RuntimeError):
     """Raised by the simulator when a loop runs so often that it will hardly end, as one that waits for another does."""
+
+
+class DiskFullError(GpusortError, OSError):
+    """Raised when a disk has no room for a file's runs and its sorted copy; found out before either is written."""

@@ -1,0 +1,182 @@
+"""Sorting files that may outgrow memory: arguments checked, a format chosen, and external/ at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TypeAlias, cast
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ..external.cuts import Array, Places
+from ..external.formats import Format, Layout, layout_of
+from ..external.memory import bytes_of
+from ..external.progress import Progress
+from ..external.scratch import Scratch
+from ..external.sort import FileSort
+from ..external.table_files import open_table
+from ..external.tables import TableSort
+from ..external.work import FindPlaces, SortElements, SortRecords, Work
+from ..targets.base import Target
+from ..types.dtypes import key_for
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.indices import SortOrder
+from .arguments import ORDERS, checked_flag
+from .sorting import argsort, sort
+
+Name: TypeAlias = "str | PathLike[str]"
+By: TypeAlias = "str | Sequence[str] | None"
+Report: TypeAlias = "Callable[[Progress], object] | None"
+
+
+def sort_file(
+    source: Name, target: Name, *, by: By = None, descending: bool = False, stable: bool = False,
+    memory: int | str = "auto", target_device: str | Target = "auto", scratch: Name | None = None, resume: bool = False,
+    progress: Report = None, dtype: npt.DTypeLike | None = None,
+) -> None:  # fmt: skip
+    """Sorts a file of any size into another, or over itself, in the order of `sort`.
+
+    Files are .npy, of one dimension; .parquet or .arrow, for which pyarrow is needed; or, with any other suffix, raw
+    elements of a `dtype` that is to be given. Records and tables are sorted `by` a field or column, or by several of
+    which the first counts most; those whose keys are equal keep their order, and nulls come last. `stable` is that of
+    `sort`, for elements that are keys themselves.
+
+    `memory` is how much is taken, in bytes or as "600M" or "1.5GiB"; "auto" is half of what is free. `target_device`
+    sorts what fits into memory: "auto" is the CPU, "cuda" a card. A file that does not fit is written to `scratch`
+    first, a folder with room for as much again; by default that of the target. Room on the disks is looked for, and
+    taken, before anything is sorted; where there is none, DiskFullError says how much is lacking.
+
+    The result lies beside the target as `NAME.part` until it is whole and on the disk; only then it gets its name. A
+    call that fails or is interrupted removes what it wrote, unless it was called with `resume=True`. What such a call
+    leaves, or one that was killed, `resume=True` goes on from, with the memory that it was begun with; where nothing is
+    left, it begins anew. `progress` is called with a `Progress` after every step.
+    """
+    order = ORDERS[checked_flag("descending", descending)]
+    is_stable = checked_flag("stable", stable)
+    job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
+    engine = _Engine(target_device)
+    if Format.of(job.source).is_table or Format.of(job.target).is_table:
+        job.run_table(by, order, engine, dtype, places=False)
+        return
+    layout = layout_of(job.source, _dtype_or_none(dtype))
+    fields = _fields(layout, by)
+    if fields:
+        job.run(layout, SortRecords(layout.dtype, fields, order, engine))
+    else:
+        job.run(layout, SortElements(layout.dtype, order, is_stable, engine))
+
+
+def argsort_file(
+    source: Name, target: Name, *, by: By = None, descending: bool = False, memory: int | str = "auto",
+    target_device: str | Target = "auto", scratch: Name | None = None, resume: bool = False, progress: Report = None,
+    dtype: npt.DTypeLike | None = None,
+) -> None:  # fmt: skip
+    """Where the elements of a sorted file come from: int64 places, as `argsort` gives them, in a file of their own.
+
+    Equal keys keep their order. All else is as for `sort_file`; the target may be .npy or raw, whatever the source is.
+    """
+    order = ORDERS[checked_flag("descending", descending)]
+    job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
+    if job.source == job.target:
+        raise InvalidArgumentError(f"target: expected another file than the source, found {job.target}")
+    engine = _Engine(target_device)
+    if Format.of(job.source).is_table:
+        job.run_table(by, order, engine, dtype, places=True)
+        return
+    layout = layout_of(job.source, _dtype_or_none(dtype))
+    job.run(layout, FindPlaces(layout.dtype, _fields(layout, by), order, engine))
+
+
+@attrs.frozen
+class _Job:
+    """What sorting files has in common."""
+
+    source: Path
+    target: Path
+    memory: int
+    scratch: Path | None
+    resume: bool
+    progress: Report
+
+    @classmethod
+    def of(
+        cls, source: Name, target: Name, memory: int | str, device: str | Target, scratch: Name | None, resume: bool,
+        progress: Report,
+    ) -> _Job:  # fmt: skip
+        if progress is not None and not callable(progress):
+            raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
+        given, wanted = _path("source", source), _path("target", target)
+        if not given.is_file():
+            raise FileNotFoundError(f"source: there is no file {given}")
+        if wanted.is_dir() or not wanted.parent.is_dir():
+            raise InvalidArgumentError(f"target: expected a file in a folder that is there, found {wanted}")
+        where = None if scratch is None else _path("scratch", scratch)
+        if where is not None and not where.is_dir():
+            raise InvalidArgumentError(f"scratch: expected a folder that is there, found {where}")
+        return cls(given, wanted, bytes_of(memory), where, checked_flag("resume", resume), progress)
+
+    def run(self, layout: Layout, work: Work) -> None:
+        scratch = Scratch(self.target, self.scratch, keep=self.resume)
+        FileSort(self.source, layout, self.target, work, scratch, self.progress).run(self.memory, resume=self.resume)
+
+    def run_table(self, by: By, order: SortOrder, engine: _Engine, dtype: object, *, places: bool) -> None:
+        if dtype is not None:
+            raise InvalidArgumentError(f"dtype: expected none for tables, found {dtype!r}")
+        for name, path, is_table in (("source", self.source, True), ("target", self.target, not places)):
+            if Format.of(path).is_table is not is_table:
+                kinds = "a table, as .parquet or .arrow," if is_table else ".npy or a raw file"
+                raise InvalidArgumentError(f"{name}: expected {kinds} found {path}")
+        columns = (by,) if isinstance(by, str) else tuple(by or ())
+        scratch, table = Scratch(self.target, self.scratch, keep=self.resume), open_table(self.source)
+        sort = TableSort(self.source, table, self.target, columns, order, engine, scratch, self.progress, places)
+        sort.run(self.memory, resume=self.resume)
+
+
+@attrs.frozen
+class _Engine:
+    """gpusort's own functions, for what fits into memory."""
+
+    device: str | Target
+
+    def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
+        sort(x, out=out, descending=order is SortOrder.DESCENDING, stable=stable, target=self.device)
+
+    def argsort(self, x: Array, order: SortOrder) -> Places:
+        places: Places = argsort(x, descending=order is SortOrder.DESCENDING, target=self.device)
+        return places
+
+
+def _path(name: str, path: object) -> Path:
+    """Without links: what is renamed is the file itself."""
+    text: object = fspath(cast("PathLike[str]", path)) if isinstance(path, PathLike) else path
+    if not isinstance(text, str):
+        raise UnsupportedTypeError(f"{name}: expected a path, found {path!r}")
+    return Path(text).resolve()
+
+
+def _dtype_or_none(dtype: npt.DTypeLike | None) -> np.dtype[np.generic] | None:
+    if dtype is None:
+        return None
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise UnsupportedTypeError(f"dtype: expected a dtype, e.g. 'f4', found {dtype!r}") from error
+
+
+def _fields(layout: Layout, by: By) -> tuple[str, ...]:
+    """The fields that records are sorted by; none for elements that are keys themselves."""
+    known = layout.dtype.names
+    if known is None:
+        if by is not None:
+            raise InvalidArgumentError(f"by: expected None for elements of dtype {layout.dtype}, found {by!r}")
+        key_for(layout.dtype, "source")
+        return ()
+    fields = (by,) if isinstance(by, str) else tuple(by or ())
+    if not fields or not set(fields) <= set(known):
+        raise InvalidArgumentError(f"by: expected one or more of {', '.join(known)}, found {by!r}")
+    for field in fields:
+        key_for(layout.dtype[field], f"by: {field}")
+    return fields

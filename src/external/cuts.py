@@ -1,0 +1,139 @@
+"""Exact cuts: where each of several sorted runs is to be cut, so that buckets of given sizes come out.
+
+Elements are ordered by (word, run, position), so no two are equal, and a bucket has its size whatever the data: ties,
+one value, NaN. Every `gap`-th word of each run is a sample. In the order of all samples each of them has a least and a
+greatest rank; so for a cut at some rank some samples surely lie below it and some surely do not, and between them a
+bracket of some gaps is left in each run. What lies in the brackets is read and decides the cut exactly.
+
+Positions and ranks count from zero, and stretches are half open. Nothing here knows where runs lie or who sorts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import isqrt
+from typing import Any, Protocol, TypeAlias
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from ..types.errors import InvalidArgumentError
+
+Array: TypeAlias = npt.NDArray[Any]  # elements, or their words, of whatever dtype
+Places: TypeAlias = npt.NDArray[np.int64]
+Read: TypeAlias = Callable[[int, int, int], Array]
+
+
+class Run(Protocol):
+    """Elements in sorted order, wherever they lie."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, start: int, stop: int, /) -> Array:
+        """The elements from one position up to another."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class HeldRun:
+    """A sorted array as a run."""
+
+    elements: Array
+
+    def __len__(self) -> int:
+        return self.elements.size
+
+    def read(self, start: int, stop: int) -> Array:
+        return self.elements[start:stop]
+
+
+@attrs.frozen(eq=False)
+class Samples:
+    """Every gap-th word of each run, put in order, and what that says about ranks."""
+
+    lengths: Places
+    gap: int
+    places: tuple[Places, ...]  # of each run: where its samples stand among all
+    least: Places  # of each sample in order: so many elements lie before it at least
+    most: Places
+
+    @classmethod
+    def of(cls, samples: Sequence[Array], lengths: Sequence[int], gap: int) -> Samples:
+        """From the words at positions 0, gap, 2 gap, … of each run."""
+        counts = np.array([sample.size for sample in samples], np.int64)
+        expected = [-(-length // gap) for length in lengths]
+        if counts.tolist() != expected:
+            raise InvalidArgumentError(f"samples: expected {expected} of the runs, found {counts.tolist()}")
+        run_of = np.repeat(np.arange(counts.size), counts)
+        in_order = np.argsort(np.concatenate(samples), kind="stable") if samples else np.empty(0, np.int64)
+        run_of = run_of[in_order]
+        ends = np.cumsum(counts)
+        starts = ends - counts
+        some = np.flatnonzero(counts)
+        # What a sample adds to the least and the greatest rank of those after it: up to it, and up to the next one.
+        up_to = np.full(run_of.size, gap, np.int64)
+        up_to[starts[some]] = 1
+        beyond = np.full(run_of.size, gap, np.int64)
+        beyond[ends[some] - 1] = np.array(lengths, np.int64)[some] - (counts[some] - 1) * gap
+        return cls(
+            np.array(lengths, np.int64),
+            gap,
+            tuple(np.flatnonzero(run_of == run) for run in range(counts.size)),
+            _sums_before(up_to[in_order]),
+            _sums_before(beyond[in_order]),
+        )
+
+    def brackets(self, rank: int) -> tuple[Places, Places]:
+        """For each run, two positions: what lies before the first is among the `rank` least elements of all runs, and
+        what lies from the second on is not."""
+        below = self._of_each_run(int(np.searchsorted(self.most, rank)))
+        maybe = self._of_each_run(int(np.searchsorted(self.least, rank)))
+        return np.maximum((below - 1) * self.gap + 1, 0), np.minimum(maybe * self.gap, self.lengths)
+
+    def _of_each_run(self, first: int) -> Places:
+        """How many of the first samples in order are of each run."""
+        return np.array([np.searchsorted(places, first) for places in self.places], np.int64)
+
+    def cut(self, rank: int, words: Read) -> Places:
+        """How many of the `rank` least elements each run holds; `words(run, start, stop)` are those between."""
+        low, high = self.brackets(rank)
+        runs = np.flatnonzero(low < high)
+        pieces = [words(int(run), int(low[run]), int(high[run])) for run in runs]
+        if not pieces:
+            return low
+        least = np.argsort(np.concatenate(pieces), kind="stable")[: rank - int(low.sum())]
+        whose = np.repeat(runs, (high - low)[runs])[least]
+        return low + np.bincount(whose, minlength=low.size)
+
+
+def exact_cuts(
+    runs: Sequence[Run], sizes: Sequence[int], words: Callable[[Array], Array], *, gap: int | None = None
+) -> Places:
+    """Where buckets of these sizes start in every run: a row a bucket, a column a run, and a last row with the lengths.
+
+    `words` gives the words of elements, by which each run is sorted: order.py has gpusort's own.
+    """
+    lengths = [len(run) for run in runs]
+    if min(sizes, default=0) < 0 or sum(sizes) != sum(lengths):
+        raise InvalidArgumentError(f"sizes: expected sizes of {sum(lengths)} elements in all, found {list(sizes)}")
+    if gap is None:
+        gap = usual_gap(sum(lengths), len(runs))
+    taken = [
+        words(np.concatenate([run.read(0, 0), *(run.read(at, at + 1) for at in range(0, len(run), gap))]))
+        for run in runs
+    ]
+    samples = Samples.of(taken, lengths, gap)
+    ranks = accumulate(sizes, initial=0)
+    cuts = [samples.cut(rank, lambda run, start, stop: words(runs[run].read(start, stop))) for rank in ranks]
+    return np.array(cuts, np.int64).reshape(len(sizes) + 1, len(runs))
+
+
+def usual_gap(count: int, runs: int) -> int:
+    """With this many elements between samples, all samples take as much memory as the brackets of one cut."""
+    return max(1, isqrt(count // (3 * runs))) if runs else 1
+
+
+def _sums_before(numbers: Places) -> Places:
+    return np.cumsum(numbers) - numbers

@@ -1,0 +1,84 @@
+"""Where the elements of a file lie: .npy, and raw files of one dtype."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+import numpy as np
+
+from ..types.errors import InvalidArgumentError
+from .direct import PAGE, whole_pages
+
+
+class Format(Enum):
+    """How a file is laid out, with the suffixes that say so; what has another suffix is raw."""
+
+    NPY = (".npy",)
+    PARQUET = (".parquet", ".pq")
+    ARROW = (".arrow", ".feather", ".ipc")
+    RAW = ()
+
+    @property
+    def is_table(self) -> bool:
+        return self in (Format.PARQUET, Format.ARROW)
+
+    @classmethod
+    def of(cls, path: Path) -> Format:
+        return next((found for found in cls if path.suffix.lower() in found.value), cls.RAW)
+
+
+@attrs.frozen
+class Layout:
+    """So many elements of a dtype, from some byte of a file on."""
+
+    dtype: np.dtype[Any]
+    count: int
+    start: int
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * self.dtype.itemsize
+
+
+def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
+    """Where the elements of a file lie; a dtype is to be given of raw files, and of no others."""
+    if Format.of(source) is Format.NPY:
+        if dtype is not None:
+            raise InvalidArgumentError(f"dtype: expected none for {source}, which says its own; found {dtype}")
+        return _npy_layout(source)
+    if dtype is None:
+        raise InvalidArgumentError(f"dtype: expected that of the elements in {source}, a raw file; found None")
+    size = source.stat().st_size
+    if dtype.itemsize == 0 or size % dtype.itemsize:
+        raise InvalidArgumentError(f"source: {source} has {size} bytes, which is no multiple of {dtype}'s")
+    return Layout(dtype, size // dtype.itemsize, 0)
+
+
+def _npy_layout(source: Path) -> Layout:
+    try:
+        mapped: object = np.load(source, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise InvalidArgumentError(f"source: {source} is no whole .npy file of numbers or records: {error}") from error
+    if not isinstance(mapped, np.memmap):
+        raise InvalidArgumentError(f"source: expected an array in {source}, found {mapped!r}")
+    array = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", mapped)
+    if array.ndim != 1:
+        raise InvalidArgumentError(f"source: expected an array of one dimension in {source}, found {array.shape}")
+    return Layout(array.dtype, array.size, array.offset)
+
+
+def header_for(target: Path, dtype: np.dtype[Any], count: int) -> bytes:
+    """What stands before the elements: of an .npy file whole pages, so that they are aligned for direct writes and for
+    memory maps; of a raw one nothing."""
+    if Format.of(target) is not Format.NPY:
+        return b""
+    described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
+    text = repr(described).encode()
+    is_long = len(text) + 13 > PAGE or not text.isascii()  # version 3 counts in 32 bits, and takes any letters
+    lead = 12 if is_long else 10
+    room = whole_pages(lead + len(text) + 1) - lead
+    version = np.lib.format.magic(3 if is_long else 1, 0)
+    return version + room.to_bytes(lead - 8, "little") + text.ljust(room - 1) + b"\n"

@@ -1,0 +1,68 @@
+"""How much memory a sort may take: as said, or half of what is free."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+
+LEAST = 1 << 16
+_SHARE = 2  # the other half is for who else is here, and for the libraries
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+
+
+def bytes_of(memory: object) -> int:
+    """From a number of bytes, a text such as "600M" or "1.5GiB", or "auto"."""
+    expected = 'memory: expected a number of bytes, a text such as "600M" or "1.5GiB", or "auto",'
+    if isinstance(memory, bool) or not isinstance(memory, int | str):
+        raise UnsupportedTypeError(f"{expected} found {memory!r}")
+    if memory == "auto":
+        return max(LEAST, free_memory() // _SHARE)
+    if isinstance(memory, str):
+        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", memory.strip().lower())
+        if parts is None:
+            raise InvalidArgumentError(f"{expected} found {memory!r}")
+        number, unit = parts.groups()
+        memory = int(float(number) * (1 << _UNITS[unit]))
+    if memory < LEAST:
+        raise InvalidArgumentError(f"memory: expected at least {LEAST} bytes, found {memory}")
+    return memory
+
+
+def free_memory() -> int:
+    """What the machine, and the control groups this process is in, have left."""
+    return min([_of_the_machine(), *_of_the_groups()])
+
+
+def _of_the_machine() -> int:
+    try:
+        found = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return int(found[1]) << 10 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _of_the_groups(proc: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/sys/fs/cgroup")) -> list[int]:
+    """Limits less use, of every group from this process's own up to the root, in either version of the file system."""
+    try:
+        lines = proc.read_text().splitlines()
+    except OSError:
+        return []
+    left: list[int] = []
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if not controllers:
+            root, limit, used = mounts, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            root, limit, used = mounts / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        path = Path(group.lstrip("/"))
+        for folder in (root / path, *(root / parent for parent in path.parents)):
+            try:  # pages of files count as used, and are given up for others: so this errs to the safe side
+                left.append(max(0, int((folder / limit).read_text()) - int((folder / used).read_text())))
+            except (OSError, ValueError):  # no such group here, or no limit
+                continue
+    return left

@@ -1,0 +1,87 @@
+"""gpusort's order, as words that NumPy compares and as places: of one key, or of several, the first counting most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+
+from ..algos.words import KeyWords, Transform, Wanted
+from ..types.dtypes import key_for, native
+from ..types.indices import SortOrder
+from .cuts import Array, Places
+
+
+class Engine(Protocol):
+    """Who sorts what fits into memory."""
+
+    def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None: ...
+
+    def argsort(self, x: Array, order: SortOrder) -> Places:
+        """Where the elements of the sorted array come from; equal ones keep their order."""
+        ...
+
+
+def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:
+    """From elements to unsigned integers that compare as sorted elements lie, every NaN being equal.
+
+    With `ranks`, 0.0 and -0.0 are equal too: that is the order of a stable sort.
+    """
+    key = key_for(dtype)
+    transform = KeyWords(key, order).to_words(Wanted.RANKS if ranks else Wanted.WORDS)
+    machines = native(dtype)
+    first_nan = key.last + 1
+
+    def words(elements: Array) -> Array:
+        found = transform(np.ascontiguousarray(elements, machines))
+        return found if first_nan >> (8 * found.itemsize) else np.minimum(found, found.dtype.type(first_nan))
+
+    return words
+
+
+@attrs.frozen
+class KeyColumn:
+    """One of the keys that elements are ordered by."""
+
+    dtype: np.dtype[Any]
+    order: SortOrder
+
+
+@attrs.frozen(eq=False)
+class KeyOrder:
+    """Elements in the order of their keys; those of equal keys stay as they were."""
+
+    columns: tuple[KeyColumn, ...]
+    transforms: tuple[Transform, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[KeyColumn]) -> KeyOrder:
+        return cls(tuple(columns), tuple(words_of(column.dtype, column.order, ranks=True) for column in columns))
+
+    @property
+    def extra(self) -> int:
+        """Bytes that `places` takes for an element: keys in one piece, places, and what argsort works in."""
+        return max(column.dtype.itemsize for column in self.columns) + (24 if len(self.columns) == 1 else 40)
+
+    def words(self, keys: Sequence[Array]) -> Array:
+        """What compares as the keys do: an integer where there is one of them, bytes where there are several."""
+        found = [transform(key) for transform, key in zip(self.transforms, keys, strict=True)]
+        if len(found) == 1:
+            return found[0]
+        parts = [word.astype(word.dtype.newbyteorder(">")).view(np.uint8).reshape(word.size, -1) for word in found]
+        joined = np.concatenate(parts, axis=1)
+        return joined.view(f"S{joined.shape[1]}").reshape(-1)
+
+    def places(self, keys: Sequence[Array], engine: Engine) -> Places:
+        """Where the sorted elements come from: stable sorts, the last key's first."""
+        places: Places | None = None
+        for column, key in zip(reversed(self.columns), reversed(keys), strict=True):
+            machines = np.ascontiguousarray(key, native(column.dtype))
+            if places is None:
+                places = engine.argsort(machines, column.order)
+            else:
+                places = places[engine.argsort(machines[places], column.order)]
+        assert places is not None  # there is a key
+        return places

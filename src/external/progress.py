@@ -1,0 +1,49 @@
+"""How far a sort has come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+import attrs
+
+
+@attrs.frozen
+class Progress:
+    """What `sort_file` tells its `progress` after every step."""
+
+    done: int  # bytes sorted so far: those of a file that outgrows memory are sorted twice
+    total: int
+    seconds: float  # since this call began
+    rate: float  # bytes a second in this call
+    step: str  # "runs", or "buckets", which are the last
+
+    @property
+    def seconds_left(self) -> float:
+        """At this rate."""
+        return (self.total - self.done) / self.rate if self.rate else float("inf")
+
+
+Report: TypeAlias = Callable[[Progress], object]
+
+
+class Meter:
+    """Counts what is done, and reports it."""
+
+    def __init__(self, total: int, report: Report | None) -> None:
+        self._total, self._report = total, report
+        self._done = self._before = 0
+        self._began = time.perf_counter()
+
+    def skip(self, nbytes: int) -> None:
+        """What an earlier call has done."""
+        self._done += nbytes
+        self._before += nbytes
+
+    def add(self, nbytes: int, step: str) -> None:
+        self._done += nbytes
+        if self._report is not None:
+            seconds = time.perf_counter() - self._began
+            rate = (self._done - self._before) / max(seconds, 1e-9)
+            self._report(Progress(self._done, self._total, seconds, rate, step))

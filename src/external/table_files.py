@@ -1,0 +1,233 @@
+"""Parquet and Arrow files, read batch by batch and written piece by piece, and .npy as what places are written to."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import attrs
+import numpy as np
+
+from ..types.errors import InvalidArgumentError
+from .formats import Format, header_for
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+PLACE = "place of the row"
+
+_BATCH = 1 << 16  # rows that are decoded at a time
+_CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # which are called otherwise when a file is written
+
+
+class TableFile(ABC):
+    """A table to be read from its start."""
+
+    schema: pa.Schema
+    rows: int
+
+    @abstractmethod
+    def may_be_null(self, column: str) -> bool: ...
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        """All rows, in their order; of some columns, or of all."""
+
+
+class ParquetTable(TableFile):
+    """A Parquet file. Its pages are read as they come, not a group of rows at once."""
+
+    def __init__(self, path: Path) -> None:
+        from pyarrow import parquet
+
+        self._file = parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+        self.metadata = self._file.metadata
+        self.schema = self._file.schema_arrow
+        self.rows = self.metadata.num_rows
+
+    def may_be_null(self, column: str) -> bool:
+        found = [chunk.statistics for chunk in self.chunks() if chunk.path_in_schema == column]
+        return any(of_chunk is None or of_chunk.null_count != 0 for of_chunk in found)
+
+    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        return self._file.iter_batches(_BATCH, columns=columns)
+
+    def chunks(self) -> Iterator[parquet.ColumnChunkMetaData]:
+        for group in map(self.metadata.row_group, range(self.metadata.num_row_groups)):
+            yield from map(group.column, range(group.num_columns))
+
+
+class ArrowTable(TableFile):
+    """A file of Arrow's, which may be looked at where it lies. What is read is copied."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
+        try:
+            self._mapped = pa.ipc.open_file(pa.memory_map(str(path)))
+        except pa.ArrowInvalid as error:
+            raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
+        self._read = pa.ipc.open_file(pa.OSFile(str(path)))
+        self.schema = self._mapped.schema
+        self.rows = sum(batch.num_rows for batch in self._looked_at())
+
+    def may_be_null(self, column: str) -> bool:
+        return any(batch.column(column).null_count for batch in self._looked_at())
+
+    def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for i in range(self._read.num_record_batches):
+            batch = self._read.get_batch(i)
+            for start in range(0, batch.num_rows, _BATCH):
+                part = batch.slice(start, _BATCH)
+                if columns is None:
+                    yield part
+                else:
+                    arrays = [part.column(column) for column in columns]
+                    yield from pa.Table.from_arrays(arrays, names=columns).to_batches()
+
+    def _looked_at(self) -> Iterator[pa.RecordBatch]:
+        return map(self._mapped.get_batch, range(self._mapped.num_record_batches))
+
+
+def open_table(path: Path) -> TableFile:
+    """By its suffix. Raises InvalidArgumentError where a file is something else, or pyarrow is not here."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise InvalidArgumentError(
+            f"source: {path} is a table, for which pyarrow is needed: pip install 'gpusort[tables]'"
+        ) from error
+
+    if Format.of(path) is Format.ARROW:
+        return ArrowTable(path)
+    try:
+        return ParquetTable(path)
+    except pa.ArrowInvalid as error:
+        raise InvalidArgumentError(f"source: {path} is no Parquet file: {error}") from error
+
+
+class RowReader:
+    """Rows of batches that come one after another, some at a time; those before them are left out."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self._rest: pa.RecordBatch | None = None
+        self._at = 0
+
+    def read(self, start: int, count: int) -> list[pa.RecordBatch]:
+        found: list[pa.RecordBatch] = []
+        while count > 0:
+            batch = next(self._batches) if self._rest is None else self._rest
+            part = batch.slice(min(start - self._at, batch.num_rows), count)
+            used = min(start - self._at, batch.num_rows) + part.num_rows
+            self._rest = batch.slice(used) if used < batch.num_rows else None
+            self._at += used
+            start, count = start + part.num_rows, count - part.num_rows
+            found.append(part)
+        return found
+
+
+class ArrowRun:
+    """A run: an Arrow file in batches of so many rows, any of which can be read."""
+
+    def __init__(self, path: Path, gap: int) -> None:
+        import pyarrow as pa
+
+        self._file, self._gap = pa.OSFile(str(path)), gap
+        self._reader = pa.ipc.open_file(self._file)
+
+    def read(self, start: int, stop: int) -> list[pa.RecordBatch]:
+        """Rows start..stop, of which there are some."""
+        found: list[pa.RecordBatch] = []
+        for at in range(start // self._gap * self._gap, stop, self._gap):
+            first = max(start - at, 0)
+            found.append(self._reader.get_batch(at // self._gap).slice(first, min(stop - at, self._gap) - first))
+        return found
+
+    def close(self) -> None:
+        self._file.close()
+
+
+# -- written ----------------------------------------------------------------------------------------------
+
+
+class Sink(Protocol):
+    """A table being written."""
+
+    def write(self, table: pa.Table) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class ParquetSink:
+    """Compressed and encoded as the source is, if that is a Parquet file too."""
+
+    def __init__(self, path: Path, like: TableFile) -> None:
+        from pyarrow import parquet
+
+        if isinstance(like, ParquetTable) and like.rows:
+            chunks = list(like.chunks())
+            codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
+            words = {c.path_in_schema for c in chunks if any("DICTIONARY" in e for e in c.encodings)}
+            self._rows: int | None = max(1, like.metadata.row_group(0).num_rows)
+            self._writer = parquet.ParquetWriter(path, like.schema, compression=codecs, use_dictionary=sorted(words))
+        else:
+            self._rows = None
+            self._writer = parquet.ParquetWriter(path, like.schema)
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write_table(table, self._rows)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class ArrowSink:
+    """A file of Arrow's, in batches of so many rows."""
+
+    def __init__(self, path: Path, schema: pa.Schema, rows: int | None = None) -> None:
+        import pyarrow as pa
+
+        self._file, self._rows = pa.OSFile(str(path), "wb"), rows
+        self._writer = pa.ipc.new_file(self._file, schema)
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write_table(table, self._rows)
+
+    def close(self) -> None:
+        self._writer.close()
+        self._file.close()
+
+
+@attrs.define
+class PlacesSink:
+    """The places of rows, one behind the other, in an .npy or raw file."""
+
+    path: Path
+    target: Path
+    rows: int
+
+    def __attrs_post_init__(self) -> None:
+        self.path.write_bytes(header_for(self.target, np.dtype(np.int64), self.rows))
+
+    def write(self, table: pa.Table) -> None:
+        with self.path.open("ab") as file:
+            table[PLACE].combine_chunks().to_numpy().tofile(file)
+
+    def close(self) -> None:
+        pass
+
+
+def sync_file(path: Path) -> None:
+    """Waits until a file would outlast a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,259 @@
+"""Sorts a table by some of its columns: runs, exact cuts, buckets, as for other files, but that the last pass is one:
+a Parquet file cannot be gone on with. Runs are Arrow files, whose batches are as long as samples are apart.
+
+A null has no place among numbers: it comes last, in both orders.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from ..types.dtypes import key_for
+from ..types.errors import InvalidArgumentError
+from ..types.indices import SortOrder
+from .cuts import Array, Samples, usual_gap
+from .formats import Format
+from .order import Engine, KeyColumn, KeyOrder
+from .pipeline import side_by_side
+from .progress import Meter, Report
+from .scratch import Scratch, require_room
+from .sort import ENOUGH, Plan, agreed_plan, for_data
+from .table_files import PLACE, ArrowRun, ArrowSink, ParquetSink, PlacesSink, RowReader, Sink, TableFile, sync_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BATCH = 1 << 13  # rows: shorter ones take longer to read than they save
+_PYARROW = 3 << 25  # bytes that it takes besides
+_MOST = 1 << 30  # bytes of a piece: Arrow counts the letters of a column of text in 31 bits
+
+
+@attrs.define(eq=False, slots=False)
+class TableSort:
+    """One table being sorted, or, with `places`, where its sorted rows come from being found."""
+
+    source: Path
+    table: TableFile
+    target: Path
+    by: tuple[str, ...]
+    order: SortOrder
+    engine: Engine
+    scratch: Scratch
+    report: Report | None
+    places: bool
+
+    def run(self, memory: int, *, resume: bool) -> None:
+        """All of it. The target gets its name when it is whole."""
+        extra = self.keys.extra  # before anything is written, columns that cannot be ordered are refused
+        with self.scratch as scratch:
+            if resume and scratch.is_published():
+                return
+            work = f"{'argsort' if self.places else 'sort'} by {self.by} {self.order.value}"
+            plan = _plan_within(memory, self.table.rows, self.bytes_of_a_row, extra)
+            plan = agreed_plan(scratch, self.source, self.target, work, plan, resume=resume)
+            spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
+            whole = 8 * self.table.rows if self.places else self.source.stat().st_size
+            require_room({scratch.folder / "runs": spill, scratch.part: whole})
+            _Passes(self, plan).run()
+            sync_file(scratch.part)
+            scratch.publish()
+
+    @property
+    def columns(self) -> list[str] | None:
+        """What is read of the source: all, or the keys."""
+        return list(self.by) if self.places else None
+
+    @cached_property
+    def bytes_of_a_row(self) -> int:
+        """By the first rows, which the others are taken to be like."""
+        first = next((batch for batch in self.table.batches(self.columns) if batch.num_rows), None)
+        return 1 if first is None else -(-first.nbytes // first.num_rows) + (8 if self.places else 0)
+
+    @cached_property
+    def null_columns(self) -> frozenset[str]:
+        """The keys that may be null."""
+        return frozenset(name for name in self.by if self.table.may_be_null(name))
+
+    @cached_property
+    def keys(self) -> KeyOrder:
+        """The order of the rows. Of a key that may be null, whether it is counts first."""
+        kinds = dict(zip(self.table.schema.names, self.table.schema.types, strict=True))
+        if not self.by or not set(self.by) <= set(kinds):
+            raise InvalidArgumentError(f"by: expected one or more of {', '.join(kinds)}, found {list(self.by)}")
+        columns: list[KeyColumn] = []
+        for name in self.by:
+            if name in self.null_columns:
+                columns.append(KeyColumn(np.dtype(np.bool_), SortOrder.ASCENDING))
+            dtype = _dtype_of(kinds[name])
+            key_for(dtype, f"by: {name}")
+            columns.append(KeyColumn(dtype, self.order))
+        return KeyOrder.of(columns)
+
+    def keys_of(self, table: pa.Table) -> list[Array]:
+        """What `keys` orders."""
+        found: list[Array] = []
+        for name in self.by:
+            column = table[name].combine_chunks()
+            values = _values(column)
+            if name in self.null_columns:
+                is_null = column.is_null().to_numpy(zero_copy_only=False)
+                values = np.where(is_null, np.zeros(1, values.dtype), values) if column.null_count else values
+                found.append(is_null)
+            found.append(values)
+        return found
+
+    def sorted(self, table: pa.Table) -> pa.Table:
+        """The rows in order."""
+        import pyarrow as pa
+
+        keys, kind = self.keys_of(table), table[self.by[0]].type
+        if len(keys) == len(table.column_names) == 1 and kind.bit_width == 8 * keys[0].itemsize:
+            out = np.empty_like(keys[0])  # nothing is taken along: no places are needed
+            self.engine.sort(keys[0], out, self.order, stable=True)
+            column = pa.Array.from_buffers(kind, out.size, [None, pa.py_buffer(out)])
+            return pa.Table.from_arrays([column], schema=table.schema)
+        return table.take(pa.array(self.keys.places(keys, self.engine)))
+
+    def sink(self) -> Sink:
+        if self.places:
+            return PlacesSink(self.scratch.part, self.target, self.table.rows)
+        if Format.of(self.target) is Format.ARROW:
+            return ArrowSink(self.scratch.part, self.table.schema)
+        return ParquetSink(self.scratch.part, self.table)
+
+
+def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
+    """One run, if the memory takes everything; else as few as it allows, and enough to have all at work."""
+    memory = for_data(memory)
+    memory -= min(memory // 2, _PYARROW)
+    # A piece is read in batches, put in one, taken to its sorted copy, while the next is read and the last written.
+    if rows * (3 * row_bytes + extra) <= memory and rows * row_bytes <= _MOST:
+        return Plan(max(1, rows), 1)
+    run = max(1, min(memory // (5 * row_bytes + extra), _MOST // row_bytes))
+    runs = max(-(-rows // run), min(ENOUGH, rows))
+    run = -(-rows // runs)
+    return Plan(run, max(1, min(max(usual_gap(rows, runs), _BATCH), run // 4)))
+
+
+class _Passes:
+    """The two passes; over what fits into memory, one."""
+
+    def __init__(self, sort: TableSort, plan: Plan) -> None:
+        self._sort, self._scratch, self._gap = sort, sort.scratch, plan.gap
+        self._run, rows = plan.run, sort.table.rows
+        self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
+        self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
+        self._cut = lru_cache(maxsize=2)(self._find_cut)  # each is where a bucket ends and the next one starts
+        self._rows = RowReader(sort.table.batches(sort.columns))
+        self._taken: dict[int, Array] = {}
+        self._samples = Samples.of([], [], 1)
+        self._runs: list[ArrowRun] = []
+
+    def run(self) -> None:
+        pieces, load = range(len(self._lengths)), self._load_rows
+        if len(pieces) > 1:
+            done = [run for run in pieces if f"run {run}" in self._scratch.done]
+            self._meter.skip(sum(self._bytes_of(run) for run in done))
+            side_by_side([run for run in pieces if run not in done], load, self._make_run, self._keep_run)
+            self._runs = [ArrowRun(self._file_of(run), self._gap) for run in pieces]
+            taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
+            self._samples = Samples.of(taken, self._lengths, self._gap)
+            load = self._load_slices
+        sink = self._sort.sink()
+        try:
+            side_by_side(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table))
+        finally:
+            sink.close()
+            for run in self._runs:
+                run.close()
+
+    def _bytes_of(self, piece: int) -> int:
+        return self._lengths[piece] * self._sort.bytes_of_a_row
+
+    def _file_of(self, run: int) -> Path:
+        return self._scratch.folder / f"run-{run}.arrow"
+
+    def _load_rows(self, piece: int, slot: int) -> pa.Table:
+        import pyarrow as pa
+
+        start, count = piece * self._run, self._lengths[piece]
+        table = pa.Table.from_batches(self._rows.read(start, count)).combine_chunks()
+        if not self._sort.places:
+            return table
+        return table.append_column(PLACE, pa.array(np.arange(start, start + count)))
+
+    def _load_slices(self, piece: int, slot: int) -> pa.Table:
+        """A bucket's slice of every run, one behind the other."""
+        import pyarrow as pa
+
+        batches: list[pa.RecordBatch] = []
+        for run, low, high in zip(self._runs, self._cut(piece), self._cut(piece + 1), strict=True):
+            if low < high:
+                batches += run.read(low, high)
+        return pa.Table.from_batches(batches).combine_chunks()
+
+    def _make_run(self, piece: int, loaded: pa.Table, slot: int) -> pa.Table:
+        table = self._sort.sorted(loaded)
+        self._taken[piece] = self._words(table)[:: self._gap].copy()
+        self._done(piece, "runs")
+        return table
+
+    def _make_bucket(self, piece: int, loaded: pa.Table, slot: int) -> pa.Table:
+        table = self._sort.sorted(loaded)
+        self._done(piece, "buckets")
+        return table
+
+    def _done(self, piece: int, step: str) -> None:
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
+        self._meter.add(self._bytes_of(piece), step)
+
+    def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
+        file = self._file_of(piece)
+        sink = ArrowSink(file, table.schema, self._gap)
+        sink.write(table.unify_dictionaries())
+        sink.close()
+        self._scratch.mark(f"run {piece}", lambda: sync_file(file), now=True)
+
+    def _find_cut(self, bucket: int) -> list[int]:
+        """Where a bucket starts in every run."""
+        rank = min(bucket * self._run, self._sort.table.rows)
+        cut: list[int] = self._samples.cut(rank, self._words_between).tolist()
+        return cut
+
+    def _words_between(self, run: int, start: int, stop: int) -> Array:
+        import pyarrow as pa
+
+        return self._words(pa.Table.from_batches(self._runs[run].read(start, stop)))
+
+    def _sample_again(self, run: int) -> Array:
+        """Samples of a run that an earlier call sorted."""
+        starts = range(0, self._lengths[run], self._gap)
+        return np.concatenate([self._words_between(run, at, at + 1) for at in starts])
+
+    def _words(self, table: pa.Table) -> Array:
+        return self._sort.keys.words(self._sort.keys_of(table))
+
+
+def _values(column: pa.Array) -> Array:
+    """A column's numbers; where one is null, any."""
+    import pyarrow as pa
+
+    if column.null_count:
+        column = pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], offset=column.offset)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _dtype_of(kind: pa.DataType) -> np.dtype[np.generic]:
+    """As NumPy has the numbers of a column; object for what are none."""
+    import pyarrow as pa
+
+    if not pa.types.is_primitive(kind):
+        return np.dtype(np.object_)
+    return pa.array([], kind).to_numpy(zero_copy_only=False).dtype

@@ -1,0 +1,98 @@
+"""`gpusort sort`: a file sorted, with a line that says how far it has come."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from pathlib import Path
+
+from .external.progress import Progress
+from .terminal import Terminal, Tone
+
+_STEPS = 10  # lines for who does not watch
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help=".npy; Parquet or Arrow; or, with --dtype, raw elements")
+    command.add_argument("-o", "--output", metavar="OUT", help="(default: FILE with .sorted, or .argsort, in its name)")
+    command.add_argument("--by", action="append", metavar="NAME", help="a field or column; again for further ones")
+    command.add_argument("--descending", action="store_true")
+    command.add_argument("--stable", action="store_true", help="keep equal floats of different bits in their order")
+    command.add_argument("--argsort", action="store_true", help="write where the sorted elements come from instead")
+    command.add_argument("--memory", default="auto", help="such as 600M (default: half of what is free)")
+    command.add_argument("--target", default="auto", help="what sorts a piece (default: the CPU)")
+    command.add_argument("--scratch", metavar="FOLDER", help="for what does not fit (default: where OUT is)")
+    command.add_argument("--resume", action="store_true", help="go on from a sort that was killed; keep what is done")
+    command.add_argument("--dtype", help="of a raw file, such as f4 or >i8")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Sorts as the options say, and says on standard error how it goes."""
+    from .api.files import argsort_file, sort_file
+
+    source = Path(options.file)
+    kind = ".argsort.npy" if options.argsort else f".sorted{source.suffix}"
+    target = Path(options.output) if options.output else source.with_name(source.stem + kind)
+    bar = Bar(Terminal(sys.stderr))
+    began = time.perf_counter()
+    try:
+        if options.argsort:
+            argsort_file(
+                source, target, by=options.by, descending=options.descending, memory=options.memory,
+                target_device=options.target, scratch=options.scratch, resume=options.resume, progress=bar.show,
+                dtype=options.dtype,
+            )  # fmt: skip
+        else:
+            sort_file(
+                source, target, by=options.by, descending=options.descending, stable=options.stable,
+                memory=options.memory, target_device=options.target, scratch=options.scratch, resume=options.resume,
+                progress=bar.show, dtype=options.dtype,
+            )  # fmt: skip
+    finally:
+        bar.end()
+    Terminal().line(f"{target}: {size(source.stat().st_size)} sorted in {duration(time.perf_counter() - began)}")
+    return 0
+
+
+class Bar:
+    """On a terminal a line that changes, elsewhere a line at every tenth."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._next = 1
+
+    def show(self, progress: Progress) -> None:
+        text = (
+            f"{progress.done / progress.total:4.0%}  {progress.step:7}  {size(progress.rate)}/s  "
+            f"{duration(progress.seconds_left)} left"
+        )
+        if self._terminal.is_live:
+            filled = 24 * progress.done // progress.total
+            bar = self._terminal.toned("━" * filled, Tone.GOOD) + self._terminal.toned("━" * (24 - filled), Tone.QUIET)
+            self._terminal.note(f"{bar} {text}")
+        elif progress.done * _STEPS >= progress.total * self._next:
+            self._next = progress.done * _STEPS // progress.total + 1
+            self._terminal.line(text)
+
+    def end(self) -> None:
+        self._terminal.forget_note()
+
+
+def size(nbytes: float) -> str:
+    """Three digits and a unit."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if nbytes < 1000:
+            return f"{nbytes:.3g} {unit}"
+        nbytes /= 1024
+    return f"{nbytes:.3g} TiB"
+
+
+def duration(seconds: float) -> str:
+    if math.isinf(seconds):
+        return "?"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

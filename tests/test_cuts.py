@@ -1,0 +1,121 @@
+"""Exact cuts of sorted runs, against a sort of all elements with their runs and positions."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement, pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpusort
+from gpusort.external.cuts import HeldRun, Samples, exact_cuts, usual_gap
+from gpusort.external.order import KeyColumn, KeyOrder, words_of
+from gpusort.types.indices import SortOrder
+from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
+
+
+def by_sorting(runs: list[Array], sizes: list[int]) -> list[list[int]]:
+    """The same, from the order of all elements."""
+    order = sorted((word, run, at) for run, words in enumerate(runs) for at, word in enumerate(words.tolist()))
+    bounds = np.cumsum([0, *sizes])
+    return [[sum(run == of for _, of, _ in order[:bound]) for run in range(len(runs))] for bound in bounds]
+
+
+def cuts_of(runs: list[Array], sizes: list[int], gap: int | None) -> list[list[int]]:
+    found: list[list[int]] = exact_cuts([HeldRun(run) for run in runs], sizes, lambda words: words, gap=gap).tolist()
+    return found
+
+
+def test_all_small_runs() -> None:
+    """Up to three runs of up to three elements of two values, cut at every rank, with every gap."""
+    small = [np.array(run, np.uint32) for n in range(4) for run in combinations_with_replacement((1, 2), n)]
+    seen = 0
+    for count in range(4):
+        for runs in product(small, repeat=count):
+            total = sum(run.size for run in runs)
+            for gap in range(1, 5):
+                assert cuts_of(list(runs), [1] * total, gap) == by_sorting(list(runs), [1] * total)
+                seen += 1
+    assert seen > 4000
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_runs_of_any_lengths(data: st.DataObject) -> None:
+    values = st.integers(0, data.draw(st.sampled_from((0, 1, 5, 1000))))
+    runs = [
+        np.sort(np.array(data.draw(st.lists(values, max_size=60)), np.uint64))
+        for _ in range(data.draw(st.integers(1, 7)))
+    ]
+    total = sum(run.size for run in runs)
+    ends = sorted(data.draw(st.lists(st.integers(0, total), max_size=6)))
+    sizes = np.diff([0, *ends, total]).tolist()
+    gap = data.draw(st.none() | st.integers(1, 20))
+    assert cuts_of(runs, sizes, gap) == by_sorting(runs, sizes)
+
+
+@pytest.mark.parametrize("stable", [False, True])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [*DTYPES, *SWAPPED])
+def test_buckets_sorted_one_by_one_are_the_whole_sorted(dtype: str, descending: bool, stable: bool) -> None:
+    """The cuts are those of gpusort's own order: zeros of both signs, and NaNs of any bits, fall on the right side."""
+    x = sample(dtype, 700, seed=3)
+    order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    parts = np.split(x, [0, 1, 150, 400, 400])
+    runs = [gpusort.sort(part, descending=descending, stable=stable) for part in parts]
+    sizes = [100, 0, 1, 299, 300]
+    cuts = exact_cuts([HeldRun(run) for run in runs], sizes, words_of(x.dtype, order, ranks=stable))
+    assert np.diff(cuts, axis=0).sum(axis=1).tolist() == sizes
+    pieces = [
+        np.concatenate([run[start:stop] for run, start, stop in zip(runs, low, high, strict=True)])
+        for low, high in pairwise(cuts)
+    ]
+    found = np.concatenate([gpusort.sort(piece, descending=descending, stable=stable) for piece in pieces]).astype(
+        x.dtype
+    )
+    if stable:
+        assert_same_bits(found, sorted_by_numpy(x, descending=descending))
+    else:
+        whole = gpusort.sort(x, descending=descending)
+        np.testing.assert_array_equal(found, whole)
+        if x.dtype.kind == "f":
+            numbers = whole == whole
+            np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(whole[numbers]))
+
+
+def test_what_is_read_is_little() -> None:
+    """Two samples' distance of each run or so for a cut, however long the runs are."""
+
+    class Counted(HeldRun):
+        asked = 0
+
+        def read(self, start: int, stop: int) -> Array:
+            Counted.asked += stop - start
+            return super().read(start, stop)
+
+    numbers = np.random.default_rng(1)
+    runs = [Counted(np.sort(numbers.integers(0, 1 << 40, 20_000))) for _ in range(8)]
+    gap = usual_gap(160_000, 8)
+    exact_cuts(runs, [20_000] * 8, lambda words: words, gap=gap)
+    samples = 8 * -(-20_000 // gap)
+    assert Counted.asked < samples + 7 * 8 * 3 * gap
+
+
+def test_several_keys_compare_as_tuples_do() -> None:
+    numbers = np.random.default_rng(2)
+    first, second, third = (numbers.integers(-2, 2, 500).astype(dtype) for dtype in ("f4", ">i8", "?"))
+    by = KeyOrder.of([KeyColumn(key.dtype, SortOrder.ASCENDING) for key in (first, second, third)])
+    words = by.words((first, second, third))
+    expected = np.lexsort((third, second, first))
+    np.testing.assert_array_equal(np.argsort(words, kind="stable"), expected)
+
+
+def test_refusals() -> None:
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"sizes: expected sizes of 3 elements in all, found \[2\]"):
+        cuts_of([np.arange(3)], [2], None)
+    with pytest.raises(gpusort.InvalidArgumentError, match="sizes: expected"):
+        cuts_of([np.arange(3)], [-1, 4], None)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"samples: expected \[2\] of the runs, found \[1\]"):
+        Samples.of([np.arange(1)], [3], 2)

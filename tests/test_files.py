@@ -1,0 +1,301 @@
+"""Files sorted in pieces, against NumPy's sort of the whole: dtypes, memory sizes, records, raw files, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gpusort
+from gpusort.external.formats import header_for, layout_of
+from gpusort.external.memory import LEAST, bytes_of, free_memory
+from gpusort.external.sort import Plan
+from gpusort.external.work import SortElements
+from gpusort.types.indices import SortOrder
+from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
+
+
+class Nobody:
+    """Sorts nothing: for plans alone."""
+
+    def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
+        raise NotImplementedError
+
+    def argsort(self, x: Array, order: SortOrder) -> Array:
+        raise NotImplementedError
+
+
+FLOATS, DOUBLES = (SortElements(np.dtype(dtype), SortOrder.ASCENDING, True, Nobody()) for dtype in ("f4", "f8"))
+MANY_RUNS, FEW_RUNS, ONE_RUN = LEAST, 1 << 19, 1 << 25
+
+
+def sorted_in_a_file(
+    folder: Path, x: Array, *, descending: bool = False, stable: bool = True, memory: int = MANY_RUNS
+) -> Array:
+    source, target = folder / "source.npy", folder / "target.npy"
+    np.save(source, x)
+    before = source.read_bytes()
+    gpusort.sort_file(source, target, descending=descending, stable=stable, memory=memory)
+    assert source.read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["source.npy", "target.npy"]
+    found: Array = np.load(target)
+    return found
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [*DTYPES, *SWAPPED])
+def test_every_dtype(dtype: str, descending: bool, tmp_path: Path) -> None:
+    x = sample(dtype, 9_000, seed=1)
+    for memory in (MANY_RUNS, FEW_RUNS, ONE_RUN):
+        found = sorted_in_a_file(tmp_path, x, descending=descending, memory=memory)
+        assert_same_bits(found, sorted_by_numpy(x, descending=descending))
+        places = tmp_path / "places.npy"
+        gpusort.argsort_file(tmp_path / "source.npy", places, descending=descending, memory=memory)
+        assert_same_bits(np.load(places), gpusort.argsort(x, descending=descending))
+        places.unlink()
+
+
+def unsigned_zeros_and_nans(x: Array) -> Array:
+    """The bits, those of any NaN being one."""
+    bits: Array = np.where(x == x, x, np.array(np.nan, x.dtype)).view(f"u{x.itemsize}")
+    return bits
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_without_stable_floats_lie_by_their_bits(dtype: str, descending: bool, tmp_path: Path) -> None:
+    """-0.0 before 0.0, or behind it, also where the two come from several runs."""
+    x = np.random.default_rng(5).choice(np.array([0.0, -0.0, 1.0, np.nan, -np.inf], dtype), 9_000)
+    found = sorted_in_a_file(tmp_path, x, descending=descending, stable=False)
+    expected = gpusort.sort(x, descending=descending)
+    np.testing.assert_array_equal(unsigned_zeros_and_nans(found), unsigned_zeros_and_nans(expected))
+
+
+def kinds_of_data(count: int) -> dict[str, Array]:
+    numbers = np.random.default_rng(count)
+    return {
+        "equal": np.full(count, 7.5),
+        "nan": np.full(count, np.nan),
+        "sorted": np.arange(count, dtype=float),
+        "reversed": np.arange(count, dtype=float)[::-1],
+        "zipf": numbers.zipf(1.3, count).astype(float),
+        "random": numbers.standard_normal(count),
+    }
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 512, 7_999])
+@pytest.mark.parametrize("kind", kinds_of_data(1))
+def test_kinds_of_data(kind: str, count: int, tmp_path: Path) -> None:
+    x = kinds_of_data(count)[kind]
+    for memory in (MANY_RUNS, ONE_RUN):
+        assert_same_bits(sorted_in_a_file(tmp_path, x, memory=memory), np.sort(x, kind="stable"))
+
+
+def test_the_last_run_may_have_one_element(tmp_path: Path) -> None:
+    counts = [n for n in range(3_000, 9_000) if n % Plan.within(MANY_RUNS, n, DOUBLES).run == 1]
+    assert counts
+    for count in (counts[0], counts[-1]):
+        x = sample("f8", count, seed=count)
+        assert_same_bits(sorted_in_a_file(tmp_path, x), np.sort(x, kind="stable"))
+
+
+RECORDS = np.dtype([("id", "<i4"), ("price", ">f4"), ("name", "S5"), ("day", "M8[D]")])
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_by_hypothesis(data: st.DataObject, tmp_path: Path) -> None:
+    count = data.draw(st.integers(0, 9_000) | st.sampled_from((0, 1, 4096)))
+    memory = data.draw(st.integers(LEAST, 1 << 20))
+    descending = data.draw(st.booleans())
+    seed = data.draw(st.integers(0, 99))
+    dtype = data.draw(st.sampled_from((*DTYPES, *SWAPPED, "records")))
+    source, target = tmp_path / "source.npy", tmp_path / "target.npy"
+    if dtype != "records":
+        x = sample(dtype, count, seed)
+        assert_same_bits(
+            sorted_in_a_file(tmp_path, x, descending=descending, memory=memory),
+            sorted_by_numpy(x, descending=descending),
+        )
+        return
+    records = records_of(count, seed)
+    by = data.draw(st.lists(st.sampled_from(("id", "price", "day")), min_size=1, max_size=3, unique=True))
+    np.save(source, records)
+    gpusort.sort_file(source, target, by=by, descending=descending, memory=memory)
+    assert_same_bits(np.load(target), records[places_by(records, by, descending)])
+    gpusort.argsort_file(source, target, by=by, descending=descending, memory=memory)
+    assert_same_bits(np.load(target), places_by(records, by, descending))
+
+
+def records_of(count: int, seed: int) -> Array:
+    records = np.zeros(count, RECORDS)
+    for name in ("id", "price", "day"):
+        few = sample(str(RECORDS[name].str), count, seed)
+        records[name] = np.random.default_rng(seed).choice(few[:20], count) if count else few
+    records["name"] = [f"{i:05d}" for i in range(count)]
+    return records
+
+
+def places_by(records: Array, by: Sequence[str], descending: bool) -> Array:
+    """By NumPy's ranks of each field: equal ones share one, NaN and NaT come last."""
+    ranks: list[Array] = []
+    for name in by:
+        key = records[name].astype(records[name].dtype.newbyteorder("="))
+        rank = np.unique(key, return_inverse=True, equal_nan=True)[1].astype(np.int64)
+        last = key != key
+        ranks.append(np.where(last, np.iinfo(np.int64).max, -rank if descending else rank))
+    places: Array = np.lexsort(ranks[::-1]).astype(np.int64)
+    return places
+
+
+def test_records_by_one_name(tmp_path: Path) -> None:
+    records = records_of(5_000, 1)
+    source, target = tmp_path / "source.npy", tmp_path / "target.npy"
+    np.save(source, records)
+    gpusort.sort_file(str(source), str(target), by="price", memory=MANY_RUNS)
+    assert_same_bits(np.load(target), records[places_by(records, ["price"], False)])
+
+
+def test_raw_files_and_their_own_name(tmp_path: Path) -> None:
+    """A file may be sorted over itself, and be named by a link."""
+    x = sample("u2", 30_001, 4)
+    source, link = tmp_path / "keys.bin", tmp_path / "link"
+    x.tofile(source)
+    link.symlink_to(source)
+    gpusort.sort_file(link, link, dtype="u2", memory=MANY_RUNS)
+    assert_same_bits(np.fromfile(source, "u2"), np.sort(x))
+    assert link.is_symlink()
+    gpusort.argsort_file(source, tmp_path / "places.raw", dtype="<u2", memory=MANY_RUNS)
+    assert_same_bits(np.fromfile(tmp_path / "places.raw", "i8"), np.arange(x.size))
+
+
+def test_scratch_elsewhere(tmp_path: Path) -> None:
+    x = sample("f4", 30_000, 4)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    np.save(tmp_path / "x.npy", x)
+    seen: list[list[str]] = []
+
+    def look(progress: gpusort.Progress) -> None:
+        seen.append([path.name for path in elsewhere.iterdir()])
+
+    gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy", memory=MANY_RUNS, scratch=elsewhere, progress=look)
+    assert all(len(names) == 1 and names[0].startswith("y.npy.") for names in seen)
+    assert list(elsewhere.iterdir()) == []
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.sort(x))
+
+
+def test_progress(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", sample("f4", 30_000, 4))
+    seen: list[gpusort.Progress] = []
+    gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy", memory=MANY_RUNS, progress=seen.append)
+    assert [step.done for step in seen] == sorted({step.done for step in seen})
+    assert seen[-1].done == seen[-1].total == 2 * 120_000
+    assert [step.step for step in seen] == sorted((step.step for step in seen), reverse=True)
+    assert seen[-1].seconds_left == 0 < seen[0].seconds_left < 60
+    assert seen[-1].rate == pytest.approx(240_000 / seen[-1].seconds)
+
+
+def test_another_target_sorts_the_pieces(tmp_path: Path) -> None:
+    x = sample("f4", 3_000, 6)
+    np.save(tmp_path / "x.npy", x)
+    gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy", memory=MANY_RUNS, target_device="simulator")
+    found = np.load(tmp_path / "y.npy")
+    np.testing.assert_array_equal(unsigned_zeros_and_nans(found), unsigned_zeros_and_nans(gpusort.sort(x)))
+
+
+# -- formats and memory -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("a",), ("schlüssel", "名"), tuple(f"field{i}" for i in range(600))])
+def test_headers_are_whole_pages_that_numpy_reads(names: tuple[str, ...], tmp_path: Path) -> None:
+    dtype = np.dtype([(name, "<f4") for name in names])
+    header = header_for(Path("x.npy"), dtype, 3)
+    assert len(header) % 4096 == 0
+    path = tmp_path / "x.npy"
+    path.write_bytes(header + bytes(3 * dtype.itemsize))
+    found = np.load(path, max_header_size=1 << 20)
+    assert (found.dtype, found.shape) == (dtype, (3,))
+    if len(header) < 8192:
+        assert layout_of(path, None).start == len(header)
+
+
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [(1 << 20, 1 << 20), ("65536", 65536), ("600M", 600 << 20), ("1.5GiB", 3 << 29), ("64 kb", 65536)],
+)
+def test_sizes_of_memory(memory: int | str, expected: int) -> None:
+    assert bytes_of(memory) == expected
+
+
+def test_half_of_what_is_free_is_taken() -> None:
+    assert 0 < bytes_of("auto") <= free_memory()
+
+
+@pytest.mark.parametrize(("count", "memory"), [(10**6, 1 << 24), (10**9, 1 << 28), (10**9, 1 << 30), (10**12, 1 << 36)])
+def test_plans_keep_to_the_memory(count: int, memory: int) -> None:
+    plan = Plan.within(memory, count, FLOATS)
+    runs = -(-count // plan.run)
+    buffers = plan.run * 4 * (5 if runs > 1 else 3)
+    assert buffers + 32 * (count // plan.gap) + 96 * runs * plan.gap <= memory
+    assert runs == 1 or buffers > memory / 4
+
+
+def test_too_little_memory_for_the_samples_of_a_huge_file() -> None:
+    with pytest.raises(gpusort.InvalidArgumentError, match="memory: expected more for 1,000,000,000,000 elements"):
+        Plan.within(1 << 30, 10**12, FLOATS)
+
+
+# -- refusals ---------------------------------------------------------------------------------------------
+
+
+def test_refusals(tmp_path: Path) -> None:
+    plain, table, records = tmp_path / "x.npy", tmp_path / "square.npy", tmp_path / "records.npy"
+    raw, whole, text = tmp_path / "keys.bin", tmp_path / "short.npy", tmp_path / "text.npy"
+    np.save(plain, np.arange(100.0))
+    np.save(table, np.zeros((3, 3)))
+    np.save(records, records_of(10, 1))
+    np.save(text, np.array(["a", "b"]))
+    raw.write_bytes(bytes(10))
+    whole.write_bytes(plain.read_bytes()[:-1])
+    out = tmp_path / "out.npy"
+    wrong: Callable[..., None] = gpusort.sort_file
+    for source, arguments, error, message in (
+        (tmp_path / "none.npy", {}, FileNotFoundError, "source: there is no file"),
+        (table, {}, gpusort.InvalidArgumentError, r"source: expected an array of one dimension in .*, found \(3, 3\)"),
+        (whole, {}, gpusort.InvalidArgumentError, "source: .* is no whole .npy file"),
+        (raw, {}, gpusort.InvalidArgumentError, "dtype: expected that of the elements in .*, a raw file; found None"),
+        (raw, {"dtype": "f4"}, gpusort.InvalidArgumentError, "has 10 bytes, which is no multiple of float32's"),
+        (raw, {"dtype": "S5"}, gpusort.UnsupportedTypeError, "source: cannot order elements of dtype |S5"),
+        (raw, {"dtype": "no"}, gpusort.UnsupportedTypeError, "dtype: expected a dtype"),
+        (plain, {"dtype": "f8"}, gpusort.InvalidArgumentError, "dtype: expected none for"),
+        (text, {}, gpusort.UnsupportedTypeError, "source: cannot order elements of dtype <U1"),
+        (plain, {"by": "a"}, gpusort.InvalidArgumentError, "by: expected None for elements of dtype float64"),
+        (records, {}, gpusort.InvalidArgumentError, "by: expected one or more of id, price, name, day, found None"),
+        (records, {"by": ["id", "no"]}, gpusort.InvalidArgumentError, "by: expected one or more of id, price"),
+        (records, {"by": "name"}, gpusort.UnsupportedTypeError, "by: name: cannot order elements of dtype"),
+        (plain, {"memory": 100}, gpusort.InvalidArgumentError, "memory: expected at least 65536 bytes, found 100"),
+        (plain, {"memory": "much"}, gpusort.InvalidArgumentError, "memory: expected a number of bytes"),
+        (plain, {"memory": 1e9}, gpusort.UnsupportedTypeError, "memory: expected a number of bytes"),
+        (plain, {"descending": "no"}, gpusort.UnsupportedTypeError, "descending: expected True or False"),
+        (plain, {"resume": "no"}, gpusort.UnsupportedTypeError, "resume: expected True or False"),
+        (plain, {"scratch": tmp_path / "none"}, gpusort.InvalidArgumentError, "scratch: expected a folder"),
+        (plain, {"progress": 1}, gpusort.UnsupportedTypeError, "progress: expected a function"),
+        (plain, {"target_device": "vulkan"}, gpusort.InvalidArgumentError, "target: expected 'auto'"),
+        (b"x.npy", {}, gpusort.UnsupportedTypeError, "source: expected a path, found b"),
+        (3, {}, gpusort.UnsupportedTypeError, "source: expected a path, found 3"),
+    ):
+        with pytest.raises(error, match=message):
+            wrong(source, out, **arguments)
+    for target in (tmp_path, tmp_path / "none" / "x.npy"):
+        with pytest.raises(gpusort.InvalidArgumentError, match="target: expected a file in a folder that is there"):
+            gpusort.sort_file(plain, target)
+    with pytest.raises(gpusort.InvalidArgumentError, match="target: expected another file than the source"):
+        gpusort.argsort_file(plain, plain)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "keys.bin", "records.npy", "short.npy", "square.npy", "text.npy", "x.npy",
+    ]  # fmt: skip

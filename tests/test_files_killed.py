@@ -1,0 +1,383 @@
+"""What is left of a sort that does not come to its end: killed, interrupted, failed, without room, or two at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.external import direct, scratch
+from gpusort.external.sort import Plan
+from tests.new_process import run_new
+from tests.reference import Array, sample
+from tests.test_files import FLOATS
+
+COUNT = 30_000
+MEMORY = 1 << 16
+RUNS = -(-COUNT // Plan.within(MEMORY, COUNT, FLOATS).run)
+STEPS = 2 * RUNS
+
+# Kills itself at a step, without a chance to clean up.
+KILLED = """
+import os, signal, sys
+import gpusort
+at, resume, call, by = int(sys.argv[1]), sys.argv[2] == "True", sys.argv[3], sys.argv[4:]
+steps = []
+def count(progress):
+    steps.append(progress)
+    if len(steps) == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+getattr(gpusort, call)("source.npy", "target.npy", by=by or None, memory={memory}, resume=resume, progress=count)
+print(len(steps), steps[0].done)
+"""
+
+
+def killed(folder: Path, at: int, *, resume: bool, call: str = "sort_file", by: str = "") -> tuple[int, str]:
+    code = KILLED.replace("{memory}", str(MEMORY))
+    arguments = [sys.executable, "-c", code, str(at), str(resume), call, *([by] if by else [])]
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode, done.stdout
+
+
+@pytest.fixture
+def x(tmp_path: Path) -> Array:
+    elements = sample("f4", COUNT, 1)
+    np.save(tmp_path / "source.npy", elements)
+    return elements
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def assert_sorted(folder: Path, x: Array) -> None:
+    assert names(folder) == ["source.npy", "target.npy"]
+    np.testing.assert_array_equal(np.load(folder / "source.npy"), x)
+    np.testing.assert_array_equal(np.load(folder / "target.npy"), np.sort(x))
+
+
+@pytest.mark.parametrize("at", [1, 2, 7, RUNS - 1, RUNS, RUNS + 1, RUNS + 9, STEPS - 1, STEPS])
+def test_killed_at_a_step_and_resumed(at: int, x: Array, tmp_path: Path) -> None:
+    before = (tmp_path / "source.npy").read_bytes()
+    assert killed(tmp_path, at, resume=False)[0] == -signal.SIGKILL
+    assert (tmp_path / "source.npy").read_bytes() == before
+    assert names(tmp_path) == ["source.npy", "target.npy.part", "target.npy.sorting"]  # nothing under the target's name
+    code, printed = killed(tmp_path, 0, resume=True)
+    assert code == 0
+    steps, first = map(int, printed.split())
+    assert steps <= STEPS - max(0, at - 3)  # what was written is not done again, but the two pieces on their way
+    assert at < 4 or first >= 4 * 4 * COUNT // RUNS // 2
+    assert_sorted(tmp_path, x)
+
+
+def test_killed_again_and_again(x: Array, tmp_path: Path) -> None:
+    """Each call comes a few steps further."""
+    code, calls = -signal.SIGKILL, 0
+    while code:
+        code, _ = killed(tmp_path, 12, resume=True)
+        calls += 1
+        assert calls < STEPS
+    assert calls > STEPS // 12
+    assert_sorted(tmp_path, x)
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """By another process, so anywhere: in a read, a write, or the journal; ten times in one sort."""
+    numbers = random.Random(time.time_ns())
+    x = sample("f8", 400_000, 2)
+    np.save(tmp_path / "source.npy", x)
+    code = (
+        "import gpusort; print('ready', flush=True);"
+        "gpusort.sort_file('source.npy', 'target.npy', stable=True, memory=1 << 18, resume=True)"
+    )
+    kills = 0
+    for turn in range(11):
+        process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        if turn < 10:
+            time.sleep(numbers.uniform(0.0, 0.3))
+            process.kill()
+        process.stdout.close()
+        kills += process.wait(timeout=120) == -signal.SIGKILL
+        assert (tmp_path / "target.npy").exists() == (process.returncode == 0) or kills < turn + 1
+    assert kills > 0
+    assert names(tmp_path) == ["source.npy", "target.npy"]
+    assert np.load(tmp_path / "target.npy").tobytes() == np.sort(x, kind="stable").tobytes()
+    assert np.load(tmp_path / "source.npy").tobytes() == x.tobytes()
+
+
+def test_places_and_records_are_resumed_too(tmp_path: Path) -> None:
+    records = np.zeros(COUNT, [("key", "u1"), ("place", "i4")])
+    records["key"] = np.random.default_rng(1).integers(0, 5, COUNT)
+    records["place"] = np.arange(COUNT)
+    np.save(tmp_path / "source.npy", records)
+    expected = np.argsort(records["key"], kind="stable")
+    for call, result in (("argsort_file", expected), ("sort_file", records[expected])):
+        for at in (5, 10):
+            assert killed(tmp_path, at, resume=True, call=call, by="key")[0] == -signal.SIGKILL
+        assert killed(tmp_path, 0, resume=True, call=call, by="key")[0] == 0
+        np.testing.assert_array_equal(np.load(tmp_path / "target.npy"), result)
+
+
+def test_killed_between_its_name_and_its_end(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(path: Path, ignore_errors: bool) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", stop)
+        with pytest.raises(SystemExit):
+            gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY)
+    assert "target.npy.sorting" in names(tmp_path)
+    steps: list[gpusort.Progress] = []
+    gpusort.sort_file(
+        tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY, resume=True, progress=steps.append
+    )
+    assert steps == []
+    assert_sorted(tmp_path, x)
+
+
+def test_after_a_loss_of_power_only_what_was_synced_is_believed(
+    x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert killed(tmp_path, 7, resume=True)[0] == -signal.SIGKILL
+    monkeypatch.setattr(scratch, "_boot", lambda: "another")
+    steps: list[gpusort.Progress] = []
+    gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True, progress=steps.append)
+    assert len(steps) == STEPS
+    assert_sorted(tmp_path, x)
+
+
+def test_lines_above_the_last_sync() -> None:
+    above: Callable[[str, list[str]], list[str]] = scratch._above_the_last  # pyright: ignore[reportPrivateUsage]
+    assert above("synced", []) == above("synced", ["run 1"]) == []
+    assert above("synced", ["run 1", "synced", "run 2", "synced", "run 3"]) == ["run 1", "synced", "run 2"]
+
+
+def test_a_line_that_is_not_whole_is_not_believed(x: Array, tmp_path: Path) -> None:
+    assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
+    journal = tmp_path / "target.npy.sorting" / "journal"
+    lines = journal.read_text().splitlines()
+    assert lines[-1].startswith("bucket ")
+    journal.write_text("\n".join(lines)[:-1])
+    gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True)
+    assert_sorted(tmp_path, x)
+
+
+def test_what_was_left_by_another_sort(x: Array, tmp_path: Path) -> None:
+    """It is not gone on from; without resume it goes."""
+    source, target = tmp_path / "source.npy", tmp_path / "target.npy"
+    assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
+    left = names(tmp_path)
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r"resume: .* was left by a sort of other data, or with other"
+    ):
+        gpusort.sort_file(source, target, descending=True, resume=True)
+    os.utime(source)
+    with pytest.raises(gpusort.InvalidArgumentError, match="resume: "):
+        gpusort.sort_file(source, target, resume=True)
+    assert names(tmp_path) == left
+    gpusort.sort_file(source, target, memory=MEMORY)
+    assert_sorted(tmp_path, x)
+
+
+def test_a_part_that_is_gone_is_written_again(x: Array, tmp_path: Path) -> None:
+    assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
+    (tmp_path / "target.npy.part").unlink()
+    gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", resume=True)
+    assert_sorted(tmp_path, x)
+
+
+# -- interrupted, failed ----------------------------------------------------------------------------------
+
+
+class Stopped(Exception):
+    """Raised by a report."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Stopped])
+@pytest.mark.parametrize("at", [1, 9, RUNS + 9])
+def test_what_is_interrupted_leaves_nothing(error: type[BaseException], at: int, x: Array, tmp_path: Path) -> None:
+    """With resume it keeps what is done, and goes on from there."""
+    source, target = tmp_path / "source.npy", tmp_path / "target.npy"
+    target.write_text("as it was")
+    steps: list[gpusort.Progress] = []
+
+    def stop(progress: gpusort.Progress) -> None:
+        steps.append(progress)
+        if len(steps) == at:
+            raise error
+
+    with pytest.raises(error):
+        gpusort.sort_file(source, target, memory=MEMORY, progress=stop)
+    assert names(tmp_path) == ["source.npy", "target.npy"]
+    assert target.read_text() == "as it was"
+    steps.clear()
+    with pytest.raises(error):
+        gpusort.sort_file(source, target, memory=MEMORY, progress=stop, resume=True)
+    assert target.read_text() == "as it was"
+    steps.clear()
+    at = 0
+    gpusort.sort_file(source, target, memory=MEMORY, progress=stop, resume=True)
+    assert 0 < len(steps) <= STEPS
+    assert_sorted(tmp_path, x)
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """As a terminal sends it, at any moment: it ends soon, by KeyboardInterrupt, and nothing is left."""
+    np.save(tmp_path / "source.npy", sample("f8", 400_000, 2))
+    code = "import gpusort; print('ready', flush=True);gpusort.sort_file('source.npy', 'target.npy', memory=1 << 18)"
+    for delay in (0.0, 0.05, 0.1, 0.15, 0.2):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode in (0, -signal.SIGINT), said
+        assert process.returncode == 0 or "KeyboardInterrupt" in said
+        assert not [name for name in names(tmp_path) if name.startswith("target.npy.")]
+        (tmp_path / "target.npy").unlink(missing_ok=True)
+
+
+@pytest.mark.usefixtures("x")
+def test_two_at_once(tmp_path: Path) -> None:
+    source, target = tmp_path / "source.npy", tmp_path / "target.npy"
+    refused: list[gpusort.GpusortError] = []
+
+    def again(progress: gpusort.Progress) -> None:
+        if not refused:
+            with pytest.raises(
+                gpusort.InvalidArgumentError, match=r"target: .* is being sorted by another process"
+            ) as e:
+                gpusort.sort_file(source, target)
+            refused.append(e.value)
+
+    gpusort.sort_file(source, target, memory=MEMORY, progress=again)
+    assert refused
+    assert names(tmp_path) == ["source.npy", "target.npy"]
+
+
+# -- room -------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_found_before_the_first_byte(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "target.npy"
+
+    def little(path: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=100_000)
+
+    monkeypatch.setattr(shutil, "disk_usage", little)
+    with pytest.raises(gpusort.DiskFullError, match=r"sorting takes 24\d,\d+ bytes more in .*, where 100,000 are free"):
+        gpusort.sort_file(tmp_path / "source.npy", target, memory=MEMORY)
+    assert names(tmp_path) == ["source.npy"]
+
+
+def test_a_disk_that_fills_while_it_is_taken(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else took it in between: by the system's own error."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(gpusort.DiskFullError, match="sorting takes"):
+        gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY)
+    assert names(tmp_path) == ["source.npy"]
+
+
+def test_a_file_system_of_its_own_that_is_full(tmp_path: Path) -> None:
+    mount = tmp_path / "small"
+    mount.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", mount], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        x = sample("f8", 100_000, 1)
+        np.save(tmp_path / "x.npy", x)
+        with pytest.raises(gpusort.DiskFullError):
+            gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy", memory=1 << 18, scratch=mount)
+        assert list(mount.iterdir()) == []
+        with pytest.raises(gpusort.DiskFullError):
+            gpusort.sort_file(tmp_path / "x.npy", mount / "y.npy", memory=1 << 18)
+        assert list(mount.iterdir()) == []
+        np.save(tmp_path / "x.npy", x[:50_000])
+        gpusort.sort_file(tmp_path / "x.npy", mount / "y.npy", memory=1 << 18, scratch=tmp_path)
+        np.testing.assert_array_equal(np.load(mount / "y.npy"), np.sort(x[:50_000]))
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def test_without_direct_access(x: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File systems that refuse it when a file is opened, or at the first read."""
+    opened, read = os.open, os.preadv
+
+    def refuse_to_open(path: Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if flags & direct._DIRECT:  # pyright: ignore[reportPrivateUsage]
+            raise OSError(22, "Invalid argument")
+        return opened(path, flags, mode, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse_to_open)
+        gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY)
+    assert_sorted(tmp_path, x)
+    refused: list[int] = []
+
+    def refuse_once(fd: int, buffers: list[memoryview], offset: int) -> int:
+        if fd not in refused:
+            refused.append(fd)
+            raise OSError(22, "Invalid argument")
+        return read(fd, buffers, offset)
+
+    monkeypatch.setattr(os, "preadv", refuse_once)
+    gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY)
+    assert refused
+    assert_sorted(tmp_path, x)
+
+
+@pytest.mark.usefixtures("x")
+def test_a_source_that_becomes_shorter(tmp_path: Path) -> None:
+    source = tmp_path / "source.npy"
+
+    def cut(progress: gpusort.Progress) -> None:
+        os.truncate(source, 1000)
+
+    with pytest.raises(EOFError, match="has become shorter"):
+        gpusort.sort_file(source, tmp_path / "target.npy", memory=MEMORY, progress=cut)
+    assert names(tmp_path) == ["source.npy"]
+
+
+# -- memory -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["sort_file", "argsort_file"])
+def test_what_is_resident_keeps_to_the_memory(call: str, tmp_path: Path) -> None:
+    """In a process of its own: the libraries that come with sorting are in the 150 MiB, too."""
+    count, memory = 1 << 25, 96 << 20
+    x = np.random.default_rng(1).standard_normal(count, np.float32)
+    np.save(tmp_path / "source.npy", x)
+    done = run_new(
+        f"import os; os.chdir({str(tmp_path)!r}); import gpusort;"
+        f"gpusort.{call}('source.npy', 'target.npy', memory={memory});"
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    )
+    assert done.returncode == 0, done.stderr
+    above = (int(done.stdout) << 10) - memory
+    assert above < 150 << 20
+    found = np.load(tmp_path / "target.npy", mmap_mode="r")
+    ordered = x[found] if call == "argsort_file" else found
+    assert np.array_equal(ordered, np.sort(x))

@@ -1,0 +1,210 @@
+"""Parquet and Arrow files sorted by their columns, against NumPy's lexsort of their rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gpusort
+from gpusort.external.memory import LEAST
+from tests.new_process import run_new
+from tests.reference import Array, sample
+
+pytest.importorskip("pyarrow")
+import pyarrow as pa  # where it is here
+from pyarrow import parquet
+
+NUMBERS = ("u1", "i2", "u4", "i8", "f2", "f4", "f8", "?", "M8[us]")
+
+
+def table_of(rows: int, seed: int) -> pa.Table:
+    """Keys of few values, with and without nulls, and text to take along."""
+    numbers = np.random.default_rng(seed)
+    columns: dict[str, pa.Array] = {}
+    for dtype in NUMBERS:
+        few = sample(dtype, 12, seed)
+        if dtype == "?":
+            few = few.view("u1").astype(bool)
+        key = numbers.choice(few, rows)
+        columns[dtype] = pa.array(key)
+        columns[f"{dtype} or null"] = pa.array(key, mask=numbers.random(rows) < 0.2)
+    columns["day"] = pa.array(numbers.integers(0, 9, rows).astype("M8[D]"))
+    columns["text"] = pa.array([None if i % 7 == 0 else f"row {i}" for i in range(rows)], pa.string())
+    return pa.table(columns)
+
+
+def order_of(table: pa.Table, by: Sequence[str], descending: bool) -> Array:
+    """Ranks of each column: equal ones share one, then come NaN and NaT, then nulls."""
+    ranks: list[Array] = []
+    for name in by:
+        column = table[name].combine_chunks()
+        is_null = column.is_null().to_numpy(zero_copy_only=False)
+        values = column.drop_null().to_numpy(zero_copy_only=False)
+        rank = np.unique(values, return_inverse=True, equal_nan=True)[1].astype(np.int64)
+        rank = np.where(values != values, 1 << 40, -rank if descending else rank)
+        whole = np.full(len(column), 1 << 50)
+        whole[~is_null] = rank
+        ranks.append(whole)
+    order: Array = np.lexsort(ranks[::-1]).astype(np.int64)
+    return order
+
+
+def write(table: pa.Table, path: Path, rows: int | None = None) -> None:
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path, rows)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table, rows)
+
+
+def read(path: Path) -> pa.Table:
+    if path.suffix == ".parquet":
+        return parquet.read_table(path)
+    with pa.OSFile(str(path)) as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+def assert_same_table(found: pa.Table, expected: pa.Table) -> None:
+    assert found.schema.equals(expected.schema)
+    assert found.num_rows == expected.num_rows
+    for name in found.column_names:
+        one, other = found[name].combine_chunks(), expected[name].combine_chunks()
+        if pa.types.is_floating(one.type):  # NaN is to be NaN, and -0.0 itself
+            assert one.is_null().equals(other.is_null())
+            bits = [column.drop_null().to_numpy(zero_copy_only=False).tobytes() for column in (one, other)]
+            assert bits[0] == bits[1]
+        else:
+            assert one.equals(other)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_by_hypothesis(data: st.DataObject, tmp_path: Path) -> None:
+    rows = data.draw(st.integers(0, 3000) | st.sampled_from((0, 1, 2)))
+    table = table_of(rows, data.draw(st.integers(0, 99)))
+    keys = [name for name in table.column_names if name != "text"]
+    by = data.draw(st.lists(st.sampled_from(keys), min_size=1, max_size=3, unique=True))
+    descending = data.draw(st.booleans())
+    memory = data.draw(st.integers(LEAST, 1 << 21))
+    source = tmp_path / data.draw(st.sampled_from(("source.parquet", "source.arrow")))
+    target = tmp_path / data.draw(st.sampled_from(("target.parquet", "target.arrow")))
+    write(table, source, data.draw(st.sampled_from((100, 5000))))
+    before = source.read_bytes()
+    gpusort.sort_file(source, target, by=by, descending=descending, memory=memory)
+    expected = order_of(table, by, descending)
+    assert_same_table(read(target), table.take(pa.array(expected)))
+    gpusort.argsort_file(source, tmp_path / "places.npy", by=by, descending=descending, memory=memory)
+    places = np.load(tmp_path / "places.npy")
+    assert places.dtype == np.int64
+    np.testing.assert_array_equal(places, expected)
+    assert source.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} <= {
+        "source.parquet", "source.arrow", "target.parquet", "target.arrow", "places.npy",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("memory", [LEAST, 1 << 30])
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_a_column_alone(dtype: str, memory: int, tmp_path: Path) -> None:
+    """What has nothing to take along is sorted without places."""
+    table = table_of(20_000, 3).select([dtype])
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    write(table, source)
+    for descending in (False, True):
+        gpusort.sort_file(source, target, by=dtype, descending=descending, memory=memory)
+        assert_same_table(read(target), table.take(pa.array(order_of(table, [dtype], descending))))
+
+
+def test_the_target_is_written_as_the_source_is(tmp_path: Path) -> None:
+    table = pa.table({"key": np.arange(9_000)[::-1], "word": ["a", "b", "c"] * 3_000})
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    parquet.write_table(table, source, 1000, compression={"key": "zstd", "word": "none"}, use_dictionary=["word"])
+    gpusort.sort_file(source, target, by="key", memory="1M")
+    found = parquet.ParquetFile(target).metadata
+    assert found.row_group(0).num_rows <= 1000
+    key, word = found.row_group(0).column(0), found.row_group(0).column(1)
+    assert (key.compression, word.compression) == ("ZSTD", "UNCOMPRESSED")
+    assert "RLE_DICTIONARY" in word.encodings
+    assert "RLE_DICTIONARY" not in key.encodings
+
+
+def test_killed_and_resumed(tmp_path: Path) -> None:
+    """Runs are not sorted again; the last pass is."""
+    table = table_of(20_000, 5)
+    write(table, tmp_path / "source.parquet")
+    code = (
+        "import os, signal, sys, gpusort\n"
+        "steps = []\n"
+        "def count(progress):\n"
+        "    steps.append(progress.step)\n"
+        "    if len(steps) == int(sys.argv[1]):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "gpusort.sort_file('source.parquet', 'target.parquet', by='f4 or null', memory='1M', resume=True,"
+        " progress=count)\n"
+        "print(steps.count('runs'), steps.count('buckets'))"
+    )
+    printed = ""
+    for at in (3, 5, 12, 0):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(at)], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == (-9 if at else 0), done.stderr
+        assert at == 0 or not (tmp_path / "target.parquet").exists()
+        printed = done.stdout
+    runs, buckets = map(int, printed.split())
+    assert runs < buckets - 5
+    assert_same_table(read(tmp_path / "target.parquet"), table.take(pa.array(order_of(table, ["f4 or null"], False))))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["source.parquet", "target.parquet"]
+
+
+def test_refusals(tmp_path: Path) -> None:
+    source, numbers = tmp_path / "x.parquet", tmp_path / "x.npy"
+    write(table_of(10, 1), source)
+    np.save(numbers, np.arange(3))
+    (tmp_path / "no.parquet").write_text("no")
+    (tmp_path / "no.arrow").write_text("no")
+    out = tmp_path / "out.parquet"
+    for file, where, by, error, message in (
+        (source, out, None, gpusort.InvalidArgumentError, r"by: expected one or more of u1, .*, found \[\]"),
+        (source, out, "x", gpusort.InvalidArgumentError, "by: expected one or more of u1"),
+        (source, out, ["u1", "text"], gpusort.UnsupportedTypeError, "by: text: cannot order elements of dtype object"),
+        (source, tmp_path / "out.npy", "u1", gpusort.InvalidArgumentError, r"target: expected a table, as \.parquet"),
+        (numbers, out, None, gpusort.InvalidArgumentError, r"source: expected a table, as \.parquet"),
+        (tmp_path / "no.parquet", out, "u1", gpusort.InvalidArgumentError, "source: .* is no Parquet file"),
+        (tmp_path / "no.arrow", out, "u1", gpusort.InvalidArgumentError, "source: .* is no Arrow file"),
+    ):
+        with pytest.raises(error, match=message):
+            gpusort.sort_file(file, where, by=by)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"target: expected \.npy or a raw file"):
+        gpusort.argsort_file(source, out, by="u1")
+    with pytest.raises(gpusort.InvalidArgumentError, match="dtype: expected none for tables, found 'f4'"):
+        gpusort.sort_file(source, out, by="u1", dtype="f4")
+
+
+def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(table_of(10, 1), tmp_path / "x.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"pyarrow is needed: pip install 'gpusort\[tables\]'"):
+        gpusort.sort_file(tmp_path / "x.parquet", tmp_path / "y.parquet", by="u1")
+
+
+def test_what_is_resident_keeps_to_the_memory(tmp_path: Path) -> None:
+    count, memory = 1 << 24, 256 << 20
+    numbers = np.random.default_rng(1)
+    table = pa.table({"key": numbers.standard_normal(count), "value": np.arange(count)})
+    write(table, tmp_path / "source.parquet")
+    done = run_new(
+        f"import os; os.chdir({str(tmp_path)!r}); import gpusort;"
+        f"gpusort.sort_file('source.parquet', 'target.parquet', by='key', memory={memory});"
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+    )
+    assert done.returncode == 0, done.stderr
+    assert (int(done.stdout) << 10) - memory < 150 << 20
+    assert read(tmp_path / "target.parquet").equals(table.take(pa.array(order_of(table, ["key"], False))))
