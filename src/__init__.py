@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .api.sorting import sort as sort
     from .api.sorting import sort_by_key as sort_by_key
     from .api.sorting import sort_inplace as sort_inplace
+    from .export.exporting import export as export
     from .machine import Capability as Capability
     from .machine import Limits as Limits
     from .machine import TargetInfo as TargetInfo
@@ -95,6 +96,7 @@ __all__ = [
     "argmin",
     "argsort",
     "cumsum",
+    "export",
     "forget_tuning",
     "key_for",
     "max",
@@ -144,7 +146,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("targets", "webgpu"):  # modules; the first is a package that can be called
+    if name in ("export", "targets", "webgpu"):  # modules; the first two are packages that can be called
         return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:

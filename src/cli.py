@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _tune(options.target, options.forget)
             case "show":
                 return _show(options.kernel, options.key, options.target)
+            case "export":
+                return _export(options)
             case _:
                 _parser().print_help()
                 return 2
@@ -59,7 +61,34 @@ def _parser() -> argparse.ArgumentParser:
     )
     show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
+    export = commands.add_parser("export", help="write operations for programs outside Python, as a browser's page")
+    export.add_argument("operation", metavar="OPERATION", nargs="+", help="sort, argsort")
+    export.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
+    export.add_argument(
+        "--keys", default="u32,f32", help="types, or module:attribute for one's own (default: %(default)s)"
+    )
+    export.add_argument("--values", default="", help="types of what sorts take along, as u32 (default: none)")
+    export.add_argument("--format", default="js", choices=("js", "wgsl"), help="(default: %(default)s)")
+    export.add_argument("--name", default="gpusort", help="of the files (default: %(default)s)")
+    export.add_argument(
+        "--subgroups", type=int, default=0, metavar="LANES", help="use subgroups of so many lanes at least"
+    )
+    export.add_argument("--unrolled", action="store_true", help="write loops over registers out")
     return parser
+
+
+def _export(options: argparse.Namespace) -> int:
+    from .export.exporting import export
+
+    keys, values = ([part for part in text.split(",") if part] for text in (options.keys, options.values))
+    written = export(
+        options.operation, options.out, keys=keys, values=values, format=options.format, name=options.name,
+        lanes=options.subgroups, unrolled=options.unrolled,
+    )  # fmt: skip
+    terminal = Terminal()
+    for file in written:
+        terminal.line(f"{file}: {file.stat().st_size:,} bytes")
+    return 0
 
 
 def _demo() -> int:

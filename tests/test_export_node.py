@@ -1,0 +1,176 @@
+"""Exported modules sort as NumPy does, in node with Dawn: dtypes, lengths, orders, buffers of the caller's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import gpusort
+from tests.exported import WEB, Cases, node, run_program
+from tests.reference import sample
+
+_TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
+_TILE = 2048
+_LENGTHS = (0, 1, 2, 255, _TILE - 1, _TILE, _TILE + 1, 3 * _TILE + 5, 100_003)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("exported")
+
+
+@pytest.fixture(scope="module")
+def module(folder: Path) -> Path:
+    node()
+    written = gpusort.export(("sort", "argsort"), folder, keys=tuple(_TYPES), values=("u32",))
+    (folder / "package.json").write_text('{"type": "module"}', "utf-8")
+    assert [file.name for file in written] == ["gpusort.js", "gpusort.d.ts"]
+    return written[0]
+
+
+def data(dtype: str, length: int, seed: int = 0) -> npt.NDArray[np.generic]:
+    """With few equal elements, extremes, NaNs of both signs, infinities, zeros of both signs."""
+    return sample(dtype, length, seed)
+
+
+def test_typed_arrays(module: Path, tmp_path: Path) -> None:
+    """Keys alone equal NumPy's bit for bit, but for which NaN is which; argsort and values keep equal keys' order."""
+    cases = Cases(module, tmp_path)
+    asked = [(name, length, down) for name in _TYPES for length in _LENGTHS for down in (False, True)]
+    for name, length, down in asked:
+        keys, values = data(_TYPES[name], length), np.arange(length, dtype=np.uint32)[::-1].copy()
+        label, options = f"{name}-{length}-{down}", {"descending": down}
+        cases.add(f"sort-{label}", "arrays", {"input": keys}, call="sortArray", type=name, options=options)
+        cases.add(f"argsort-{label}", "arrays", {"input": keys}, call="argsortArray", type=name, options=options)
+        pair = {"input": keys, "values": values}
+        cases.add(f"pairs-{label}", "arrays", pair, call="sortArray", type=name, options=options)
+    cases.run()
+    for name, length, down in asked:
+        dtype, label = _TYPES[name], f"{name}-{length}-{down}"
+        keys = data(dtype, length)
+        expected = _sorted(keys, down)
+        found = np.frombuffer(cases.found(f"sort-{label}"), dtype)
+        np.testing.assert_array_equal(found, expected, err_msg=label)
+        places = np.frombuffer(cases.found(f"argsort-{label}"), np.uint32)
+        np.testing.assert_array_equal(places, _places(keys, down), err_msg=label)
+        moved = np.frombuffer(cases.found(f"pairs-{label}", 1), np.uint32)
+        np.testing.assert_array_equal(np.frombuffer(cases.found(f"pairs-{label}"), dtype), expected, err_msg=label)
+        # Values were counted down: they say which key each came with, bit for bit.
+        came = keys[length - 1 - moved.astype(np.int64)]
+        assert came.tobytes() == cases.found(f"pairs-{label}"), label
+        assert len(np.unique(moved)) == length, label
+
+
+def _sorted(keys: npt.NDArray[np.generic], down: bool) -> npt.NDArray[np.generic]:
+    """NaN last in both orders."""
+    return keys[_places(keys, down)]
+
+
+def _places(keys: npt.NDArray[np.generic], down: bool) -> npt.NDArray[np.intp]:
+    """Stable in both orders, NaN last."""
+    if not down:
+        return np.argsort(keys, kind="stable")
+    nan = np.isnan(keys) if keys.dtype.kind == "f" else np.zeros(keys.shape, bool)
+    ranks = np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return np.lexsort((np.where(nan, 0, -ranks), nan))
+
+
+def test_zeros_are_told_apart_where_keys_go_alone(module: Path, tmp_path: Path) -> None:
+    keys = np.array([0.0, -0.0, 1.0, 0.0, -0.0], np.float32)
+    cases = Cases(module, tmp_path)
+    cases.add("zeros", "arrays", {"input": keys}, call="sortArray", type="f32")
+    cases.run()
+    found = np.frombuffer(cases.found("zeros"), np.float32)
+    assert np.signbit(found).tolist() == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize("offset", [0, 256, 4, 1020])
+def test_in_place_at_an_offset(module: Path, tmp_path: Path, offset: int) -> None:
+    """What lies around the keys in their buffer stays as it was; WebGPU itself binds at certain offsets alone."""
+    keys, values = data("f4", 5000, 1), np.arange(5000, dtype=np.uint32)
+    cases = Cases(module, tmp_path)
+    cases.add("alone", "inPlace", {"input": keys}, type="f32", offset=offset, n=5000)
+    arrays = {"input": keys, "values": values}
+    cases.add("pairs", "inPlace", arrays, type="f32", offset=offset, n=5000, options={"descending": True})
+    cases.add("part", "inPlace", {"input": keys}, type="f32", offset=offset, n=3000)
+    cases.run()
+    for name, expected in {
+        "alone": _sorted(keys, False),
+        "pairs": _sorted(keys, True),
+        "part": np.concatenate([_sorted(keys[:3000], False), keys[3000:]]),
+    }.items():
+        held = cases.found(name)
+        assert held[:offset] == b"\xa5" * offset
+        assert held[offset + 20_000 :] == b"\xa5" * 8
+        np.testing.assert_array_equal(np.frombuffer(held[offset : offset + 20_000], np.float32), expected)
+    moved = np.frombuffer(cases.found("pairs", 1)[:20_000], np.uint32)
+    assert keys[moved].tobytes() == cases.found("pairs")[offset : offset + 20_000]
+
+
+def test_several_sorts_in_one_encoder(module: Path, tmp_path: Path) -> None:
+    first, second = (data("u4", 70_000, seed) for seed in (1, 2))
+    cases = Cases(module, tmp_path)
+    cases.add("both", "together", {"first": first, "second": second}, type="u32", n=70_000)
+    cases.run()
+    for number, expected in enumerate((_sorted(first, True), _sorted(second, True), _sorted(first, False))):
+        found = np.frombuffer(cases.found("both", number)[: 4 * 70_000], np.uint32)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_million(module: Path, tmp_path: Path) -> None:
+    keys = np.random.default_rng(0).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
+    cases = Cases(module, tmp_path)
+    cases.add("million", "arrays", {"input": keys}, call="sortArray", type="u32")
+    cases.run()
+    np.testing.assert_array_equal(np.frombuffer(cases.found("million"), np.uint32), np.sort(keys))
+
+
+def test_mistakes_are_named(module: Path, tmp_path: Path) -> None:
+    keys = np.arange(4, dtype=np.uint32)
+    cases = Cases(module, tmp_path)
+    cases.add("type", "refused", {"input": keys}, call="sortArray", type="u8")
+    cases.add("short", "refused", {"input": keys}, call="sort", n=400)
+    cases.add("length", "refused", {"input": keys}, call="sort", n=1.5)
+    cases.add("output", "refused", {"input": keys}, call="argsort", n=4)
+    cases.run()
+    found = {name: cases.found(name).decode() for name in ("type", "short", "length", "output")}
+    assert found["type"].startswith("TypeError: expected a typed array of u32 or i32 or f32")
+    assert found["short"].startswith("RangeError: keys: expected 1600 bytes")
+    assert found["length"] == "RangeError: sort u32: expected n from 0 to 4294967295, found 1.5"
+    assert found["output"] == "TypeError: argsort u32: expected a buffer as into"
+
+
+def test_the_examples_of_the_document_run(module: Path, tmp_path: Path) -> None:
+    """Every program in the how-to prints what stands behind its lines."""
+    document = (WEB.parent.parent / "docs" / "howto" / "export.md").read_text("utf-8")
+    programs = re.findall(r"^```js\n(.*?)^```", document, flags=re.MULTILINE | re.DOTALL)
+    assert len(programs) == 2
+    for number, program in enumerate(programs):
+        text = program.replace("./gpusort.js", str(module))
+        expected = "".join(f"{line}\n" for line in re.findall(r"console\.log.*// (.*)$", program, flags=re.MULTILINE))
+        (tmp_path / f"{number}.mjs").write_text(text, "utf-8")
+        assert run_program(tmp_path / f"{number}.mjs") == expected
+
+
+def test_the_types_are_true(module: Path, tmp_path: Path) -> None:
+    """A program that uses all of them passes the TypeScript compiler; one with a mistake does not."""
+    good = (WEB / "use.ts").read_text("utf-8").replace("GPUSORT", str(module.with_suffix("")))
+    assert _compiled(tmp_path, "good", good) == ""
+    bad = good.replace('type: "f32"', 'type: "f64"')
+    assert "TS2322" in _compiled(tmp_path, "bad", bad)
+
+
+def _compiled(folder: Path, name: str, text: str) -> str:
+    (folder / f"{name}.ts").write_text(text, "utf-8")
+    compiler = WEB / "node_modules" / "typescript" / "bin" / "tsc"
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck"]
+    roots = ["--typeRoots", str(WEB / "node_modules" / "@webgpu"), "--types", "types"]
+    done = subprocess.run(
+        [node(), compiler, *options, *roots, folder / f"{name}.ts"], capture_output=True, text=True, check=False
+    )
+    return done.stdout
