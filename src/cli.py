@@ -62,12 +62,14 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
     export = commands.add_parser("export", help="write operations for programs outside Python, as a browser's page")
-    export.add_argument("operation", metavar="OPERATION", nargs="+", help="sort, argsort")
+    export.add_argument("operation", metavar="OPERATION", nargs="+", help="such as sort, argsort, sum, cumsum, reduce")
     export.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
     export.add_argument(
         "--keys", default="u32,f32", help="types, or module:attribute for one's own (default: %(default)s)"
     )
     export.add_argument("--values", default="", help="types of what sorts take along, as u32 (default: none)")
+    export.add_argument("--monoids", default="", help="module:attribute of one's own, for reduce and scan")
+    export.add_argument("--schedules", default="", help="module:attribute of functions of a length, for schedule")
     export.add_argument("--format", default="js", choices=("js", "wgsl"), help="(default: %(default)s)")
     export.add_argument("--name", default="gpusort", help="of the files (default: %(default)s)")
     export.add_argument(
@@ -80,9 +82,13 @@ def _parser() -> argparse.ArgumentParser:
 def _export(options: argparse.Namespace) -> int:
     from .export.exporting import export
 
-    keys, values = ([part for part in text.split(",") if part] for text in (options.keys, options.values))
+    def parts(text: str) -> list[str]:
+        return [part for part in text.split(",") if part]
+
+    sys.path.insert(0, "")  # where modules of one's own lie, also for the command that is installed
     written = export(
-        options.operation, options.out, keys=keys, values=values, format=options.format, name=options.name,
+        options.operation, options.out, keys=parts(options.keys), values=parts(options.values),
+        monoids=parts(options.monoids), schedules=parts(options.schedules), format=options.format, name=options.name,
         lanes=options.subgroups, unrolled=options.unrolled,
     )  # fmt: skip
     terminal = Terminal()

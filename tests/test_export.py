@@ -14,12 +14,12 @@ import gpusort
 from examples.ipv4_key import Ipv4Key
 from gpusort.export.exported import exported_of
 from gpusort.export.kernels import Kernels
-from gpusort.export.operations import Asked, any_device
 from gpusort.export.plans import plans_of
+from gpusort.export.variants import Asked, any_device
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.types.dtypes import key_for
-from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32
@@ -59,10 +59,16 @@ def test_a_traced_length_is_found_in_the_middle_of_its_range() -> None:
     assert (length.range.first, length.range.last) == (100, 299)
 
 
-def test_comparisons_that_may_change_back_are_refused() -> None:
-    length = Traced.of(100, 0, 1000)
-    with pytest.raises(UnsupportedTypeError, match="expected comparisons"):
-        assert length % 8 < 5
+def test_what_rises_and_falls_is_compared_within_bounds() -> None:
+    """A quotient of two that grow: the range is smaller than it could be, but what it says is true."""
+    first, ranges = 0, 0
+    while first <= 5000:
+        length = Traced.of(first, first, 5000)
+        is_one = length > 0 and -(-length // -(-length // 100)) <= 60
+        for n in range(first, length.range.last + 1):
+            assert is_one is (n > 0 and -(-n // -(-n // 100)) <= 60)
+        first, ranges = length.range.last + 1, ranges + 1
+    assert ranges < 64
 
 
 @kernel
@@ -78,9 +84,9 @@ def _filling(value: Callable[[int], int], length: int) -> Schedule:
 
 
 def test_a_length_that_was_made_into_another_int_is_noticed() -> None:
-    assert len(plans_of(lambda length: _filling(lambda n: n, length), Kernels())) == 1
+    assert len(plans_of(lambda length: _filling(lambda n: n, length), Kernels(any_device(0).limits))) == 1
     with pytest.raises(InvalidArgumentError, match="did not ask how many there are"):
-        plans_of(lambda length: _filling(lambda n: int(str(n)), length), Kernels())
+        plans_of(lambda length: _filling(lambda n: int(str(n)), length), Kernels(any_device(0).limits))
 
 
 def test_a_form_for_every_length_is_refused() -> None:
@@ -88,7 +94,7 @@ def test_a_form_for_every_length_is_refused() -> None:
         return sum(length > other for other in range(1000))
 
     with pytest.raises(UnsupportedTypeError, match="more than 64 forms up to length 64"):
-        plans_of(lambda length: _filling(steps, length), Kernels(), 1000)
+        plans_of(lambda length: _filling(steps, length), Kernels(any_device(0).limits), 0, 1000)
 
 
 def test_a_sort_is_two_plans_whatever_the_length() -> None:
@@ -140,6 +146,8 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
     ("what", "message"),
     [
         ({"operations": "sorted"}, "operations: expected some of sort, argsort"),
+        ({"operations": "reduce"}, "monoids: expected some for 'reduce'"),
+        ({"schedules": ("here",)}, "schedules: expected 'module:attribute'"),
         ({"keys": ("u33",)}, "keys: expected some of u8"),
         ({"keys": ("nowhere:KEY",)}, "keys: 'nowhere:KEY' cannot be imported"),
         ({"values": ("x",)}, "values: expected some of u8"),
@@ -152,3 +160,9 @@ def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) 
     with pytest.raises(InvalidArgumentError, match=message):
         gpusort.export(**asked)
     assert not list(tmp_path.iterdir())
+
+
+def test_doubles_are_sorted_but_not_added(tmp_path: Path) -> None:
+    assert gpusort.export(("sort", "argsort", "max"), tmp_path, keys=("f64",))
+    with pytest.raises(CapabilityError, match="64-bit floats"):
+        gpusort.export("sum", tmp_path, keys=("f64",))

@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
+from gpusort.cli import main
 from tests.exported import WEB, Cases, node, run_program
 from tests.reference import sample
 
 _TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
-_TILE = 2048
+_TILE = 3584
 _LENGTHS = (0, 1, 2, 255, _TILE - 1, _TILE, _TILE + 1, 3 * _TILE + 5, 100_003)
 
 
@@ -139,21 +140,25 @@ def test_mistakes_are_named(module: Path, tmp_path: Path) -> None:
     cases.add("output", "refused", {"input": keys}, call="argsort", n=4)
     cases.run()
     found = {name: cases.found(name).decode() for name in ("type", "short", "length", "output")}
-    assert found["type"].startswith("TypeError: expected a typed array of u32 or i32 or f32")
+    assert found["type"].startswith("TypeError: expected an array of u32 or i32 or f32, found Uint8Array")
     assert found["short"].startswith("RangeError: keys: expected 1600 bytes")
     assert found["length"] == "RangeError: sort u32: expected n from 0 to 4294967295, found 1.5"
     assert found["output"] == "TypeError: argsort u32: expected a buffer as into"
 
 
 def test_the_examples_of_the_document_run(module: Path, tmp_path: Path) -> None:
-    """Every program in the how-to prints what stands behind its lines."""
+    """Every program in the how-to prints what stands behind its lines, with what the commands there export."""
     document = (WEB.parent.parent / "docs" / "howto" / "export.md").read_text("utf-8")
     programs = re.findall(r"^```js\n(.*?)^```", document, flags=re.MULTILINE | re.DOTALL)
-    assert len(programs) == 2
+    commands = re.findall(r"^\$ python -m gpusort (export .*) --out", document, flags=re.MULTILINE)
+    assert len(programs) == 3
+    assert len(commands) == 2
     for number, program in enumerate(programs):
-        text = program.replace("./gpusort.js", str(module))
+        command = commands["reduce" in program]
+        assert main([*command.split(), "--out", str(tmp_path)]) == 0
+        (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
         expected = "".join(f"{line}\n" for line in re.findall(r"console\.log.*// (.*)$", program, flags=re.MULTILINE))
-        (tmp_path / f"{number}.mjs").write_text(text, "utf-8")
+        (tmp_path / f"{number}.mjs").write_text(program, "utf-8")
         assert run_program(tmp_path / f"{number}.mjs") == expected
 
 

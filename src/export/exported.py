@@ -9,8 +9,9 @@ import attrs
 
 from ..types.traced import Formula, Term, Unknown
 from .kernels import Kernels
-from .operations import OPERATIONS, Asked, Variant
+from .operations import OPERATIONS
 from .plans import Plan, plans_of
+from .variants import Asked, Variant
 
 
 @attrs.frozen
@@ -31,18 +32,25 @@ class Exported:
     kernels: Kernels
     schedules: tuple[ExportedSchedule, ...]
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Of the module, beside the driver."""
+        parts = dict.fromkeys(OPERATIONS[name].part for name in self.operations)
+        has_results = any(schedule.variant.result[1] for schedule in self.schedules)
+        return (*(["results"] if has_results else []), *parts)
+
 
 def exported_of(operations: Sequence[str], asked: Asked, *, unrolled: bool = False) -> Exported:
     """All kernels and plans of some operations."""
-    kernels = Kernels(unrolled=unrolled)
+    kernels = Kernels(asked.info.limits, unrolled=unrolled)
     schedules = tuple(
         ExportedSchedule(
             variant,
-            plans_of(variant.make, kernels),
-            plans_of(variant.descending, kernels) if variant.descending is not None else (),
+            plans_of(variant.make, kernels, variant.shortest),
+            plans_of(variant.descending, kernels, variant.shortest) if variant.descending is not None else (),
         )
         for operation in operations
-        for variant in OPERATIONS[operation](asked)
+        for variant in OPERATIONS[operation].variants(asked)
     )
     return Exported(tuple(operations), asked, kernels, schedules)
 

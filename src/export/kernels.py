@@ -8,6 +8,7 @@ from typing import Literal
 import attrs
 
 from ..kernel import ir
+from ..machine import Limits
 from ..targets.wgsl.kernel import written
 from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.uses import uses_of
@@ -40,7 +41,8 @@ class ExportedKernel:
 class Kernels:
     """All kernels of one export, without any twice."""
 
-    def __init__(self, *, unrolled: bool = False) -> None:
+    def __init__(self, limits: Limits, *, unrolled: bool = False) -> None:
+        self.limits = limits
         self.unrolled = unrolled
         self.all: list[ExportedKernel] = []
         self._numbers: dict[str, int] = {}  # by text
@@ -50,11 +52,24 @@ class Kernels:
         """A program's kernel and its number."""
         if program not in self._read:
             kernel = _exported(program, self.unrolled)
+            self._require_fits(kernel, program)
             number = self._numbers.setdefault(kernel.text, len(self.all))
             if number == len(self.all):
                 self.all.append(kernel)
             self._read[program] = number, kernel
         return self._read[program]
+
+    def _require_fits(self, kernel: ExportedKernel, program: ir.Program) -> None:
+        for what, asked, most in (
+            ("invocations in a workgroup", kernel.group_size, self.limits.group_size),
+            ("bytes of workgroup memory", kernel.workgroup_bytes, self.limits.workgroup_bytes),
+            ("storage buffers", len(kernel.writes), self.limits.storage_buffers),
+        ):
+            if asked > most:
+                raise CapabilityError(
+                    f"{program.span}: kernel {program.name!r} asks for {asked} {what}; every device has {most}, and an "
+                    "export is for every device"
+                )
 
 
 def _exported(program: ir.Program, unrolled: bool) -> ExportedKernel:

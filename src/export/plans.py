@@ -55,10 +55,12 @@ class Plan:
     launches: tuple[PlannedLaunch, ...]
 
 
-def plans_of(make: Callable[[int], Schedule], kernels: Kernels, longest: int = LONGEST) -> tuple[Plan, ...]:
-    """The plans for all lengths, the short ones first."""
+def plans_of(
+    make: Callable[[int], Schedule], kernels: Kernels, shortest: int = 0, longest: int = LONGEST
+) -> tuple[Plan, ...]:
+    """The plans for all lengths from the shortest, which come first."""
     found: list[Plan] = []
-    first = 0
+    first = shortest
     while first <= longest:
         if len(found) == _MOST_PLANS:
             raise UnsupportedTypeError(

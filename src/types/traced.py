@@ -13,8 +13,6 @@ from typing import NoReturn, TypeAlias
 
 import attrs
 
-from .errors import UnsupportedTypeError
-
 
 class Operator(Enum):
     """What formulas are made of."""
@@ -92,6 +90,18 @@ def trend_of(term: Term) -> int | None:
             return 0
 
 
+def bounds_of(term: Term, first: int, last: int) -> tuple[int, int]:
+    """Numbers between which a term stays for the lengths of a range; not the closest, where it rises and falls."""
+    if not isinstance(term, Formula):
+        return value_at(term, first), value_at(term, last)
+    corners = [
+        value_at(Formula(term.operator, left, right), 0)
+        for left in bounds_of(term.left, first, last)
+        for right in bounds_of(term.right, first, last)
+    ]
+    return min(corners), max(corners)
+
+
 def _made(operator: Operator, left: Term, right: Term) -> Term:
     """A formula, or what is the same and shorter."""
     match operator, left, right:
@@ -101,7 +111,7 @@ def _made(operator: Operator, left: Term, right: Term) -> Term:
             return right
         case Operator.TIMES, int(), _:
             return _made(operator, right, left)
-        case Operator.MINUS, 0, Formula(Operator.QUOTIENT, Formula(Operator.MINUS, 0, inner), int(divisor)):
+        case Operator.MINUS, 0, Formula(Operator.QUOTIENT, Formula(Operator.MINUS, 0, inner), divisor):
             return Formula(Operator.BLOCKS, inner, divisor)
         case Operator.MINUS, 0, Formula(Operator.MINUS, 0, inner):
             return inner
@@ -122,6 +132,14 @@ class Range:
         as_sample = holds(self.sample)
         self.first = self._end(holds, as_sample, self.first)
         self.last = self._end(holds, as_sample, self.last)
+
+    def shrink(self, answers: Callable[[int, int], set[bool]]) -> None:
+        """Until a condition, of which nothing else is known, has one answer for what lies between the ends."""
+        while len(answers(self.first, self.last)) > 1:
+            if self.last - self.sample >= self.sample - self.first:
+                self.last = (self.sample + self.last) // 2
+            else:
+                self.first = (self.first + self.sample + 1) // 2
 
     def _end(self, holds: Callable[[int], bool], as_sample: bool, end: int) -> int:
         """The length farthest from the sample, towards an end, that answers as it does."""
@@ -229,12 +247,12 @@ class Traced(int):
         """Compares, and narrows the range to lengths for which the answer is the same."""
         mine, others = self.term, term_of(other)
         answer = relation(int(self), int(other))
-        if mine != others:
-            if trend_of(Formula(Operator.MINUS, mine, others)) is None:
-                raise UnsupportedTypeError(
-                    "a schedule for lengths that are not known yet: expected comparisons of what grows with the length "
-                    f"and a number, found {mine} and {others}"
-                )
+        difference = Formula(Operator.MINUS, mine, others)
+        if mine == others:
+            return answer
+        if trend_of(difference) is None:
+            self.range.shrink(lambda first, last: _answers(relation, difference, first, last))
+        else:
             self.range.narrow(lambda length: relation(value_at(mine, length), value_at(others, length)))
         return answer
 
@@ -243,3 +261,11 @@ def _traced(value: int, term: Term, range: Range) -> Traced:
     made = Traced(value)
     made.term, made.range = term, range
     return made
+
+
+def _answers(relation: Callable[[int, int], bool], term: Term, first: int, last: int) -> set[bool]:
+    """How a term may compare with 0 for the lengths of a range."""
+    try:
+        return {relation(end, 0) for end in bounds_of(term, first, last)}
+    except ZeroDivisionError:  # of a bound, which is no length
+        return {False, True}

@@ -60,6 +60,8 @@ const WAYS = {
       ...options,
       ...(values ? { values: arrayOf(values, "u32") } : {}),
     });
+    if (typeof found === "number") return [Float64Array.of(found)];
+    if (typeof found === "bigint") return [BigInt64Array.of(found)];
     return values ? [found.keys, found.values] : [found];
   },
   /** Keys, and perhaps values, in place, at an offset of a buffer; what comes back is all of the buffers. */
@@ -85,6 +87,15 @@ const WAYS = {
     down.destroy();
     up.destroy();
     return found;
+  },
+  /** A schedule of one's own, on buffers by their names. */
+  async own({ schedule, input, bytes, n }) {
+    const data = bufferWith(bytesOf(input)), results = bufferWith(new Uint8Array(bytes));
+    const plan = await module.prepare(device, schedule, n);
+    const encoder = device.createCommandEncoder();
+    plan.encode(encoder, { data, results });
+    device.queue.submit([encoder.finish()]);
+    return [await contentsOf(results)];
   },
   /** How long a prepared sort takes, each time until the device has finished; milliseconds. */
   async time({ input, type, n, times }) {

@@ -151,7 +151,8 @@ async function run(device, name, n, descending, given) {
 
 function typeOf(array) {
   const found = Object.keys(TYPES).find((name) => array instanceof TYPES[name]);
-  if (!found) throw new TypeError(`expected a typed array of ${Object.keys(TYPES).join(" or ")}, found ${array}`);
+  if (!found)
+    throw new TypeError(`expected an array of ${Object.keys(TYPES).join(" or ")}, found ${array?.constructor?.name}`);
   return found;
 }
 
