@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare sweep docs coverage clean
+.PHONY: demo test check bench bench-peers throughput pictures compare sweep docs web coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -54,6 +54,10 @@ docs: $(READY)
 	$(PYTHON) -m docs.site.stage build/pages
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -f docs/site/mkdocs.yml
 	@echo "the site: build/site/index.html"
+
+# The npm package, packed and not published: build/gpusort-VERSION.tgz, of what lies in build/web.
+web: $(READY)
+	@$(PYTHON) -m web.pack build/web
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)

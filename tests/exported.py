@@ -105,3 +105,15 @@ def run_program(program: Path) -> str:
     done = subprocess.run(command, env=dict(environment()), capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def compiled(folder: Path, name: str, text: str) -> str:
+    """What the TypeScript compiler says of a program: nothing, if it is right."""
+    (folder / f"{name}.ts").write_text(text, "utf-8")
+    compiler = WEB / "node_modules" / "typescript" / "bin" / "tsc"
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck"]
+    roots = ["--typeRoots", str(WEB / "node_modules" / "@webgpu"), "--types", "types"]
+    done = subprocess.run(
+        [node(), compiler, *options, *roots, folder / f"{name}.ts"], capture_output=True, text=True, check=False
+    )
+    return done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.cli import main
-from tests.exported import WEB, Cases, node, run_program
+from tests.exported import WEB, Cases, compiled, node, run_program
 from tests.reference import sample
 
 _TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
@@ -165,17 +164,6 @@ def test_the_examples_of_the_document_run(module: Path, tmp_path: Path) -> None:
 def test_the_types_are_true(module: Path, tmp_path: Path) -> None:
     """A program that uses all of them passes the TypeScript compiler; one with a mistake does not."""
     good = (WEB / "use.ts").read_text("utf-8").replace("GPUSORT", str(module.with_suffix("")))
-    assert _compiled(tmp_path, "good", good) == ""
+    assert compiled(tmp_path, "good", good) == ""
     bad = good.replace('type: "f32"', 'type: "f64"')
-    assert "TS2322" in _compiled(tmp_path, "bad", bad)
-
-
-def _compiled(folder: Path, name: str, text: str) -> str:
-    (folder / f"{name}.ts").write_text(text, "utf-8")
-    compiler = WEB / "node_modules" / "typescript" / "bin" / "tsc"
-    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck"]
-    roots = ["--typeRoots", str(WEB / "node_modules" / "@webgpu"), "--types", "types"]
-    done = subprocess.run(
-        [node(), compiler, *options, *roots, folder / f"{name}.ts"], capture_output=True, text=True, check=False
-    )
-    return done.stdout
+    assert "TS2322" in compiled(tmp_path, "bad", bad)

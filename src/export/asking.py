@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +43,9 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
     for name in keys:
         if name not in TYPES and ":" not in name:
             raise InvalidArgumentError(
-                f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for a key of one's own, found {name!r}"
+                f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
             )
-    built_in = {name: cast("SortableKey[Any, Any]", key_for(TYPES[name])) for name in keys if name in TYPES}
+    built_in: dict[str, Any] = {name: key_for(TYPES[name]) for name in keys if name in TYPES}
     own = {name: _named("keys", (name,)) for name in keys if name not in TYPES}
     found: dict[str, SortableKey[Any, Any]] = {}
     for name in keys:
