@@ -11,7 +11,7 @@ from . import __version__
 from .machine import TargetInfo
 from .targets.registry import FORMS, Unavailable, targets
 from .terminal import Terminal, Tone
-from .types.errors import GpusortError
+from .types.errors import GpusortError, InvalidArgumentError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         "--keys", default="u32,f32", help="types, or module:attribute for one's own (default: %(default)s)"
     )
     export.add_argument("--values", default="", help="types of what sorts take along, as u32 (default: none)")
+    export.add_argument("--rows", default="", help="lengths of rows that are sorted each for itself, as 1024")
     export.add_argument("--monoids", default="", help="module:attribute of one's own, for reduce and scan")
     export.add_argument("--schedules", default="", help="module:attribute of functions of a length, for schedule")
     export.add_argument("--format", default="js", choices=("js", "wgsl"), help="(default: %(default)s)")
@@ -86,8 +87,11 @@ def _export(options: argparse.Namespace) -> int:
         return [part for part in text.split(",") if part]
 
     sys.path.insert(0, "")  # where modules of one's own lie, also for the command that is installed
+    rows = parts(options.rows)
+    if not all(row.isdecimal() for row in rows):
+        raise InvalidArgumentError(f"--rows: expected lengths such as 1024, found {options.rows!r}")
     written = export(
-        options.operation, options.out, keys=parts(options.keys), values=parts(options.values),
+        options.operation, options.out, keys=parts(options.keys), values=parts(options.values), rows=[*map(int, rows)],
         monoids=parts(options.monoids), schedules=parts(options.schedules), format=options.format, name=options.name,
         lanes=options.subgroups, unrolled=options.unrolled,
     )  # fmt: skip
@@ -143,7 +147,6 @@ def _particulars(info: TargetInfo) -> list[tuple[str, str]]:
 
 def _show(kernel: str | None, key: str, form: str) -> int:
     from .show import KEYS, kernel_names, text_of
-    from .types.errors import InvalidArgumentError
 
     terminal = Terminal()
     names = kernel_names()

@@ -16,7 +16,7 @@ from tests.reference import sample
 
 _TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
 _TILE = 3584
-_LENGTHS = (0, 1, 2, 255, _TILE - 1, _TILE, _TILE + 1, 3 * _TILE + 5, 100_003)
+_LENGTHS = (0, 1, 2, _TILE - 1, _TILE, _TILE + 1, 10 * _TILE + 5)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def module(folder: Path) -> Path:
     node()
-    written = gpusort.export(("sort", "argsort"), folder, keys=tuple(_TYPES), values=("u32",))
+    written = gpusort.export(("sort", "argsort"), folder, keys=tuple(_TYPES), values=("u32",), rows=(7, 5000))
     (folder / "package.json").write_text('{"type": "module"}', "utf-8")
     assert [file.name for file in written] == ["gpusort.js", "gpusort.d.ts"]
     return written[0]
@@ -89,27 +89,29 @@ def test_zeros_are_told_apart_where_keys_go_alone(module: Path, tmp_path: Path) 
     assert np.signbit(found).tolist() == [True, True, False, False, False]
 
 
-@pytest.mark.parametrize("offset", [0, 256, 4, 1020])
-def test_in_place_at_an_offset(module: Path, tmp_path: Path, offset: int) -> None:
+def test_in_place_at_an_offset(module: Path, tmp_path: Path) -> None:
     """What lies around the keys in their buffer stays as it was; WebGPU itself binds at certain offsets alone."""
     keys, values = data("f4", 5000, 1), np.arange(5000, dtype=np.uint32)
     cases = Cases(module, tmp_path)
-    cases.add("alone", "inPlace", {"input": keys}, type="f32", offset=offset, n=5000)
-    arrays = {"input": keys, "values": values}
-    cases.add("pairs", "inPlace", arrays, type="f32", offset=offset, n=5000, options={"descending": True})
-    cases.add("part", "inPlace", {"input": keys}, type="f32", offset=offset, n=3000)
+    offsets = (0, 256, 4, 1020)
+    for offset in offsets:
+        cases.add(f"alone-{offset}", "inPlace", {"input": keys}, type="f32", offset=offset, n=5000)
+        arrays, options = {"input": keys, "values": values}, {"descending": True}
+        cases.add(f"pairs-{offset}", "inPlace", arrays, type="f32", offset=offset, n=5000, options=options)
+        cases.add(f"part-{offset}", "inPlace", {"input": keys}, type="f32", offset=offset, n=3000)
     cases.run()
-    for name, expected in {
-        "alone": _sorted(keys, False),
-        "pairs": _sorted(keys, True),
-        "part": np.concatenate([_sorted(keys[:3000], False), keys[3000:]]),
-    }.items():
-        held = cases.found(name)
-        assert held[:offset] == b"\xa5" * offset
-        assert held[offset + 20_000 :] == b"\xa5" * 8
-        np.testing.assert_array_equal(np.frombuffer(held[offset : offset + 20_000], np.float32), expected)
-    moved = np.frombuffer(cases.found("pairs", 1)[:20_000], np.uint32)
-    assert keys[moved].tobytes() == cases.found("pairs")[offset : offset + 20_000]
+    for offset in offsets:
+        for name, expected in {
+            f"alone-{offset}": _sorted(keys, False),
+            f"pairs-{offset}": _sorted(keys, True),
+            f"part-{offset}": np.concatenate([_sorted(keys[:3000], False), keys[3000:]]),
+        }.items():
+            held = cases.found(name)
+            assert held[:offset] == b"\xa5" * offset
+            assert held[offset + 20_000 :] == b"\xa5" * 8
+            np.testing.assert_array_equal(np.frombuffer(held[offset : offset + 20_000], np.float32), expected)
+        moved = np.frombuffer(cases.found(f"pairs-{offset}", 1)[:20_000], np.uint32)
+        assert keys[moved].tobytes() == cases.found(f"pairs-{offset}")[offset : offset + 20_000]
 
 
 def test_several_sorts_in_one_encoder(module: Path, tmp_path: Path) -> None:
@@ -120,6 +122,71 @@ def test_several_sorts_in_one_encoder(module: Path, tmp_path: Path) -> None:
     for number, expected in enumerate((_sorted(first, True), _sorted(second, True), _sorted(first, False))):
         found = np.frombuffer(cases.found("both", number)[: 4 * 70_000], np.uint32)
         np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_are_sorted_each_for_itself(module: Path, tmp_path: Path) -> None:
+    cases = Cases(module, tmp_path)
+    asked = [
+        (name, rows, row, down)
+        for name in ("u32", "f32")
+        for rows, row in ((0, 7), (1, 7), (60, 7), (3, 5000))
+        for down in (False, True)
+    ]
+    for name, rows, row, down in asked:
+        keys, options = data(_TYPES[name], rows * row), {"row": row, "descending": down}
+        label = f"{name}-{rows}-{row}-{down}"
+        cases.add(label, "arrays", {"input": keys}, call="sortArray", type=name, options=options)
+        cases.add(f"arg-{label}", "arrays", {"input": keys}, call="argsortArray", type=name, options=options)
+    cases.run()
+    for name, rows, row, down in asked:
+        keys, label = data(_TYPES[name], rows * row).reshape(rows, row), f"{name}-{rows}-{row}-{down}"
+        places = np.array([_places(line, down) for line in keys], np.intp).reshape(rows, row)
+        found = np.frombuffer(cases.found(label), _TYPES[name]).reshape(rows, row)
+        np.testing.assert_array_equal(found, np.take_along_axis(keys, places, 1))
+        args = np.frombuffer(cases.found(f"arg-{label}"), np.uint32).reshape(rows, row)
+        np.testing.assert_array_equal(args, places)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "f2", "f8"])
+def test_other_types(tmp_path: Path, dtype: str) -> None:
+    """Several elements to a word, and several words to an element; values of other sizes too."""
+    node()
+    name = f"{dtype[0]}{8 * int(dtype[1:])}"
+    module, _ = gpusort.export(("sort", "argsort"), tmp_path, keys=(name,), values=("u32",))
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    cases = Cases(module, tmp_path)
+    for length in (1, 3, 4001):
+        keys = data(dtype, length)
+        values, options = np.arange(length, dtype=np.uint32), {"type": name, "descending": True}
+        cases.add(f"sort-{length}", "inPlace", {"input": keys}, type=name, n=length)
+        pair = {"input": keys, "values": values}
+        cases.add(f"pairs-{length}", "inPlace", pair, type=name, n=length, options=options)
+    cases.run()
+    for length in (1, 3, 4001):
+        keys, size = data(dtype, length), length * int(dtype[1:])
+        found = np.frombuffer(cases.found(f"sort-{length}")[:size], dtype)
+        np.testing.assert_array_equal(found, _sorted(keys, False))
+        assert set(cases.found(f"sort-{length}")[-4:]) == {0xA5}
+        np.testing.assert_array_equal(np.frombuffer(cases.found(f"pairs-{length}")[:size], dtype), _sorted(keys, True))
+        moved = np.frombuffer(cases.found(f"pairs-{length}", 1)[: 4 * length], np.uint32)
+        assert keys[moved].tobytes() == cases.found(f"pairs-{length}")[:size]
+
+
+def test_subgroups_where_they_are_asked_for(tmp_path: Path) -> None:
+    """A device without them is told so; one with them sorts the same."""
+    node()
+    module, _ = gpusort.export("sort", tmp_path, keys=("u32",), lanes=8)
+    assert "subgroupBallot" in module.read_text("utf-8")
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    keys = data("u4", 20_000)
+    without = Cases(module, tmp_path)
+    without.add("refused", "refused", {"input": keys}, call="sort", n=20_000)
+    without.run()
+    assert 'expected a device with the feature "subgroups"' in without.found("refused").decode()
+    cases = Cases(module, tmp_path)
+    cases.add("sorted", "arrays", {"input": keys}, call="sortArray", type="u32")
+    cases.run(("subgroups",))
+    np.testing.assert_array_equal(np.frombuffer(cases.found("sorted"), np.uint32), np.sort(keys))
 
 
 def test_a_million(module: Path, tmp_path: Path) -> None:

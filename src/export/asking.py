@@ -20,7 +20,7 @@ from .variants import TYPES, Asked, any_device
 def asked_for(
     operations: Sequence[str], keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]], values: Sequence[str],
     monoids: Sequence[str] | Mapping[str, Monoid[Any, Any]],
-    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int,
+    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int, rows: Sequence[int] = (),
 ) -> Asked:  # fmt: skip
     """All that is asked for; an InvalidArgumentError says what there is none of."""
     for operation in operations:
@@ -34,7 +34,10 @@ def asked_for(
         if operation in operations and not own[what]:
             raise InvalidArgumentError(f"{what}: expected some for {operation!r}, e.g. 'module:attribute'")
     sizes = tuple(dict.fromkeys(_size(value) for value in values))
-    return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], own["schedules"])
+    for row in rows:
+        if row < 1:
+            raise InvalidArgumentError(f"rows: expected lengths of at least 1, found {row}")
+    return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], tuple(rows), own["schedules"])
 
 
 def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str, SortableKey[Any, Any]]:

@@ -38,13 +38,20 @@ def sorts(asked: Asked) -> Iterator[Variant]:
             }
             take = partial(_pairs, key, UNSIGNED[size], _radix(key, asked.info, size))
             yield Variant.ordered(f"sort {name} with u{8 * size}", take, names)
+        for row in asked.rows:
+            each = partial(_sort_rows, key, _radix(key, asked.info, 0), row)
+            yield Variant.ordered(f"sort {name} rows {row}", each, {"data": ("keys",), "results": ("into", "keys")})
 
 
 def argsorts(asked: Asked) -> Iterator[Variant]:
     """Where keys come from."""
     for name, key in asked.keys.items():
         make = partial(_argsort, key, _radix(key, asked.info, dtype_of(key.word).itemsize))
-        yield Variant.ordered(f"argsort {name}", make, {"data": ("keys",), "places": ("into",)})
+        names = {"data": ("keys",), "places": ("into",)}
+        yield Variant.ordered(f"argsort {name}", make, names)
+        for row in asked.rows:
+            each = partial(_argsort_rows, key, _radix(key, asked.info, dtype_of(key.word).itemsize), row)
+            yield Variant.ordered(f"argsort {name} rows {row}", each, names)
 
 
 def own_schedules(asked: Asked) -> Iterator[Variant]:
@@ -84,6 +91,10 @@ def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: S
     return radix_sort(key, 1, length, order, policy, bits_of(key), shares=True)
 
 
+def _sort_rows(key: SortableKey[Any, Any], policy: RadixPolicy, row: int, rows: int, order: SortOrder) -> Schedule:
+    return radix_sort(key, rows, row, order, policy, bits_of(key), shares=True)
+
+
 def _pairs(
     key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, length: int, order: SortOrder
 ) -> Schedule:
@@ -91,5 +102,9 @@ def _pairs(
 
 
 def _argsort(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
+    return _argsort_rows(key, policy, length, 1, order)
+
+
+def _argsort_rows(key: SortableKey[Any, Any], policy: RadixPolicy, row: int, rows: int, order: SortOrder) -> Schedule:
     ranks: Any = key if is_lossy(key) else RankKey(key)
-    return radix_argsort(ranks, 1, length, order, policy, bits_of(key), shares=True, wide=False)
+    return radix_argsort(ranks, rows, row, order, policy, bits_of(key), shares=True, wide=False)

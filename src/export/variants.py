@@ -41,6 +41,7 @@ class Asked:
     values: tuple[int, ...]  # sizes of what is taken along, in bytes
     info: TargetInfo
     monoids: Mapping[str, Monoid[Any, Any]] = attrs.field(factory=dict[str, Monoid[Any, Any]])  # one's own, by name
+    rows: tuple[int, ...] = ()  # lengths of rows that are sorted each for itself
     schedules: Mapping[str, Callable[[int], Schedule]] = attrs.field(factory=dict[str, Callable[[int], Schedule]])
 
 

@@ -1,13 +1,15 @@
 // Where elements come from
 
-export const prepareArgsort = (device, n, { type = FIRST, descending = false } = {}) =>
-  prepared(device, `argsort ${type}`, n, descending);
+const argsortName = (type, row) => `argsort ${type}${row ? ` rows ${row}` : ""}`;
 
-export const argsort = (device, keys, n, { into, type = FIRST, descending = false }) =>
-  run(device, `argsort ${type}`, n, descending, { keys, into });
+export const prepareArgsort = (device, n, { type = FIRST, row, descending = false } = {}) =>
+  prepared(device, argsortName(type, row), n, descending);
 
-export async function argsortArray(device, keys, { descending = false, type = typeOf(keys) } = {}) {
+export const argsort = (device, keys, n, { into, type = FIRST, row, descending = false }) =>
+  run(device, argsortName(type, row), n, descending, { keys, into });
+
+export async function argsortArray(device, keys, { row, descending = false, type = typeOf(keys) } = {}) {
   const into = new Uint32Array(keys.length);
-  await runOnArrays(device, `argsort ${type}`, keys.length, descending, { keys }, { into });
+  await runOnArrays(device, argsortName(type, row), keys.length / (row ?? 1), descending, { keys }, { into });
   return into;
 }
