@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs coverage clean
+.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -59,6 +59,10 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -f docs/site/mkdocs.yml
 	@echo "the site: build/site/index.html"
 
+# The npm package, packed and not published: build/gpusort-VERSION.tgz, of what lies in build/web.
+web: $(READY)
+	@$(PYTHON) -m web.pack build/web
+
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
 	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
@@ -69,7 +73,8 @@ clean:
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
 	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml constraints.txt .ci/setup .ci/packages .ci/vulkan
+$(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web
 	@.ci/setup $(VENV)
 	@.ci/vulkan $(PYTHON)
+	@.ci/web $(CURDIR)/$(PYTHON)
 	@touch $@

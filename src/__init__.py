@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .api.sorting import sort as sort
     from .api.sorting import sort_by_key as sort_by_key
     from .api.sorting import sort_inplace as sort_inplace
+    from .export.exporting import export as export
     from .external.progress import Progress as Progress
     from .machine import Capability as Capability
     from .machine import Limits as Limits
@@ -106,6 +107,7 @@ __all__ = [
     "argsort",
     "argsort_file",
     "cumsum",
+    "export",
     "forget_tuning",
     "key_for",
     "max",
@@ -160,7 +162,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("targets", "webgpu"):  # modules; the first is a package that can be called
+    if name in ("export", "targets", "webgpu"):  # modules; the first two are packages that can be called
         return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:

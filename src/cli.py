@@ -13,7 +13,7 @@ from .sort_command import add_arguments as add_sort_arguments
 from .sort_command import run as run_sort
 from .targets.registry import FORMS, Unavailable, targets
 from .terminal import Terminal, Tone
-from .types.errors import GpusortError
+from .types.errors import GpusortError, InvalidArgumentError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _tune(options.target, options.forget)
             case "show":
                 return _show(options.kernel, options.key, options.target)
+            case "export":
+                return _export(options)
             case _:
                 _parser().print_help()
                 return 2
@@ -64,7 +66,44 @@ def _parser() -> argparse.ArgumentParser:
     )
     show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
+    export = commands.add_parser("export", help="write operations for programs outside Python, as a browser's page")
+    export.add_argument("operation", metavar="OPERATION", nargs="+", help="such as sort, argsort, sum, cumsum, reduce")
+    export.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
+    export.add_argument(
+        "--keys", default="u32,f32", help="types, or module:attribute for one's own (default: %(default)s)"
+    )
+    export.add_argument("--values", default="", help="types of what sorts take along, as u32 (default: none)")
+    export.add_argument("--rows", default="", help="lengths of rows that are sorted each for itself, as 1024")
+    export.add_argument("--monoids", default="", help="module:attribute of one's own, for reduce and scan")
+    export.add_argument("--schedules", default="", help="module:attribute of functions of a length, for schedule")
+    export.add_argument("--format", default="js", choices=("js", "wgsl"), help="(default: %(default)s)")
+    export.add_argument("--name", default="gpusort", help="of the files (default: %(default)s)")
+    export.add_argument(
+        "--subgroups", type=int, default=0, metavar="LANES", help="use subgroups of so many lanes at least"
+    )
+    export.add_argument("--unrolled", action="store_true", help="write loops over registers out")
     return parser
+
+
+def _export(options: argparse.Namespace) -> int:
+    from .export.exporting import export
+
+    def parts(text: str) -> list[str]:
+        return [part for part in text.split(",") if part]
+
+    sys.path.insert(0, "")  # where modules of one's own lie, also for the command that is installed
+    rows = parts(options.rows)
+    if not all(row.isdecimal() for row in rows):
+        raise InvalidArgumentError(f"--rows: expected lengths such as 1024, found {options.rows!r}")
+    written = export(
+        options.operation, options.out, keys=parts(options.keys), values=parts(options.values), rows=[*map(int, rows)],
+        monoids=parts(options.monoids), schedules=parts(options.schedules), format=options.format, name=options.name,
+        lanes=options.subgroups, unrolled=options.unrolled,
+    )  # fmt: skip
+    terminal = Terminal()
+    for file in written:
+        terminal.line(f"{file}: {file.stat().st_size:,} bytes")
+    return 0
 
 
 def _demo() -> int:
@@ -113,7 +152,6 @@ def _particulars(info: TargetInfo) -> list[tuple[str, str]]:
 
 def _show(kernel: str | None, key: str, form: str) -> int:
     from .show import KEYS, kernel_names, text_of
-    from .types.errors import InvalidArgumentError
 
     terminal = Terminal()
     names = kernel_names()

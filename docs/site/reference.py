@@ -42,6 +42,7 @@ PAGES = (
     Page("reducing", "Reducing and scanning", "By what is built in, or by a monoid of your own.",
          ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all", "cumsum", "reduce", "scan", "number_for")),
     Page("prepared", "Prepared calls", "Compiled and allocated once.", ("plan", "PreparedCall")),
+    Page("export", "Exports", "For programs outside Python: [how](../howto/export.md).", ("export",)),
     Page("targets", "Targets", "Who runs the kernels.",
          ("targets", "target", "Target", "TargetInfo", "Limits", "Capability", "Unavailable")),
     Page("algorithms", "Algorithms and policies", "How a sort, a reduction or a scan is done, as values.",
@@ -92,6 +93,8 @@ def _entry(module: str, name: str) -> str:
     found: object = getattr(import_module(module), name)
     if name == "targets":  # a package that can be called: what it calls is documented
         return "::: gpusort.targets.registry.targets"
+    if name == "export":  # likewise
+        return "::: gpusort.export.exporting.export"
     entry = f"::: {module}.{name}"
     if isinstance(found, EnumType):
         rows = [f"| `{member.name}` | {member.value} |" for member in cast("type[Enum]", found)]

@@ -17,6 +17,7 @@ from ..types.keys import SortableKey, UnsignedKey
 from ..types.memory import Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64
+from ..types.turned_keys import turned
 from .radix import radix_add_up, radix_count, radix_scatter
 from .radix_layout import Layout, ManyRows, OneRow
 from .radix_sweep import sweep
@@ -45,9 +46,9 @@ def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], param
 
 def radix_sort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int,
-    in_place: bool = False,
+    in_place: bool = False, shares: bool = False,
 ) -> Schedule:  # fmt: skip
-    """Sorts every row of `data` into `results`, or in place.
+    """Sorts every row of `data` into `results`, or in place. With `shares`, all passes by counts are one kernel.
 
     `key_bits` says how many bits of a word differ at all; in place they must make an even number of digits.
     """
@@ -56,14 +57,14 @@ def radix_sort(
     results = data if in_place else Buffer("results", key.element, count, Role.OUTPUT)
     words = _between("words", key.element, count, policy, key_bits)
     none: Any = _NONE
-    sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(U32, in_place=in_place), policy)
+    sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(U32, in_place=in_place), policy, shares)
     arrays: list[Buffer[A]] = [data] if in_place else [data, results]
     return sort.schedule((data, results, words), (none, none, none), (*arrays, words))
 
 
 def radix_sort_pairs(
     key: SortableKey[A, W], value: type[V], rows: int, length: int, order: SortOrder, policy: RadixPolicy,
-    key_bits: int,
+    key_bits: int, shares: bool = False,
 ) -> Schedule:  # fmt: skip
     """Sorts every row of `data` into `results` and takes `values` along into `moved`. Equal words keep their order."""
     count = rows * length
@@ -71,22 +72,30 @@ def radix_sort_pairs(
     results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
     words = _between("words", key.element, count, policy, key_bits)
     spare = _between("spare", value, count, policy, key_bits)
-    sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(value, takes_values=True), policy)
+    sort = _RadixSort(key, key_bits, rows, length, order, RadixMode(value, takes_values=True), policy, shares)
     buffers = (data, values, results, moved, words, spare)
     return sort.schedule((data, results, words), (values, moved, spare), buffers)
 
 
 def radix_argsort(
-    key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int
-) -> Schedule:
-    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
+    key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int,
+    shares: bool = False, wide: bool = True,
+) -> Schedule:  # fmt: skip
+    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order.
+
+    Places are U64, as the host's indices are, or else U32.
+    """
     count = rows * length
     data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)
     results = _between("results", key.element, count, policy, key_bits)
     words = _between("words", key.element, count, policy, key_bits)
-    moved, spare = Buffer("moved", U32, count, Role.SCRATCH), _between("spare", U32, count, policy, key_bits)
-    mode = RadixMode(U32, takes_values=True, counts_places=True, keeps_keys=False)
-    sort = _RadixSort(key, key_bits, rows, length, order, mode, policy)
+    spare = _between("spare", U32, count, policy, key_bits)
+    mode = RadixMode(U32, takes_values=True, counts_places=True, keeps_keys=shares)
+    sort = _RadixSort(key, key_bits, rows, length, order, mode, policy, shares)
+    if not wide:
+        short = Buffer("places", U32, count, Role.OUTPUT)
+        return sort.schedule((data, results, words), (_NONE, short, spare), (data, short, results, words, spare))
+    moved = Buffer("moved", U32, count, Role.SCRATCH)
     made: Schedule = sort.schedule(
         (data, results, words), (_NONE, moved, spare), (data, places, results, words, moved, spare)
     )
@@ -138,6 +147,7 @@ class _RadixSort:
     order: SortOrder
     mode: RadixMode[Any]
     policy: RadixPolicy
+    shares: bool = False  # whether all passes by counts, in either order, are one kernel
 
     @property
     def passes(self) -> int:
@@ -197,8 +207,8 @@ class _RadixSort:
         for number in range(self.passes):
             is_first, is_last = number == 0, number == self.passes - 1
             side = 1 if (self.passes - number) % 2 == 1 else 2
-            source, target = self.key if is_first else self.plain, self.key if is_last else self.plain
-            orders = (self.order if is_first else _UP, self.order if is_last else _UP)
+            source, target = self._key(is_first), self._key(is_last)
+            orders = (self._order(is_first), self._order(is_last))
             mode = attrs.evolve(
                 self.mode, in_place=False, counts_places=self.mode.counts_places and is_first,
                 keeps_keys=self.mode.keeps_keys or not is_last,
@@ -219,6 +229,15 @@ class _RadixSort:
             )  # fmt: skip
             before, beside = keys[side], values[side]
         return Schedule((*buffers, counts, totals), tuple(launches))
+
+    def _key(self, is_at_end: bool) -> SortableKey[Any, Any]:
+        """What a pass's elements are to it: the caller's at either end, words between."""
+        if self.shares:
+            return turned(self.key, is_at_end, self.order)
+        return self.key if is_at_end else self.plain
+
+    def _order(self, is_at_end: bool) -> SortOrder:
+        return self.order if is_at_end and not self.shares else _UP
 
     def _layout(self, tiles: int) -> Layout:
         """Where the tiles of a pass by counts lie, so many of each row."""

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from ..types.digits import Digit, DigitPlace, Lanes
+from ..types.digits import Digit, DigitPlace, Lanes, StrandLanes
 from ..types.indices import SortOrder
 from ..types.intrinsics import add_nowrap, dynamic_range
 from ..types.invocation import Invocation
@@ -105,9 +105,14 @@ def total_of_digit(cx: Invocation, counters: Workgroup[U32], counts: Registers[U
     """How many elements of the tile have the digit that this invocation looks after (its local id)."""
     total = U32(0)
     if cx.local_id < policy.radix:
-        for strand in range(policy.strands):
-            counts[strand] = counters[cx.local_id + strand * policy.radix]
-            total += counts[strand]
+        if policy.subgroups:
+            for strand in range(policy.strands):
+                counts[strand] = counters[cx.local_id + strand * policy.radix]
+                total += counts[strand]
+        else:  # for short texts: the form that runs anywhere is what pages load
+            for row in dynamic_range(U32(0), U32(policy.strands)):
+                counts[row] = counters[cx.local_id + row * policy.radix]
+                total += counts[row]
     return total
 
 
@@ -122,9 +127,14 @@ def place_strands(
     first = count_before(cx, shared, total, policy.digit_strands, policy)
     if cx.local_id < policy.radix:
         place = first
-        for strand in range(policy.strands):
-            counters[cx.local_id + strand * policy.radix] = place
-            place += counts[strand]
+        if policy.subgroups:
+            for strand in range(policy.strands):
+                counters[cx.local_id + strand * policy.radix] = place
+                place += counts[strand]
+        else:
+            for row in dynamic_range(U32(0), U32(policy.strands)):
+                counters[cx.local_id + row * policy.radix] = place
+                place += counts[row]
     return first
 
 
@@ -160,7 +170,7 @@ def take_place(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup
     mask = policy.strands * policy.radix + counter
     counters.atomic_or(mask, U32(1) << strand.lane)
     cx.barrier()
-    lanes = Lanes(U64(counters[mask]), strand.lane)
+    lanes = StrandLanes(counters[mask], strand.lane)
     taken = counters[counter]
     cx.barrier()
     if lanes.is_led_by_me():

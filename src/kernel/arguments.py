@@ -66,7 +66,7 @@ class _Misfit(Exception):
 def _require_hashable(argument: object, name: str) -> None:
     """A kernel is compiled for its compile-time arguments and found again by them."""
     try:
-        hash(argument)
+        hash(kind_of(argument))
     except TypeError:
         example = "Buffer('data', U32, 8, Role.INOUT)" if hasattr(argument, "dtype") else "(a, b)"
         raise _Misfit(name, "something that does not change", shown_value(argument), example) from None

@@ -6,11 +6,12 @@ import operator
 from typing import SupportsIndex, cast
 
 from .errors import InvalidArgumentError, UnsupportedTypeError
+from .traced import Traced
 
 
 def checked_count(what: str, count: object, least: int) -> int:
     """A count as a Python int: NumPy's integers are as good as Python's; True, 2.0 and "3" are mistakes."""
-    if type(count) is not int:
+    if type(count) is not int and not isinstance(count, Traced):
         if isinstance(count, bool) or not hasattr(count, "__index__"):
             raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}")
         try:

@@ -55,3 +55,20 @@ class Lanes:
 
     def is_led_by_me(self) -> Bool:
         return self.leader() == self.lane
+
+
+@attrs.frozen
+class StrandLanes:
+    """The same of a strand that is no subgroup: a mask in workgroup memory has 32 bits."""
+
+    mask: U32
+    lane: U32
+
+    def before_me(self) -> U32:
+        return count_ones(self.mask & ((U32(1) << self.lane) - 1))
+
+    def count(self) -> U32:
+        return count_ones(self.mask)
+
+    def is_led_by_me(self) -> Bool:
+        return 31 - leading_zeros(self.mask) == self.lane

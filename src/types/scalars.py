@@ -14,6 +14,7 @@ import numpy as np
 
 from .layout import Type, bounds, wrap
 from .ops import can_cast
+from .traced import Traced
 
 if TYPE_CHECKING:
     from typing_extensions import deprecated
@@ -79,7 +80,7 @@ class Scalar:
         low, high = bounds(self.type)
         if not low <= value <= high:
             raise ValueError(f"{value} does not fit {self.type} ({low} to {high})")
-        return int(value)
+        return value if isinstance(value, Traced) else int(value)
 
     @classmethod
     def _of(cls, value: float) -> Self:

@@ -58,11 +58,12 @@ class Kernel:
         values = dict(zip(step.program.parameters, step.values, strict=True))
         counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
         words = [struct.pack("<II", step.groups, groups_in_row)]
-        words += [_word(origin, values, counts) for origin in self.legalized.origins]
+        words += [word_of(origin, values, counts) for origin in self.legalized.origins]
         return b"".join(words)
 
 
-def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> bytes:
+def word_of(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> bytes:
+    """The four bytes of one parameter, of a launch's values and its buffers' sizes in bytes."""
     if origin.length_of is not None:
         return struct.pack("<I", sizes[origin.length_of] // origin.length_of.type.size)
     if origin.parameter is None:

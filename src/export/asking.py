@@ -1,0 +1,79 @@
+"""What an export is asked for, by names or by objects: checked, and turned into objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..kernel.launch import Schedule
+from ..types.dtypes import key_for
+from ..types.errors import InvalidArgumentError
+from ..types.keys import SortableKey
+from ..types.monoids import Monoid
+from .operations import OPERATIONS
+from .variants import TYPES, Asked, any_device
+
+
+def asked_for(
+    operations: Sequence[str], keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]], values: Sequence[str],
+    monoids: Sequence[str] | Mapping[str, Monoid[Any, Any]],
+    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int, rows: Sequence[int] = (),
+) -> Asked:  # fmt: skip
+    """All that is asked for; an InvalidArgumentError says what there is none of."""
+    for operation in operations:
+        if operation not in OPERATIONS:
+            raise InvalidArgumentError(f"operations: expected some of {', '.join(OPERATIONS)}, found {operation!r}")
+    own: dict[str, dict[str, Any]] = {
+        "monoids": _named("monoids", monoids),
+        "schedules": _named("schedules", schedules),
+    }
+    for operation, what in (("reduce", "monoids"), ("scan", "monoids"), ("schedule", "schedules")):
+        if operation in operations and not own[what]:
+            raise InvalidArgumentError(f"{what}: expected some for {operation!r}, e.g. 'module:attribute'")
+    sizes = tuple(dict.fromkeys(_size(value) for value in values))
+    for row in rows:
+        if row < 1:
+            raise InvalidArgumentError(f"rows: expected lengths of at least 1, found {row}")
+    return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], tuple(rows), own["schedules"])
+
+
+def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str, SortableKey[Any, Any]]:
+    if isinstance(keys, Mapping):
+        return dict(keys)
+    for name in keys:
+        if name not in TYPES and ":" not in name:
+            raise InvalidArgumentError(
+                f"keys: expected some of {', '.join(TYPES)}, or 'module:attribute' for one's own, found {name!r}"
+            )
+    built_in: dict[str, Any] = {name: key_for(TYPES[name]) for name in keys if name in TYPES}
+    own = {name: _named("keys", (name,)) for name in keys if name not in TYPES}
+    found: dict[str, SortableKey[Any, Any]] = {}
+    for name in keys:
+        found |= own.get(name) or {name: built_in[name]}
+    return found
+
+
+def _named(argument: str, things: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """Things by their names; "module:attribute" is what is there, and an object of it where that is a class."""
+    if isinstance(things, Mapping):
+        return dict(things)
+    found: dict[str, Any] = {}
+    for name in things:
+        module, colon, attribute = name.partition(":")
+        if not colon:
+            raise InvalidArgumentError(f"{argument}: expected 'module:attribute', found {name!r}")
+        try:
+            thing = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise InvalidArgumentError(f"{argument}: {name!r} cannot be imported: {error}") from error
+        found[attribute] = thing() if isinstance(thing, type) else thing
+    return found
+
+
+def _size(value: str) -> int:
+    if value not in TYPES:
+        raise InvalidArgumentError(f"values: expected some of {', '.join(TYPES)}, found {value!r}")
+    return np.dtype(TYPES[value]).itemsize

@@ -1,0 +1,69 @@
+"""All that an export consists of, in whatever format it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import attrs
+
+from ..types.traced import Formula, Term, Unknown
+from .kernels import Kernels
+from .operations import OPERATIONS
+from .plans import Plan, plans_of
+from .variants import Asked, Variant
+
+
+@attrs.frozen
+class ExportedSchedule:
+    """An operation on elements of one type, for all lengths."""
+
+    variant: Variant
+    plans: tuple[Plan, ...]
+    descending: tuple[Plan, ...]  # none where the operation has no order
+
+
+@attrs.frozen
+class Exported:
+    """Kernels, and schedules that name them by number."""
+
+    operations: tuple[str, ...]
+    asked: Asked
+    kernels: Kernels
+    schedules: tuple[ExportedSchedule, ...]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Of the module, beside the driver."""
+        parts = dict.fromkeys(OPERATIONS[name].part for name in self.operations)
+        has_results = any(schedule.variant.result[1] for schedule in self.schedules)
+        return (*(["results"] if has_results else []), *parts)
+
+
+def exported_of(operations: Sequence[str], asked: Asked, *, unrolled: bool = False) -> Exported:
+    """All kernels and plans of some operations."""
+    kernels = Kernels(asked.info.limits, unrolled=unrolled)
+    schedules = tuple(
+        ExportedSchedule(
+            variant,
+            plans_of(variant.make, kernels, variant.shortest),
+            plans_of(variant.descending, kernels, variant.shortest) if variant.descending is not None else (),
+        )
+        for operation in operations
+        for variant in OPERATIONS[operation].variants(asked)
+    )
+    return Exported(tuple(operations), asked, kernels, schedules)
+
+
+Json: TypeAlias = "int | str | list[Json] | dict[str, Json]"
+
+
+def plain(term: Term) -> Json:
+    """A term as JSON has it."""
+    match term:
+        case Unknown():
+            return term.value
+        case Formula(operator, left, right):
+            return [operator.value, plain(left), plain(right)]
+        case _:
+            return int(term)

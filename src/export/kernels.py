@@ -1,0 +1,111 @@
+"""Kernels as they are exported: each text once, with what a host has to know of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import attrs
+
+from ..kernel import ir
+from ..machine import Limits
+from ..targets.wgsl.kernel import written
+from ..targets.wgsl.legalize import Origin
+from ..targets.wgsl.uses import uses_of
+from ..types.errors import CapabilityError
+from ..types.needs import Needs
+
+_MOST_LANES = 64  # of a subgroup that any machine has
+
+
+@attrs.frozen
+class ExportedKernel:
+    """A kernel's text. Binding 0 is the uniform struct of its parameters, the rest are storage buffers."""
+
+    name: str  # that of the entry point
+    text: str
+    group_size: int
+    workgroup_bytes: int
+    writes: tuple[bool, ...]  # of each storage buffer, whether it is written to
+    parameters: tuple[tuple[str, str], ...]  # names and types, the header's two first
+    needs: tuple[Needs, ...]
+    uses_subgroups: bool
+    origins: tuple[Origin, ...] = attrs.field(eq=False)  # of the parameters behind the header
+
+    @property
+    def bindings(self) -> tuple[Literal["storage", "read-only-storage"], ...]:
+        """As WebGPU calls them."""
+        return tuple("storage" if writes else "read-only-storage" for writes in self.writes)
+
+
+class Kernels:
+    """All kernels of one export, without any twice."""
+
+    def __init__(self, limits: Limits, *, unrolled: bool = False) -> None:
+        self.limits = limits
+        self.unrolled = unrolled
+        self.all: list[ExportedKernel] = []
+        self._numbers: dict[str, int] = {}  # by text
+        self._read: dict[ir.Program, tuple[int, ExportedKernel]] = {}
+
+    def of(self, program: ir.Program) -> tuple[int, ExportedKernel]:
+        """A program's kernel and its number."""
+        if program not in self._read:
+            kernel = _exported(program, self.unrolled)
+            self._require_fits(kernel, program)
+            number = self._numbers.setdefault(kernel.text, len(self.all))
+            if number == len(self.all):
+                self.all.append(kernel)
+            self._read[program] = number, kernel
+        return self._read[program]
+
+    def _require_fits(self, kernel: ExportedKernel, program: ir.Program) -> None:
+        for what, asked, most in (
+            ("invocations in a workgroup", kernel.group_size, self.limits.group_size),
+            ("bytes of workgroup memory", kernel.workgroup_bytes, self.limits.workgroup_bytes),
+            ("storage buffers", len(kernel.writes), self.limits.storage_buffers),
+        ):
+            if asked > most:
+                raise CapabilityError(
+                    f"{program.span}: kernel {program.name!r} asks for {asked} {what}; every device has {most}, and an "
+                    "export is for every device"
+                )
+
+
+def _exported(program: ir.Program, unrolled: bool) -> ExportedKernel:
+    legalized, shader = written(program, enable_line=True, in_registers=unrolled, lanes=_MOST_LANES)
+    legal = legalized.program
+    uses = uses_of(legal)
+    held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
+    if shader.uses_subgroups and not any(needs.lanes for needs in program.needs):
+        raise CapabilityError(f"{program.span}: kernel {program.name!r} uses subgroups without saying which it needs")
+    return ExportedKernel(
+        program.name, _lean(shader.text), legal.group_size, held,
+        tuple(uses[memory].needs_write for memory in legal.storage),
+        _fields(shader.text), program.needs, shader.uses_subgroups, legalized.origins,
+    )  # fmt: skip
+
+
+def _fields(text: str) -> tuple[tuple[str, str], ...]:
+    """Names and types of the parameters, as the text has them."""
+    struct = text[text.index("struct Parameters {") : text.index("}")]
+    return tuple(re.findall(r"^ +(\w+): ([\w<>]+),$", struct, flags=re.MULTILINE))
+
+
+def _lean(text: str) -> str:
+    """A text with a column a level, where four are easier on the eye, and without parentheses around a whole value, an
+    argument or an index: pages load it."""
+    narrow = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), text, flags=re.MULTILINE)
+    dropped: set[int] = set()
+    opened: list[int] = []
+    for place, letter in enumerate(narrow):
+        if letter == "(":
+            opened.append(place)
+        elif letter == ")":
+            start = opened.pop()
+            if narrow[place + 1] in ")],;" and _BEFORE_A_VALUE.search(narrow, max(0, start - 3), start):
+                dropped |= {start, place}
+    return "".join(letter for place, letter in enumerate(narrow) if place not in dropped)
+
+
+_BEFORE_A_VALUE = re.compile(r"([(\[]|, |[^=<>!]= )$")

@@ -1,0 +1,68 @@
+"""What an export is asked for, and what it is made of: schedules by the names that the driver knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import attrs
+
+from ..kernel.launch import Schedule
+from ..machine import Capability, Limits, TargetInfo
+from ..types.indices import SortOrder
+from ..types.keys import SortableKey
+from ..types.monoids import Monoid
+
+# Types of elements, by the name they have here, as NumPy calls them.
+TYPES = {
+    name: f"{name[0]}{int(name[1:]) // 8}"
+    for name in ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
+}
+
+# What every device of WebGPU has, whatever else it is.
+_LIMITS = Limits(
+    group_size=256, workgroup_bytes=16384, groups=65535**2, storage_bytes=1 << 27, storage_buffers=8, subgroup_size=1,
+    most_subgroup_size=1,
+)  # fmt: skip
+
+
+def any_device(lanes: int) -> TargetInfo:
+    """A device with the limits that all have; with subgroups of so many lanes at least, if any."""
+    limits = attrs.evolve(_LIMITS, subgroup_size=lanes, most_subgroup_size=max(lanes, 32)) if lanes else _LIMITS
+    return TargetInfo("webgpu", "any device", "", limits, frozenset({Capability.SUBGROUPS} if lanes else ()))
+
+
+@attrs.frozen
+class Asked:
+    """What an export is asked for."""
+
+    keys: Mapping[str, SortableKey[Any, Any]]  # by the name of their type
+    values: tuple[int, ...]  # sizes of what is taken along, in bytes
+    info: TargetInfo
+    monoids: Mapping[str, Monoid[Any, Any]] = attrs.field(factory=dict[str, Monoid[Any, Any]])  # one's own, by name
+    rows: tuple[int, ...] = ()  # lengths of rows that are sorted each for itself
+    schedules: Mapping[str, Callable[[int], Schedule]] = attrs.field(factory=dict[str, Callable[[int], Schedule]])
+
+
+@attrs.frozen
+class Variant:
+    """One schedule for every length, in either order where there is one."""
+
+    name: str
+    make: Callable[[int], Schedule]
+    descending: Callable[[int], Schedule] | None
+    # For a buffer of the schedule: what the caller calls it; and what takes its place where the caller gives none.
+    names: Mapping[str, tuple[str, ...]]
+    shortest: int = 0
+    result: tuple[str, int] = ("", 0)  # the type of the numbers that a result is made of, and how many it has
+
+    def giving(self, type: str, count: int) -> Variant:
+        """With results that are so many numbers of a type each."""
+        return attrs.evolve(self, result=(type, count))
+
+    @classmethod
+    def ordered(cls, name: str, make: Callable[..., Schedule], names: Mapping[str, tuple[str, ...]]) -> Variant:
+        """Of a function that is also given an order."""
+        up, down = (partial(make, order=order) for order in SortOrder)
+        return cls(name, up, down, names)

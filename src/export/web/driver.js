@@ -1,0 +1,185 @@
+// The driver: it runs any schedule of the data above, and knows nothing of what they do. Numbers are terms: "n", which is
+// the length, a number, [operator, term, term], or ["?", term, term] for what depends on the order.
+
+const OPERATORS = {
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => Math.floor(a / b),
+  "^": (a, b) => Math.ceil(a / b),
+};
+function valueAt(term, n, descending) {
+  if (!Array.isArray(term)) return term === "n" ? n : term;
+  const [operator, first, second] = term;
+  if (operator === "?") return valueAt(descending ? second : first, n, descending);
+  return OPERATORS[operator](valueAt(first, n, descending), valueAt(second, n, descending));
+}
+const padded = (bytes) => Math.max(4, Math.ceil(bytes / 4) * 4);
+
+const STORAGE = 0x80 | 0x08 | 0x04; // STORAGE, COPY_DST, COPY_SRC
+const IN_ROW = 65535; // workgroups along one dimension of a dispatch
+const STEP = 256; // bytes between the parameters of two launches
+const compiled = new WeakMap(); // by device: promises of pipelines, by number of the kernel
+
+function kernelOf(device, number) {
+  if (!compiled.has(device)) compiled.set(device, new Map());
+  const known = compiled.get(device);
+  if (!known.has(number)) {
+    const made = compile(device, KERNELS[number]);
+    made.catch(() => known.delete(number));
+    known.set(number, made);
+  }
+  return known.get(number);
+}
+
+async function compile(device, { name, bindings, lanes, code }) {
+  const least = device.adapterInfo?.subgroupMinSize ?? 0;
+  if (lanes && !device.features.has("subgroups"))
+    throw new Error(`${name}: expected a device with the feature "subgroups"; export without them for any device`);
+  if (lanes && least && least < lanes)
+    throw new Error(`${name}: expected subgroups of at least ${lanes} lanes, this adapter has some of ${least}`);
+  const types = ["uniform", ...Array.from(bindings, (kind) => (kind === "w" ? "storage" : "read-only-storage"))];
+  const entries = types.map((type, binding) => ({ binding, visibility: 4, buffer: { type } }));
+  const layout = device.createBindGroupLayout({ entries });
+  const module = device.createShaderModule({ label: name, code });
+  const pipelineLayout = device.createPipelineLayout({ bindGroupLayouts: [layout] });
+  const pipeline = await device.createComputePipelineAsync({ label: name, layout: pipelineLayout, compute: { module } });
+  return { layout, pipeline };
+}
+
+/** A binding of what the caller gave: a GPUBuffer, or a part of one. */
+function bindingOf(given, bytes, name) {
+  const { buffer, offset = 0, size = buffer.size - offset } = given.buffer ? given : { buffer: given };
+  if (offset % 4 || bytes > size)
+    throw new RangeError(`${name}: expected ${bytes} bytes at an offset of whole words, found ${size} at ${offset}`);
+  return { buffer, offset, size: bytes };
+}
+
+export class Plan {
+  constructor(device, name, n, descending, plan, names, kernels) {
+    Object.assign(this, { device, name, plan, names });
+    this.sizes = plan.buffers.map(([, , bytes]) => valueAt(bytes, n, descending));
+    this.own = [];
+    const most = device.limits.maxStorageBufferBindingSize;
+    const largest = Math.max(0, ...this.sizes);
+    if (largest > most) throw new RangeError(`${name}: n = ${n} takes a buffer of ${largest} bytes, at most ${most} here`);
+    const uniforms = plan.launches.length * STEP;
+    if (!uniforms) return;
+    this.parameters = device.createBuffer({ label: name, size: uniforms, usage: 0x40, mappedAtCreation: true });
+    const words = new Uint32Array(this.parameters.getMappedRange());
+    this.launches = plan.launches.map(([kernel, buffers, groups, values], i) => {
+      const count = valueAt(groups, n, descending);
+      const rows = Math.ceil(count / IN_ROW);
+      const columns = Math.ceil(count / rows);
+      words.set([count, columns, ...values.map((term) => valueAt(term, n, descending))], (i * STEP) / 4);
+      return { kernel: kernels[i], buffers, columns, rows, bytes: 4 * (2 + values.length) };
+    });
+    this.parameters.unmap();
+  }
+
+  encode(encoder, given) {
+    const [bound, before, after] = this.bind(given);
+    for (const [from, to] of before) copy(encoder, from, to);
+    if (this.plan.launches.length) {
+      const pass = encoder.beginComputePass({ label: this.name });
+      this.launches.forEach(({ kernel, buffers, columns, rows, bytes }, i) => {
+        const uniform = { buffer: this.parameters, offset: i * STEP, size: bytes };
+        const resources = [uniform, ...buffers.map((number) => bound[number])];
+        const entries = resources.map((resource, binding) => ({ binding, resource }));
+        pass.setPipeline(kernel.pipeline);
+        pass.setBindGroup(0, this.device.createBindGroup({ layout: kernel.layout, entries }));
+        pass.dispatchWorkgroups(columns, rows);
+      });
+      pass.end();
+    }
+    for (const [from, to] of after) copy(encoder, from, to);
+  }
+
+  /** What each memory is bound to, and which copies come before the launches and after them. */
+  bind(given) {
+    const bound = [], before = [], after = [];
+    const align = this.device.limits.minStorageBufferOffsetAlignment;
+    const buffers = Object.values(given).map((one) => one && (one.buffer ?? one));
+    this.plan.buffers.forEach(([name, role], i) => {
+      const [argument, instead] = this.names[name] ?? [];
+      const bytes = padded(this.sizes[i]);
+      const scratch = () => {
+        this.own[i] ??= this.device.createBuffer({ size: bytes, usage: STORAGE });
+        return { buffer: this.own[i], size: bytes };
+      };
+      if (role === "scratch") return (bound[i] = scratch());
+      const at = given[argument] ?? given[instead];
+      if (!at) throw new TypeError(`${this.name}: expected a buffer as ${argument}`);
+      const there = bindingOf(at, bytes, argument);
+      // WebGPU binds at certain offsets, and no buffer both for reading and for writing.
+      const isShared = role !== "input" && (!given[argument] || buffers.filter((one) => one === there.buffer).length > 1);
+      if (there.offset % align === 0 && !isShared) return (bound[i] = there);
+      bound[i] = scratch();
+      if (role !== "output") before.push([there, bound[i]]);
+      if (role !== "input") after.push([bound[i], there]);
+    });
+    return [bound, before, after];
+  }
+
+  destroy() {
+    this.parameters?.destroy();
+    for (const buffer of this.own) buffer?.destroy();
+  }
+}
+
+function copy(encoder, from, to) {
+  encoder.copyBufferToBuffer(from.buffer, from.offset ?? 0, to.buffer, to.offset ?? 0, from.size);
+}
+
+async function prepared(device, name, n, descending) {
+  if (!SCHEDULES[name])
+    throw new TypeError(`${name} is not in this module, which has ${Object.keys(SCHEDULES).join(", ")}`);
+  const { plans, names } = SCHEDULES[name];
+  const plan = plans.find(({ first, last }) => first <= n && n <= last);
+  if (!plan || !Number.isInteger(n)) throw new RangeError(`${name}: expected n from 0 to ${plans.at(-1).last}, found ${n}`);
+  const kernels = await Promise.all(plan.launches.map(([number]) => kernelOf(device, number)));
+  return new Plan(device, name, n, descending, plan, names, kernels);
+}
+
+async function run(device, name, n, descending, given) {
+  const plan = await prepared(device, name, n, descending);
+  const encoder = device.createCommandEncoder({ label: name });
+  plan.encode(encoder, given);
+  device.queue.submit([encoder.finish()]);
+  plan.destroy();
+}
+
+function typeOf(array) {
+  const found = Object.keys(TYPES).find((name) => array instanceof TYPES[name]);
+  if (!found)
+    throw new TypeError(`expected an array of ${Object.keys(TYPES).join(" or ")}, found ${array?.constructor?.name}`);
+  return found;
+}
+
+/** Runs on typed arrays: copies them to the device, and the outputs named back. */
+async function runOnArrays(device, name, n, descending, inputs, outputs) {
+  const given = {};
+  const bytesOf = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+  const bufferOf = (array, usage, mappedAtCreation = false) =>
+    device.createBuffer({ size: padded(array.byteLength), usage, mappedAtCreation });
+  for (const [argument, array] of Object.entries(inputs)) {
+    given[argument] = bufferOf(array, STORAGE, true);
+    new Uint8Array(given[argument].getMappedRange()).set(bytesOf(array));
+    given[argument].unmap();
+  }
+  const made = Object.entries(outputs).map(([argument, array]) => {
+    given[argument] = bufferOf(array, STORAGE);
+    return [given[argument], array, bufferOf(array, 0x01 | 0x08)];
+  });
+  try {
+    await run(device, name, n, descending, given);
+    const encoder = device.createCommandEncoder();
+    for (const [from, , to] of made) encoder.copyBufferToBuffer(from, 0, to, 0, to.size);
+    device.queue.submit([encoder.finish()]);
+    await Promise.all(made.map(([, , to]) => to.mapAsync(1)));
+    for (const [, array, to] of made) bytesOf(array).set(new Uint8Array(to.getMappedRange(), 0, array.byteLength));
+  } finally {
+    for (const buffer of Object.values(given)) buffer.destroy();
+    for (const [, , to] of made) to.destroy();
+  }
+}

@@ -1,0 +1,17 @@
+// Scans
+
+const scanName = (operation, type, exclusive) =>
+  operation === "cumsum" ? `cumsum ${type}` : `scan ${operation}${exclusive ? " exclusive" : ""}`;
+
+export const prepareScan = (device, n, { operation = "cumsum", type = FIRST, exclusive = false } = {}) =>
+  prepared(device, scanName(operation, type, exclusive), n);
+
+export const scan = (device, data, n, { operation = "cumsum", type = FIRST, exclusive = false, into }) =>
+  run(device, scanName(operation, type, exclusive), n, false, { data, into });
+
+export async function scanArray(device, data, { operation = "cumsum", type, exclusive = false } = {}) {
+  const name = scanName(operation, type ?? (operation === "cumsum" ? typeOf(data) : ""), exclusive);
+  const into = resultsOf(name, data.length);
+  await runOnArrays(device, name, data.length, false, { data }, { into });
+  return into;
+}

@@ -1,0 +1,271 @@
+"""Lengths that stand for others: an int that knows how it came of a length, and for which lengths all stays as it is.
+
+A schedule that is made for such a length is one for all lengths of its range: whatever the code asked of the length has
+the same answer there, and every number that it came to is known as a formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from operator import ge, gt, le, lt
+from typing import NoReturn, TypeAlias
+
+import attrs
+
+
+class Operator(Enum):
+    """What formulas are made of."""
+
+    PLUS = "+"
+    MINUS = "-"
+    TIMES = "*"
+    QUOTIENT = "/"  # rounded down
+    BLOCKS = "^"  # a quotient rounded up
+
+
+class Unknown(Enum):
+    """What a formula is a formula of."""
+
+    LENGTH = "n"
+
+
+@attrs.frozen
+class Formula:
+    """An operation on two terms."""
+
+    operator: Operator
+    left: Term
+    right: Term
+
+
+Term: TypeAlias = int | Unknown | Formula
+
+
+def value_at(term: Term, length: int) -> int:
+    """What a term comes to for a length."""
+    match term:
+        case Unknown():
+            return length
+        case Formula(operator, left, right):
+            first, second = value_at(left, length), value_at(right, length)
+            match operator:
+                case Operator.PLUS:
+                    return first + second
+                case Operator.MINUS:
+                    return first - second
+                case Operator.TIMES:
+                    return first * second
+                case Operator.QUOTIENT:
+                    return first // second
+                case Operator.BLOCKS:
+                    return -(-first // second)
+        case _:
+            return int(term)
+
+
+def term_of(number: int) -> Term:
+    """How a number came about: a plain one is itself."""
+    return number.term if isinstance(number, Traced) else number
+
+
+def trend_of(term: Term) -> int | None:
+    """1 where a term never falls as the length grows, -1 where it never rises, 0 where it is a number; None where it
+    cannot be told."""
+    match term:
+        case Unknown():
+            return 1
+        case Formula(Operator.PLUS | Operator.MINUS, left, right):
+            first, second = trend_of(left), trend_of(right)
+            if first is None or second is None:
+                return None
+            second = second if term.operator is Operator.PLUS else -second
+            return None if first * second < 0 else first or second
+        case Formula(operator, left, int(right)):
+            first = trend_of(left)
+            return first if first is None or right >= 0 or operator is not Operator.TIMES else -first
+        case Formula():
+            return None
+        case _:
+            return 0
+
+
+def bounds_of(term: Term, first: int, last: int) -> tuple[int, int]:
+    """Numbers between which a term stays for the lengths of a range; not the closest, where it rises and falls."""
+    if not isinstance(term, Formula):
+        return value_at(term, first), value_at(term, last)
+    corners = [
+        value_at(Formula(term.operator, left, right), 0)
+        for left in bounds_of(term.left, first, last)
+        for right in bounds_of(term.right, first, last)
+    ]
+    return min(corners), max(corners)
+
+
+def _made(operator: Operator, left: Term, right: Term) -> Term:
+    """A formula, or what is the same and shorter."""
+    match operator, left, right:
+        case (Operator.PLUS, _, 0) | (Operator.MINUS, _, 0) | (Operator.TIMES | Operator.QUOTIENT, _, 1):
+            return left
+        case (Operator.PLUS, 0, _) | (Operator.TIMES, 1, _):
+            return right
+        case Operator.TIMES, int(), _:
+            return _made(operator, right, left)
+        case Operator.MINUS, 0, Formula(Operator.QUOTIENT, Formula(Operator.MINUS, 0, inner), divisor):
+            return Formula(Operator.BLOCKS, inner, divisor)
+        case Operator.MINUS, 0, Formula(Operator.MINUS, 0, inner):
+            return inner
+        case _:
+            return Formula(operator, left, right)
+
+
+@attrs.define
+class Range:
+    """Lengths around one of them, both ends included, for which all that was asked so far has one answer."""
+
+    sample: int
+    first: int
+    last: int
+
+    def narrow(self, holds: Callable[[int], bool]) -> None:
+        """To those lengths for which a condition holds as it does for the sample. It changes once at most."""
+        as_sample = holds(self.sample)
+        self.first = self._end(holds, as_sample, self.first)
+        self.last = self._end(holds, as_sample, self.last)
+
+    def shrink(self, answers: Callable[[int, int], set[bool]]) -> None:
+        """Until a condition, of which nothing else is known, has one answer for what lies between the ends."""
+        while len(answers(self.first, self.last)) > 1:
+            if self.last - self.sample >= self.sample - self.first:
+                self.last = (self.sample + self.last) // 2
+            else:
+                self.first = (self.first + self.sample + 1) // 2
+
+    def _end(self, holds: Callable[[int], bool], as_sample: bool, end: int) -> int:
+        """The length farthest from the sample, towards an end, that answers as it does."""
+        if holds(end) is as_sample:
+            return end
+        inside, outside = self.sample, end
+        while abs(inside - outside) > 1:
+            middle = (inside + outside) // 2
+            if holds(middle) is as_sample:
+                inside = middle
+            else:
+                outside = middle
+        return inside
+
+
+class Traced(int):
+    """An int that came of a length."""
+
+    term: Term
+    range: Range
+
+    @classmethod
+    def of(cls, sample: int, first: int, last: int) -> Traced:
+        """A length that stands for as many as it can of those from first to last."""
+        return _traced(sample, Unknown.LENGTH, Range(sample, first, last))
+
+    def __add__(self, other: int, /) -> int:
+        return self._with(Operator.PLUS, self, other)
+
+    def __radd__(self, other: int, /) -> int:
+        return self._with(Operator.PLUS, other, self)
+
+    def __sub__(self, other: int, /) -> int:
+        return self._with(Operator.MINUS, self, other)
+
+    def __rsub__(self, other: int, /) -> int:
+        return self._with(Operator.MINUS, other, self)
+
+    def __mul__(self, other: int, /) -> int:
+        return self._with(Operator.TIMES, self, other)
+
+    def __rmul__(self, other: int, /) -> int:
+        return self._with(Operator.TIMES, other, self)
+
+    def __floordiv__(self, other: int, /) -> int:
+        return self._with(Operator.QUOTIENT, self, other)
+
+    def __rfloordiv__(self, other: int, /) -> int:
+        return self._with(Operator.QUOTIENT, other, self)
+
+    def __mod__(self, other: int, /) -> int:
+        return self - self // other * other
+
+    def __lshift__(self, other: int, /) -> int:
+        return self * (1 << other)
+
+    def __rshift__(self, other: int, /) -> int:
+        return self // (1 << other)
+
+    def __neg__(self) -> int:
+        return self._with(Operator.MINUS, 0, self)
+
+    def __pos__(self) -> int:
+        return self
+
+    def __lt__(self, other: int, /) -> bool:
+        return self._ask(lt, other)
+
+    def __le__(self, other: int, /) -> bool:
+        return self._ask(le, other)
+
+    def __gt__(self, other: int, /) -> bool:
+        return self._ask(gt, other)
+
+    def __ge__(self, other: int, /) -> bool:
+        return self._ask(ge, other)
+
+    def __eq__(self, other: object, /) -> bool:
+        if not isinstance(other, int):
+            return False
+        return not self._ask(lt, other) and not self._ask(gt, other)
+
+    def __ne__(self, other: object, /) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def bit_length(self) -> int:
+        """A plain number: the range keeps to numbers of so many bits."""
+        bits = int(self).bit_length()
+        self._ask(lt, 1 << bits)
+        self._ask(ge, (1 << bits) // 2)
+        return bits
+
+    def __hash__(self) -> NoReturn:
+        raise TypeError("a length that stands for others is no key: what is kept for it would be found for one of them")
+
+    def _with(self, operator: Operator, left: int, right: int) -> int:
+        plain = value_at(Formula(operator, int(left), int(right)), 0)
+        term = _made(operator, term_of(left), term_of(right))
+        return term if isinstance(term, int) else _traced(plain, term, self.range)
+
+    def _ask(self, relation: Callable[[int, int], bool], other: int) -> bool:
+        """Compares, and narrows the range to lengths for which the answer is the same."""
+        mine, others = self.term, term_of(other)
+        answer = relation(int(self), int(other))
+        difference = Formula(Operator.MINUS, mine, others)
+        if mine == others:
+            return answer
+        if trend_of(difference) is None:
+            self.range.shrink(lambda first, last: _answers(relation, difference, first, last))
+        else:
+            self.range.narrow(lambda length: relation(value_at(mine, length), value_at(others, length)))
+        return answer
+
+
+def _traced(value: int, term: Term, range: Range) -> Traced:
+    made = Traced(value)
+    made.term, made.range = term, range
+    return made
+
+
+def _answers(relation: Callable[[int, int], bool], term: Term, first: int, last: int) -> set[bool]:
+    """How a term may compare with 0 for the lengths of a range."""
+    try:
+        return {relation(end, 0) for end in bounds_of(term, first, last)}
+    except ZeroDivisionError:  # of a bound, which is no length
+        return {False, True}

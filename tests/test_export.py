@@ -1,0 +1,168 @@
+"""What an export writes: plans for every length, kernels for every device, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpusort
+from examples.ipv4_key import Ipv4Key
+from gpusort.export.exported import exported_of
+from gpusort.export.kernels import Kernels
+from gpusort.export.plans import plans_of
+from gpusort.export.variants import Asked, any_device
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.types.dtypes import key_for
+from gpusort.types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
+from gpusort.types.scalars import U32
+from gpusort.types.traced import Traced, term_of, value_at
+
+_COUNTS: tuple[Callable[[int], int], ...] = (
+    lambda n: n,
+    lambda n: -(-n // 256),
+    lambda n: 3 * n + 7 - n // 4,
+    lambda n: min(n, 1024) + max(-(-n // 8), 40),
+    lambda n: (n << 3) >> 1,
+    lambda n: n % 10 + 1,
+    lambda n: 1 << n.bit_length(),
+    lambda n: 5 if n == 17 else n - 1 if n else 0,
+)
+
+
+@pytest.mark.parametrize("number", range(len(_COUNTS)))
+def test_a_traced_length_stands_for_its_whole_range(number: int) -> None:
+    """Wherever a range ends, another begins; within it the formula is what the function gives."""
+    count, first, ranges = _COUNTS[number], 0, 0
+    while first <= 5000:
+        length = Traced.of(first, first, 5000)
+        term = term_of(count(length))
+        last = length.range.last
+        assert first <= last
+        for n in range(first, last + 1):
+            assert value_at(term, n) == count(n)
+        first, ranges = last + 1, ranges + 1
+    assert ranges <= 15
+
+
+def test_a_traced_length_is_found_in_the_middle_of_its_range() -> None:
+    length = Traced.of(100, 0, 1000)
+    assert length // 2 >= 50
+    assert length < 300
+    assert (length.range.first, length.range.last) == (100, 299)
+
+
+def test_what_rises_and_falls_is_compared_within_bounds() -> None:
+    """A quotient of two that grow: the range is smaller than it could be, but what it says is true."""
+    first, ranges = 0, 0
+    while first <= 5000:
+        length = Traced.of(first, first, 5000)
+        is_one = length > 0 and -(-length // -(-length // 100)) <= 60
+        for n in range(first, length.range.last + 1):
+            assert is_one is (n > 0 and -(-n // -(-n // 100)) <= 60)
+        first, ranges = length.range.last + 1, ranges + 1
+    assert ranges < 64
+
+
+@kernel
+def fill(cx: Invocation, data: Storage[U32], value: U32) -> None:
+    """Writes one number everywhere."""
+    data[cx.global_id] = value
+
+
+def _filling(value: Callable[[int], int], length: int) -> Schedule:
+    data = Buffer("data", U32, 64 * -(-length // 64), Role.OUTPUT)
+    launch = fill.launch(Grid(-(-length // 64), 64), data, U32(value(length)))
+    return Schedule((data,), (launch,))
+
+
+def test_a_length_that_was_made_into_another_int_is_noticed() -> None:
+    assert len(plans_of(lambda length: _filling(lambda n: n, length), Kernels(any_device(0).limits))) == 1
+    with pytest.raises(InvalidArgumentError, match="did not ask how many there are"):
+        plans_of(lambda length: _filling(lambda n: int(str(n)), length), Kernels(any_device(0).limits))
+
+
+def test_a_form_for_every_length_is_refused() -> None:
+    def steps(length: int) -> int:
+        return sum(length > other for other in range(1000))
+
+    with pytest.raises(UnsupportedTypeError, match="more than 64 forms up to length 64"):
+        plans_of(lambda length: _filling(steps, length), Kernels(any_device(0).limits), 0, 1000)
+
+
+def test_a_sort_is_two_plans_whatever_the_length() -> None:
+    asked = Asked({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
+    exported = exported_of(("sort", "argsort"), asked)
+    for schedule in exported.schedules:
+        assert [(plan.first, plan.last) for plan in schedule.plans] == [(0, 0), (1, (1 << 32) - 1)]
+    for found in exported.kernels.all:
+        assert found.group_size <= 256
+        assert found.workgroup_bytes <= 16384
+        assert len(found.bindings) <= 8
+        assert not found.uses_subgroups
+
+
+def test_the_module_is_small(tmp_path: Path) -> None:
+    module, _ = gpusort.export("sort", tmp_path, keys=("u32", "f32"))
+    text = module.read_bytes()
+    assert len(text) < 40_000
+    assert len(gzip.compress(text)) < 10_000
+
+
+def test_plain_texts_come_with_all_that_a_program_needs(tmp_path: Path) -> None:
+    written = gpusort.export("sort", tmp_path, keys=("u32",), format="wgsl")
+    document: Any = json.loads((tmp_path / "gpusort.json").read_text("utf-8"))
+    assert {file.name for file in written} == {found["file"] for found in document["kernels"]} | {"gpusort.json"}
+    scatter = next(found for found in document["kernels"] if found["entry"] == "radix_scatter")
+    text = (tmp_path / scatter["file"]).read_text("utf-8")
+    assert f"@workgroup_size({scatter['workgroup_size']})" in text
+    for field in scatter["parameters"]:
+        assert f" {field['name']}: {field['type']}," in text
+    launches = document["schedules"]["sort u32"][1]["launches"]
+    assert len(launches) == 15
+    for launch in launches:
+        found = document["kernels"][launch["kernel"]]
+        assert len(launch["parameters"]) == len(found["parameters"]) - 2
+        assert len(launch["buffers"]) == len(found["bindings"]) - 1
+    assert set(document["schedules"]) == {"sort u32", "sort u32 descending"}
+
+
+def test_a_key_of_ones_own(tmp_path: Path) -> None:
+    module, types = gpusort.export("sort", tmp_path, keys=("examples.ipv4_key:Ipv4Key",))
+    assert '"sort Ipv4Key"' in module.read_text("utf-8")
+    assert 'Type = "Ipv4Key"' in types.read_text("utf-8")
+    named, _ = gpusort.export("sort", tmp_path, keys={"address": Ipv4Key()}, name="addresses")
+    assert named.read_text("utf-8") == module.read_text("utf-8").replace("Ipv4Key", "address")
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"operations": "sorted"}, "operations: expected some of sort, argsort"),
+        ({"operations": "reduce"}, "monoids: expected some for 'reduce'"),
+        ({"schedules": ("here",)}, "schedules: expected 'module:attribute'"),
+        ({"keys": ("u33",)}, "keys: expected some of u8"),
+        ({"keys": ("nowhere:KEY",)}, "keys: 'nowhere:KEY' cannot be imported"),
+        ({"values": ("x",)}, "values: expected some of u8"),
+        ({"name": "../x"}, "name: expected a file's name"),
+        ({"format": "glsl"}, "format: expected js or wgsl"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) -> None:
+    asked: dict[str, Any] = {"operations": "sort", "out": tmp_path, **what}
+    with pytest.raises(InvalidArgumentError, match=message):
+        gpusort.export(**asked)
+    assert not list(tmp_path.iterdir())
+
+
+def test_doubles_are_sorted_but_not_added(tmp_path: Path) -> None:
+    assert gpusort.export(("sort", "argsort", "max"), tmp_path, keys=("f64",))
+    with pytest.raises(CapabilityError, match="64-bit floats"):
+        gpusort.export("sum", tmp_path, keys=("f64",))

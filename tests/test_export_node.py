@@ -1,0 +1,236 @@
+"""Exported modules sort as NumPy does, in node with Dawn: dtypes, lengths, orders, buffers of the caller's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import gpusort
+from gpusort.cli import main
+from tests.exported import WEB, Cases, compiled, node, run_program
+from tests.reference import sample
+
+_TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
+_TILE = 3584
+_LENGTHS = (0, 1, 2, _TILE - 1, _TILE, _TILE + 1, 10 * _TILE + 5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("exported")
+
+
+@pytest.fixture(scope="module")
+def module(folder: Path) -> Path:
+    node()
+    written = gpusort.export(("sort", "argsort"), folder, keys=tuple(_TYPES), values=("u32",), rows=(7, 5000))
+    (folder / "package.json").write_text('{"type": "module"}', "utf-8")
+    assert [file.name for file in written] == ["gpusort.js", "gpusort.d.ts"]
+    return written[0]
+
+
+def data(dtype: str, length: int, seed: int = 0) -> npt.NDArray[np.generic]:
+    """With few equal elements, extremes, NaNs of both signs, infinities, zeros of both signs."""
+    return sample(dtype, length, seed)
+
+
+def test_typed_arrays(module: Path, tmp_path: Path) -> None:
+    """Keys alone equal NumPy's bit for bit, but for which NaN is which; argsort and values keep equal keys' order."""
+    cases = Cases(module, tmp_path)
+    asked = [(name, length, down) for name in _TYPES for length in _LENGTHS for down in (False, True)]
+    for name, length, down in asked:
+        keys, values = data(_TYPES[name], length), np.arange(length, dtype=np.uint32)[::-1].copy()
+        label, options = f"{name}-{length}-{down}", {"descending": down}
+        cases.add(f"sort-{label}", "arrays", {"input": keys}, call="sortArray", type=name, options=options)
+        cases.add(f"argsort-{label}", "arrays", {"input": keys}, call="argsortArray", type=name, options=options)
+        pair = {"input": keys, "values": values}
+        cases.add(f"pairs-{label}", "arrays", pair, call="sortArray", type=name, options=options)
+    cases.run()
+    for name, length, down in asked:
+        dtype, label = _TYPES[name], f"{name}-{length}-{down}"
+        keys = data(dtype, length)
+        expected = _sorted(keys, down)
+        found = np.frombuffer(cases.found(f"sort-{label}"), dtype)
+        np.testing.assert_array_equal(found, expected, err_msg=label)
+        places = np.frombuffer(cases.found(f"argsort-{label}"), np.uint32)
+        np.testing.assert_array_equal(places, _places(keys, down), err_msg=label)
+        moved = np.frombuffer(cases.found(f"pairs-{label}", 1), np.uint32)
+        np.testing.assert_array_equal(np.frombuffer(cases.found(f"pairs-{label}"), dtype), expected, err_msg=label)
+        # Values were counted down: they say which key each came with, bit for bit.
+        came = keys[length - 1 - moved.astype(np.int64)]
+        assert came.tobytes() == cases.found(f"pairs-{label}"), label
+        assert len(np.unique(moved)) == length, label
+
+
+def _sorted(keys: npt.NDArray[np.generic], down: bool) -> npt.NDArray[np.generic]:
+    """NaN last in both orders."""
+    return keys[_places(keys, down)]
+
+
+def _places(keys: npt.NDArray[np.generic], down: bool) -> npt.NDArray[np.intp]:
+    """Stable in both orders, NaN last."""
+    if not down:
+        return np.argsort(keys, kind="stable")
+    nan = np.isnan(keys) if keys.dtype.kind == "f" else np.zeros(keys.shape, bool)
+    ranks = np.unique(keys, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return np.lexsort((np.where(nan, 0, -ranks), nan))
+
+
+def test_zeros_are_told_apart_where_keys_go_alone(module: Path, tmp_path: Path) -> None:
+    keys = np.array([0.0, -0.0, 1.0, 0.0, -0.0], np.float32)
+    cases = Cases(module, tmp_path)
+    cases.add("zeros", "arrays", {"input": keys}, call="sortArray", type="f32")
+    cases.run()
+    found = np.frombuffer(cases.found("zeros"), np.float32)
+    assert np.signbit(found).tolist() == [True, True, False, False, False]
+
+
+def test_in_place_at_an_offset(module: Path, tmp_path: Path) -> None:
+    """What lies around the keys in their buffer stays as it was; WebGPU itself binds at certain offsets alone."""
+    keys, values = data("f4", 5000, 1), np.arange(5000, dtype=np.uint32)
+    cases = Cases(module, tmp_path)
+    offsets = (0, 256, 4, 1020)
+    for offset in offsets:
+        cases.add(f"alone-{offset}", "inPlace", {"input": keys}, type="f32", offset=offset, n=5000)
+        arrays, options = {"input": keys, "values": values}, {"descending": True}
+        cases.add(f"pairs-{offset}", "inPlace", arrays, type="f32", offset=offset, n=5000, options=options)
+        cases.add(f"part-{offset}", "inPlace", {"input": keys}, type="f32", offset=offset, n=3000)
+    cases.run()
+    for offset in offsets:
+        for name, expected in {
+            f"alone-{offset}": _sorted(keys, False),
+            f"pairs-{offset}": _sorted(keys, True),
+            f"part-{offset}": np.concatenate([_sorted(keys[:3000], False), keys[3000:]]),
+        }.items():
+            held = cases.found(name)
+            assert held[:offset] == b"\xa5" * offset
+            assert held[offset + 20_000 :] == b"\xa5" * 8
+            np.testing.assert_array_equal(np.frombuffer(held[offset : offset + 20_000], np.float32), expected)
+        moved = np.frombuffer(cases.found(f"pairs-{offset}", 1)[:20_000], np.uint32)
+        assert keys[moved].tobytes() == cases.found(f"pairs-{offset}")[offset : offset + 20_000]
+
+
+def test_several_sorts_in_one_encoder(module: Path, tmp_path: Path) -> None:
+    first, second = (data("u4", 70_000, seed) for seed in (1, 2))
+    cases = Cases(module, tmp_path)
+    cases.add("both", "together", {"first": first, "second": second}, type="u32", n=70_000)
+    cases.run()
+    for number, expected in enumerate((_sorted(first, True), _sorted(second, True), _sorted(first, False))):
+        found = np.frombuffer(cases.found("both", number)[: 4 * 70_000], np.uint32)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_are_sorted_each_for_itself(module: Path, tmp_path: Path) -> None:
+    cases = Cases(module, tmp_path)
+    asked = [
+        (name, rows, row, down)
+        for name in ("u32", "f32")
+        for rows, row in ((0, 7), (1, 7), (60, 7), (3, 5000))
+        for down in (False, True)
+    ]
+    for name, rows, row, down in asked:
+        keys, options = data(_TYPES[name], rows * row), {"row": row, "descending": down}
+        label = f"{name}-{rows}-{row}-{down}"
+        cases.add(label, "arrays", {"input": keys}, call="sortArray", type=name, options=options)
+        cases.add(f"arg-{label}", "arrays", {"input": keys}, call="argsortArray", type=name, options=options)
+    cases.run()
+    for name, rows, row, down in asked:
+        keys, label = data(_TYPES[name], rows * row).reshape(rows, row), f"{name}-{rows}-{row}-{down}"
+        places = np.array([_places(line, down) for line in keys], np.intp).reshape(rows, row)
+        found = np.frombuffer(cases.found(label), _TYPES[name]).reshape(rows, row)
+        np.testing.assert_array_equal(found, np.take_along_axis(keys, places, 1))
+        args = np.frombuffer(cases.found(f"arg-{label}"), np.uint32).reshape(rows, row)
+        np.testing.assert_array_equal(args, places)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "f2", "f8"])
+def test_other_types(tmp_path: Path, dtype: str) -> None:
+    """Several elements to a word, and several words to an element; values of other sizes too."""
+    node()
+    name = f"{dtype[0]}{8 * int(dtype[1:])}"
+    module, _ = gpusort.export(("sort", "argsort"), tmp_path, keys=(name,), values=("u32",))
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    cases = Cases(module, tmp_path)
+    for length in (1, 3, 4001):
+        keys = data(dtype, length)
+        values, options = np.arange(length, dtype=np.uint32), {"type": name, "descending": True}
+        cases.add(f"sort-{length}", "inPlace", {"input": keys}, type=name, n=length)
+        pair = {"input": keys, "values": values}
+        cases.add(f"pairs-{length}", "inPlace", pair, type=name, n=length, options=options)
+    cases.run()
+    for length in (1, 3, 4001):
+        keys, size = data(dtype, length), length * int(dtype[1:])
+        found = np.frombuffer(cases.found(f"sort-{length}")[:size], dtype)
+        np.testing.assert_array_equal(found, _sorted(keys, False))
+        assert set(cases.found(f"sort-{length}")[-4:]) == {0xA5}
+        np.testing.assert_array_equal(np.frombuffer(cases.found(f"pairs-{length}")[:size], dtype), _sorted(keys, True))
+        moved = np.frombuffer(cases.found(f"pairs-{length}", 1)[: 4 * length], np.uint32)
+        assert keys[moved].tobytes() == cases.found(f"pairs-{length}")[:size]
+
+
+def test_subgroups_where_they_are_asked_for(tmp_path: Path) -> None:
+    """A device without them is told so; one with them sorts the same."""
+    node()
+    module, _ = gpusort.export("sort", tmp_path, keys=("u32",), lanes=8)
+    assert "subgroupBallot" in module.read_text("utf-8")
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    keys = data("u4", 20_000)
+    without = Cases(module, tmp_path)
+    without.add("refused", "refused", {"input": keys}, call="sort", n=20_000)
+    without.run()
+    assert 'expected a device with the feature "subgroups"' in without.found("refused").decode()
+    cases = Cases(module, tmp_path)
+    cases.add("sorted", "arrays", {"input": keys}, call="sortArray", type="u32")
+    cases.run(("subgroups",))
+    np.testing.assert_array_equal(np.frombuffer(cases.found("sorted"), np.uint32), np.sort(keys))
+
+
+def test_a_million(module: Path, tmp_path: Path) -> None:
+    keys = np.random.default_rng(0).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
+    cases = Cases(module, tmp_path)
+    cases.add("million", "arrays", {"input": keys}, call="sortArray", type="u32")
+    cases.run()
+    np.testing.assert_array_equal(np.frombuffer(cases.found("million"), np.uint32), np.sort(keys))
+
+
+def test_mistakes_are_named(module: Path, tmp_path: Path) -> None:
+    keys = np.arange(4, dtype=np.uint32)
+    cases = Cases(module, tmp_path)
+    cases.add("type", "refused", {"input": keys}, call="sortArray", type="u8")
+    cases.add("short", "refused", {"input": keys}, call="sort", n=400)
+    cases.add("length", "refused", {"input": keys}, call="sort", n=1.5)
+    cases.add("output", "refused", {"input": keys}, call="argsort", n=4)
+    cases.run()
+    found = {name: cases.found(name).decode() for name in ("type", "short", "length", "output")}
+    assert found["type"].startswith("TypeError: expected an array of u32 or i32 or f32, found Uint8Array")
+    assert found["short"].startswith("RangeError: keys: expected 1600 bytes")
+    assert found["length"] == "RangeError: sort u32: expected n from 0 to 4294967295, found 1.5"
+    assert found["output"] == "TypeError: argsort u32: expected a buffer as into"
+
+
+def test_the_examples_of_the_document_run(module: Path, tmp_path: Path) -> None:
+    """Every program in the how-to prints what stands behind its lines, with what the commands there export."""
+    document = (WEB.parent.parent / "docs" / "howto" / "export.md").read_text("utf-8")
+    programs = re.findall(r"^```js\n(.*?)^```", document, flags=re.MULTILINE | re.DOTALL)
+    commands = re.findall(r"^\$ python -m gpusort (export .*) --out", document, flags=re.MULTILINE)
+    assert len(programs) == 3
+    assert len(commands) == 2
+    for number, program in enumerate(programs):
+        command = commands["reduce" in program]
+        assert main([*command.split(), "--out", str(tmp_path)]) == 0
+        (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+        expected = "".join(f"{line}\n" for line in re.findall(r"console\.log.*// (.*)$", program, flags=re.MULTILINE))
+        (tmp_path / f"{number}.mjs").write_text(program, "utf-8")
+        assert run_program(tmp_path / f"{number}.mjs") == expected
+
+
+def test_the_types_are_true(module: Path, tmp_path: Path) -> None:
+    """A program that uses all of them passes the TypeScript compiler; one with a mistake does not."""
+    good = (WEB / "use.ts").read_text("utf-8").replace("GPUSORT", str(module.with_suffix("")))
+    assert compiled(tmp_path, "good", good) == ""
+    bad = good.replace('type: "f32"', 'type: "f64"')
+    assert "TS2322" in compiled(tmp_path, "bad", bad)

@@ -1,0 +1,113 @@
+"""Exported reductions, scans, monoids and kernels of one's own, in node with Dawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import gpusort
+from examples.log_sum_exp import LogSumExp
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
+from gpusort.types.scalars import U32
+from tests.exported import Cases, node
+from tests.reference import sample, whole_numbers
+
+_TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
+_LENGTHS = (0, 1, 2, 255, 16384, 16385, 100_003, 2_100_000)
+
+
+@kernel
+def reverse(cx: Invocation, data: Storage[U32], results: Storage[U32], length: U32) -> None:
+    """Writes every element from the end."""
+    if cx.global_id < length:
+        results[length - 1 - cx.global_id] = data[cx.global_id]
+
+
+def reversing(length: int) -> Schedule:
+    """A schedule of one's own, by length."""
+    data, results = Buffer("data", U32, length, Role.INPUT), Buffer("results", U32, length, Role.OUTPUT)
+    if length == 0:
+        return Schedule((data, results), ())
+    return Schedule((data, results), (reverse.launch(Grid(-(-length // 64), 64), data, results, U32(length)),))
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    node()
+    folder = tmp_path_factory.mktemp("exported")
+    operations = ("sum", "prod", "min", "max", "argmin", "argmax", "cumsum", "reduce", "scan", "schedule")
+    file, _ = gpusort.export(
+        operations, folder, keys=tuple(_TYPES), monoids=("examples.log_sum_exp:LogSumExp",),
+        schedules={"reversing": reversing},
+    )  # fmt: skip
+    (folder / "package.json").write_text('{"type": "module"}', "utf-8")
+    return file
+
+
+def test_numpys_reductions(module: Path, tmp_path: Path) -> None:
+    """Sums of whole numbers, which are exact; extremes of anything, NaN among it."""
+    cases = Cases(module, tmp_path)
+    asked = [(o, t, n) for o in ("sum", "min", "max", "argmin", "argmax") for t in _TYPES for n in _LENGTHS]
+    asked = [(operation, name, n) for operation, name, n in asked if n or operation == "sum"]
+    for operation, name, n in asked:
+        make = whole_numbers if operation == "sum" else sample
+        x, label = make(_TYPES[name], n), f"{operation}-{name}-{n}"
+        options = {"operation": operation}
+        cases.add(label, "arrays", {"input": x}, call="reduceArray", type=name, options=options)
+    cases.run()
+    for operation, name, n in asked:
+        make = whole_numbers if operation == "sum" else sample
+        expected = np.asarray(getattr(np, operation)(make(_TYPES[name], n)))
+        is_wide = expected.dtype.itemsize == 8
+        found = np.frombuffer(cases.found(f"{operation}-{name}-{n}"), np.int64 if is_wide else np.float64)
+        np.testing.assert_array_equal(found[0], expected.astype(found.dtype), err_msg=f"{operation} {name} {n}")
+
+
+def test_cumulative_sums(module: Path, tmp_path: Path) -> None:
+    cases = Cases(module, tmp_path)
+    asked = [(name, n) for name in _TYPES for n in (0, 1, 1792, 1793, 100_003)]
+    for name, n in asked:
+        cases.add(f"{name}-{n}", "arrays", {"input": whole_numbers(_TYPES[name], n)}, call="scanArray", type=name)
+    cases.run()
+    for name, n in asked:
+        expected = np.cumsum(whole_numbers(_TYPES[name], n))
+        np.testing.assert_array_equal(np.frombuffer(cases.found(f"{name}-{n}"), expected.dtype), expected)
+
+
+def test_a_monoid_of_ones_own(module: Path, tmp_path: Path) -> None:
+    """To its states, as gpusort itself gives them; brackets may differ, so nearly."""
+    x = np.linspace(-50, 90, 30_000, dtype=np.float32)
+    cases = Cases(module, tmp_path)
+    options: dict[str, object] = {"operation": "LogSumExp"}
+    cases.add("reduced", "arrays", {"input": x}, call="reduceArray", type="f32", options=options)
+    cases.add("scanned", "arrays", {"input": x}, call="scanArray", type="f32", options=options)
+    before = {**options, "exclusive": True}
+    cases.add("before", "arrays", {"input": x}, call="scanArray", type="f32", options=before)
+    cases.run()
+    state: npt.NDArray[Any] = np.asarray(gpusort.reduce(x, LogSumExp(), target="simulator"))
+    found = np.frombuffer(cases.found("reduced"), np.float32)
+    np.testing.assert_allclose(found, [state["peak"], state["total"]], rtol=1e-5)
+    scanned = np.frombuffer(cases.found("scanned"), np.float32).reshape(-1, 2)
+    wide = x.astype(np.float64)
+    expected = wide + np.log(np.cumsum(np.exp(wide - 90)) / np.exp(wide - 90))
+    np.testing.assert_allclose(scanned[:, 0] + np.log(scanned[:, 1]), expected, rtol=1e-4, atol=1e-4)
+    shifted = np.frombuffer(cases.found("before"), np.float32).reshape(-1, 2)
+    np.testing.assert_allclose(shifted[1:], scanned[:-1], rtol=1e-4)
+
+
+def test_a_kernel_of_ones_own(module: Path, tmp_path: Path) -> None:
+    cases = Cases(module, tmp_path)
+    for n in (1, 64, 65, 100_000):
+        x = np.arange(n, dtype=np.uint32)
+        cases.add(f"own-{n}", "own", {"input": x}, schedule="reversing", bytes=4 * n, n=n)
+    cases.run()
+    for n in (1, 64, 65, 100_000):
+        found = np.frombuffer(cases.found(f"own-{n}")[: 4 * n], np.uint32)
+        np.testing.assert_array_equal(found, np.arange(n, dtype=np.uint32)[::-1])

@@ -1,0 +1,41 @@
+"""Every kernel of every key is taken by Tint and by naga, and translated to MSL, HLSL, SPIR-V and GLSL."""
+
+from __future__ import annotations
+
+import attrs
+
+from tests.exported import node
+from web.translations import BACK_ENDS, PAGE, answers, page, texts
+
+
+def test_every_kernel_is_translated() -> None:
+    """And the document says so: python -m web.translations writes it anew."""
+    node()
+    asked = list(texts())
+    assert len(asked) > 500
+    found = answers(asked)
+    refused = [
+        f"{text.kernel} of {text.dtype}, {name}: {answer.get(name, 'not reached')}"
+        for text, answer in zip(asked, found, strict=True)
+        for name in BACK_ENDS
+        if answer.get(name) != ""
+    ]
+    assert not refused, "\n".join(refused)
+    assert page(asked, found) == PAGE.read_text("utf-8")
+
+
+def test_what_is_wrong_is_refused() -> None:
+    """By each of the two: neither is silent about a text that is none, or that uses what it has not got."""
+    node()
+    right = next(text for text in texts() if text.kernel == "radix_count")
+    wrong = attrs.evolve(right, text=right.text.replace("workgroupBarrier", "workgroupBarier"))
+    uniform = attrs.evolve(
+        right, text=right.text.replace("workgroupBarrier()", "if (local_id == 0u) { workgroupBarrier(); }", 1)
+    )
+    subgroups = next(text for text in texts() if text.subgroups)
+    found = answers([right, wrong, uniform, attrs.evolve(subgroups, subgroups=False)])
+    assert set(found[0].values()) == {""}
+    assert "workgroupBarier" in found[1]["Tint"]
+    assert "workgroupBarier" in found[1]["naga"]
+    assert "uniform control flow" in found[2]["Tint"]
+    assert "subgroups" in found[3]["Tint"]

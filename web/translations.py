@@ -1,0 +1,112 @@
+"""Which back ends take which kernels: python -m web.translations writes docs/translations.md."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import attrs
+
+from gpusort.export.asking import asked_for
+from gpusort.export.exported import exported_of
+from gpusort.kernel import ir
+from gpusort.kernel.specialise import specialise
+from gpusort.show import KEYS, launches_for
+from gpusort.targets.wgsl.kernel import written
+from gpusort.types.errors import CapabilityError
+from tests.exported import WEB, node
+from web.pack import MODULES
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "translations.md"
+BACK_ENDS = ("Tint", "naga", "MSL", "HLSL", "SPIR-V", "GLSL")
+_DEFAULT_BYTES, _DEFAULT_INVOCATIONS = 16384, 256  # of a workgroup, on every device of WebGPU
+_EXPORTED = "exported"
+
+_HEAD = """# Translations
+
+Every kernel, for every dtype that it is made for, as WGSL: validated by Tint, which browsers with Dawn have, and by
+naga, which wgpu and Firefox have; and translated by naga to what other machines run. `make test` does it anew and
+compares. Nothing here says that a translation was run.
+
+A cell says how many of the texts a back end takes. Those "by default limits" ask for no more than 16 KiB and 256
+invocations a workgroup with the policies that were taken, which are the defaults; where devices have less, smaller ones
+are chosen. An `enable` line, which Tint wants and naga refuses, stands before a text with subgroups where it is meant
+for Tint. Kernels that an [export](howto/export.md) has made have rows of their own.
+"""
+
+
+@attrs.frozen
+class Text:
+    """A kernel for one dtype."""
+
+    kernel: str
+    dtype: str
+    text: str
+    subgroups: bool
+    bytes: int  # of workgroup memory
+    group_size: int
+
+    @property
+    def is_small(self) -> bool:
+        return self.bytes <= _DEFAULT_BYTES and self.group_size <= _DEFAULT_INVOCATIONS
+
+
+def texts() -> Iterator[Text]:
+    """What `gpusort show` knows of, and what the npm package has."""
+    for dtype, code in KEYS.items():
+        for name, launch in launches_for(code).items():
+            try:
+                legalized, shader = written(specialise(launch).program)
+            except CapabilityError:  # 64-bit floats, which nobody adds in WGSL
+                continue
+            program = legalized.program
+            held = sum(4 * (m.length or 0) for m in program.memories if m.space is ir.Space.WORKGROUP)
+            yield Text(name, dtype, shader.text, shader.uses_subgroups, held, program.group_size)
+    operations, keys, values = MODULES["all"]
+    for kernel in exported_of(operations, asked_for(operations, keys, values, (), (), 0)).kernels.all:
+        yield Text(kernel.name, _EXPORTED, kernel.text, False, kernel.workgroup_bytes, kernel.group_size)
+
+
+def answers(asked: Sequence[Text]) -> list[Mapping[str, str]]:
+    """For each text and back end, why it refuses it: nothing where it does not."""
+    with TemporaryDirectory() as name:
+        question, answer = Path(name) / "texts.json", Path(name) / "answers.json"
+        question.write_text(json.dumps([attrs.asdict(text) for text in asked]), "utf-8")
+        subprocess.run([node(), WEB / "translate.mjs", question, answer], check=True, capture_output=True)
+        found: list[Mapping[str, str]] = json.loads(answer.read_text("utf-8"))
+    return found
+
+
+def page(asked: Sequence[Text], found: Sequence[Mapping[str, str]]) -> str:
+    """The document."""
+    rows: dict[str, list[tuple[Text, Mapping[str, str]]]] = {}
+    for text, answer in zip(asked, found, strict=True):
+        name = f"`{text.kernel}`{', exported' if text.dtype == _EXPORTED else ''}"
+        rows.setdefault(name, []).append((text, answer))
+    lines = [f"| kernel | texts | {' | '.join(BACK_ENDS)} | by default limits |", "|---|" + "---:|" * 8]
+    for name in sorted(rows):
+        counts = [sum(answer.get(back_end) == "" for _, answer in rows[name]) for back_end in BACK_ENDS]
+        small = sum(text.is_small for text, _ in rows[name])
+        lines.append(f"| {name} | {' | '.join(map(str, (len(rows[name]), *counts, small)))} |")
+    refused = [
+        f"- `{text.kernel}` of {text.dtype}, {back_end}: {answer[back_end]}"
+        for text, answer in zip(asked, found, strict=True)
+        for back_end in BACK_ENDS
+        if answer.get(back_end)
+    ]
+    end = ["Refused:", "", *refused] if refused else ["Nothing is refused."]
+    return "\n".join([_HEAD, *lines, "", *end]) + "\n"
+
+
+def main() -> int:
+    asked = list(texts())
+    PAGE.write_text(page(asked, answers(asked)), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
