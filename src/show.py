@@ -7,6 +7,7 @@ from .algos.bitonic import bitonic_sort
 from .algos.copy import Strided, copy_strided, take_rows
 from .algos.finish import extremes, places
 from .algos.layout import Layout
+from .algos.radix_serial_sorts import SerialRadix
 from .algos.radix_sorts import radix_argsort, radix_sort
 from .algos.reduce import reduce_rows
 from .algos.reduce_axis import reduce_axis
@@ -69,6 +70,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         radix_sort(key, 1, _LENGTH, order, sweeping, bits),
         radix_sort(key, 2, _LENGTH, order, sweeping, bits),
         radix_argsort(ranks, 1, _LENGTH, order, sweeping, bits),
+        SerialRadix().schedule(key, 1, _LENGTH, order, Placement.ELSEWHERE),
     ]
 
 
