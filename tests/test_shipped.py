@@ -50,7 +50,16 @@ def test_it_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _plain(ptx: str) -> str:
-    return re.sub(r"_cudapy_smem_\d+|sm_\d+", "", ptx)
+    return re.sub(r"_cudapy_smem_\d+|sm_\d+|^\.version .*$|^//.*$", "", ptx, flags=re.MULTILINE)
+
+
+def test_any_assembler_that_knows_the_cards_takes_it() -> None:
+    with ZipFile(shipped.ARCHIVE) as archive:
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert all(re.findall(r"^\.version (.*)$", text, re.MULTILINE) == ["7.0"] for text in texts.values())
+    for name in sorted(texts)[::40]:
+        for capability in (shipped.SHIPPED_FOR, (9, 0), (12, 0)):
+            assert cuda_compile.assemble(texts[name], capability)[0]
 
 
 def test_other_kernels_older_cards_and_no_archive_are_compiled_for(

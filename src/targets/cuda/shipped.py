@@ -16,6 +16,7 @@ from ...kernel import ir
 from .text import KernelText
 
 SHIPPED_FOR = (8, 0)  # the compute capability of the oldest card that it runs on
+SHIPPED_VERSION = "7.0"  # of PTX: the first that knows such cards
 ARCHIVE = Path(__file__).with_name("shipped.zip")
 
 _INTRINSICS = ("lanes.py", "memory.py", "ops.py")  # whose functions are compiled in
