@@ -59,7 +59,8 @@ def test_columns_are_read_where_they_lie_and_come_back_as_columns(column: str, d
     found: Any = kind.given_back(made, x)
     assert type(found) is type(x)
     assert kind.spec("found", found).dtype == values.dtype
-    assert found.to_pylist() == sorted(x.to_pylist()) if column.startswith("py") else True
+    if column.startswith("py"):
+        np.testing.assert_array_equal(np.asarray(found), np.sort(np.asarray(x)))
     np.testing.assert_array_equal(kind.view(found), np.sort(values))
     if not column.startswith("pyarrow"):
         assert found.name == "a"

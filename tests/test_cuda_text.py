@@ -153,7 +153,7 @@ def test_compiled_kernels_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     def refuse(*_: object) -> str:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(cuda_compile, "_compile", refuse)
+    monkeypatch.setattr(cuda_compile, "compile_anew", refuse)
     monkeypatch.setattr(cuda_compile, "assemble", refuse)
     again = cuda_compile.compile_machine_code(program, (9, 0))
     assert first == again

@@ -100,4 +100,5 @@ def test_no_example_is_forgotten() -> None:
         "own_operation",
         "own_target",
         "race",
+        "sort_a_file",
     }

@@ -63,7 +63,7 @@ class HostSortPolicy:
     pack_from: int = attrs.field(default=1 << 13, validator=_SIZE)
     # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
     few_turns: int = attrs.field(default=24, validator=_SIZE)
-    most_threads: int = attrs.field(default=8, validator=_SOME)
+    most_threads: int = attrs.field(default=16, validator=_SOME)
     # a row that is parted is worth one more thread for so many bytes of it, but four in any case
     thread_bytes: int = attrs.field(default=1 << 20, validator=_SOME)
     # whether rows of 32- or 64-bit elements are sorted by radix; None: where NumPy's sort was measured to be slow
