@@ -64,7 +64,7 @@ class Plan:
 
 def for_data(memory: int) -> int:
     """What of the memory is for the data: what libraries take is within what the caller said, as far as it is much."""
-    return memory - min(memory // 3, _LIBRARIES)
+    return memory - min(memory // 2, _LIBRARIES)
 
 
 def agreed_plan(scratch: Scratch, source: Path, target: Path, work: str, plan: Plan, *, resume: bool) -> Plan:
