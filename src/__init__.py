@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from . import forks as _forks  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it registers itself
 
 if TYPE_CHECKING:
+    from . import multi as multi
     from . import webgpu as webgpu
     from .algos.host_sort import HostSort as HostSort
     from .algos.host_sort import HostSortPolicy as HostSortPolicy
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from .algos.sorts import SortAlgorithm as SortAlgorithm
     from .api.files import argsort_file as argsort_file
     from .api.files import sort_file as sort_file
+    from .api.merging import merge as merge
+    from .api.merging import merge_by_key as merge_by_key
     from .api.prepared import PreparedCall as PreparedCall
     from .api.prepared import plan as plan
     from .api.reducing import all as all
@@ -111,7 +114,10 @@ __all__ = [
     "forget_tuning",
     "key_for",
     "max",
+    "merge",
+    "merge_by_key",
     "min",
+    "multi",
     "number_for",
     "plan",
     "prod",
@@ -137,6 +143,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "api.sorting": ("argsort", "sort", "sort_by_key", "sort_inplace"),
     "api.files": ("argsort_file", "sort_file"),
     "external.progress": ("Progress",),
+    "api.merging": ("merge", "merge_by_key"),
     "api.prepared": ("PreparedCall", "plan"),
     "api.reducing": ("all", "any", "argmax", "argmin", "max", "min", "prod", "reduce", "sum"),
     "api.selecting": ("top_k",),
@@ -162,7 +169,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("export", "targets", "webgpu"):  # modules; the first two are packages that can be called
+    if name in ("export", "multi", "targets", "webgpu"):  # modules, of which two can be called
         return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from gpusort.targets.cuda.transfers import LEAST_BYTES, PIECE_BYTES, Transfers
 from gpusort.types.errors import TargetUnavailableError
 from tests import fake_cupy
 
-SIZES = [0, 1, 1000, LEAST_BYTES - 1, LEAST_BYTES, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 5 * PIECE_BYTES + 5]
+SIZES = [0, 1, 1000, LEAST_BYTES - 1, LEAST_BYTES, LEAST_BYTES + 1, 35 * PIECE_BYTES + 5]
 STREAM = cast(Any, fake_cupy.current_stream)
 
 
@@ -38,21 +39,30 @@ def test_every_byte_goes_there_and_back(copies: list[str], size: int) -> None:
     for way in ("up", "down"):
         pieces = [int(line.split()[-1]) for line in copies if line.startswith(f"copy {way}")]
         assert sum(pieces) == size
-        assert max(pieces) <= PIECE_BYTES
+        assert max(pieces) <= (PIECE_BYTES if size >= LEAST_BYTES else size)
         assert bool(fake_cupy.pinned) == (size >= LEAST_BYTES)
 
 
+def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
+    source = np.random.default_rng(1).integers(0, 256, 6 * PIECE_BYTES, np.uint8)
+    there, later = np.zeros_like(source), np.full(1 << 20, 7, np.uint8)
+    Transfers().upload(there.ctypes.data, source, STREAM, [later[1:], later[:0]])
+    np.testing.assert_array_equal(there, source)
+    assert later[0] == 7
+    assert (np.flatnonzero(later == 0).size) >= later.size // mmap.PAGESIZE
+
+
 def test_a_transfer_may_be_of_any_shape(copies: list[str]) -> None:
-    source = np.arange(3 * PIECE_BYTES // 8, dtype=np.float64).reshape(3, -1)
+    source = np.arange(6 * PIECE_BYTES // 8, dtype=np.float64).reshape(3, -1)
     there = np.zeros_like(source)
     Transfers().upload(there.ctypes.data, source, STREAM)
     np.testing.assert_array_equal(there, source)
 
 
 def test_pinned_memory_takes_no_detour(copies: list[str]) -> None:
-    source, there = fake_cupy.PinnedMemory(3 * PIECE_BYTES), np.zeros(3 * PIECE_BYTES, np.uint8)
+    source, there = fake_cupy.PinnedMemory(6 * PIECE_BYTES), np.zeros(6 * PIECE_BYTES, np.uint8)
     Transfers().upload(there.ctypes.data, source, STREAM)
-    assert copies == [f"copy up {3 * PIECE_BYTES}"]
+    assert copies == [f"copy up {6 * PIECE_BYTES}"]
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -9,14 +9,14 @@ import attrs
 from ..machine import Limits, TargetInfo
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import RankKey, SortableKey, Word
-from ..types.params import BitonicPolicy, ReducePolicy, ScanPolicy, power_above
+from ..types.params import BitonicPolicy, MergePolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
-from .fit import bytes_held, fitted_network, fitted_reduce, fitted_scan_policy, power_below
+from .fit import bytes_held, fitted_merge, fitted_network, fitted_reduce, fitted_scan_policy, power_below
 from .host_sort import HostSort
 from .layout import Layout
 from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
-from .table import AXIS_REDUCTIONS, AXIS_SCANS, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
+from .table import AXIS_REDUCTIONS, AXIS_SCANS, MERGES, PAIRS, REDUCTIONS, SCANS, SELECTIONS, SORTS
 from .tuned import tuned_rules
 
 E = TypeVar("E")
@@ -170,3 +170,9 @@ def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPol
         if line.matches(info, layout.length):
             return fitted_scan_policy(line.policy, state, info)
     return choose_scan(state, layout.length, info)
+
+
+def choose_merge(key: SortableKey[E, W], length: int, info: TargetInfo) -> MergePolicy:
+    """How so many elements are merged on a target."""
+    wished = next((line.policy for line in MERGES if line.matches(info, length)), MergePolicy())
+    return fitted_merge(wished, key, info)

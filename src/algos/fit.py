@@ -19,7 +19,7 @@ from ..types.elements import dtype_of, leaves
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.needs import Policy
-from ..types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from ..types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 
 P = TypeVar("P", bound=Policy)
 
@@ -139,6 +139,19 @@ def no_radix(info: TargetInfo) -> CapabilityError:
         f"{limits.workgroup_bytes} bytes of workgroup memory, and {limits.groups} of them in a launch, which is too "
         "little for a radix sort; Bitonic() sorts with less"
     )
+
+
+def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetInfo) -> MergePolicy:
+    """A merge of such elements: a tile of them lies in workgroup memory, and where each of its places comes from."""
+    held = info.limits.workgroup_bytes // (bytes_held(key.element) + _WORD)
+    most = min(info.limits.group_size, held)
+    if most < 1:
+        raise CapabilityError(
+            f"key: an element takes {bytes_held(key.element) + _WORD} bytes of workgroup memory, the target has "
+            f"{info.limits.workgroup_bytes}"
+        )
+    size = policy.group_size if policy.group_size <= most else power_below(most)
+    return attrs.evolve(policy, group_size=size, items=min(policy.items, held // size))
 
 
 # -- reductions and scans ---------------------------------------------------------------------------------

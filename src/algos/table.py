@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from ..machine import Capability
-from ..types.params import RadixPolicy, ReducePolicy, ScanPolicy, Totals
+from ..types.params import MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from .host_sort import HostSort
 from .rules import AxisRule, PairsRule, PolicyRule, SelectRule, SortRule
 from .select import ArgsortAndTake, SelectByParts, SelectBySamples
@@ -211,6 +211,13 @@ SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
     # Where an invocation is a thread, or a step of an interpreter, few do.
     PolicyRule("python", frozenset(), _ANY, ScanPolicy(16, 7)),
     PolicyRule("simulator", frozenset(), _ANY, ScanPolicy(32, 7)),
+)
+
+MERGES: tuple[PolicyRule[MergePolicy], ...] = (
+    PolicyRule("cpu", frozenset(), _ANY, MergePolicy(8, 127)),
+    PolicyRule("cuda", frozenset(), _ANY, MergePolicy(256, 15)),
+    PolicyRule("python", frozenset(), _ANY, MergePolicy(4, 3)),
+    PolicyRule("simulator", frozenset(), _ANY, MergePolicy(32, 5)),
 )
 
 # Down columns. The first cache of a CPU holds what a row of them has come to; a card's multiprocessor runs two

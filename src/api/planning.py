@@ -14,7 +14,7 @@ import attrs
 from ..arrays.host import HOST
 from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
 from ..operations.base import Operation
-from ..targets.base import HasNative, IsFunction, Native, Target
+from ..targets.base import HasNative, HasPieces, InPieces, IsFunction, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
@@ -126,6 +126,43 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     )
 
 
+@attrs.frozen(eq=False)
+class PiecesPlan(Plan):
+    """Of an array that may be more than a device holds: it is asked each time."""
+
+    kind: Located[HostArray]
+    operation: Operation
+    whole: Plan
+    pieces: InPieces
+
+    def __call__(self, x: Any, /, *others: Any) -> object:
+        return self.pieces(x) if self.pieces.is_needed(x.nbytes) else self.whole(x)
+
+    def into(self, arrays: Arrays, outs: Arrays) -> object:
+        (x,), (out,) = arrays, outs
+        if not self.pieces.is_needed(x.nbytes):
+            return self.whole.into(arrays, outs)
+        require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
+        if out.flags.c_contiguous and not _overlap_partly(x, out):
+            self.pieces.into(arrays, outs)
+        else:
+            out[...] = self.pieces(x)
+        return out
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        return self.whole.new_outputs(arrays)
+
+    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
+        return self.whole.reserved(specs)
+
+    def make_ready(self, arrays: Arrays) -> None:
+        if not self.pieces.is_needed(arrays[0].nbytes):
+            self.whole.make_ready(arrays)
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return self.whole.cost(specs)
+
+
 class ShapedPlan(Plan):
     """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each."""
 
@@ -140,8 +177,13 @@ class ShapedPlan(Plan):
         if plan is None:
             specs = specs_of(self.kind, self.operation, arrays)
             self.operation.outputs(*specs)
-            plan = self._plans[key] = KernelPlan(self.kind, self.operation, specs, self._target)
+            plan = self._plans[key] = self._plan_for(specs)
         return plan
+
+    def _plan_for(self, specs: tuple[Spec, ...]) -> Plan:
+        whole = KernelPlan(self.kind, self.operation, specs, self._target)
+        pieces = self._target.in_pieces(self.operation, specs) if isinstance(self._target, HasPieces) else None
+        return whole if pieces is None else PiecesPlan(self.kind, self.operation, whole, pieces)
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
         return KernelPlan(self.kind, self.operation, specs, self._target, keeps_scratch=True)

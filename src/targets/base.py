@@ -229,3 +229,20 @@ class ChecksMonoids(Protocol):
     ) -> None:
         """Raises MonoidError where a monoid is none on some elements, which stand at these places of their rows."""
         ...
+
+
+class InPieces(Native, Protocol):
+    """A way for arrays beyond the memory of a device."""
+
+    def is_needed(self, nbytes: int, /) -> bool:
+        """Whether an array of so many bytes is too much for it now."""
+        ...
+
+
+@runtime_checkable
+class HasPieces(Protocol):
+    """A target with memory of its own, which takes host arrays beyond it piece by piece."""
+
+    def in_pieces(self, operation: Operation, given: Sequence[Spec], /) -> InPieces | None:
+        """Its way for arrays with these specs; None where they always fit, or have none."""
+        ...

@@ -216,6 +216,20 @@ class ScanPolicy(Policy):
 
 
 @attrs.frozen
+class MergePolicy(Policy):
+    """How a merge is cut up."""
+
+    group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    # elements that one invocation merges; an odd number, so that its lanes meet different memory banks
+    items: int = attrs.field(default=15, converter=whole, validator=within(1, MOST_ITEMS))
+
+    @property
+    def tile(self) -> int:
+        """Elements of one workgroup."""
+        return self.group_size * self.items
+
+
+@attrs.frozen
 class RadixParams:
     """What a launch of a radix sort does to all elements alike."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
 from ..binding import Seen, Work, check_arrays, named_arrays, seen_on_host, wanted
-from .transfers import Transfers
+from .transfers import Transfers, bytes_of, goes_directly
 
 if TYPE_CHECKING:
     from cupy.cuda import MemoryPointer, Stream
@@ -134,6 +134,11 @@ class Binding:
             _external(s) for s in {_normal(a.stream) for a in arrays.values()} - {None, _normal(stream.ptr)}
         ]
         self._wait_for_owners()
+        self._later = [
+            bytes_of(array.host)
+            for array in arrays.values()
+            if array.buffer.role is Role.OUTPUT and array.host is not None and not goes_directly(array.host)
+        ]
         self.addresses = tuple([self._address(buffer, arrays.get(buffer.name)) for buffer in buffers])
 
     def hand_back(self) -> None:
@@ -160,7 +165,8 @@ class Binding:
         if array is not None and array.host is not None:
             self._on_host.append((array, memory.ptr))
             if buffer.role in (Role.INPUT, Role.INOUT):
-                self._transfers.upload(memory.ptr, array.host, self.stream)
+                self._transfers.upload(memory.ptr, array.host, self.stream, self._later)
+                self._later = []
         return memory.ptr
 
 

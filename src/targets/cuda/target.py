@@ -33,6 +33,7 @@ from .compile import (
     version_of,
 )
 from .errors import NOT_INITIALISED, device_errors
+from .in_pieces import SortInPieces, can_be_in_pieces
 from .plan import Plan, Ready
 from .transfers import Transfers
 from .writer import WARP
@@ -40,6 +41,9 @@ from .writer import WARP
 if TYPE_CHECKING:
     import cupy
     from cupy.cuda.function import Function
+
+    from ...operations.base import Operation
+    from ...types.specs import Spec
 
 NAME = "cuda"
 
@@ -96,6 +100,10 @@ class CudaTarget:
                 if are_on_host:  # the caller may let them go: no copy is to be under way any more
                     stream.synchronize()
                 raise
+
+    def in_pieces(self, operation: Operation, given: Sequence[Spec], /) -> SortInPieces | None:
+        """How a host array is sorted that the card cannot hold."""
+        return SortInPieces(self, operation, self._transfers) if can_be_in_pieces(operation, given) else None
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CudaPrepared:
         """The schedule's plans, one a device, for callers that bring addresses."""

@@ -1,14 +1,16 @@
 """Arrays on their way between the host's memory and a card, piece by piece through pinned memory.
 
 A card reaches only memory that the system does not move. For any other the driver copies by way of pinned memory of its
-own, in one thread and in step with the card. Here several threads copy a piece while the card fetches the one before,
-and while they write a new result the system finds its pages for all of them at once.
+own, in one thread and in step with the card. Here several threads copy pieces, each while the card fetches the one it
+copied before. And memory that is new to the process has no pages yet: a result's are touched by other threads, so that
+the system finds them, while the source travels.
 """
 
 from __future__ import annotations
 
+import mmap
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
-PIECE_BYTES = 32 << 20
-_PIECES = 2  # on their way at a time
+PIECE_BYTES = 4 << 20
 LEAST_BYTES = 16 << 20  # less goes as fast by the driver
+MOST_LANES = 16  # threads that copy: as many keep the host's memory busy
+_SLOTS = 2  # of a lane: one is copied while the card fetches the other
 _KEPT = 2  # rings, for as many threads at once
-_PART_BYTES = 4 << 20  # what is worth a thread
 
 
 @attrs.define
@@ -55,22 +57,51 @@ class _Slot:
         self.asked = None
 
 
-class _Ring:
-    """Pieces of pinned memory that one transfer uses in turn. None is let go while it is copied."""
+class _Lane:
+    """Pieces of pinned memory that one thread uses in turn. None is let go while it is copied."""
 
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
 
-    def pieces(self, array: Bytes) -> Iterator[tuple[_Slot, int, Bytes]]:
-        """The array's pieces: which slot each takes, where it starts, and where it lies."""
-        for number, start in enumerate(range(0, array.size, PIECE_BYTES)):
-            if number == len(self._slots) < _PIECES:
-                self._slots.append(_new_slot())
-            yield self._slots[number % _PIECES], start, array[start : start + PIECE_BYTES]
+    def upload(self, pointer: int, source: Bytes, starts: range, stream: Stream) -> None:
+        import cupy
 
-    def __del__(self) -> None:
+        for slot, start in self._turns(starts):
+            piece = source[start : start + PIECE_BYTES]
+            slot.wait()
+            _copy(slot.memory[: piece.size], piece)
+            slot.copy(pointer + start, slot.pointer.ptr, piece.size, cupy.cuda.runtime.memcpyHostToDevice, stream)
+
+    def download(self, pointer: int, target: Bytes, starts: range, stream: Stream) -> None:
+        import cupy
+
+        under_way: deque[tuple[_Slot, Bytes]] = deque()
+        for slot, start in self._turns(starts):
+            if len(under_way) == _SLOTS:
+                _arrive(*under_way.popleft())
+            piece = target[start : start + PIECE_BYTES]
+            slot.wait()
+            slot.copy(slot.pointer.ptr, pointer + start, piece.size, cupy.cuda.runtime.memcpyDeviceToHost, stream)
+            under_way.append((slot, piece))
+        for slot, piece in under_way:
+            _arrive(slot, piece)
+
+    def _turns(self, starts: range) -> Iterator[tuple[_Slot, int]]:
+        for number, start in enumerate(starts):
+            if number == len(self._slots) < _SLOTS:
+                self._slots.append(_new_slot())
+            yield self._slots[number % _SLOTS], start
+
+    def wait(self) -> None:
+        """Until no copy is under way."""
         for slot in getattr(self, "_slots", ()):  # an interrupt may come before there are any
             slot.wait()
+
+    def __del__(self) -> None:
+        self.wait()
+
+
+_Ring: TypeAlias = list[_Lane]
 
 
 @attrs.define
@@ -82,49 +113,60 @@ class Transfers:
 
     _rings: deque[_Ring] = attrs.field(factory=lambda: deque[_Ring](maxlen=_KEPT))
 
-    def upload(self, pointer: int, source: npt.NDArray[np.generic], stream: Stream) -> None:
-        """Starts copying an array to an address on the card; it may be changed as soon as this returns, unless it is
-        pinned itself or small."""
+    def upload(
+        self, pointer: int, source: npt.NDArray[np.generic], stream: Stream, later: Sequence[Bytes] = ()
+    ) -> None:
+        """Starts copying an array to an address on the current card; it may be changed as soon as this returns, unless
+        it is pinned itself or small. `later` is memory of the host that will be written: it is touched meanwhile.
+        """
         import cupy
 
         runtime = cupy.cuda.runtime
-        if _goes_directly(source):
+        if goes_directly(source):
             runtime.memcpyAsync(pointer, source.ctypes.data, source.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             return
-        ring = self._ring()
-        for slot, start, piece in ring.pieces(_bytes_of(source)):
-            slot.wait()
-            _copy(slot.memory[: piece.size], piece)
-            slot.copy(pointer + start, slot.pointer.ptr, piece.size, runtime.memcpyHostToDevice, stream)
-        self._rings.append(ring)
+        bytes_ = bytes_of(source)
+        self._in_lanes(bytes_.size, lambda lane, starts: lane.upload(pointer, bytes_, starts, stream), later)
 
     def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
-        """Copies from an address on the card into an array. The caller waits for the stream before it is read."""
+        """Copies from an address on the current card into an array. The caller waits for the stream before reading."""
         import cupy
 
         runtime = cupy.cuda.runtime
-        if _goes_directly(target):
+        if goes_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
-        ring = self._ring()
-        pieces = list(ring.pieces(_bytes_of(target)))
-        for number in range(len(pieces) + _PIECES):
-            if number >= _PIECES:
-                slot, _, piece = pieces[number - _PIECES]
-                slot.wait()
-                _copy(piece, slot.memory[: piece.size])
-            if number < len(pieces):
-                slot, start, piece = pieces[number]
-                slot.wait()
-                slot.copy(slot.pointer.ptr, pointer + start, piece.size, runtime.memcpyDeviceToHost, stream)
-        self._rings.append(ring)
+        bytes_ = bytes_of(target)
+        self._in_lanes(bytes_.size, lambda lane, starts: lane.download(pointer, bytes_, starts, stream), ())
 
-    def _ring(self) -> _Ring:
-        """One that is kept, or a new one."""
+    def _in_lanes(self, nbytes: int, move: Callable[[_Lane, range], None], later: Sequence[Bytes]) -> None:
+        """Moves pieces in several threads, each those of a lane. If there are pages to touch, half of them do that."""
+        import cupy
+
+        pool, device = shared_pool(), cupy.cuda.runtime.getDevice()
+        threads = min(pool.threads, MOST_LANES)
+        lanes = max(1, min(threads // 2 if later else threads, nbytes // PIECE_BYTES))
+        pages = [part[piece] for part in later for piece in slices(part.size, max(1, threads - lanes))]
         try:
-            return self._rings.pop()
+            ring = self._rings.pop()
         except IndexError:
-            return _Ring()
+            ring = _Ring()
+        ring.extend(_Lane() for _ in range(lanes - len(ring)))
+
+        def work(number: int) -> None:
+            if number < lanes:
+                with cupy.cuda.Device(device):
+                    move(ring[number], range(number * PIECE_BYTES, nbytes, lanes * PIECE_BYTES))
+            else:
+                pages[number - lanes][:: mmap.PAGESIZE] = 0
+
+        try:
+            pool.run(work, lanes + len(pages))
+        except BaseException:
+            for lane in ring:  # now, and not when Python comes to collect them, where another interrupt would be lost
+                lane.wait()
+            raise
+        self._rings.append(ring)
 
 
 def _new_slot() -> _Slot:
@@ -134,7 +176,7 @@ def _new_slot() -> _Slot:
     return _Slot(pointer, np.frombuffer(memoryview(pointer), np.uint8, PIECE_BYTES))
 
 
-def _goes_directly(array: npt.NDArray[np.generic]) -> bool:
+def goes_directly(array: npt.NDArray[np.generic]) -> bool:
     """Whether the driver copies an array as fast: a small one, or one in memory that is pinned already."""
     import cupy
 
@@ -144,12 +186,14 @@ def _goes_directly(array: npt.NDArray[np.generic]) -> bool:
     return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
 
 
-def _bytes_of(array: npt.NDArray[np.generic]) -> Bytes:
+def bytes_of(array: npt.NDArray[np.generic]) -> Bytes:
     return array.reshape(-1).view(np.uint8)
 
 
+def _arrive(slot: _Slot, piece: Bytes) -> None:
+    slot.wait()
+    _copy(piece, slot.memory[: piece.size])
+
+
 def _copy(target: Bytes, source: Bytes) -> None:
-    """In as many threads as it is worth."""
-    parts = max(1, min(shared_pool().threads, source.size // _PART_BYTES))
-    pieces = slices(source.size, parts)
-    shared_pool().run(lambda part: np.copyto(target[pieces[part]], source[pieces[part]]), parts)
+    np.copyto(target, source)

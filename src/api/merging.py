@@ -1,0 +1,81 @@
+"""Merging: two sorted arrays made one, without sorting them again."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays.kinds import HostArray
+from ..operations.merge import Merge
+from ..targets.base import Target
+from .arguments import ORDERS, check_key, checked_flag
+from .call import call_with
+from .signatures import Keyed, Other
+
+D = TypeVar("D", bound=np.dtype[np.generic])
+V = TypeVar("V", bound=np.dtype[np.generic])
+
+
+@overload
+def merge(
+    x: np.ndarray[tuple[int], D], y: np.ndarray[tuple[int], D], /, *, descending: bool = False,
+    target: str | Target = "auto", key: Keyed = None,
+) -> np.ndarray[tuple[int], D]: ...  # fmt: skip
+@overload
+def merge(
+    x: Other, y: Other, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None
+) -> Other: ...
+@overload
+def merge(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    /,
+    *,
+    descending: bool = False,
+    target: str | Target = "auto",
+    key: Keyed = None,
+) -> HostArray: ...
+def merge(
+    x: object, y: object, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None
+) -> object:
+    """All elements of two sorted arrays of one dimension and dtype, in order: a new array.
+
+    Both are to be in the order of `sort` with the same `descending` and `key`; of elements that are not, any order may
+    come out, and it is not looked for. Of equal elements those of `x` come first.
+    """
+    if descending is not False:
+        descending = checked_flag("descending", descending)
+    if key is not None:
+        check_key(key)
+    return call_with(Merge, (ORDERS[descending], key, False), target, {"x": x, "y": y})
+
+
+@overload
+def merge_by_key(
+    keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], other_keys: np.ndarray[tuple[int], D],
+    other_values: np.ndarray[tuple[int], V], /, *, descending: bool = False, target: str | Target = "auto",
+    key: Keyed = None,
+) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...  # fmt: skip
+@overload
+def merge_by_key(
+    keys: Other, values: Other, other_keys: Other, other_values: Other, /, *, descending: bool = False,
+    target: str | Target = "auto", key: Keyed = None,
+) -> tuple[Other, Other]: ...  # fmt: skip
+@overload
+def merge_by_key(
+    keys: npt.ArrayLike, values: npt.ArrayLike, other_keys: npt.ArrayLike, other_values: npt.ArrayLike, /, *,
+    descending: bool = False, target: str | Target = "auto", key: Keyed = None,
+) -> tuple[HostArray, HostArray]: ...  # fmt: skip
+def merge_by_key(
+    keys: object, values: object, other_keys: object, other_values: object, /, *, descending: bool = False,
+    target: str | Target = "auto", key: Keyed = None,
+) -> tuple[object, object]:  # fmt: skip
+    """Sorted keys of two arrays in order, and each key's value: two new arrays. See `merge`."""
+    if descending is not False:
+        descending = checked_flag("descending", descending)
+    if key is not None:
+        check_key(key)
+    named = {"keys": keys, "values": values, "other_keys": other_keys, "other_values": other_values}
+    return cast("tuple[object, object]", call_with(Merge, (ORDERS[descending], key, True), target, named))

@@ -1,0 +1,92 @@
+"""The caller's arrays as those of ranks, and results as arrays of the caller's library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, cast
+
+import attrs
+
+from ..arrays.kinds import Kind, is_viewed
+from ..arrays.registry import recognised
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.specs import Memory as Where
+from ..types.specs import Spec
+from .memory import CudaMemory, DeviceArray, HostMemory, Memory
+
+
+@attrs.frozen(eq=False)
+class Given:
+    """One of the caller's arrays."""
+
+    kind: Kind
+    array: Any
+    spec: Spec
+
+    @classmethod
+    def of(cls, name: str, x: object) -> Given:
+        kind, array = recognised(name, x)
+        spec = kind.spec(name, array)
+        if len(spec.shape) != 1:
+            raise InvalidArgumentError(f"{name}: expected an array of one dimension, found shape {spec.shape}")
+        if spec.memory not in (Where.HOST, Where.CUDA):
+            raise UnsupportedTypeError(f"{name}: expected an array on the host or on a CUDA device, found {type(x)}")
+        return cls(kind, array, spec)
+
+    @property
+    def seen(self) -> DeviceArray:
+        """The same memory as an array of NumPy's, or of cupy's."""
+        if is_viewed(self.kind):
+            return cast(DeviceArray, self.kind.view(self.array))
+        if self.spec.memory is Where.HOST:
+            return cast(DeviceArray, self.array)
+        import cupy
+
+        if isinstance(self.array, cupy.ndarray):  # or cupy would copy it to the current device
+            return self.array
+        with cupy.cuda.Device(self.array.get_device()):
+            return cupy.asarray(self.array)
+
+    @property
+    def memory(self) -> Memory:
+        if self.spec.memory is Where.HOST:
+            return HostMemory()
+        import cupy
+
+        device = cast("cupy.ndarray", self.seen).data.device_id
+        return CudaMemory(device, partial(_scope, self.kind, self.array, partial(cupy.cuda.Device, device)))
+
+    def given_back(self, values: DeviceArray) -> object:
+        """Results as an array of the caller's library, where they lie."""
+        if is_viewed(self.kind):
+            return self.kind.given_back(values, self.array)
+        if self.spec.memory is Where.CUDA and type(self.array).__module__.split(".")[0] == "torch":
+            return cast(Any, sys.modules["torch"]).as_tensor(values, device=self.array.device)
+        return values
+
+
+def _scope(
+    kind: Kind, array: object, device: Callable[[], AbstractContextManager[object]]
+) -> AbstractContextManager[object]:
+    found = kind.scope(array)
+    return device() if found is None else found
+
+
+def all_given(name: str, parts: Sequence[object]) -> list[Given]:
+    """One array for each rank, all of one dtype and in one kind of memory."""
+    if not isinstance(cast(object, parts), Sequence) or isinstance(parts, str | bytes):
+        raise UnsupportedTypeError(f"{name}: expected a list of arrays, one for each device, found {type(parts)}")
+    if not parts:
+        raise InvalidArgumentError(f"{name}: expected one array or more, found none")
+    found = [Given.of(f"{name}[{number}]", part) for number, part in enumerate(parts)]
+    first = found[0].spec
+    for number, one in enumerate(found):
+        if (one.spec.dtype, one.spec.memory) != (first.dtype, first.memory):
+            raise InvalidArgumentError(
+                f"{name}[{number}]: expected {first.dtype} on {first.memory.value}, as {name}[0] is, found "
+                f"{one.spec.dtype} on {one.spec.memory.value}"
+            )
+    return found

@@ -1,0 +1,69 @@
+"""One rank's part of a sort over several devices: sort what is there, agree on exact cuts, exchange slices, merge.
+
+A rank is a generator. It yields what it needs of the others, and is sent what comes of that; so one thread can drive
+all ranks of a process in turn, a communicator one rank of many processes, and a test as many as it likes. What a rank
+does not wait for goes on, on its device's stream, while the others are driven.
+
+Elements are ordered by (word, rank, position), so sizes are what was asked for whatever the data, and all is stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from itertools import accumulate, pairwise
+from typing import TypeAlias
+
+import attrs
+import numpy as np
+
+from .agreed_cuts import Gather, HostArray, agreed_cuts
+from .memory import DeviceArray, Memory
+from .work import Columns, Work
+
+
+@attrs.frozen
+class Started:
+    """Work goes on without the host: time to start that of the next rank."""
+
+
+@attrs.frozen(eq=False)
+class Exchange:
+    """A piece goes to every other rank, and one comes from each into memory that is there for it."""
+
+    pieces: tuple[DeviceArray, ...]
+    received: tuple[DeviceArray, ...]
+
+
+Step: TypeAlias = Started | Gather | Exchange
+Shard: TypeAlias = Generator[Step, Sequence[HostArray], Columns]  # what is sent back is for Gather
+
+
+def sort_shard(work: Work, memory: Memory, given: Columns, rank: int, sizes: Sequence[int]) -> Shard:
+    """The rank's elements of all, in order; `sizes` says how many of them each rank gets."""
+    lengths = [int(length[0]) for length in (yield Gather(np.array([len(given[0])], np.int64)))]
+    held = work.sorted(given, sum(lengths[:rank]))
+    yield Started()
+    if len(lengths) == 1:
+        return held
+    words = work.words
+    cuts = yield from agreed_cuts(lambda part: words(memory.on_host(held[0][part])), rank, lengths, sizes)
+    counts = (cuts[rank + 1] - cuts[rank]).tolist()
+    counts[rank] = 0  # what stays is merged from where it lies
+    runs: list[tuple[DeviceArray, ...]] = []
+    for column in held:
+        pieces = [column[start:stop] for start, stop in pairwise(cuts[:, rank].tolist())]
+        whole = memory.empty(sum(counts), column.dtype)
+        room = [whole[start:stop] for start, stop in pairwise(accumulate(counts, initial=0))]
+        stays, pieces[rank] = pieces[rank], room[rank]
+        yield Exchange(tuple(pieces), tuple(room))
+        room[rank] = stays
+        runs.append(tuple(room))
+    return _merged(work, list(zip(*runs, strict=True)))
+
+
+def _merged(work: Work, runs: list[Columns]) -> Columns:
+    """Neighbours first, so that equal elements keep the order of their ranks."""
+    while len(runs) > 1:
+        pairs = [runs[at : at + 2] for at in range(0, len(runs), 2)]
+        runs = [pair[0] if len(pair) == 1 else work.merged(pair[0], pair[1]) for pair in pairs]
+    return runs[0]

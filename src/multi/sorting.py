@@ -1,0 +1,163 @@
+"""Sorting over several devices: of one process, or with a process for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from ..api.arguments import ORDERS, check_key, checked_flag
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.keys import SortableKey
+from .communicators import communicator_of
+from .driving import Communicator, alone, in_lockstep
+from .memory import DeviceArray
+from .ranks import Given, all_given
+from .shard import sort_shard as shard_of
+from .work import IndexWork, PairsWork, Work
+
+A = TypeVar("A")
+B = TypeVar("B")
+Sizes: TypeAlias = Literal["kept", "balanced"] | Sequence[int]
+Keyed: TypeAlias = SortableKey[Any, Any] | None
+_Maker: TypeAlias = Callable[[np.dtype[Any]], Work]
+
+
+def sort(
+    parts: Sequence[A], /, *, descending: bool = False, stable: bool = False, key: Keyed = None, sizes: Sizes = "kept"
+) -> list[A]:
+    """All elements of several arrays of one dimension, in the order of `sort`: new arrays, one where each lies.
+
+    The first array holds the least elements. `sizes` says how many each gets: as many as it gave, or "balanced", or
+    numbers. Sizes are exact, whatever the data. The arrays are NumPy's, cupy's or torch's, each on a device of its own,
+    or several on one.
+    """
+    make = _maker(Work, descending, key, checked_flag("stable", stable))
+    return cast("list[A]", [columns[0] for columns in _in_one_process(make, {"parts": parts}, sizes)])
+
+
+def argsort(
+    parts: Sequence[object], /, *, descending: bool = False, key: Keyed = None, sizes: Sizes = "kept"
+) -> list[Any]:
+    """Where the sorted elements come from: int64 indices that count through all parts, the first part's from 0.
+
+    Equal elements keep their order, as in `argsort` of one array.
+    """
+    make = _maker(IndexWork, descending, key, True)
+    return [columns[1] for columns in _in_one_process(make, {"parts": parts}, sizes)]
+
+
+def sort_by_key(
+    keys: Sequence[A], values: Sequence[B], /, *, descending: bool = False, key: Keyed = None, sizes: Sizes = "kept"
+) -> tuple[list[A], list[B]]:
+    """Sorted keys, and values in the order of their keys. Equal keys keep the order of their values."""
+    make = _maker(PairsWork, descending, key, False)
+    found = _in_one_process(make, {"keys": keys, "values": values}, sizes)
+    return cast("list[A]", [columns[0] for columns in found]), cast("list[B]", [columns[1] for columns in found])
+
+
+def sort_shard(
+    x: A, communicator: Communicator | object, /, *, descending: bool = False, stable: bool = False, key: Keyed = None,
+    sizes: Sizes = "kept",
+) -> A:  # fmt: skip
+    """This process's share of all elements in order, where each process has an array. All make the same call.
+
+    `communicator` is cupy's `NcclCommunicator`, a process group of torch.distributed, or any `Communicator`.
+    """
+    make = _maker(Work, descending, key, checked_flag("stable", stable))
+    return cast(A, _in_many(make, {"x": x}, communicator, sizes)[0])
+
+
+def argsort_shard(
+    x: object,
+    communicator: Communicator | object,
+    /,
+    *,
+    descending: bool = False,
+    key: Keyed = None,
+    sizes: Sizes = "kept",
+) -> Any:
+    """The same of `argsort`: indices count through the arrays of all processes, in the order of ranks."""
+    return _in_many(_maker(IndexWork, descending, key, True), {"x": x}, communicator, sizes)[1]
+
+
+def sort_by_key_shard(
+    keys: A, values: B, communicator: Communicator | object, /, *, descending: bool = False, key: Keyed = None,
+    sizes: Sizes = "kept",
+) -> tuple[A, B]:  # fmt: skip
+    """The same of `sort_by_key`."""
+    make = _maker(PairsWork, descending, key, False)
+    return cast("tuple[A, B]", _in_many(make, {"keys": keys, "values": values}, communicator, sizes))
+
+
+# -- how ------------------------------------------------------------------------------------------------
+
+
+def _maker(work: type[Work], descending: bool, key: Keyed, stable: bool) -> _Maker:
+    check_key(key)
+    order = ORDERS[checked_flag("descending", descending)]
+    return lambda dtype: work(dtype, order, key, stable)
+
+
+def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes) -> list[tuple[object, ...]]:
+    columns = [all_given(name, parts) for name, parts in named.items()]
+    ranks = list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else None
+    if ranks is None:
+        raise InvalidArgumentError(f"values: expected an array for each of the {len(columns[0])} of keys")
+    for number, rank in enumerate(ranks):
+        _require_alike(rank, f"[{number}]")
+    work = make(ranks[0][0].spec.dtype)
+    wanted = sizes_of(sizes, [rank[0].spec.size for rank in ranks])
+    memories = [rank[0].memory for rank in ranks]
+    shards = [
+        shard_of(work, memory, tuple(given.seen for given in rank), number, wanted)
+        for number, (rank, memory) in enumerate(zip(ranks, memories, strict=True))
+    ]
+    found = in_lockstep(shards, memories)
+    return [_given_back(rank, results) for rank, results in zip(ranks, found, strict=True)]
+
+
+def _in_many(make: _Maker, named: dict[str, object], communicator: object, sizes: Sizes) -> tuple[object, ...]:
+    given = tuple(Given.of(name, x) for name, x in named.items())
+    _require_alike(given, "")
+    comm, memory = communicator_of(communicator), given[0].memory
+    with memory.scope():
+        if isinstance(sizes, str):
+            counts = comm.gather(np.array([given[0].spec.size], np.int64))
+            wanted = sizes_of(sizes, [int(count[0]) for count in counts])
+        else:
+            wanted = list(sizes)
+        shard = shard_of(make(given[0].spec.dtype), memory, tuple(one.seen for one in given), comm.rank, wanted)
+        return _given_back(given, alone(shard, comm))
+
+
+def sizes_of(sizes: Sizes, lengths: Sequence[int]) -> list[int]:
+    """How many elements each rank gets."""
+    total, ranks = sum(lengths), len(lengths)
+    if isinstance(sizes, str):
+        if sizes not in ("kept", "balanced"):
+            raise InvalidArgumentError(f"sizes: expected 'kept', 'balanced' or numbers, found {sizes!r}")
+        return (
+            list(lengths)
+            if sizes == "kept"
+            else [(total * (i + 1)) // ranks - total * i // ranks for i in range(ranks)]
+        )
+    found = [int(size) for size in sizes]
+    if len(found) != ranks or min(found) < 0 or sum(found) != total:
+        raise InvalidArgumentError(f"sizes: expected {ranks} numbers that add up to {total}, found {found}")
+    return found
+
+
+def _require_alike(rank: Sequence[Given], where: str) -> None:
+    for other in rank[1:]:
+        if other.spec.shape != rank[0].spec.shape or other.spec.memory != rank[0].spec.memory:
+            raise UnsupportedTypeError(
+                f"values{where}: expected one for each key, beside them; found shapes {rank[0].spec.shape} and "
+                f"{other.spec.shape}"
+            )
+
+
+def _given_back(rank: Sequence[Given], results: tuple[DeviceArray, ...]) -> tuple[object, ...]:
+    """Results beside what was given; indices beside the keys."""
+    return tuple(rank[min(number, len(rank) - 1)].given_back(result) for number, result in enumerate(results))

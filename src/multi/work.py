@@ -1,0 +1,86 @@
+"""What is done to a rank's elements: sorted where they lie, and merged with those of others."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeAlias, cast
+
+import attrs
+import numpy as np
+
+from ..algos.words import KeyWords, Transform, Wanted
+from ..api.merging import merge, merge_by_key
+from ..api.sorting import argsort, sort, sort_by_key
+from ..types.dtypes import key_for
+from ..types.indices import SortOrder
+from ..types.keys import RankKey, SortableKey
+from .memory import DeviceArray
+
+Columns: TypeAlias = tuple[DeviceArray, ...]  # keys, and what goes along
+
+
+@attrs.frozen
+class Work:
+    """A sort of keys alone."""
+
+    dtype: np.dtype[Any]
+    order: SortOrder = SortOrder.ASCENDING
+    key: SortableKey[Any, Any] | None = None
+    stable: bool = False  # whether equal elements that can be told apart keep their order
+
+    @property
+    def descending(self) -> bool:
+        return self.order is SortOrder.DESCENDING
+
+    @property
+    def by_ranks(self) -> bool:
+        """Whether 0.0 and -0.0 are equal, and all NaNs."""
+        return self.stable
+
+    @cached_property
+    def words(self) -> Transform:
+        """From keys on the host to what compares as they do."""
+        key = key_for(self.dtype) if self.key is None else self.key
+        return KeyWords(key, self.order).to_words(Wanted.RANKS if self.by_ranks else Wanted.WORDS)
+
+    @property
+    def merged_by(self) -> SortableKey[Any, Any] | None:
+        if not self.by_ranks:
+            return self.key
+        return RankKey(key_for(self.dtype) if self.key is None else self.key)
+
+    def sorted(self, given: Columns, offset: int) -> Columns:
+        """The rank's own, in order; `offset` elements are on ranks before it."""
+        made = sort(cast(Any, given[0]), descending=self.descending, stable=self.stable, key=self.key)
+        return (cast(DeviceArray, made),)
+
+    def merged(self, first: Columns, second: Columns) -> Columns:
+        made = merge(cast(Any, first[0]), cast(Any, second[0]), descending=self.descending, key=self.merged_by)
+        return (cast(DeviceArray, made),)
+
+
+@attrs.frozen
+class PairsWork(Work):
+    """Keys, and values in their order."""
+
+    def sorted(self, given: Columns, offset: int) -> Columns:
+        keys, values = (cast(Any, column) for column in given)
+        return cast(Columns, sort_by_key(keys, values, descending=self.descending, key=self.key))
+
+    def merged(self, first: Columns, second: Columns) -> Columns:
+        each = (cast(Any, column) for column in (*first, *second))
+        return cast(Columns, merge_by_key(*each, descending=self.descending, key=self.merged_by))
+
+
+@attrs.frozen
+class IndexWork(PairsWork):
+    """Keys, and where each stands among the elements of all ranks."""
+
+    @property
+    def by_ranks(self) -> bool:
+        return True
+
+    def sorted(self, given: Columns, offset: int) -> Columns:
+        keys = cast("np.ndarray[tuple[int], np.dtype[Any]]", given[0])  # or cupy's: both take by indices
+        places = argsort(keys, descending=self.descending, key=self.key)
+        return cast(Columns, (keys[places], places + np.int64(offset)))

@@ -1,0 +1,114 @@
+"""Host arrays beyond a device's memory: the plan with NumPy in place of the device, and the card where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.algos.words import KeyWords, Wanted
+from gpusort.external.cuts import Array
+from gpusort.external.in_pieces import SLOTS, PieceSort, piece_length
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.types.dtypes import key_for
+from gpusort.types.errors import TargetUnavailableError
+from gpusort.types.indices import SortOrder
+from tests.reference import Array as Sample
+from tests.reference import assert_same_bits, sample
+
+
+class OnHost:
+    """A device that is the host, with as much room as it says."""
+
+    def __init__(self, dtype: np.dtype[Any], length: int, descending: bool, stable: bool) -> None:
+        self.given = [np.empty(length, dtype) for _ in range(SLOTS)]
+        self.sorted = [np.empty(length, dtype) for _ in range(SLOTS)]
+        self.descending, self.stable = descending, stable
+        self.pieces = 0
+        self.fails_at = -1
+
+    def upload(self, slot: int, start: int, elements: Array, later: Array, /) -> None:
+        self.given[slot][start : start + elements.size] = elements
+        later.view(np.uint8)[...] = 0
+
+    def sort(self, slot: int, count: int, /) -> None:
+        self.pieces += 1
+        if self.pieces == self.fails_at:
+            raise RuntimeError("the device stopped working")
+        given = self.given[slot][:count]
+        self.sorted[slot][:count] = gpusort.sort(given, descending=self.descending, stable=self.stable)
+
+    def download(self, slot: int, elements: Array, /) -> None:
+        elements[...] = self.sorted[slot][: elements.size]
+
+
+def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[PieceSort, OnHost]:
+    device = OnHost(x.dtype, length, descending, stable)
+    order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    words = KeyWords(key_for(x.dtype), order).to_words(Wanted.RANKS if stable else Wanted.WORDS)
+    return PieceSort(device, words, length), device
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8", "M8[s]"])
+@pytest.mark.parametrize("stable", [False, True])
+def test_pieces_come_to_the_whole(dtype: str, stable: bool) -> None:
+    for size, length in ((1, 1), (7, 3), (100, 100), (101, 100), (999, 100), (1000, 100)):
+        x = sample(dtype, size, seed=size)
+        for descending in (False, True):
+            sort, device = sorter(x, length, descending, stable)
+            out = np.empty_like(x)
+            sort.into(x, out)
+            assert_same_bits(out, gpusort.sort(x, descending=descending, stable=stable))
+            assert device.pieces == 2 * -(-size // length)
+
+
+@pytest.mark.parametrize("values", [1, 2, 300])
+def test_in_place_and_with_ties(values: int) -> None:
+    x = np.random.default_rng(values).integers(0, values, 5000).astype(np.uint16)
+    expected = np.sort(x)
+    sorter(x, 777)[0].into(x, x)
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("piece", range(1, 9))
+def test_what_fails_in_place_leaves_every_element(piece: int) -> None:
+    x = sample("f8", 4000, seed=3)
+    before = np.sort(x.view(np.uint64))
+    sort, device = sorter(x, 1000)
+    device.fails_at = piece
+    with pytest.raises(RuntimeError, match="stopped working"):
+        sort.into(x, x)
+    np.testing.assert_array_equal(np.sort(x.view(np.uint64)), before)
+
+
+def test_lengths() -> None:
+    assert piece_length(1 << 31, 4, 1 << 40) == 1 << 28  # enough pieces to have both ways busy
+    assert piece_length(1 << 31, 4, 1 << 20) == 1 << 20
+    assert piece_length(1000, 4, 1 << 20) == 1000
+    assert piece_length(1 << 25, 4, 1 << 40) == 1 << 24  # no less than is worth a device
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "M8[s]"])
+def test_on_a_card_with_little_memory(dtype: str) -> None:
+    try:
+        card = CudaTarget()
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    import cupy
+
+    x = sample(dtype, (80 << 20) // np.dtype(dtype).itemsize, seed=1)
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    pool.set_limit(pool.used_bytes() + (128 << 20))
+    try:
+        for descending in (False, True):
+            for stable in (False, True):
+                found = gpusort.sort(x, target=card, descending=descending, stable=stable)
+                assert_same_bits(found, gpusort.sort(x, descending=descending, stable=stable))
+        expected = gpusort.sort(x)
+        gpusort.sort_inplace(x, target=card)
+        assert_same_bits(x, expected)
+    finally:
+        pool.set_limit(0)
