@@ -144,6 +144,7 @@ class _Copies:
 
 @pytest.mark.parametrize("way", ["upload", "download"])
 def test_pinned_memory_is_not_used_anew_while_it_is_copied(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    fake_cupy.pinned.clear()  # of another test, whose memory this may be
     cupy, copies = fake_cupy.module(), _Copies()
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(cast(Any, cupy).cuda.runtime, "memcpyAsync", copies.ask)

@@ -12,10 +12,13 @@ import attrs
 import numpy as np
 
 from ..algos.words import Transform
-from .cuts import Array, HeldRun, exact_cuts
+from .agreed_cuts import held_cuts
+from .cuts import Array
 from .pipeline import SLOTS, side_by_side
 
-_MOST = 8  # pieces, where more memory would allow fewer: the first one's way there and the last one's back hide nothing
+_MOST = (
+    12  # pieces, where more memory would allow fewer: the first one's way there and the last one's back hide nothing
+)
 _LEAST_BYTES = 1 << 26  # of a piece that is worth a device
 
 
@@ -23,8 +26,8 @@ class PieceSorter(Protocol):
     """A device with room for pieces on their way there and for sorted ones, each kind in so many slots. Every call
     waits for what it started; those of different kinds come from different threads."""
 
-    def upload(self, slot: int, start: int, elements: Array, later: Array, /) -> None:
-        """To where a piece's elements lie, from one of them on. `later` will be written, and may be touched."""
+    def upload(self, slot: int, parts: list[Array], later: Array, /) -> None:
+        """A piece, in parts. `later` will be written, and may be touched."""
         ...
 
     def sort(self, slot: int, count: int, /) -> None:
@@ -65,7 +68,7 @@ class PieceSort:
 
     def _slices(self, runs: list[Array]) -> list[list[Array]]:
         """What each bucket is made of."""
-        cuts = exact_cuts([HeldRun(run) for run in runs], [run.size for run in runs], self.words)
+        cuts = held_cuts(runs, [run.size for run in runs], self.words)
         return [
             [run[low:high] for run, low, high in zip(runs, lows, highs, strict=True) if low < high]
             for lows, highs in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
@@ -76,10 +79,7 @@ class PieceSort:
         device = self.device
 
         def load(piece: int, slot: int) -> None:
-            start = 0
-            for part in pieces[piece]:
-                device.upload(slot, start, part, results[piece][start : start + part.size])
-                start += part.size
+            device.upload(slot, pieces[piece], results[piece])
 
         def work(piece: int, _: None, slot: int) -> None:
             device.sort(slot, results[piece].size)

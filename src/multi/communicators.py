@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 import numpy as np
 
+from ..external.agreed_cuts import HostArray
 from ..types.errors import UnsupportedTypeError
-from .agreed_cuts import HostArray
 from .driving import Communicator
 from .memory import DeviceArray
 

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import attrs
 
-from .agreed_cuts import Gather, HostArray
+from ..external.agreed_cuts import Gather, HostArray
 from .memory import DeviceArray, Mark, Memory
 from .shard import Exchange, Shard, Started, Step
 from .work import Columns

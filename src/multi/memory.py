@@ -74,6 +74,7 @@ class HostMemory:
 
     def copy(self, target: DeviceArray, source: DeviceArray, after: tuple[Mark, Mark]) -> Mark:
         np.copyto(self.on_host(target), self.on_host(source))
+        return None
 
     def wait(self, mark: Mark) -> None:
         pass
@@ -103,7 +104,8 @@ class CudaMemory:
         import cupy
 
         with self.scope():
-            return cupy.cuda.get_current_stream().record()
+            mark = cupy.cuda.get_current_stream().record()
+        return mark
 
     def copy(self, target: DeviceArray, source: DeviceArray, after: tuple[Mark, Mark]) -> Mark:
         import cupy
@@ -116,7 +118,8 @@ class CudaMemory:
                 if mark is not None:
                     stream.wait_event(mark)
             cupy.cuda.runtime.memcpyPeerAsync(to.data.ptr, self.device, of.data.ptr, there, of.nbytes, stream.ptr)
-            return stream.record()
+            copied = stream.record()
+        return copied
 
     def wait(self, mark: Mark) -> None:
         import cupy

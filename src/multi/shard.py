@@ -16,7 +16,7 @@ from typing import TypeAlias
 import attrs
 import numpy as np
 
-from .agreed_cuts import Gather, HostArray, agreed_cuts
+from ..external.agreed_cuts import Gather, HostArray, agreed_cuts
 from .memory import DeviceArray, Memory
 from .work import Columns, Work
 
@@ -45,8 +45,11 @@ def sort_shard(work: Work, memory: Memory, given: Columns, rank: int, sizes: Seq
     yield Started()
     if len(lengths) == 1:
         return held
-    words = work.words
-    cuts = yield from agreed_cuts(lambda part: words(memory.on_host(held[0][part])), rank, lengths, sizes)
+
+    def words(parts: list[slice]) -> HostArray:
+        return work.words(np.concatenate([memory.on_host(held[0][part]) for part in parts]))
+
+    cuts = yield from agreed_cuts(words, rank, lengths, sizes)
     counts = (cuts[rank + 1] - cuts[rank]).tolist()
     counts[rank] = 0  # what stays is merged from where it lies
     runs: list[tuple[DeviceArray, ...]] = []

@@ -103,12 +103,11 @@ class _Card:
         self._works: dict[int, list[tuple[Work, Schedule]]] = {}
         cupy.cuda.get_current_stream().synchronize()  # what had this memory before may still be at work
 
-    def upload(self, slot: int, start: int, elements: HostArray, later: HostArray, /) -> None:
+    def upload(self, slot: int, parts: list[HostArray], later: HostArray, /) -> None:
         import cupy
 
         with cupy.cuda.Device(self._device):
-            first = self._given[slot].data.ptr + start * elements.itemsize
-            self._transfers.upload(first, elements, self._there, [bytes_of(later)])
+            self._transfers.upload_parts(self._given[slot].data.ptr, parts, self._there, [bytes_of(later)])
             self._there.synchronize()
 
     def sort(self, slot: int, count: int, /) -> None:

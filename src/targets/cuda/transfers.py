@@ -11,6 +11,7 @@ from __future__ import annotations
 import mmap
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from cupy.cuda import Event, PinnedMemoryPointer, Stream
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
+_Piece: TypeAlias = tuple[int, Bytes]  # an address on the card, and the host's memory
 
 PIECE_BYTES = 4 << 20
 LEAST_BYTES = 16 << 20  # less goes as fast by the driver
@@ -63,34 +65,32 @@ class _Lane:
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
 
-    def upload(self, pointer: int, source: Bytes, starts: range, stream: Stream) -> None:
+    def upload(self, pieces: Sequence[_Piece], stream: Stream) -> None:
         import cupy
 
-        for slot, start in self._turns(starts):
-            piece = source[start : start + PIECE_BYTES]
+        for slot, (pointer, source) in self._turns(pieces):
             slot.wait()
-            _copy(slot.memory[: piece.size], piece)
-            slot.copy(pointer + start, slot.pointer.ptr, piece.size, cupy.cuda.runtime.memcpyHostToDevice, stream)
+            _copy(slot.memory[: source.size], source)
+            slot.copy(pointer, slot.pointer.ptr, source.size, cupy.cuda.runtime.memcpyHostToDevice, stream)
 
-    def download(self, pointer: int, target: Bytes, starts: range, stream: Stream) -> None:
+    def download(self, pieces: Sequence[_Piece], stream: Stream) -> None:
         import cupy
 
         under_way: deque[tuple[_Slot, Bytes]] = deque()
-        for slot, start in self._turns(starts):
+        for slot, (pointer, target) in self._turns(pieces):
             if len(under_way) == _SLOTS:
                 _arrive(*under_way.popleft())
-            piece = target[start : start + PIECE_BYTES]
             slot.wait()
-            slot.copy(slot.pointer.ptr, pointer + start, piece.size, cupy.cuda.runtime.memcpyDeviceToHost, stream)
-            under_way.append((slot, piece))
-        for slot, piece in under_way:
-            _arrive(slot, piece)
+            slot.copy(slot.pointer.ptr, pointer, target.size, cupy.cuda.runtime.memcpyDeviceToHost, stream)
+            under_way.append((slot, target))
+        for slot, target in under_way:
+            _arrive(slot, target)
 
-    def _turns(self, starts: range) -> Iterator[tuple[_Slot, int]]:
-        for number, start in enumerate(starts):
+    def _turns(self, pieces: Sequence[_Piece]) -> Iterator[tuple[_Slot, _Piece]]:
+        for number, piece in enumerate(pieces):
             if number == len(self._slots) < _SLOTS:
                 self._slots.append(_new_slot())
-            yield self._slots[number % _SLOTS], start
+            yield self._slots[number % _SLOTS], piece
 
     def wait(self) -> None:
         """Until no copy is under way."""
@@ -102,6 +102,12 @@ class _Lane:
 
 
 _Ring: TypeAlias = list[_Lane]
+
+
+def _pieces(pointer: int, array: npt.NDArray[np.generic]) -> Iterator[_Piece]:
+    whole = bytes_of(array)
+    for start in range(0, whole.size, PIECE_BYTES):
+        yield pointer + start, whole[start : start + PIECE_BYTES]
 
 
 @attrs.define
@@ -117,16 +123,23 @@ class Transfers:
         self, pointer: int, source: npt.NDArray[np.generic], stream: Stream, later: Sequence[Bytes] = ()
     ) -> None:
         """Starts copying an array to an address on the current card; it may be changed as soon as this returns, unless
-        it is pinned itself or small. `later` is memory of the host that will be written: it is touched meanwhile.
-        """
+        it is pinned itself or small. `later` is memory of the host that will be written: it is touched meanwhile."""
+        self.upload_parts(pointer, [source], stream, later)
+
+    def upload_parts(
+        self, pointer: int, parts: Sequence[npt.NDArray[np.generic]], stream: Stream, later: Sequence[Bytes] = ()
+    ) -> None:
+        """The same of several arrays of one memory, which are to lie one behind the other."""
         import cupy
 
         runtime = cupy.cuda.runtime
-        if goes_directly(source):
-            runtime.memcpyAsync(pointer, source.ctypes.data, source.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+        starts = list(accumulate((part.nbytes for part in parts), initial=pointer))
+        if starts[-1] - pointer < LEAST_BYTES or is_pinned(parts[0]):
+            for start, part in zip(starts, parts, strict=False):
+                runtime.memcpyAsync(start, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             return
-        bytes_ = bytes_of(source)
-        self._in_lanes(bytes_.size, lambda lane, starts: lane.upload(pointer, bytes_, starts, stream), later)
+        pieces = [piece for start, part in zip(starts, parts, strict=False) for piece in _pieces(start, part)]
+        self._in_lanes(pieces, lambda lane, its: lane.upload(its, stream), later)
 
     def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
         """Copies from an address on the current card into an array. The caller waits for the stream before reading."""
@@ -136,16 +149,17 @@ class Transfers:
         if goes_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
-        bytes_ = bytes_of(target)
-        self._in_lanes(bytes_.size, lambda lane, starts: lane.download(pointer, bytes_, starts, stream), ())
+        self._in_lanes(list(_pieces(pointer, target)), lambda lane, its: lane.download(its, stream), ())
 
-    def _in_lanes(self, nbytes: int, move: Callable[[_Lane, range], None], later: Sequence[Bytes]) -> None:
-        """Moves pieces in several threads, each those of a lane. If there are pages to touch, half of them do that."""
+    def _in_lanes(
+        self, pieces: list[_Piece], move: Callable[[_Lane, Sequence[_Piece]], None], later: Sequence[Bytes]
+    ) -> None:
+        """Moves pieces in several threads, each those of a lane. If there is memory to touch, half of them do that."""
         import cupy
 
         pool, device = shared_pool(), cupy.cuda.runtime.getDevice()
         threads = min(pool.threads, MOST_LANES)
-        lanes = max(1, min(threads // 2 if later else threads, nbytes // PIECE_BYTES))
+        lanes = max(1, min(threads // 2 if later else threads, len(pieces)))
         pages = [part[piece] for part in later for piece in slices(part.size, max(1, threads - lanes))]
         try:
             ring = self._rings.pop()
@@ -156,7 +170,7 @@ class Transfers:
         def work(number: int) -> None:
             if number < lanes:
                 with cupy.cuda.Device(device):
-                    move(ring[number], range(number * PIECE_BYTES, nbytes, lanes * PIECE_BYTES))
+                    move(ring[number], pieces[number::lanes])
             else:
                 pages[number - lanes][:: mmap.PAGESIZE] = 0
 
@@ -178,10 +192,12 @@ def _new_slot() -> _Slot:
 
 def goes_directly(array: npt.NDArray[np.generic]) -> bool:
     """Whether the driver copies an array as fast: a small one, or one in memory that is pinned already."""
+    return array.nbytes < LEAST_BYTES or is_pinned(array)
+
+
+def is_pinned(array: npt.NDArray[np.generic]) -> bool:
     import cupy
 
-    if array.nbytes < LEAST_BYTES:
-        return True
     runtime = cupy.cuda.runtime
     return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
 
