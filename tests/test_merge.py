@@ -1,0 +1,142 @@
+"""Merging two sorted arrays, compared with sorting both together: bit for bit, and values exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpusort
+from gpusort.algos.merge import merge
+from gpusort.algos.sizes import LARGEST_U32
+from gpusort.kernel.launch import Buffer
+from gpusort.targets.registry import target as target_of
+from gpusort.types.dtypes import key_for
+from gpusort.types.elements import dtype_of
+from gpusort.types.indices import SortOrder
+from gpusort.types.keys import RankKey
+from gpusort.types.params import MergePolicy
+from tests.reference import DTYPES, Array, assert_same_bits, sample
+
+SIZES = [(0, 0), (0, 3), (4, 0), (1, 1), (2, 30), (40, 41), (64, 1), (90, 200)]
+
+
+def dtypes_for(target: str) -> tuple[str, ...]:
+    """Each kernel compiles for seconds on some."""
+    match target:
+        case "simulator":
+            return DTYPES
+        case "python":
+            return ("i2", "f8")
+        case "cpu":
+            return ("f4",)
+        case _:
+            return ("u1", "f4", "i8")
+
+
+def test_merging_is_sorting_both(target: str) -> None:
+    for number, dtype in enumerate(dtypes_for(target)):
+        for first, second in SIZES[: 6 if target == "python" else None]:
+            descending = (first + number) % 2 == 0
+            x, y = (
+                gpusort.sort(sample(dtype, n, seed=n), descending=descending, target="simulator")
+                for n in (first, second)
+            )
+            together = np.concatenate([x, y])
+            found = gpusort.merge(x, y, descending=descending, target=target)
+            assert_same_bits(found, gpusort.sort(together, descending=descending))
+            places = np.arange(first + second, dtype=np.uint32)
+            keys, values = gpusort.merge_by_key(
+                x, places[:first], y, places[first:], descending=descending, target=target
+            )
+            expected = gpusort.sort_by_key(together, places, descending=descending)
+            assert_same_bits(keys, expected[0])
+            np.testing.assert_array_equal(values, expected[1])
+
+
+def small(target: str) -> MergePolicy:
+    return MergePolicy(4, 3) if target != "cpu" else MergePolicy(8, 127)
+
+
+@pytest.mark.parametrize("kind", ["all equal", "apart", "apart the other way", "alternating", "runs"])
+def test_adverse_data_over_tiles(target: str, kind: str) -> None:
+    """Cut up so small that there are many tiles, and one element more and less than fills them."""
+    if target == "python":
+        pytest.skip("takes too long there")
+    policy = small(target)
+    key = RankKey(key_for("i4"))
+    for size in (policy.tile - 1, policy.tile, policy.tile + 1, 5 * policy.tile + 2):
+        x, y = (np.sort(part) for part in halves(kind, size))
+        values = np.arange(x.size + y.size, dtype=np.uint64)
+        arrays: dict[str, Array] = {
+            "first": x, "second": y, "results": np.zeros(x.size + y.size, x.dtype),
+            "first_values": values[: x.size], "second_values": values[x.size :], "moved": np.zeros_like(values),
+        }  # fmt: skip
+        schedule = merge(key, x.size, y.size, SortOrder.ASCENDING, policy, key_for("u8").element)
+        given = [buffer for buffer in schedule.buffers if buffer.name in arrays]
+        target_of(target).run(schedule, {b.name: arrays[b.name].view(element_of(b)) for b in given})
+        together = np.concatenate([x, y])
+        order = np.argsort(together, kind="stable")
+        np.testing.assert_array_equal(arrays["results"], together[order])
+        np.testing.assert_array_equal(arrays["moved"], order)
+
+
+def element_of(buffer: Buffer[Any]) -> np.dtype[Any]:
+    return dtype_of(buffer.element)
+
+
+def halves(kind: str, size: int) -> tuple[Array, Array]:
+    ramp = np.arange(2 * size, dtype=np.int32)
+    match kind:
+        case "all equal":
+            return np.full(size, 7, np.int32), np.full(size, 7, np.int32)
+        case "apart":
+            return ramp[:size], ramp[size:]
+        case "apart the other way":
+            return ramp[size:], ramp[:size]
+        case "alternating":
+            return ramp[::2], ramp[1::2]
+        case _:
+            return ramp[:size] // 50, ramp[: size // 3 + 1] // 20
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(-3, 3), max_size=60), st.lists(st.integers(-3, 3), max_size=60), st.booleans()
+)  # fmt: skip
+def test_any_small_arrays(first: list[int], second: list[int], descending: bool) -> None:
+    x, y = (np.array(part, np.int16) for part in (first, second))
+    x, y = (gpusort.sort(part, descending=descending) for part in (x, y))
+    found = gpusort.merge(x, y, descending=descending, target="simulator")
+    assert_same_bits(found, gpusort.sort(np.concatenate([x, y]), descending=descending))
+
+
+def test_what_is_not_sorted_is_not_lost_in_other_memory(target: str) -> None:
+    """What comes out is any, but only elements of both: the simulator would report reads beyond them."""
+    if target == "python":
+        pytest.skip("takes too long there")
+    for seed in range(5):
+        x, y = (np.random.default_rng(seed + n).integers(1, 9, 30 + n * seed) for n in (3, 7))
+        found = gpusort.merge(x, y, target=target)
+        assert found.size == x.size + y.size
+
+
+def test_wrong_uses() -> None:
+    x = np.arange(3)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"y: expected dtype int64, as x has, found float64"):
+        gpusort.merge(x, x.astype(np.float64))
+    with pytest.raises(
+        gpusort.InvalidArgumentError, match=r"x: expected an array of one dimension, found shape \(1, 3\)"
+    ):
+        gpusort.merge(x.reshape(1, 3), x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"values: expected one for each key"):
+        gpusort.merge_by_key(x, x[:2], x, x)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"other_values: expected dtype int64"):
+        gpusort.merge_by_key(x, x, x, x.astype(np.int8))
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"values: expected elements of 1, 2, 4, 8 bytes"):
+        gpusort.merge_by_key(x, x.astype(np.complex128), x, x.astype(np.complex128))
+    with pytest.raises(gpusort.InvalidArgumentError, match="no more than 4294967295 elements"):
+        merge(key_for("u4"), LARGEST_U32, 1, SortOrder.ASCENDING, MergePolicy())
