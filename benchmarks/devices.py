@@ -4,8 +4,8 @@
     python -m benchmarks.devices --only host --log2 29
 
 Medians of the wall's time, in one process, the result checked. Over devices: 2^log2 u32 keys on each, beside one device
-that sorts the keys of all, by gpusort and by cupy. Of the host: 2^log2 u32 keys there and back, into new memory, into an
-array that is there, and with a limit on cupy's pool, so that they go in pieces. Rates count the array's bytes once.
+that sorts the keys of all, by gpusort and by cupy. Of the host: 2^log2 u32 keys there and back, into new memory, into
+memory that is there, and with a limit on cupy's pool, so that they go in pieces. Rates count the array's bytes once.
 """
 
 from __future__ import annotations

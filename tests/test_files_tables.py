@@ -84,7 +84,7 @@ def assert_same_table(found: pa.Table, expected: pa.Table) -> None:
             assert one.equals(other)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_by_hypothesis(data: st.DataObject, tmp_path: Path) -> None:
     rows = data.draw(st.integers(0, 3000) | st.sampled_from((0, 1, 2)))
@@ -110,8 +110,7 @@ def test_by_hypothesis(data: st.DataObject, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("memory", [LEAST, 1 << 30])
-@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize(("dtype", "memory"), [*((dtype, LEAST) for dtype in NUMBERS), ("f8", 1 << 30)])
 def test_a_column_alone(dtype: str, memory: int, tmp_path: Path) -> None:
     """What has nothing to take along is sorted without places."""
     table = table_of(20_000, 3).select([dtype])
@@ -151,7 +150,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         "print(steps.count('runs'), steps.count('buckets'))"
     )
     printed = ""
-    for at in (3, 5, 12, 0):
+    for at in (3, 12, 0):
         done = subprocess.run(
             [sys.executable, "-c", code, str(at)], cwd=tmp_path, capture_output=True, text=True, check=False
         )
@@ -196,7 +195,7 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_is_resident_keeps_to_the_memory(tmp_path: Path) -> None:
-    count, memory = 1 << 24, 256 << 20
+    count, memory = 1 << 23, 256 << 20
     numbers = np.random.default_rng(1)
     table = pa.table({"key": numbers.standard_normal(count), "value": np.arange(count)})
     write(table, tmp_path / "source.parquet")
