@@ -9,6 +9,8 @@ import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from typing import TypeAlias
 from zipfile import ZIP_LZMA, ZipFile, ZipInfo
 
 import numpy as np
@@ -17,21 +19,27 @@ from ...kernel import ir
 from ...kernel.passes.safe import Safety
 from ...kernel.specialise import specialise
 from ...machine import Capability, Limits, TargetInfo
-from ...operations.argsort import Argsort
+from ...operations.argsort import Argsort, SortPairs
 from ...operations.base import Operation
+from ...operations.reduce import Reduce, Reducer
+from ...operations.scan import Cumsum
 from ...operations.sort import Sort
 from ...types.indices import SortOrder
-from ...types.specs import Spec
+from ...types.specs import Memory, Spec
 from .compile import compile_anew, text_of
 from .shipped import ARCHIVE, SHIPPED_FOR, SHIPPED_VERSION, entry_of
 from .writer import WARP
 
 DTYPES = ("u4", "i4", "f4", "u8", "i8", "f8")
+Shape: TypeAlias = tuple[int, ...]
+Call: TypeAlias = tuple[Operation, tuple[Spec, ...]]
 # One of each length for which the rules choose another sort: a single row, and rows.
-SHAPES = (
-    (100,), (1000,), (1500,), (5000,), (100_000,), (1 << 20,), (1 << 24,),
-    (1000, 100), (1000, 1000), (1000, 3000), (500, 10_000), (100, 100_000),
-)  # fmt: skip
+ROW: tuple[Shape, ...] = ((100,), (1000,), (1500,), (5000,), (100_000,), (1 << 20,), (1 << 24,))
+ROWS: tuple[Shape, ...] = ((1000, 100), (1000, 1000), (1000, 3000), (500, 10_000), (100, 100_000))
+# And another reduction or scan, along any axis.
+LINES: tuple[Shape, ...] = ((100,), (5000,), (100_000,), (1 << 20,), (1 << 26,))
+PLANES: tuple[Shape, ...] = ((100, 100), (1000, 1000), (100_000, 10), (65_536, 1024))
+VALUES = ("u4", "u8")
 
 _CARD = TargetInfo(
     name="cuda",
@@ -44,11 +52,11 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same kernels
 
 
 def usual_programs(dtypes: tuple[str, ...] = DTYPES) -> Iterator[ir.Program]:
-    """The kernels of sorts and argsorts, each once."""
+    """The kernels of usual calls, each once."""
     safety, seen = Safety(lambda group_size: WARP, trusts_own=True), set[ir.Program]()
-    for operation in _operations():
-        for given in (Spec(shape, np.dtype(dtype)) for dtype in dtypes for shape in SHAPES):
-            for work in operation.works((given,), _CARD, False) or ():
+    for dtype in dtypes:
+        for operation, given in (*_sorts(dtype), *_pairs(dtype), *_along_axes(dtype)):
+            for work in operation.works(given, _CARD, False) or ():
                 for launch in work.schedule(min(work.rows, work.together)).launches:
                     program = safety.safe(specialise(launch)).program
                     if program not in seen:
@@ -56,10 +64,26 @@ def usual_programs(dtypes: tuple[str, ...] = DTYPES) -> Iterator[ir.Program]:
                         yield program
 
 
-def _operations() -> Iterator[Operation]:
-    for order in SortOrder:
-        yield Sort(axis=-1, order=order)
-    yield Argsort(axis=-1)
+def _sorts(dtype: str) -> Iterator[Call]:
+    for operation in (*(Sort(axis=-1, order=order) for order in SortOrder), Argsort(axis=-1)):
+        for shape in (*ROW, *ROWS):
+            yield operation, (_spec(shape, dtype),)
+
+
+def _pairs(dtype: str) -> Iterator[Call]:
+    for shape, values in product(ROW, VALUES):
+        yield SortPairs(), (_spec(shape, dtype), _spec(shape, values))
+
+
+def _along_axes(dtype: str) -> Iterator[Call]:
+    for shape, axis in (*product(LINES, (-1,)), *product(PLANES, (0, -1))):
+        yield Cumsum(axis), (_spec(shape, dtype),)
+        for reducer in (Reducer.SUM, Reducer.MIN, Reducer.MAX):
+            yield Reduce(axis, reducer=reducer), (_spec(shape, dtype),)
+
+
+def _spec(shape: Shape, dtype: str) -> Spec:
+    return Spec(shape, np.dtype(dtype), Memory.CUDA)
 
 
 def make_archive() -> None:
