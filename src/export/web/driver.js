@@ -60,6 +60,7 @@ export class Plan {
     Object.assign(this, { device, name, plan, names });
     this.sizes = plan.buffers.map(([, , bytes]) => valueAt(bytes, n, descending));
     this.own = [];
+    this.launches = [];
     const most = device.limits.maxStorageBufferBindingSize;
     const largest = Math.max(0, ...this.sizes);
     if (largest > most) throw new RangeError(`${name}: n = ${n} takes a buffer of ${largest} bytes, at most ${most} here`);
@@ -77,21 +78,27 @@ export class Plan {
     this.parameters.unmap();
   }
 
-  encode(encoder, given) {
+  encode(encoder, given, afterEach) {
     const [bound, before, after] = this.bind(given);
     for (const [from, to] of before) copy(encoder, from, to);
-    if (this.plan.launches.length) {
-      const pass = encoder.beginComputePass({ label: this.name });
-      this.launches.forEach(({ kernel, buffers, columns, rows, bytes }, i) => {
-        const uniform = { buffer: this.parameters, offset: i * STEP, size: bytes };
-        const resources = [uniform, ...buffers.map((number) => bound[number])];
-        const entries = resources.map((resource, binding) => ({ binding, resource }));
-        pass.setPipeline(kernel.pipeline);
-        pass.setBindGroup(0, this.device.createBindGroup({ layout: kernel.layout, entries }));
-        pass.dispatchWorkgroups(columns, rows);
-      });
-      pass.end();
-    }
+    let pass;
+    const endPass = () => {
+      pass?.end();
+      pass = undefined;
+    };
+    this.launches.forEach(({ kernel, buffers, columns, rows, bytes }, i) => {
+      const uniform = { buffer: this.parameters, offset: i * STEP, size: bytes };
+      const resources = [uniform, ...buffers.map((number) => bound[number])];
+      const entries = resources.map((resource, binding) => ({ binding, resource }));
+      pass ??= encoder.beginComputePass({ label: this.name });
+      pass.setPipeline(kernel.pipeline);
+      pass.setBindGroup(0, this.device.createBindGroup({ layout: kernel.layout, entries }));
+      pass.dispatchWorkgroups(columns, rows);
+      if (!afterEach) return;
+      endPass();
+      afterEach(encoder, i);
+    });
+    endPass();
     for (const [from, to] of after) copy(encoder, from, to);
   }
 
