@@ -11,12 +11,13 @@ import pytest
 
 import gpusort
 from gpusort.cli import main
+from gpusort.export.few import MOST
 from tests.exported import WEB, Cases, compiled, node, run_program
 from tests.reference import sample
 
 _TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
-_TILE = 3584
-_LENGTHS = (0, 1, 2, _TILE - 1, _TILE, _TILE + 1, 10 * _TILE + 5)
+_TILE = 2560
+_LENGTHS = (0, 1, 2, _TILE - 1, _TILE, _TILE + 1, MOST, MOST + 1)
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +179,9 @@ def test_subgroups_where_they_are_asked_for(tmp_path: Path) -> None:
     module, _ = gpusort.export("sort", tmp_path, keys=("u32",), lanes=8)
     assert "subgroupBallot" in module.read_text("utf-8")
     (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
-    keys = data("u4", 20_000)
+    keys = data("u4", 70_000)
     without = Cases(module, tmp_path)
-    without.add("refused", "refused", {"input": keys}, call="sort", n=20_000)
+    without.add("refused", "refused", {"input": keys}, call="sort", n=70_000)
     without.run()
     assert 'expected a device with the feature "subgroups"' in without.found("refused").decode()
     cases = Cases(module, tmp_path)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import FunctionType
 
 from gpusort import SortOrder
 from gpusort.algos.bitonic import ComparisonDistance, ComparisonPair, bitonic_step, to_ordered
@@ -17,7 +17,6 @@ from gpusort.algos.radix import radix_add_up, radix_count, radix_scatter
 from gpusort.export.asking import asked_for
 from gpusort.export.exported import Exported, exported_of
 from gpusort.export.module import module_of
-from gpusort.kernel.kernel import Kernel
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import ThreadId
 from gpusort.types.scalars import U32
@@ -27,11 +26,11 @@ from .network import MOST, network, passes_of
 STATIC = Path(__file__).parent / "static"
 KEYS = {"f32": "f4", "u32": "u4", "i32": "i4"}  # the first is what the page begins with
 # What is shown of each kernel: itself, behind the words that it is written in.
-SHOWN: dict[Kernel[Any], tuple[Callable[..., object], ...]] = {
-    bitonic_step: (ComparisonDistance, ComparisonPair, to_ordered),
-    radix_count: (),
-    radix_add_up: (),
-    radix_scatter: (),
+SHOWN: dict[FunctionType, tuple[Callable[..., object], ...]] = {
+    bitonic_step.function: (ComparisonDistance, ComparisonPair, to_ordered),
+    radix_count.function: (),
+    radix_add_up.function: (),
+    radix_scatter.function: (),
 }
 
 
@@ -71,13 +70,13 @@ def _kernels(exported: Exported) -> Iterator[dict[str, str]]:
     """Each for each type of keys; those that do not see keys, once."""
     seen: set[str] = set()
     for kernel, words in SHOWN.items():
-        things: tuple[Callable[..., object], ...] = (*words, kernel.function)
+        things: tuple[Callable[..., object], ...] = (*words, kernel)
         python = "\n\n".join(inspect.getsource(thing).rstrip() for thing in things)
         for type in KEYS:
-            text = _text(exported, kernel.name, type)
+            text = _text(exported, kernel.__name__, type)
             if text not in seen:
                 seen.add(text)
-                yield {"name": kernel.name, "type": type, "python": python, "wgsl": text}
+                yield {"name": kernel.__name__, "type": type, "python": python, "wgsl": text}
 
 
 def _text(exported: Exported, kernel: str, type: str) -> str:

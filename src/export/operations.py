@@ -18,10 +18,13 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey, is_lossy
 from ..types.params import RadixPolicy
 from ..types.scalars import UNSIGNED
+from .few import MOST, sort_few
 from .reductions import REDUCTIONS, cumsums, own_reductions, own_scans, reductions
 from .variants import Asked, Variant
 
-_ITEMS = 14  # of an invocation: as many as leave room for what is counted beside a tile of 32-bit words
+# Small workgroups and tiles are soon compiled; with subgroups there is a larger digit, and a workgroup for it.
+_ANYWHERE = RadixPolicy(digit_bits=7, group_size=128, items=20)
+_BY_SUBGROUPS = RadixPolicy(items=14)  # as many as leave room for what is counted beside a tile of 32-bit words
 
 
 def sorts(asked: Asked) -> Iterator[Variant]:
@@ -83,11 +86,13 @@ OPERATIONS: Mapping[str, Operation] = {
 def _radix(key: SortableKey[Any, Any], info: TargetInfo, value_bytes: int) -> RadixPolicy:
     """The sort that runs on any device: of a few kernels, whatever the length and the order."""
     require_integers(key, "export")
-    wished = RadixPolicy(digit_bits=8 if info.capabilities else 7, items=_ITEMS)
+    wished = _BY_SUBGROUPS if info.capabilities else _ANYWHERE
     return fitted_radix(wished, key, bits_of(key), info, value_bytes)
 
 
 def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
+    if length <= MOST:
+        return sort_few(key, length, order)
     return radix_sort(key, 1, length, order, policy, bits_of(key), shares=True)
 
 

@@ -32,6 +32,10 @@ function kernelOf(device, number) {
   return known.get(number);
 }
 
+/** A kernel's text: lines of its own, and [kernel, first, count] for lines of another's. */
+const textOf = ({ code }) => code.map((part) => (Array.isArray(part) ? linesOf(...part) : part)).join("\n");
+const linesOf = (number, first, count) => textOf(KERNELS[number]).split("\n").slice(first, first + count).join("\n");
+
 async function compile(device, { name, bindings, lanes, code }) {
   const least = device.adapterInfo?.subgroupMinSize ?? 0;
   if (lanes && !device.features.has("subgroups"))
@@ -41,7 +45,7 @@ async function compile(device, { name, bindings, lanes, code }) {
   const types = ["uniform", ...Array.from(bindings, (kind) => (kind === "w" ? "storage" : "read-only-storage"))];
   const entries = types.map((type, binding) => ({ binding, visibility: 4, buffer: { type } }));
   const layout = device.createBindGroupLayout({ entries });
-  const module = device.createShaderModule({ label: name, code });
+  const module = device.createShaderModule({ label: name, code: textOf({ code }) });
   const pipelineLayout = device.createPipelineLayout({ bindGroupLayouts: [layout] });
   const pipeline = await device.createComputePipelineAsync({ label: name, layout: pipelineLayout, compute: { module } });
   return { layout, pipeline };
@@ -138,13 +142,21 @@ function copy(encoder, from, to) {
   encoder.copyBufferToBuffer(from.buffer, from.offset ?? 0, to.buffer, to.offset ?? 0, from.size);
 }
 
+/** The plan at a place; one with a number for its launches has as many of those of the plan behind it. */
+function planAt(plans, place) {
+  const plan = plans[place];
+  if (!plan || Array.isArray(plan.launches)) return plan;
+  const { buffers, launches } = planAt(plans, place + 1);
+  return { ...plan, buffers, launches: launches.slice(0, plan.launches) };
+}
+
 async function prepared(device, name, n, descending) {
   if (!SCHEDULES[name])
     throw new TypeError(`${name} is not in this module, which has ${Object.keys(SCHEDULES).join(", ")}`);
-  const { plans, names } = SCHEDULES[name];
-  const plan = plans.find(({ first, last }) => first <= n && n <= last);
+  const { plans, names, kernels: numbers } = SCHEDULES[name];
+  const plan = planAt(plans, plans.findIndex(({ first, last }) => first <= n && n <= last));
   if (!plan || !Number.isInteger(n)) throw new RangeError(`${name}: expected n from 0 to ${plans.at(-1).last}, found ${n}`);
-  const kernels = await Promise.all(plan.launches.map(([number]) => kernelOf(device, number)));
+  const kernels = await Promise.all(plan.launches.map(([kernel]) => kernelOf(device, numbers[kernel])));
   return new Plan(device, name, n, descending, plan, names, kernels);
 }
 
