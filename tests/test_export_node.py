@@ -28,7 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def module(folder: Path) -> Path:
     node()
-    written = gpusort.export(("sort", "argsort"), folder, keys=tuple(_TYPES), values=("u32",), rows=(7, 5000))
+    operations = ("sort", "argsort", "top_k")
+    written = gpusort.export(operations, folder, keys=tuple(_TYPES), values=("u32",), rows=(7, 5000), k=(3, 200))
     (folder / "package.json").write_text('{"type": "module"}', "utf-8")
     assert [file.name for file in written] == ["gpusort.js", "gpusort.d.ts"]
     return written[0]
@@ -146,6 +147,54 @@ def test_rows_are_sorted_each_for_itself(module: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, np.take_along_axis(keys, places, 1))
         args = np.frombuffer(cases.found(f"arg-{label}"), np.uint32).reshape(rows, row)
         np.testing.assert_array_equal(args, places)
+
+
+def test_values_are_taken_along_in_rows(module: Path, tmp_path: Path) -> None:
+    cases = Cases(module, tmp_path)
+    asked = [(rows, row, down) for rows, row in ((0, 7), (600, 7), (2, 5000)) for down in (False, True)]
+    for rows, row, down in asked:
+        arrays = {"input": data("f4", rows * row), "values": np.arange(rows * row, dtype=np.uint32)}
+        options = {"row": row, "descending": down}
+        cases.add(f"{rows}-{row}-{down}", "arrays", arrays, call="sortArray", type="f32", options=options)
+    cases.run()
+    for rows, row, down in asked:
+        keys, label = data("f4", rows * row), f"{rows}-{row}-{down}"
+        moved = np.frombuffer(cases.found(label, 1), np.uint32).reshape(rows, row)
+        found = np.frombuffer(cases.found(label), np.float32).reshape(rows, row)
+        assert cases.found(label) == keys[moved.astype(np.int64)].tobytes(), label
+        for number, line in enumerate(keys.reshape(rows, row)):
+            np.testing.assert_array_equal(found[number], _sorted(line, down), err_msg=label)
+            assert sorted(moved[number]) == [*range(number * row, (number + 1) * row)]
+
+
+def test_the_first_k_in_order(module: Path, tmp_path: Path) -> None:
+    """Each with where it stands; of equals the first come first, and NaN last in both orders."""
+    cases = Cases(module, tmp_path)
+    shapes = ((3, 1, 3), (3, 1, 2049), (3, 1, 70_000), (200, 1, 200), (200, 1, 90_000), (3, 50, 7), (200, 3, 5000))
+    asked = [(name, *shape, down) for name in ("f32", "u32") for shape in shapes for down in (False, True)]
+    for name, k, rows, length, down in asked:
+        options: dict[str, object] = {"k": k, "descending": down, **({"row": length} if rows > 1 else {})}
+        keys = _selected_from(name, rows * length)
+        cases.add(
+            f"{name}-{k}-{length}-{down}", "arrays", {"input": keys}, call="topKArray", type=name, options=options
+        )
+    cases.add("none", "refused", {"input": np.arange(2, dtype=np.uint32)}, call="topKArray", type="u32")
+    cases.run()
+    for name, k, rows, length, down in asked:
+        keys, label = _selected_from(name, rows * length), f"{name}-{k}-{length}-{down}"
+        lines = keys.reshape(rows, length)
+        places = np.array([_places(line, down)[:k] for line in lines], np.uint32)
+        found = np.frombuffer(cases.found(label, 1), np.uint32).reshape(rows, k)
+        np.testing.assert_array_equal(found, places, err_msg=label)
+        assert cases.found(label) == np.take_along_axis(lines, places.astype(np.intp), 1).tobytes(), label
+    assert cases.found("none").decode() == "RangeError: top_k u32 3: expected n from 3 to 4294967295, found 2"
+
+
+def _selected_from(name: str, length: int) -> npt.NDArray[np.generic]:
+    """Floats of all kinds; integers so few of which are different that most have equals."""
+    if name == "f32":
+        return data("f4", length)
+    return np.random.default_rng(length).integers(0, 50, length, dtype=np.uint32)
 
 
 @pytest.mark.parametrize("dtype", ["i1", "f2", "f8"])

@@ -42,7 +42,7 @@ def reversing(length: int) -> Schedule:
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     node()
     folder = tmp_path_factory.mktemp("exported")
-    operations = ("sum", "prod", "min", "max", "argmin", "argmax", "cumsum", "reduce", "scan", "schedule")
+    operations = ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all", "cumsum", "reduce", "scan", "schedule")
     file, _ = gpusort.export(
         operations, folder, keys=tuple(_TYPES), monoids=("examples.log_sum_exp:LogSumExp",),
         schedules={"reversing": reversing},
@@ -68,6 +68,22 @@ def test_numpys_reductions(module: Path, tmp_path: Path) -> None:
         is_wide = expected.dtype.itemsize == 8
         found = np.frombuffer(cases.found(f"{operation}-{name}-{n}"), np.int64 if is_wide else np.float64)
         np.testing.assert_array_equal(found[0], expected.astype(found.dtype), err_msg=f"{operation} {name} {n}")
+
+
+def test_truths(module: Path, tmp_path: Path) -> None:
+    """Zeros of either sign are none, NaN is one; of no elements, all are true and none is."""
+    cases, zeros = Cases(module, tmp_path), np.zeros(2000, np.float32)
+    one, another = zeros.copy(), zeros + 1
+    one[1234], another[1234] = np.nan, -0.0
+    asked = dict(enumerate((zeros, one, another, zeros + 1, zeros[:0])))
+    for number, x in asked.items():
+        for operation in ("any", "all"):
+            call = {"call": "reduceArray", "type": "f32", "options": {"operation": operation}}
+            cases.add(f"{operation}-{number}", "arrays", {"input": x}, **call)
+    cases.run()
+    for number, x in asked.items():
+        found = [cases.found(f"{operation}-{number}") for operation in ("any", "all")]
+        assert found == [np.any(x).tobytes(), np.all(x).tobytes()], number
 
 
 def test_cumulative_sums(module: Path, tmp_path: Path) -> None:

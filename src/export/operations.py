@@ -20,6 +20,7 @@ from ..types.params import RadixPolicy
 from ..types.scalars import UNSIGNED
 from .few import MOST, sort_few
 from .reductions import REDUCTIONS, cumsums, own_reductions, own_scans, reductions
+from .selections import selections
 from .variants import Asked, Variant
 
 # Small workgroups and tiles are soon compiled; with subgroups there is a larger digit, and a workgroup for it.
@@ -28,22 +29,20 @@ _BY_SUBGROUPS = RadixPolicy(items=14)  # as many as leave room for what is count
 
 
 def sorts(asked: Asked) -> Iterator[Variant]:
-    """Keys alone, and with values."""
+    """Keys alone, and with values; of one row, and of rows."""
+    alone = {"data": ("keys",), "results": ("into", "keys")}
+    beside = {**alone, "values": ("values",), "moved": ("valuesInto", "values")}
     for name, key in asked.keys.items():
-        make = partial(_sort, key, _radix(key, asked.info, 0))
-        yield Variant.ordered(f"sort {name}", make, {"data": ("keys",), "results": ("into", "keys")})
-        for size in asked.values:
-            names = {
-                "data": ("keys",),
-                "values": ("values",),
-                "results": ("into", "keys"),
-                "moved": ("valuesInto", "values"),
-            }
-            take = partial(_pairs, key, UNSIGNED[size], _radix(key, asked.info, size))
-            yield Variant.ordered(f"sort {name} with u{8 * size}", take, names)
-        for row in asked.rows:
-            each = partial(_sort_rows, key, _radix(key, asked.info, 0), row)
-            yield Variant.ordered(f"sort {name} rows {row}", each, {"data": ("keys",), "results": ("into", "keys")})
+        for size in (0, *asked.values):
+            radix = _radix(key, asked.info, size)
+            taken = f" with u{8 * size}" if size else ""
+            for row in (None, *asked.rows):
+                if size:
+                    make = partial(_pairs, key, UNSIGNED[size], radix, row)
+                else:
+                    make = partial(_sort, key, radix) if row is None else partial(_sort_rows, key, radix, row)
+                of_rows = "" if row is None else f" rows {row}"
+                yield Variant.ordered(f"sort {name}{taken}{of_rows}", make, beside if size else alone)
 
 
 def argsorts(asked: Asked) -> Iterator[Variant]:
@@ -75,6 +74,7 @@ class Operation:
 OPERATIONS: Mapping[str, Operation] = {
     "sort": Operation("sort", sorts),
     "argsort": Operation("argsort", argsorts),
+    "top_k": Operation("top_k", selections),
     **{name: Operation("reduce", partial(reductions, name)) for name in REDUCTIONS},
     "reduce": Operation("reduce", own_reductions),
     "cumsum": Operation("scan", cumsums),
@@ -101,9 +101,11 @@ def _sort_rows(key: SortableKey[Any, Any], policy: RadixPolicy, row: int, rows: 
 
 
 def _pairs(
-    key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, length: int, order: SortOrder
+    key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, row: int | None, count: int, order: SortOrder
 ) -> Schedule:
-    return radix_sort_pairs(key, value, 1, length, order, policy, bits_of(key), shares=True)
+    """Of one row, or of so many of a length."""
+    rows, length = (1, count) if row is None else (count, row)
+    return radix_sort_pairs(key, value, rows, length, order, policy, bits_of(key), shares=True)
 
 
 def _argsort(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:

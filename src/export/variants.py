@@ -42,6 +42,7 @@ class Asked:
     info: TargetInfo
     monoids: Mapping[str, Monoid[Any, Any]] = attrs.field(factory=dict[str, Monoid[Any, Any]])  # one's own, by name
     rows: tuple[int, ...] = ()  # lengths of rows that are sorted each for itself
+    k: tuple[int, ...] = ()  # how many are selected
     schedules: Mapping[str, Callable[[int], Schedule]] = attrs.field(factory=dict[str, Callable[[int], Schedule]])
 
 

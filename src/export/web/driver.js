@@ -155,7 +155,7 @@ async function prepared(device, name, n, descending) {
     throw new TypeError(`${name} is not in this module, which has ${Object.keys(SCHEDULES).join(", ")}`);
   const { plans, names, kernels: numbers } = SCHEDULES[name];
   const plan = planAt(plans, plans.findIndex(({ first, last }) => first <= n && n <= last));
-  if (!plan || !Number.isInteger(n)) throw new RangeError(`${name}: expected n from 0 to ${plans.at(-1).last}, found ${n}`);
+  if (!plan || !Number.isInteger(n)) throw new RangeError(`${name}: expected n from ${plans[0].first} to ${plans.at(-1).last}, found ${n}`);
   const kernels = await Promise.all(plan.launches.map(([kernel]) => kernelOf(device, numbers[kernel])));
   return new Plan(device, name, n, descending, plan, names, kernels);
 }

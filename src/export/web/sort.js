@@ -20,6 +20,6 @@ export async function sortArray(device, keys, { values, row, descending = false,
     throw new RangeError(`values: expected one for each of ${keys.length} keys, found ${values.length}`);
   const valuesInto = values.slice();
   const name = sortName(type, `u${8 * values.BYTES_PER_ELEMENT}`, row);
-  await runOnArrays(device, name, keys.length, descending, { keys, values }, { into, valuesInto });
+  await runOnArrays(device, name, keys.length / (row ?? 1), descending, { keys, values }, { into, valuesInto });
   return { keys: into, values: valuesInto };
 }
