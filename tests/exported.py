@@ -70,7 +70,11 @@ class _Running:
             [node(), WEB / "run.mjs", *features], env=dict(environment()), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self.errors, text=True,
         )  # fmt: skip
-        atexit.register(self.process.kill)
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
 
     def answer(self, asked: object) -> str:
         """What went wrong, if anything did."""

@@ -52,9 +52,13 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_numpys_reductions(module: Path, tmp_path: Path) -> None:
-    """Sums of whole numbers, which are exact; extremes of anything, NaN among it."""
+    """Sums of whole numbers, which are exact; extremes of anything, NaN among it. Each for a type or two: all of them
+    are compared where they are made, and here it is the module that is."""
     cases = Cases(module, tmp_path)
-    asked = [(o, t, n) for o in ("sum", "min", "max", "argmin", "argmax") for t in _TYPES for n in _LENGTHS]
+    combinations = (
+        ("sum", "i32"), ("sum", "f32"), ("min", "f32"), ("max", "i32"), ("argmin", "f32"), ("argmax", "u32"),
+    )  # fmt: skip
+    asked = [(*combination, n) for combination in combinations for n in _LENGTHS]
     asked = [(operation, name, n) for operation, name, n in asked if n or operation == "sum"]
     for operation, name, n in asked:
         make = whole_numbers if operation == "sum" else sample
@@ -88,7 +92,7 @@ def test_truths(module: Path, tmp_path: Path) -> None:
 
 def test_cumulative_sums(module: Path, tmp_path: Path) -> None:
     cases = Cases(module, tmp_path)
-    asked = [(name, n) for name in _TYPES for n in (0, 1, 1792, 1793, 100_003)]
+    asked = [(name, n) for name in ("i32", "f32") for n in (0, 1, 1792, 1793, 100_003)]
     for name, n in asked:
         cases.add(f"{name}-{n}", "arrays", {"input": whole_numbers(_TYPES[name], n)}, call="scanArray", type=name)
     cases.run()
