@@ -16,7 +16,8 @@ from examples.ipv4_key import Ipv4Key
 from gpusort.export.exported import exported_of
 from gpusort.export.few import MOST
 from gpusort.export.kernels import Kernels
-from gpusort.export.plans import plans_of
+from gpusort.export.plans import Plan, plans_of
+from gpusort.export.row_plans import plans_of_rows
 from gpusort.export.shortening import own_size, shortened
 from gpusort.export.variants import Asked, any_device
 from gpusort.kernel.kernel import kernel
@@ -100,6 +101,26 @@ def test_a_form_for_every_length_is_refused() -> None:
         plans_of(lambda length: _filling(steps, length), Kernels(any_device(0).limits), 0, 1000)
 
 
+def _plans_of_rows(value: Callable[[int, int], int]) -> tuple[Plan, ...]:
+    def make(rows: int, length: int) -> Schedule:
+        return _filling(lambda n: value(rows, n), length)
+
+    return plans_of_rows(make, Kernels(any_device(0).limits))
+
+
+def test_rows_are_a_term_of_their_own() -> None:
+    (plan,) = _plans_of_rows(lambda rows, n: n // 8 * rows + 9 - rows)
+    word = plan.launches[0].words[-1]
+    assert all(value_at(word, n, rows) == n // 8 * rows + 9 - rows for n in (0, 7, 8, 100) for rows in (1, 2, 9))
+
+
+def test_what_does_not_grow_by_as_much_with_each_row_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="is another than that"):
+        _plans_of_rows(lambda rows, n: n // 8 + rows * rows)
+    with pytest.raises(UnsupportedTypeError, match="do not grow by as much"):
+        _plans_of_rows(lambda rows, n: n // 8 + 1 if rows % 2 else n // 3)
+
+
 def test_a_sort_is_a_few_plans_whatever_the_length() -> None:
     """One for all lengths; where keys go alone, others for few keys, each of which begins with the one before."""
     asked = Asked({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
@@ -181,6 +202,8 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"operations": "top_k"}, "k: expected some for 'top_k'"),
         ({"operations": "top_k", "k": 257}, "k: expected 1 to 256, found 257; a sort gives more"),
         ({"operations": "top_k", "k": (5, 0)}, "k: expected 1 to 256, found 0"),
+        ({"rows": (0,)}, "rows: expected lengths of at least 1, or 'any', found 0"),
+        ({"rows": ("all",)}, "rows: expected lengths of at least 1, or 'any', found 'all'"),
         ({"name": "../x"}, "name: expected a file's name"),
         ({"format": "glsl"}, "format: expected js or wgsl"),
     ],

@@ -14,13 +14,13 @@ from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
 from .operations import OPERATIONS
-from .variants import TYPES, Asked, any_device
+from .variants import TYPES, Asked, Rows, any_device
 
 
 def asked_for(
     operations: Sequence[str], keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]], values: Sequence[str],
     monoids: Sequence[str] | Mapping[str, Monoid[Any, Any]],
-    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int, rows: Sequence[int] = (),
+    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int, rows: Sequence[int | str] = (),
     k: Sequence[int] = (),
 ) -> Asked:  # fmt: skip
     """All that is asked for; an InvalidArgumentError says what there is none of."""
@@ -37,10 +37,16 @@ def asked_for(
     if "top_k" in operations and not k:
         raise InvalidArgumentError("k: expected some for 'top_k', e.g. 10")
     sizes = tuple(dict.fromkeys(_size(value) for value in values))
-    for row in rows:
-        if row < 1:
-            raise InvalidArgumentError(f"rows: expected lengths of at least 1, found {row}")
-    return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], tuple(rows), tuple(k), own["schedules"])
+    lengths = tuple(map(_row, rows))
+    return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], lengths, tuple(k), own["schedules"])
+
+
+def _row(row: int | str) -> int | Rows:
+    if row == Rows.ANY.value:
+        return Rows.ANY
+    if isinstance(row, str) or row < 1:
+        raise InvalidArgumentError(f"rows: expected lengths of at least 1, or 'any', found {row!r}")
+    return row
 
 
 def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str, SortableKey[Any, Any]]:

@@ -76,7 +76,11 @@ def _operations(exported: Exported) -> list[str]:
 
 
 def _part(name: str) -> str:
-    return (_PARTS / name).read_text("utf-8").rstrip()
+    """A file of the module's; pages load programs without their remarks."""
+    text = (_PARTS / name).read_text("utf-8").rstrip()
+    if not name.endswith(".js"):
+        return text
+    return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(("//", "/**")))
 
 
 def _kernel(kernel: ExportedKernel, parts: Parts) -> str:

@@ -35,25 +35,26 @@ def sorts(asked: Asked) -> Iterator[Variant]:
     for name, key in asked.keys.items():
         for size in (0, *asked.values):
             radix = _radix(key, asked.info, size)
-            taken = f" with u{8 * size}" if size else ""
-            for row in (None, *asked.rows):
-                if size:
-                    make = partial(_pairs, key, UNSIGNED[size], radix, row)
-                else:
-                    make = partial(_sort, key, radix) if row is None else partial(_sort_rows, key, radix, row)
-                of_rows = "" if row is None else f" rows {row}"
-                yield Variant.ordered(f"sort {name}{taken}{of_rows}", make, beside if size else alone)
+            if size:
+                make, label, names = (
+                    partial(_pairs, key, UNSIGNED[size], radix),
+                    f"sort {name} with u{8 * size}",
+                    beside,
+                )
+                yield Variant.of_row(label, make, None, names)
+            else:
+                make, label, names = partial(_sort, key, radix), f"sort {name}", alone
+                yield Variant.ordered(label, partial(_sort_row, key, radix), names)
+            for row in asked.rows:
+                yield Variant.of_row(label, make, row, names)
 
 
 def argsorts(asked: Asked) -> Iterator[Variant]:
     """Where keys come from."""
     for name, key in asked.keys.items():
         make = partial(_argsort, key, _radix(key, asked.info, dtype_of(key.word).itemsize))
-        names = {"data": ("keys",), "places": ("into",)}
-        yield Variant.ordered(f"argsort {name}", make, names)
-        for row in asked.rows:
-            each = partial(_argsort_rows, key, _radix(key, asked.info, dtype_of(key.word).itemsize), row)
-            yield Variant.ordered(f"argsort {name} rows {row}", each, names)
+        for row in (None, *asked.rows):
+            yield Variant.of_row(f"argsort {name}", make, row, {"data": ("keys",), "places": ("into",)})
 
 
 def own_schedules(asked: Asked) -> Iterator[Variant]:
@@ -90,28 +91,20 @@ def _radix(key: SortableKey[Any, Any], info: TargetInfo, value_bytes: int) -> Ra
     return fitted_radix(wished, key, bits_of(key), info, value_bytes)
 
 
-def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
-    if length <= MOST:
-        return sort_few(key, length, order)
-    return radix_sort(key, 1, length, order, policy, bits_of(key), shares=True)
+def _sort_row(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
+    return sort_few(key, length, order) if length <= MOST else _sort(key, policy, 1, length, order)
 
 
-def _sort_rows(key: SortableKey[Any, Any], policy: RadixPolicy, row: int, rows: int, order: SortOrder) -> Schedule:
-    return radix_sort(key, rows, row, order, policy, bits_of(key), shares=True)
+def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:
+    return radix_sort(key, rows, length, order, policy, bits_of(key), shares=True)
 
 
 def _pairs(
-    key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, row: int | None, count: int, order: SortOrder
+    key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder
 ) -> Schedule:
-    """Of one row, or of so many of a length."""
-    rows, length = (1, count) if row is None else (count, row)
     return radix_sort_pairs(key, value, rows, length, order, policy, bits_of(key), shares=True)
 
 
-def _argsort(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
-    return _argsort_rows(key, policy, length, 1, order)
-
-
-def _argsort_rows(key: SortableKey[Any, Any], policy: RadixPolicy, row: int, rows: int, order: SortOrder) -> Schedule:
+def _argsort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:
     ranks: Any = key if is_lossy(key) else RankKey(key)
-    return radix_argsort(ranks, rows, row, order, policy, bits_of(key), shares=True, wide=False)
+    return radix_argsort(ranks, rows, length, order, policy, bits_of(key), shares=True, wide=False)

@@ -30,18 +30,15 @@ def selections(asked: Asked) -> Iterator[Variant]:
             if not 1 <= k <= MOST:
                 raise InvalidArgumentError(f"k: expected 1 to {MOST}, found {k}; a sort gives more")
             wished = _FEW if k <= _FEW.most_k else _MANY
-            for row in (None, *(row for row in asked.rows if row >= k)):
-                selection = wished.fitted(key, k if row is None else row, k, asked.info)
-                made = Variant.ordered(
-                    f"top_k {name} {k}{'' if row is None else f' rows {row}'}",
-                    partial(_top_k, key, selection, k, row), _NAMES,
-                )  # fmt: skip
+            lengths = [row for row in asked.rows if isinstance(row, int) and row >= k]
+            for row in (None, *lengths):
+                selection = wished.fitted(key, row or k, k, asked.info)
+                made = Variant.of_row(f"top_k {name} {k}", partial(_top_k, key, selection, k), row, _NAMES)
                 yield made if row is not None else attrs.evolve(made, shortest=k)
 
 
 def _top_k(
-    key: SortableKey[Any, Any], selection: SelectByParts, k: int, row: int | None, count: int, order: SortOrder
+    key: SortableKey[Any, Any], selection: SelectByParts, k: int, rows: int, length: int, order: SortOrder
 ) -> Schedule:
-    rows, length = (1, count) if row is None else (count, row)
     either_order = turned(RankKey(key), True, order)  # by one kernel
     return top_k(either_order, rows, length, k, SortOrder.ASCENDING, selection)

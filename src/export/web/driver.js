@@ -1,5 +1,6 @@
 // The driver: it runs any schedule of the data above, and knows nothing of what they do. Numbers are terms: "n", which is
-// the length, a number, [operator, term, term], or ["?", term, term] for what depends on the order.
+// the length, "r", which is how many rows there are, a number, [operator, term, term], or ["?", term, term] for what depends on
+// the order. What they come to depends on `given`: n, r and descending.
 
 const OPERATORS = {
   "+": (a, b) => a + b,
@@ -8,11 +9,11 @@ const OPERATORS = {
   "/": (a, b) => Math.floor(a / b),
   "^": (a, b) => Math.ceil(a / b),
 };
-function valueAt(term, n, descending) {
-  if (!Array.isArray(term)) return term === "n" ? n : term;
+function valueAt(term, given) {
+  if (!Array.isArray(term)) return given[term] ?? term;
   const [operator, first, second] = term;
-  if (operator === "?") return valueAt(descending ? second : first, n, descending);
-  return OPERATORS[operator](valueAt(first, n, descending), valueAt(second, n, descending));
+  if (operator === "?") return valueAt(given.descending ? second : first, given);
+  return OPERATORS[operator](valueAt(first, given), valueAt(second, given));
 }
 const padded = (bytes) => Math.max(4, Math.ceil(bytes / 4) * 4);
 
@@ -60,23 +61,23 @@ function bindingOf(given, bytes, name) {
 }
 
 export class Plan {
-  constructor(device, name, n, descending, plan, names, kernels) {
+  constructor(device, name, given, plan, names, kernels) {
     Object.assign(this, { device, name, plan, names });
-    this.sizes = plan.buffers.map(([, , bytes]) => valueAt(bytes, n, descending));
+    this.sizes = plan.buffers.map(([, , bytes]) => valueAt(bytes, given));
     this.own = [];
     this.launches = [];
     const most = device.limits.maxStorageBufferBindingSize;
     const largest = Math.max(0, ...this.sizes);
-    if (largest > most) throw new RangeError(`${name}: n = ${n} takes a buffer of ${largest} bytes, at most ${most} here`);
+    if (largest > most) throw new RangeError(`${name}: n = ${given.n} takes a buffer of ${largest} bytes, at most ${most} here`);
     const uniforms = plan.launches.length * STEP;
     if (!uniforms) return;
     this.parameters = device.createBuffer({ label: name, size: uniforms, usage: 0x40, mappedAtCreation: true });
     const words = new Uint32Array(this.parameters.getMappedRange());
     this.launches = plan.launches.map(([kernel, buffers, groups, values], i) => {
-      const count = valueAt(groups, n, descending);
+      const count = valueAt(groups, given);
       const rows = Math.ceil(count / IN_ROW);
       const columns = Math.ceil(count / rows);
-      words.set([count, columns, ...values.map((term) => valueAt(term, n, descending))], (i * STEP) / 4);
+      words.set([count, columns, ...values.map((term) => valueAt(term, given))], (i * STEP) / 4);
       return { kernel: kernels[i], buffers, columns, rows, bytes: 4 * (2 + values.length) };
     });
     this.parameters.unmap();
@@ -150,18 +151,25 @@ function planAt(plans, place) {
   return { ...plan, buffers, launches: launches.slice(0, plan.launches) };
 }
 
-async function prepared(device, name, n, descending) {
-  if (!SCHEDULES[name])
-    throw new TypeError(`${name} is not in this module, which has ${Object.keys(SCHEDULES).join(", ")}`);
-  const { plans, names, kernels: numbers } = SCHEDULES[name];
-  const plan = planAt(plans, plans.findIndex(({ first, last }) => first <= n && n <= last));
-  if (!plan || !Number.isInteger(n)) throw new RangeError(`${name}: expected n from ${plans[0].first} to ${plans.at(-1).last}, found ${n}`);
+/** Makes a schedule ready; `row` is the length of rows where n is their number. */
+async function prepared(device, name, n, descending, row) {
+  const exact = row ? `${name} rows ${row}` : name;
+  const isAny = row && !SCHEDULES[exact] && SCHEDULES[`${name} rows any`];
+  const found = isAny ? `${name} rows any` : exact;
+  if (!SCHEDULES[found])
+    throw new TypeError(`${found} is not in this module, which has ${Object.keys(SCHEDULES).join(", ")}`);
+  if (row && !Number.isInteger(n)) throw new RangeError(`${found}: expected whole rows of ${row}, found ${n}`);
+  const { plans, names, kernels: numbers } = SCHEDULES[found];
+  const given = isAny ? { n: n && row, r: n, descending } : { n, descending };
+  const plan = planAt(plans, plans.findIndex(({ first, last }) => first <= given.n && given.n <= last));
+  if (!plan || !Number.isInteger(given.n))
+    throw new RangeError(`${found}: expected n from ${plans[0].first} to ${plans.at(-1).last}, found ${given.n}`);
   const kernels = await Promise.all(plan.launches.map(([kernel]) => kernelOf(device, numbers[kernel])));
-  return new Plan(device, name, n, descending, plan, names, kernels);
+  return new Plan(device, found, given, plan, names, kernels);
 }
 
-async function run(device, name, n, descending, given) {
-  const plan = await prepared(device, name, n, descending);
+async function run(device, name, n, descending, given, row) {
+  const plan = await prepared(device, name, n, descending, row);
   const encoder = device.createCommandEncoder({ label: name });
   plan.encode(encoder, given);
   device.queue.submit([encoder.finish()]);
@@ -176,7 +184,7 @@ function typeOf(array) {
 }
 
 /** Runs on typed arrays: copies them to the device, and the outputs named back. */
-async function runOnArrays(device, name, n, descending, inputs, outputs) {
+async function runOnArrays(device, name, n, descending, inputs, outputs, row) {
   const given = {};
   const bytesOf = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
   const bufferOf = (array, usage, mappedAtCreation = false) =>
@@ -191,7 +199,7 @@ async function runOnArrays(device, name, n, descending, inputs, outputs) {
     return [given[argument], array, bufferOf(array, 0x01 | 0x08)];
   });
   try {
-    await run(device, name, n, descending, given);
+    await run(device, name, n, descending, given, row);
     const encoder = device.createCommandEncoder();
     for (const [from, , to] of made) encoder.copyBufferToBuffer(from, 0, to, 0, to.size);
     device.queue.submit([encoder.finish()]);
