@@ -137,13 +137,18 @@ def run_program(program: Path) -> str:
     return done.stdout
 
 
-def compiled(folder: Path, name: str, text: str) -> str:
-    """What the TypeScript compiler says of a program: nothing, if it is right."""
-    (folder / f"{name}.ts").write_text(text, "utf-8")
+def compiled(folder: Path, good: str, bad: str) -> str:
+    """What the TypeScript compiler says of the second of two programs; it must have nothing to say of the first."""
+    files = {folder / "good.ts": good, folder / "bad.ts": bad}
+    for file, text in files.items():
+        file.write_text(text, "utf-8")
     compiler = WEB / "node_modules" / "typescript" / "bin" / "tsc"
     options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck"]
     roots = ["--typeRoots", str(WEB / "node_modules" / "@webgpu"), "--types", "types"]
     done = subprocess.run(
-        [node(), compiler, *options, *roots, folder / f"{name}.ts"], capture_output=True, text=True, check=False
+        [node(), compiler, *options, *roots, *files], capture_output=True, text=True, check=False, cwd=folder
     )
+    lines = done.stdout.splitlines()
+    assert lines
+    assert all(line.startswith(("bad.ts(", " ")) for line in lines), done.stdout
     return done.stdout

@@ -15,9 +15,9 @@ from gpusort.export.few import MOST
 from tests.exported import WEB, Cases, compiled, node, run_program
 from tests.reference import sample
 
-_TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
+_TYPES = {"u32": "u4", "f32": "f4"}
 _TILE = 2560
-_LENGTHS = (0, 1, 2, _TILE - 1, _TILE, _TILE + 1, MOST, MOST + 1)
+_LENGTHS = (0, 1, 2, _TILE - 1, _TILE, _TILE + 1)
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +46,10 @@ def test_typed_arrays(module: Path, tmp_path: Path) -> None:
     Not all of every type: to compile their kernels is what takes time.
     """
     cases = Cases(module, tmp_path)
-    asked = [
-        (what, name, length, down)
-        for what, name in (*(("sort", name) for name in _TYPES), ("argsort", "f32"), ("pairs", "f32"))
-        for length in _LENGTHS
-        for down in (False, True)
-        if (what, name, length) not in {("sort", "u32", MOST + 1), ("sort", "i32", MOST + 1)}
-    ]
+    sorts = [("sort", "f32", length) for length in (*_LENGTHS, MOST, MOST + 1)]
+    sorts += [("sort", "u32", length) for length in (*_LENGTHS, MOST)]
+    others = [(what, "f32", length) for what in ("argsort", "pairs") for length in (*_LENGTHS, 4 * _TILE + 5)]
+    asked = [(*one, down) for one in (*sorts, *others) for down in (False, True)]
     for what, name, length, down in asked:
         arrays = {"input": data(_TYPES[name], length)}
         if what == "pairs":
@@ -136,7 +133,7 @@ def test_rows_are_sorted_each_for_itself(module: Path, tmp_path: Path) -> None:
     asked = [
         (call, name, rows, row, down)
         for call, name in (("sortArray", "f32"), ("argsortArray", "f32"))
-        for rows, row in ((0, 7), (1, 7), (60, 7), (0, 5), (1, 5), (700, 1), (60, 300), (3, _TILE), (3, 5000))
+        for rows, row in ((0, 7), (1, 7), (60, 7), (0, 5), (1, 5), (50, 1), (20, 300), (2, _TILE), (2, 5000))
         for down in (False, True)
     ]
     for call, name, rows, row, down in asked:
@@ -153,7 +150,7 @@ def test_rows_are_sorted_each_for_itself(module: Path, tmp_path: Path) -> None:
 
 def test_values_are_taken_along_in_rows(module: Path, tmp_path: Path) -> None:
     cases = Cases(module, tmp_path)
-    asked = [(rows, row, down) for rows, row in ((0, 7), (600, 8), (2, 5000)) for down in (False, True)]
+    asked = [(rows, row, down) for rows, row in ((0, 7), (40, 8), (2, 5000)) for down in (False, True)]
     for rows, row, down in asked:
         arrays = {"input": data("f4", rows * row), "values": np.arange(rows * row, dtype=np.uint32)}
         options = {"row": row, "descending": down}
@@ -262,7 +259,7 @@ def test_mistakes_are_named(module: Path, tmp_path: Path) -> None:
     cases.add("rows", "refused", {"input": keys}, call="sortArray", type="u32", options={"row": 3})
     cases.run()
     found = {name: cases.found(name).decode() for name in ("type", "short", "length", "output", "row", "rows")}
-    assert found["type"].startswith("TypeError: expected an array of u32 or i32 or f32, found Uint8Array")
+    assert found["type"].startswith("TypeError: expected an array of u32 or f32, found Uint8Array")
     assert found["short"].startswith("RangeError: keys: expected 1600 bytes")
     assert found["length"] == "RangeError: sort u32: expected n from 0 to 4294967295, found 1.5"
     assert found["row"].startswith("TypeError: top_k u32 3 rows 2 is not in this module, which has sort u32, ")
@@ -289,6 +286,4 @@ def test_the_examples_of_the_document_run(module: Path, tmp_path: Path) -> None:
 def test_the_types_are_true(module: Path, tmp_path: Path) -> None:
     """A program that uses all of them passes the TypeScript compiler; one with a mistake does not."""
     good = (WEB / "use.ts").read_text("utf-8").replace("GPUSORT", str(module.with_suffix("")))
-    assert compiled(tmp_path, "good", good) == ""
-    bad = good.replace('type: "f32"', 'type: "f64"')
-    assert "TS2322" in compiled(tmp_path, "bad", bad)
+    assert "TS2322" in compiled(tmp_path, good, good.replace('type: "f32"', 'type: "f64"'))

@@ -4,7 +4,7 @@ import { argsort, argsortArray, prepareSort, sort, sortArray, topKArray, type Me
 export async function use(device: GPUDevice, keys: GPUBuffer, values: Memory, into: GPUBuffer): Promise<number> {
   await sort(device, keys, 100, { type: "f32", descending: true, values });
   await sort(device, { buffer: keys, offset: 256 }, 10, { into });
-  await argsort(device, keys, 10, { type: "i32", into });
+  await argsort(device, keys, 10, { type: "u32", into });
   const plan: Plan<{ keys: Memory }> = await prepareSort(device, 1000, { values: "u32" });
   plan.encode(device.createCommandEncoder(), { keys });
   plan.destroy();
