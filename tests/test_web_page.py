@@ -121,6 +121,19 @@ def test_launches_can_be_gone_through_by_keyboard(page: Page) -> None:
     assert page.run(shown)[0].startswith("Launch 1 of 15 · stage 1, pass 1: blocks of 2, mirrored · ")
 
 
+def test_it_plays_until_it_is_told_to_pause(page: Page) -> None:
+    labels = page.run("""const [play, launch] = ["play", "launch"].map((id) => document.getElementById(id));
+launch.value = 0;
+launch.dispatchEvent(new Event("input"));
+const labels = [play.textContent];
+play.click();
+labels.push(play.textContent);
+while (launch.valueAsNumber < 1) await new Promise((done) => setTimeout(done, 20));
+play.click();
+return [...labels, play.textContent];""")
+    assert labels == ["Play", "Pause", "Play"]
+
+
 def test_the_tab_key_comes_to_every_control_in_order(browser: Browser, folder: Path) -> None:
     """And each shows that it has the focus; Back is off before the first launch."""
     page = Page(browser, folder)
