@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web coverage clean
+.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web page coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -62,6 +62,10 @@ docs: $(READY)
 # The npm package, packed and not published: build/gpusort-VERSION.tgz, of what lies in build/web.
 web: $(READY)
 	@$(PYTHON) -m web.pack build/web
+
+# The page of examples/web, into build/page: static files.
+page: $(READY)
+	@$(PYTHON) -m examples.web.build build/page
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)

@@ -73,7 +73,8 @@ def _parser() -> argparse.ArgumentParser:
         "--keys", default="u32,f32", help="types, or module:attribute for one's own (default: %(default)s)"
     )
     export.add_argument("--values", default="", help="types of what sorts take along, as u32 (default: none)")
-    export.add_argument("--rows", default="", help="lengths of rows that are sorted each for itself, as 1024")
+    export.add_argument("--rows", default="", help="lengths of rows that are sorted each for itself, as 1024, or any")
+    export.add_argument("--k", default="", help="how many top_k selects, as 10,100")
     export.add_argument("--monoids", default="", help="module:attribute of one's own, for reduce and scan")
     export.add_argument("--schedules", default="", help="module:attribute of functions of a length, for schedule")
     export.add_argument("--format", default="js", choices=("js", "wgsl"), help="(default: %(default)s)")
@@ -92,11 +93,19 @@ def _export(options: argparse.Namespace) -> int:
         return [part for part in text.split(",") if part]
 
     sys.path.insert(0, "")  # where modules of one's own lie, also for the command that is installed
-    rows = parts(options.rows)
-    if not all(row.isdecimal() for row in rows):
-        raise InvalidArgumentError(f"--rows: expected lengths such as 1024, found {options.rows!r}")
+
+    def numbers(option: str, text: str, example: str) -> list[int]:
+        if not all(part.isdecimal() for part in parts(text)):
+            raise InvalidArgumentError(f"{option}: expected {example}, found {text!r}")
+        return [*map(int, parts(text))]
+
+    rows: list[int | str] = []
+    for part in parts(options.rows):
+        rows += [part] if part == "any" else numbers("--rows", part, "lengths such as 1024, or any")
+
     written = export(
-        options.operation, options.out, keys=parts(options.keys), values=parts(options.values), rows=[*map(int, rows)],
+        options.operation, options.out, keys=parts(options.keys), values=parts(options.values),
+        rows=rows, k=numbers("--k", options.k, "numbers such as 10"),
         monoids=parts(options.monoids), schedules=parts(options.schedules), format=options.format, name=options.name,
         lanes=options.subgroups, unrolled=options.unrolled,
     )  # fmt: skip

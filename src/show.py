@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .algos.argsort import bitonic_argsort
 from .algos.bitonic import bitonic_sort
-from .algos.copy import Strided, copy_strided, take_rows
+from .algos.copy import Strided, copy_strided, copy_whole, take_rows
 from .algos.finish import extremes, places
 from .algos.layout import Layout
 from .algos.radix_serial_sorts import SerialRadix
@@ -109,7 +109,11 @@ def _copies(key: ArrayKey) -> list[Schedule]:
     """Of elements, and by indices."""
     shape, rows, columns = (6, 10), Strided(0, (10, 1), _ROW), Strided(0, (1, 6), _ROW)
     spread = Strided(0, (20, 2), 2 * _ROW)
+    data, other = (
+        Buffer(name, key.element, _ROW, role) for name, role in (("data", Role.INPUT), ("other", Role.OUTPUT))
+    )
     return [
+        Schedule((data, other), (copy_whole(data, other),)),
         copy_strided(key.element, shape, rows, columns),
         copy_strided(key.element, shape, rows, spread),
         take_rows(dtype_of(key.element).itemsize, 1, _ROW, 5),

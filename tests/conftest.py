@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from gpusort.targets import registry
 from gpusort.targets.cpu.background import background
 from gpusort.types.errors import TargetUnavailableError
+from tests.chromium import Browser
 from tests.covering import MARK, chosen_of
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of a card from the other tests
@@ -23,6 +25,14 @@ def target(request: pytest.FixtureRequest) -> str:
     except TargetUnavailableError as error:
         pytest.skip(str(error))
     return name
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of pages."""
+    started = Browser()
+    yield started
+    started.close()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
@@ -11,7 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryFile, mkdtemp
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +53,43 @@ def environment() -> Mapping[str, str]:
 
 
 def _has_adapter(variables: Mapping[str, str]) -> bool:
-    done = subprocess.run([node(), WEB / "run.mjs"], env=dict(variables), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [node(), WEB / "run.mjs"], env=dict(variables), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
     assert done.returncode in (0, _NO_ADAPTER), done.stderr
     return done.returncode == 0
+
+
+class _Running:
+    """A process that runs cases as they come: what it has compiled once it need not compile again."""
+
+    def __init__(self, features: Sequence[str]) -> None:
+        self.errors = TemporaryFile("w+")  # noqa: SIM115 -- the process writes to it as long as it lives
+        self.process = subprocess.Popen(
+            [node(), WEB / "run.mjs", *features], env=dict(environment()), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=self.errors, text=True,
+        )  # fmt: skip
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def answer(self, asked: object) -> str:
+        """What went wrong, if anything did."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            self.errors.seek(0)
+            return f"node has ended: {self.errors.read()}"
+        return line.rstrip("\n")
+
+
+_running = cache(_Running)
 
 
 def _library() -> Path:
@@ -72,7 +107,7 @@ def _library() -> Path:
 
 
 class Cases:
-    """Calls of one module, run in one process; each has a name."""
+    """Calls of one module; each has a name."""
 
     def __init__(self, module: Path, folder: Path) -> None:
         self.module, self.folder = module, folder
@@ -86,13 +121,8 @@ class Cases:
         self.asked.append({"name": name, "way": way, **files, **what})
 
     def run(self, features: Sequence[str] = ()) -> None:
-        cases = self.folder / "cases.json"
-        cases.write_text(json.dumps(self.asked), "utf-8")
-        command = [node(), str(WEB / "run.mjs"), str(self.module), str(cases), *features]
-        done = subprocess.run(
-            command, env=dict(environment()), capture_output=True, text=True, check=False, timeout=300
-        )
-        assert done.returncode == 0, done.stderr
+        asked = {"module": str(self.module), "folder": str(self.folder), "cases": self.asked}
+        assert _running(tuple(features)).answer(asked) == ""
 
     def found(self, name: str, number: int = 0) -> bytes:
         """What came out, in the order in which the way gives it."""
@@ -107,13 +137,18 @@ def run_program(program: Path) -> str:
     return done.stdout
 
 
-def compiled(folder: Path, name: str, text: str) -> str:
-    """What the TypeScript compiler says of a program: nothing, if it is right."""
-    (folder / f"{name}.ts").write_text(text, "utf-8")
+def compiled(folder: Path, good: str, bad: str) -> str:
+    """What the TypeScript compiler says of the second of two programs; it must have nothing to say of the first."""
+    files = {folder / "good.ts": good, folder / "bad.ts": bad}
+    for file, text in files.items():
+        file.write_text(text, "utf-8")
     compiler = WEB / "node_modules" / "typescript" / "bin" / "tsc"
     options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck"]
     roots = ["--typeRoots", str(WEB / "node_modules" / "@webgpu"), "--types", "types"]
     done = subprocess.run(
-        [node(), compiler, *options, *roots, folder / f"{name}.ts"], capture_output=True, text=True, check=False
+        [node(), compiler, *options, *roots, *files], capture_output=True, text=True, check=False, cwd=folder
     )
+    lines = done.stdout.splitlines()
+    assert lines
+    assert all(line.startswith(("bad.ts(", " ")) for line in lines), done.stdout
     return done.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 import gpusort
 from examples.ipv4_key import Ipv4Key
 from gpusort.export.exported import exported_of
+from gpusort.export.few import MOST
 from gpusort.export.kernels import Kernels
-from gpusort.export.plans import plans_of
+from gpusort.export.plans import Plan, plans_of
+from gpusort.export.row_plans import plans_of_rows
+from gpusort.export.shortening import own_size, shortened
 from gpusort.export.variants import Asked, any_device
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
@@ -97,11 +101,37 @@ def test_a_form_for_every_length_is_refused() -> None:
         plans_of(lambda length: _filling(steps, length), Kernels(any_device(0).limits), 0, 1000)
 
 
-def test_a_sort_is_two_plans_whatever_the_length() -> None:
+def _plans_of_rows(value: Callable[[int, int], int]) -> tuple[Plan, ...]:
+    def make(rows: int, length: int) -> Schedule:
+        return _filling(lambda n: value(rows, n), length)
+
+    return plans_of_rows(make, Kernels(any_device(0).limits))
+
+
+def test_rows_are_a_term_of_their_own() -> None:
+    (plan,) = _plans_of_rows(lambda rows, n: n // 8 * rows + 9 - rows)
+    word = plan.launches[0].words[-1]
+    assert all(value_at(word, n, rows) == n // 8 * rows + 9 - rows for n in (0, 7, 8, 100) for rows in (1, 2, 9))
+
+
+def test_what_does_not_grow_by_as_much_with_each_row_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="is another than that"):
+        _plans_of_rows(lambda rows, n: n // 8 + rows * rows)
+    with pytest.raises(UnsupportedTypeError, match="do not grow by as much"):
+        _plans_of_rows(lambda rows, n: n // 8 + 1 if rows % 2 else n // 3)
+
+
+def test_a_sort_is_a_few_plans_whatever_the_length() -> None:
+    """One for all lengths; where keys go alone, others for few keys, each of which begins with the one before."""
     asked = Asked({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
     exported = exported_of(("sort", "argsort"), asked)
     for schedule in exported.schedules:
-        assert [(plan.first, plan.last) for plan in schedule.plans] == [(0, 0), (1, (1 << 32) - 1)]
+        lasts = [plan.last for plan in schedule.plans]
+        few = [plan for plan in schedule.plans if 0 < plan.last <= MOST]
+        assert lasts == [0, *(1 << bits for bits in range(9, 17) if few), (1 << 32) - 1]
+        assert bool(few) == (schedule.variant.name in ("sort u32", "sort f32"))
+        for plan, following in pairwise(few):
+            assert following.launches[: len(plan.launches)] == plan.launches
     for found in exported.kernels.all:
         assert found.group_size <= 256
         assert found.workgroup_bytes <= 16384
@@ -116,6 +146,24 @@ def test_the_module_is_small(tmp_path: Path) -> None:
     assert len(gzip.compress(text)) < 10_000
 
 
+def test_texts_that_are_alike_are_written_once() -> None:
+    """What is left out of a text stands in an earlier one, to the letter."""
+    asked = Asked({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
+    texts = [kernel.text for kernel in exported_of(("sort",), asked).kernels.all]
+    whole = list[str]()
+    for parts in shortened(texts):
+        lines = list[str]()
+        for part in parts:
+            match part:
+                case str():
+                    lines.append(part)
+                case (number, first, count):
+                    lines += whole[number].split("\n")[first : first + count]
+        whole.append("\n".join(lines))
+    assert whole == texts
+    assert sum(own_size(parts) for parts in shortened(texts)) < sum(map(len, texts)) / 1.5
+
+
 def test_plain_texts_come_with_all_that_a_program_needs(tmp_path: Path) -> None:
     written = gpusort.export("sort", tmp_path, keys=("u32",), format="wgsl")
     document: Any = json.loads((tmp_path / "gpusort.json").read_text("utf-8"))
@@ -125,7 +173,7 @@ def test_plain_texts_come_with_all_that_a_program_needs(tmp_path: Path) -> None:
     assert f"@workgroup_size({scatter['workgroup_size']})" in text
     for field in scatter["parameters"]:
         assert f" {field['name']}: {field['type']}," in text
-    launches = document["schedules"]["sort u32"][1]["launches"]
+    launches = document["schedules"]["sort u32"][-1]["launches"]
     assert len(launches) == 15
     for launch in launches:
         found = document["kernels"][launch["kernel"]]
@@ -151,6 +199,11 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
         ({"keys": ("u33",)}, "keys: expected some of u8"),
         ({"keys": ("nowhere:KEY",)}, "keys: 'nowhere:KEY' cannot be imported"),
         ({"values": ("x",)}, "values: expected some of u8"),
+        ({"operations": "top_k"}, "k: expected some for 'top_k'"),
+        ({"operations": "top_k", "k": 257}, "k: expected 1 to 256, found 257; a sort gives more"),
+        ({"operations": "top_k", "k": (5, 0)}, "k: expected 1 to 256, found 0"),
+        ({"rows": (0,)}, "rows: expected lengths of at least 1, or 'any', found 0"),
+        ({"rows": ("all",)}, "rows: expected lengths of at least 1, or 'any', found 'all'"),
         ({"name": "../x"}, "name: expected a file's name"),
         ({"format": "glsl"}, "format: expected js or wgsl"),
     ],

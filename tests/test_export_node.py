@@ -11,12 +11,13 @@ import pytest
 
 import gpusort
 from gpusort.cli import main
+from gpusort.export.few import MOST
 from tests.exported import WEB, Cases, compiled, node, run_program
 from tests.reference import sample
 
-_TYPES = {"u32": "u4", "i32": "i4", "f32": "f4"}
-_TILE = 3584
-_LENGTHS = (0, 1, 2, _TILE - 1, _TILE, _TILE + 1, 10 * _TILE + 5)
+_TYPES = {"u32": "u4", "f32": "f4"}
+_TILE = 2560
+_LENGTHS = (0, 1, 2, _TILE - 1, _TILE, _TILE + 1)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def module(folder: Path) -> Path:
     node()
-    written = gpusort.export(("sort", "argsort"), folder, keys=tuple(_TYPES), values=("u32",), rows=(7, 5000))
+    operations = ("sort", "argsort", "top_k")
+    written = gpusort.export(operations, folder, keys=tuple(_TYPES), values=("u32",), rows=(7, "any"), k=(3, 200))
     (folder / "package.json").write_text('{"type": "module"}', "utf-8")
     assert [file.name for file in written] == ["gpusort.js", "gpusort.d.ts"]
     return written[0]
@@ -39,31 +41,32 @@ def data(dtype: str, length: int, seed: int = 0) -> npt.NDArray[np.generic]:
 
 
 def test_typed_arrays(module: Path, tmp_path: Path) -> None:
-    """Keys alone equal NumPy's bit for bit, but for which NaN is which; argsort and values keep equal keys' order."""
+    """Keys alone equal NumPy's bit for bit, but for which NaN is which; argsort and values keep equal keys' order.
+
+    Not all of every type: to compile their kernels is what takes time.
+    """
     cases = Cases(module, tmp_path)
-    asked = [(name, length, down) for name in _TYPES for length in _LENGTHS for down in (False, True)]
-    for name, length, down in asked:
-        keys, values = data(_TYPES[name], length), np.arange(length, dtype=np.uint32)[::-1].copy()
-        label, options = f"{name}-{length}-{down}", {"descending": down}
-        cases.add(f"sort-{label}", "arrays", {"input": keys}, call="sortArray", type=name, options=options)
-        cases.add(f"argsort-{label}", "arrays", {"input": keys}, call="argsortArray", type=name, options=options)
-        pair = {"input": keys, "values": values}
-        cases.add(f"pairs-{label}", "arrays", pair, call="sortArray", type=name, options=options)
+    sorts = [("sort", "f32", length) for length in (*_LENGTHS, MOST, MOST + 1)]
+    sorts += [("sort", "u32", length) for length in (*_LENGTHS, MOST)]
+    others = [(what, "f32", length) for what in ("argsort", "pairs") for length in (*_LENGTHS, 4 * _TILE + 5)]
+    asked = [(*one, down) for one in (*sorts, *others) for down in (False, True)]
+    for what, name, length, down in asked:
+        arrays = {"input": data(_TYPES[name], length)}
+        if what == "pairs":
+            arrays["values"] = np.arange(length, dtype=np.uint32)[::-1].copy()
+        call, options = "argsortArray" if what == "argsort" else "sortArray", {"descending": down}
+        cases.add(f"{what}-{name}-{length}-{down}", "arrays", arrays, call=call, type=name, options=options)
     cases.run()
-    for name, length, down in asked:
-        dtype, label = _TYPES[name], f"{name}-{length}-{down}"
-        keys = data(dtype, length)
-        expected = _sorted(keys, down)
-        found = np.frombuffer(cases.found(f"sort-{label}"), dtype)
+    for what, name, length, down in asked:
+        keys, label = data(_TYPES[name], length), f"{what}-{name}-{length}-{down}"
+        found = np.frombuffer(cases.found(label), np.uint32 if what == "argsort" else _TYPES[name])
+        expected = _places(keys, down) if what == "argsort" else _sorted(keys, down)
         np.testing.assert_array_equal(found, expected, err_msg=label)
-        places = np.frombuffer(cases.found(f"argsort-{label}"), np.uint32)
-        np.testing.assert_array_equal(places, _places(keys, down), err_msg=label)
-        moved = np.frombuffer(cases.found(f"pairs-{label}", 1), np.uint32)
-        np.testing.assert_array_equal(np.frombuffer(cases.found(f"pairs-{label}"), dtype), expected, err_msg=label)
-        # Values were counted down: they say which key each came with, bit for bit.
-        came = keys[length - 1 - moved.astype(np.int64)]
-        assert came.tobytes() == cases.found(f"pairs-{label}"), label
-        assert len(np.unique(moved)) == length, label
+        if what == "pairs":
+            moved = np.frombuffer(cases.found(label, 1), np.uint32)
+            # Values were counted down: they say which key each came with, bit for bit.
+            assert keys[length - 1 - moved.astype(np.int64)].tobytes() == cases.found(label), label
+            assert len(np.unique(moved)) == length, label
 
 
 def _sorted(keys: npt.NDArray[np.generic], down: bool) -> npt.NDArray[np.generic]:
@@ -115,61 +118,109 @@ def test_in_place_at_an_offset(module: Path, tmp_path: Path) -> None:
 
 
 def test_several_sorts_in_one_encoder(module: Path, tmp_path: Path) -> None:
-    first, second = (data("u4", 70_000, seed) for seed in (1, 2))
+    first, second = (data("f4", 70_000, seed) for seed in (1, 2))
     cases = Cases(module, tmp_path)
-    cases.add("both", "together", {"first": first, "second": second}, type="u32", n=70_000)
+    cases.add("both", "together", {"first": first, "second": second}, type="f32", n=70_000)
     cases.run()
     for number, expected in enumerate((_sorted(first, True), _sorted(second, True), _sorted(first, False))):
-        found = np.frombuffer(cases.found("both", number)[: 4 * 70_000], np.uint32)
+        found = np.frombuffer(cases.found("both", number)[: 4 * 70_000], np.float32)
         np.testing.assert_array_equal(found, expected)
 
 
 def test_rows_are_sorted_each_for_itself(module: Path, tmp_path: Path) -> None:
+    """Of 7 elements, which the export has said, and of lengths that it has not."""
     cases = Cases(module, tmp_path)
     asked = [
-        (name, rows, row, down)
-        for name in ("u32", "f32")
-        for rows, row in ((0, 7), (1, 7), (60, 7), (3, 5000))
+        (call, name, rows, row, down)
+        for call, name in (("sortArray", "f32"), ("argsortArray", "f32"))
+        for rows, row in ((0, 7), (1, 7), (60, 7), (0, 5), (1, 5), (50, 1), (20, 300), (2, _TILE), (2, 5000))
         for down in (False, True)
     ]
-    for name, rows, row, down in asked:
+    for call, name, rows, row, down in asked:
         keys, options = data(_TYPES[name], rows * row), {"row": row, "descending": down}
-        label = f"{name}-{rows}-{row}-{down}"
-        cases.add(label, "arrays", {"input": keys}, call="sortArray", type=name, options=options)
-        cases.add(f"arg-{label}", "arrays", {"input": keys}, call="argsortArray", type=name, options=options)
+        cases.add(f"{call}-{rows}-{row}-{down}", "arrays", {"input": keys}, call=call, type=name, options=options)
     cases.run()
-    for name, rows, row, down in asked:
-        keys, label = data(_TYPES[name], rows * row).reshape(rows, row), f"{name}-{rows}-{row}-{down}"
+    for call, name, rows, row, down in asked:
+        keys, label = data(_TYPES[name], rows * row).reshape(rows, row), f"{call}-{rows}-{row}-{down}"
         places = np.array([_places(line, down) for line in keys], np.intp).reshape(rows, row)
-        found = np.frombuffer(cases.found(label), _TYPES[name]).reshape(rows, row)
-        np.testing.assert_array_equal(found, np.take_along_axis(keys, places, 1))
-        args = np.frombuffer(cases.found(f"arg-{label}"), np.uint32).reshape(rows, row)
-        np.testing.assert_array_equal(args, places)
+        is_sort = call == "sortArray"
+        found = np.frombuffer(cases.found(label), keys.dtype if is_sort else np.uint32).reshape(rows, row)
+        np.testing.assert_array_equal(found, np.take_along_axis(keys, places, 1) if is_sort else places)
 
 
-@pytest.mark.parametrize("dtype", ["i1", "f2", "f8"])
-def test_other_types(tmp_path: Path, dtype: str) -> None:
-    """Several elements to a word, and several words to an element; values of other sizes too."""
-    node()
-    name = f"{dtype[0]}{8 * int(dtype[1:])}"
-    module, _ = gpusort.export(("sort", "argsort"), tmp_path, keys=(name,), values=("u32",))
-    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+def test_values_are_taken_along_in_rows(module: Path, tmp_path: Path) -> None:
     cases = Cases(module, tmp_path)
-    for length in (1, 3, 4001):
-        keys = data(dtype, length)
-        values, options = np.arange(length, dtype=np.uint32), {"type": name, "descending": True}
-        cases.add(f"sort-{length}", "inPlace", {"input": keys}, type=name, n=length)
-        pair = {"input": keys, "values": values}
-        cases.add(f"pairs-{length}", "inPlace", pair, type=name, n=length, options=options)
+    asked = [(rows, row, down) for rows, row in ((0, 7), (40, 8), (2, 5000)) for down in (False, True)]
+    for rows, row, down in asked:
+        arrays = {"input": data("f4", rows * row), "values": np.arange(rows * row, dtype=np.uint32)}
+        options = {"row": row, "descending": down}
+        cases.add(f"{rows}-{row}-{down}", "arrays", arrays, call="sortArray", type="f32", options=options)
     cases.run()
-    for length in (1, 3, 4001):
-        keys, size = data(dtype, length), length * int(dtype[1:])
-        found = np.frombuffer(cases.found(f"sort-{length}")[:size], dtype)
-        np.testing.assert_array_equal(found, _sorted(keys, False))
-        assert set(cases.found(f"sort-{length}")[-4:]) == {0xA5}
-        np.testing.assert_array_equal(np.frombuffer(cases.found(f"pairs-{length}")[:size], dtype), _sorted(keys, True))
-        moved = np.frombuffer(cases.found(f"pairs-{length}", 1)[: 4 * length], np.uint32)
-        assert keys[moved].tobytes() == cases.found(f"pairs-{length}")[:size]
+    for rows, row, down in asked:
+        keys, label = data("f4", rows * row), f"{rows}-{row}-{down}"
+        moved = np.frombuffer(cases.found(label, 1), np.uint32).reshape(rows, row)
+        found = np.frombuffer(cases.found(label), np.float32).reshape(rows, row)
+        assert cases.found(label) == keys[moved.astype(np.int64)].tobytes(), label
+        for number, line in enumerate(keys.reshape(rows, row)):
+            np.testing.assert_array_equal(found[number], _sorted(line, down), err_msg=label)
+            assert sorted(moved[number]) == [*range(number * row, (number + 1) * row)]
+
+
+def test_the_first_k_in_order(module: Path, tmp_path: Path) -> None:
+    """Each with where it stands; of equals the first come first, and NaN last in both orders."""
+    cases = Cases(module, tmp_path)
+    shapes = ((3, 1, 3), (3, 1, 2049), (3, 1, 70_000), (200, 1, 200), (3, 50, 7))
+    asked = [("f32", *shape, down) for shape in shapes for down in (False, True)]
+    asked += [("u32", 3, 1, 2049, down) for down in (False, True)]
+    for name, k, rows, length, down in asked:
+        options: dict[str, object] = {"k": k, "descending": down, **({"row": length} if rows > 1 else {})}
+        keys = _selected_from(name, rows * length)
+        cases.add(
+            f"{name}-{k}-{length}-{down}", "arrays", {"input": keys}, call="topKArray", type=name, options=options
+        )
+    cases.add("none", "refused", {"input": np.arange(2, dtype=np.uint32)}, call="topKArray", type="u32")
+    cases.run()
+    for name, k, rows, length, down in asked:
+        keys, label = _selected_from(name, rows * length), f"{name}-{k}-{length}-{down}"
+        lines = keys.reshape(rows, length)
+        places = np.array([_places(line, down)[:k] for line in lines], np.uint32)
+        found = np.frombuffer(cases.found(label, 1), np.uint32).reshape(rows, k)
+        np.testing.assert_array_equal(found, places, err_msg=label)
+        assert cases.found(label) == np.take_along_axis(lines, places.astype(np.intp), 1).tobytes(), label
+    assert cases.found("none").decode() == "RangeError: top_k u32 3: expected n from 3 to 4294967295, found 2"
+
+
+def _selected_from(name: str, length: int) -> npt.NDArray[np.generic]:
+    """Floats of all kinds; integers so few of which are different that most have equals."""
+    if name == "f32":
+        return data("f4", length)
+    return np.random.default_rng(length).integers(0, 50, length, dtype=np.uint32)
+
+
+def test_other_types(tmp_path: Path) -> None:
+    """Several elements to a word, and several words to an element."""
+    node()
+    types = {"i8": "i1", "f16": "f2", "f64": "f8"}
+    module, _ = gpusort.export("sort", tmp_path, keys=tuple(types), values=("u16",))
+    (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
+    cases, lengths = Cases(module, tmp_path), (1, 3, 1101)
+    for length in lengths:
+        for name, dtype in types.items():
+            cases.add(f"{name}-{length}", "inPlace", {"input": data(dtype, length)}, type=name, n=length)
+        pair = {"input": data("f8", length), "values": np.arange(length, dtype=np.uint16)}
+        options = {"descending": True}
+        cases.add(f"pairs-{length}", "inPlace", pair, type="f64", n=length, options=options)
+    cases.run()
+    for length in lengths:
+        for name, dtype in types.items():
+            keys, held = data(dtype, length), cases.found(f"{name}-{length}")
+            found = np.frombuffer(held[: keys.nbytes], dtype)
+            np.testing.assert_array_equal(found, _sorted(keys, False), err_msg=f"{name} {length}")
+            assert set(held[-4:]) == {0xA5}
+        keys, pairs = data("f8", length), cases.found(f"pairs-{length}")[: 8 * length]
+        np.testing.assert_array_equal(np.frombuffer(pairs), _sorted(keys, True), err_msg=str(length))
+        moved = np.frombuffer(cases.found(f"pairs-{length}", 1)[: 2 * length], np.uint16)
+        assert keys[moved].tobytes() == pairs, length
 
 
 def test_subgroups_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -178,9 +229,9 @@ def test_subgroups_where_they_are_asked_for(tmp_path: Path) -> None:
     module, _ = gpusort.export("sort", tmp_path, keys=("u32",), lanes=8)
     assert "subgroupBallot" in module.read_text("utf-8")
     (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
-    keys = data("u4", 20_000)
+    keys = data("u4", 70_000)
     without = Cases(module, tmp_path)
-    without.add("refused", "refused", {"input": keys}, call="sort", n=20_000)
+    without.add("refused", "refused", {"input": keys}, call="sort", n=70_000)
     without.run()
     assert 'expected a device with the feature "subgroups"' in without.found("refused").decode()
     cases = Cases(module, tmp_path)
@@ -190,11 +241,11 @@ def test_subgroups_where_they_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_million(module: Path, tmp_path: Path) -> None:
-    keys = np.random.default_rng(0).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
+    keys = np.random.default_rng(0).standard_normal(1 << 20, np.float32)
     cases = Cases(module, tmp_path)
-    cases.add("million", "arrays", {"input": keys}, call="sortArray", type="u32")
+    cases.add("million", "arrays", {"input": keys}, call="sortArray", type="f32")
     cases.run()
-    np.testing.assert_array_equal(np.frombuffer(cases.found("million"), np.uint32), np.sort(keys))
+    np.testing.assert_array_equal(np.frombuffer(cases.found("million"), np.float32), np.sort(keys))
 
 
 def test_mistakes_are_named(module: Path, tmp_path: Path) -> None:
@@ -204,11 +255,15 @@ def test_mistakes_are_named(module: Path, tmp_path: Path) -> None:
     cases.add("short", "refused", {"input": keys}, call="sort", n=400)
     cases.add("length", "refused", {"input": keys}, call="sort", n=1.5)
     cases.add("output", "refused", {"input": keys}, call="argsort", n=4)
+    cases.add("row", "refused", {"input": keys}, call="topKArray", type="u32", options={"row": 2})
+    cases.add("rows", "refused", {"input": keys}, call="sortArray", type="u32", options={"row": 3})
     cases.run()
-    found = {name: cases.found(name).decode() for name in ("type", "short", "length", "output")}
-    assert found["type"].startswith("TypeError: expected an array of u32 or i32 or f32, found Uint8Array")
+    found = {name: cases.found(name).decode() for name in ("type", "short", "length", "output", "row", "rows")}
+    assert found["type"].startswith("TypeError: expected an array of u32 or f32, found Uint8Array")
     assert found["short"].startswith("RangeError: keys: expected 1600 bytes")
     assert found["length"] == "RangeError: sort u32: expected n from 0 to 4294967295, found 1.5"
+    assert found["row"].startswith("TypeError: top_k u32 3 rows 2 is not in this module, which has sort u32, ")
+    assert found["rows"] == "RangeError: sort u32 rows any: expected whole rows of 3, found 1.3333333333333333"
     assert found["output"] == "TypeError: argsort u32: expected a buffer as into"
 
 
@@ -231,6 +286,4 @@ def test_the_examples_of_the_document_run(module: Path, tmp_path: Path) -> None:
 def test_the_types_are_true(module: Path, tmp_path: Path) -> None:
     """A program that uses all of them passes the TypeScript compiler; one with a mistake does not."""
     good = (WEB / "use.ts").read_text("utf-8").replace("GPUSORT", str(module.with_suffix("")))
-    assert compiled(tmp_path, "good", good) == ""
-    bad = good.replace('type: "f32"', 'type: "f64"')
-    assert "TS2322" in compiled(tmp_path, "bad", bad)
+    assert "TS2322" in compiled(tmp_path, good, good.replace('type: "f32"', 'type: "f64"'))

@@ -42,7 +42,7 @@ def reversing(length: int) -> Schedule:
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     node()
     folder = tmp_path_factory.mktemp("exported")
-    operations = ("sum", "prod", "min", "max", "argmin", "argmax", "cumsum", "reduce", "scan", "schedule")
+    operations = ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all", "cumsum", "reduce", "scan", "schedule")
     file, _ = gpusort.export(
         operations, folder, keys=tuple(_TYPES), monoids=("examples.log_sum_exp:LogSumExp",),
         schedules={"reversing": reversing},
@@ -52,9 +52,13 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_numpys_reductions(module: Path, tmp_path: Path) -> None:
-    """Sums of whole numbers, which are exact; extremes of anything, NaN among it."""
+    """Sums of whole numbers, which are exact; extremes of anything, NaN among it. Each for a type or two: all of them
+    are compared where they are made, and here it is the module that is."""
     cases = Cases(module, tmp_path)
-    asked = [(o, t, n) for o in ("sum", "min", "max", "argmin", "argmax") for t in _TYPES for n in _LENGTHS]
+    combinations = (
+        ("sum", "i32"), ("sum", "f32"), ("min", "f32"), ("max", "i32"), ("argmin", "f32"), ("argmax", "u32"),
+    )  # fmt: skip
+    asked = [(*combination, n) for combination in combinations for n in _LENGTHS]
     asked = [(operation, name, n) for operation, name, n in asked if n or operation == "sum"]
     for operation, name, n in asked:
         make = whole_numbers if operation == "sum" else sample
@@ -70,9 +74,25 @@ def test_numpys_reductions(module: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(found[0], expected.astype(found.dtype), err_msg=f"{operation} {name} {n}")
 
 
+def test_truths(module: Path, tmp_path: Path) -> None:
+    """Zeros of either sign are none, NaN is one; of no elements, all are true and none is."""
+    cases, zeros = Cases(module, tmp_path), np.zeros(2000, np.float32)
+    one, another = zeros.copy(), zeros + 1
+    one[1234], another[1234] = np.nan, -0.0
+    asked = dict(enumerate((zeros, one, another, zeros + 1, zeros[:0])))
+    for number, x in asked.items():
+        for operation in ("any", "all"):
+            call = {"call": "reduceArray", "type": "f32", "options": {"operation": operation}}
+            cases.add(f"{operation}-{number}", "arrays", {"input": x}, **call)
+    cases.run()
+    for number, x in asked.items():
+        found = [cases.found(f"{operation}-{number}") for operation in ("any", "all")]
+        assert found == [np.any(x).tobytes(), np.all(x).tobytes()], number
+
+
 def test_cumulative_sums(module: Path, tmp_path: Path) -> None:
     cases = Cases(module, tmp_path)
-    asked = [(name, n) for name in _TYPES for n in (0, 1, 1792, 1793, 100_003)]
+    asked = [(name, n) for name in ("i32", "f32") for n in (0, 1, 1792, 1793, 100_003)]
     for name, n in asked:
         cases.add(f"{name}-{n}", "arrays", {"input": whole_numbers(_TYPES[name], n)}, call="scanArray", type=name)
     cases.run()

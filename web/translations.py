@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -57,10 +58,11 @@ class Text:
 
 def texts() -> Iterator[Text]:
     """What `gpusort show` knows of, and what the npm package has."""
+    written_once = cache(written)  # several dtypes have the same programs
     for dtype, code in KEYS.items():
         for name, launch in launches_for(code).items():
             try:
-                legalized, shader = written(specialise(launch).program)
+                legalized, shader = written_once(specialise(launch).program)
             except CapabilityError:  # 64-bit floats, which nobody adds in WGSL
                 continue
             program = legalized.program
@@ -73,12 +75,14 @@ def texts() -> Iterator[Text]:
 
 def answers(asked: Sequence[Text]) -> list[Mapping[str, str]]:
     """For each text and back end, why it refuses it: nothing where it does not."""
+    different = dict.fromkeys((text.text, text.subgroups, text.bytes) for text in asked)
     with TemporaryDirectory() as name:
         question, answer = Path(name) / "texts.json", Path(name) / "answers.json"
-        question.write_text(json.dumps([attrs.asdict(text) for text in asked]), "utf-8")
+        names = ("text", "subgroups", "bytes")
+        question.write_text(json.dumps([dict(zip(names, one, strict=True)) for one in different]), "utf-8")
         subprocess.run([node(), WEB / "translate.mjs", question, answer], check=True, capture_output=True)
-        found: list[Mapping[str, str]] = json.loads(answer.read_text("utf-8"))
-    return found
+        found = dict(zip(different, json.loads(answer.read_text("utf-8")), strict=True))
+    return [found[text.text, text.subgroups, text.bytes] for text in asked]
 
 
 def page(asked: Sequence[Text], found: Sequence[Mapping[str, str]]) -> str:

@@ -204,11 +204,13 @@ def bitonic_sort(key: SortableKey[E, W], rows: int, length: int, order: SortOrde
 
 
 def bitonic_launches(
-    key: SortableKey[E, W], data: Buffer[E], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
-) -> tuple[Launch, ...]:
-    """Sorts every row of a buffer."""
+    key: SortableKey[E, W], data: Buffer[E], rows: int, length: int, order: SortOrder, policy: BitonicPolicy,
+    shares: bool = False,
+) -> tuple[Launch, ...]:  # fmt: skip
+    """Sorts every row of a buffer. With `shares`, what is launched for a length begins as for shorter ones."""
     require_countable(rows, length)
-    stages = max(0, (length - 1).bit_length())  # two to the stages holds the length
+    padded = policy.tile if shares and length <= policy.tile else length
+    stages = max(0, (padded - 1).bit_length())  # two to the stages holds the length
     tile = min(policy.tile, 1 << stages)
     tile_stages = tile.bit_length() - 1
     group_size = max(1, min(policy.group_size, tile // 2))
@@ -225,7 +227,7 @@ def bitonic_launches(
         )  # fmt: skip
 
     def over_global_memory(stage: int, pass_: int, passes: int) -> None:
-        groups = _groups(1 << (stages - passes), group_size)
+        groups = _groups(length if shares else 1 << (stages - passes), group_size)  # some of which find nothing
         grid = Grid(rows * groups, group_size)
         if passes == 1:
             launches.append(bitonic_step.launch(grid, key, data, params(stage, pass_, groups)))

@@ -98,6 +98,13 @@ def copy_elements(cx: Invocation, source: Storage[E], target: Storage[E], params
 
 
 @kernel
+def copy_each(cx: Invocation, source: Storage[E], target: Storage[E], count: U32) -> None:
+    """An element an invocation."""
+    if cx.global_id < count:
+        target[cx.global_id] = source[cx.global_id]
+
+
+@kernel
 def take_elements(
     cx: Invocation, source: Storage[E], indices: Storage[U64], target: Storage[E], params: TakeParams
 ) -> None:
@@ -158,6 +165,12 @@ def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: 
         return Schedule((data, goal), ())
     sizes, lines = merged(shape, source.strides, target.strides)
     return Schedule((data, goal), tuple(_copies(data, goal, (source.first, target.first), sizes, lines)))
+
+
+def copy_whole(source: Buffer[E], target: Buffer[E]) -> Launch:
+    """Copies a buffer into another of the same length."""
+    grid = Grid(-(-source.count // _GROUP_SIZE), _GROUP_SIZE)
+    return copy_each.launch(grid, source, target, U32(source.count))
 
 
 def _copies(

@@ -14,13 +14,14 @@ from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
 from .operations import OPERATIONS
-from .variants import TYPES, Asked, any_device
+from .variants import TYPES, Asked, Rows, any_device
 
 
 def asked_for(
     operations: Sequence[str], keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]], values: Sequence[str],
     monoids: Sequence[str] | Mapping[str, Monoid[Any, Any]],
-    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int, rows: Sequence[int] = (),
+    schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int, rows: Sequence[int | str] = (),
+    k: Sequence[int] = (),
 ) -> Asked:  # fmt: skip
     """All that is asked for; an InvalidArgumentError says what there is none of."""
     for operation in operations:
@@ -33,11 +34,19 @@ def asked_for(
     for operation, what in (("reduce", "monoids"), ("scan", "monoids"), ("schedule", "schedules")):
         if operation in operations and not own[what]:
             raise InvalidArgumentError(f"{what}: expected some for {operation!r}, e.g. 'module:attribute'")
+    if "top_k" in operations and not k:
+        raise InvalidArgumentError("k: expected some for 'top_k', e.g. 10")
     sizes = tuple(dict.fromkeys(_size(value) for value in values))
-    for row in rows:
-        if row < 1:
-            raise InvalidArgumentError(f"rows: expected lengths of at least 1, found {row}")
-    return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], tuple(rows), own["schedules"])
+    lengths = tuple(map(_row, rows))
+    return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], lengths, tuple(k), own["schedules"])
+
+
+def _row(row: int | str) -> int | Rows:
+    if row == Rows.ANY.value:
+        return Rows.ANY
+    if isinstance(row, str) or row < 1:
+        raise InvalidArgumentError(f"rows: expected lengths of at least 1, or 'any', found {row!r}")
+    return row
 
 
 def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str, SortableKey[Any, Any]]:

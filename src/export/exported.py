@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import attrs
 
+from ..kernel.launch import Schedule
 from ..types.traced import Formula, Term, Unknown
 from .kernels import Kernels
 from .operations import OPERATIONS
 from .plans import Plan, plans_of
+from .row_plans import plans_of_rows
 from .variants import Asked, Variant
 
 
@@ -46,13 +48,17 @@ def exported_of(operations: Sequence[str], asked: Asked, *, unrolled: bool = Fal
     schedules = tuple(
         ExportedSchedule(
             variant,
-            plans_of(variant.make, kernels, variant.shortest),
-            plans_of(variant.descending, kernels, variant.shortest) if variant.descending is not None else (),
+            _plans_of(variant, variant.make, kernels),
+            _plans_of(variant, variant.descending, kernels) if variant.descending is not None else (),
         )
         for operation in operations
         for variant in OPERATIONS[operation].variants(asked)
     )
     return Exported(tuple(operations), asked, kernels, schedules)
+
+
+def _plans_of(variant: Variant, make: Callable[..., Schedule], kernels: Kernels) -> tuple[Plan, ...]:
+    return plans_of_rows(make, kernels) if variant.of_rows else plans_of(make, kernels, variant.shortest)
 
 
 Json: TypeAlias = "int | str | list[Json] | dict[str, Json]"

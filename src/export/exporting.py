@@ -29,7 +29,8 @@ def export(
     *,
     keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]] = ("u32", "f32"),
     values: Sequence[str] = (),
-    rows: Sequence[int] = (),
+    rows: Sequence[int | str] = (),
+    k: int | Sequence[int] = (),
     monoids: Sequence[str] | Mapping[str, Monoid[Any, Any]] = (),
     schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]] = (),
     format: Format | str = Format.JS,
@@ -41,10 +42,11 @@ def export(
 
     `keys` are types of elements, such as "u32" and "f32", or "module:attribute" for a key of one's own; or keys by
     names. `values` are types of what sorts take along, of which only the size counts. `rows` are lengths of rows that
-    are sorted each for itself, any number of them. `monoids` are one's own, for "reduce" and "scan"; `schedules` are
-    functions from a number of elements to a Schedule, for "schedule". With `lanes`, kernels use subgroups, of at least
-    so many lanes, which not every device has. `unrolled` writes loops over registers out, for drivers that do not.
-    Lengths are known when the export runs, and no kernel is made for one.
+    are sorted each for itself, any number of them; "any" is for lengths that are not known yet. `k` says how many
+    "top_k" selects. `monoids` are one's own, for "reduce" and "scan"; `schedules` are functions from a number of
+    elements to a Schedule, for "schedule". With `lanes`, kernels use subgroups, of at least so many lanes, which not
+    every device has. `unrolled` writes loops over registers out, for drivers that do not. Lengths are known when the
+    export runs, and no kernel is made for one.
     """
     from .asking import asked_for
     from .writing import write_export
@@ -52,5 +54,6 @@ def export(
     if format not in (*Format, *(known.value for known in Format)):
         raise InvalidArgumentError(f"format: expected {' or '.join(known.value for known in Format)}, found {format!r}")
     wanted = (operations,) if isinstance(operations, str) else operations
-    asked = asked_for(wanted, keys, values, monoids, schedules, lanes, rows)
+    ks = (k,) if isinstance(k, int) else k
+    asked = asked_for(wanted, keys, values, monoids, schedules, lanes, rows, ks)
     return write_export(wanted, asked, Path(out), Format(format), name, unrolled=unrolled)

@@ -18,40 +18,43 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey, is_lossy
 from ..types.params import RadixPolicy
 from ..types.scalars import UNSIGNED
+from .few import MOST, sort_few
 from .reductions import REDUCTIONS, cumsums, own_reductions, own_scans, reductions
+from .selections import selections
 from .variants import Asked, Variant
 
-_ITEMS = 14  # of an invocation: as many as leave room for what is counted beside a tile of 32-bit words
+# Small workgroups and tiles are soon compiled; with subgroups there is a larger digit, and a workgroup for it.
+_ANYWHERE = RadixPolicy(digit_bits=7, group_size=128, items=20)
+_BY_SUBGROUPS = RadixPolicy(items=14)  # as many as leave room for what is counted beside a tile of 32-bit words
 
 
 def sorts(asked: Asked) -> Iterator[Variant]:
-    """Keys alone, and with values."""
+    """Keys alone, and with values; of one row, and of rows."""
+    alone = {"data": ("keys",), "results": ("into", "keys")}
+    beside = {**alone, "values": ("values",), "moved": ("valuesInto", "values")}
     for name, key in asked.keys.items():
-        make = partial(_sort, key, _radix(key, asked.info, 0))
-        yield Variant.ordered(f"sort {name}", make, {"data": ("keys",), "results": ("into", "keys")})
-        for size in asked.values:
-            names = {
-                "data": ("keys",),
-                "values": ("values",),
-                "results": ("into", "keys"),
-                "moved": ("valuesInto", "values"),
-            }
-            take = partial(_pairs, key, UNSIGNED[size], _radix(key, asked.info, size))
-            yield Variant.ordered(f"sort {name} with u{8 * size}", take, names)
-        for row in asked.rows:
-            each = partial(_sort_rows, key, _radix(key, asked.info, 0), row)
-            yield Variant.ordered(f"sort {name} rows {row}", each, {"data": ("keys",), "results": ("into", "keys")})
+        for size in (0, *asked.values):
+            radix = _radix(key, asked.info, size)
+            if size:
+                make, label, names = (
+                    partial(_pairs, key, UNSIGNED[size], radix),
+                    f"sort {name} with u{8 * size}",
+                    beside,
+                )
+                yield Variant.of_row(label, make, None, names)
+            else:
+                make, label, names = partial(_sort, key, radix), f"sort {name}", alone
+                yield Variant.ordered(label, partial(_sort_row, key, radix), names)
+            for row in asked.rows:
+                yield Variant.of_row(label, make, row, names)
 
 
 def argsorts(asked: Asked) -> Iterator[Variant]:
     """Where keys come from."""
     for name, key in asked.keys.items():
         make = partial(_argsort, key, _radix(key, asked.info, dtype_of(key.word).itemsize))
-        names = {"data": ("keys",), "places": ("into",)}
-        yield Variant.ordered(f"argsort {name}", make, names)
-        for row in asked.rows:
-            each = partial(_argsort_rows, key, _radix(key, asked.info, dtype_of(key.word).itemsize), row)
-            yield Variant.ordered(f"argsort {name} rows {row}", each, names)
+        for row in (None, *asked.rows):
+            yield Variant.of_row(f"argsort {name}", make, row, {"data": ("keys",), "places": ("into",)})
 
 
 def own_schedules(asked: Asked) -> Iterator[Variant]:
@@ -72,6 +75,7 @@ class Operation:
 OPERATIONS: Mapping[str, Operation] = {
     "sort": Operation("sort", sorts),
     "argsort": Operation("argsort", argsorts),
+    "top_k": Operation("top_k", selections),
     **{name: Operation("reduce", partial(reductions, name)) for name in REDUCTIONS},
     "reduce": Operation("reduce", own_reductions),
     "cumsum": Operation("scan", cumsums),
@@ -83,28 +87,24 @@ OPERATIONS: Mapping[str, Operation] = {
 def _radix(key: SortableKey[Any, Any], info: TargetInfo, value_bytes: int) -> RadixPolicy:
     """The sort that runs on any device: of a few kernels, whatever the length and the order."""
     require_integers(key, "export")
-    wished = RadixPolicy(digit_bits=8 if info.capabilities else 7, items=_ITEMS)
+    wished = _BY_SUBGROUPS if info.capabilities else _ANYWHERE
     return fitted_radix(wished, key, bits_of(key), info, value_bytes)
 
 
-def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
-    return radix_sort(key, 1, length, order, policy, bits_of(key), shares=True)
+def _sort_row(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
+    return sort_few(key, length, order) if length <= MOST else _sort(key, policy, 1, length, order)
 
 
-def _sort_rows(key: SortableKey[Any, Any], policy: RadixPolicy, row: int, rows: int, order: SortOrder) -> Schedule:
-    return radix_sort(key, rows, row, order, policy, bits_of(key), shares=True)
+def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:
+    return radix_sort(key, rows, length, order, policy, bits_of(key), shares=True)
 
 
 def _pairs(
-    key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, length: int, order: SortOrder
+    key: SortableKey[Any, Any], value: type[Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder
 ) -> Schedule:
-    return radix_sort_pairs(key, value, 1, length, order, policy, bits_of(key), shares=True)
+    return radix_sort_pairs(key, value, rows, length, order, policy, bits_of(key), shares=True)
 
 
-def _argsort(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
-    return _argsort_rows(key, policy, length, 1, order)
-
-
-def _argsort_rows(key: SortableKey[Any, Any], policy: RadixPolicy, row: int, rows: int, order: SortOrder) -> Schedule:
+def _argsort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:
     ranks: Any = key if is_lossy(key) else RankKey(key)
-    return radix_argsort(ranks, rows, row, order, policy, bits_of(key), shares=True, wide=False)
+    return radix_argsort(ranks, rows, length, order, policy, bits_of(key), shares=True, wide=False)

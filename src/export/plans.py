@@ -75,7 +75,7 @@ def plans_of(
                 raise
             break
         plan = _plan(schedule, kernels, length)
-        _compare(plan, make, kernels)
+        compare(plan, make, kernels)
         found.append(plan)
         first = plan.last + 1
     return tuple(found)
@@ -111,25 +111,25 @@ def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes:
     return int(word)
 
 
-def _compare(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels) -> None:
+def compare(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels, rows: int = 1) -> None:
     """Refuses a plan that is not what its function makes for its shortest length, its longest, or one between."""
     for length in (plan.first, (plan.first + plan.last) // 2, plan.last):
         plain = _plan(make(length), kernels)
-        if _settled(plan, length) != _settled(plain, length):
+        if _settled(plan, length, rows) != _settled(plain, length, rows):
             raise InvalidArgumentError(
                 f"export: the schedule for {length} elements is another than that for {plan.first}, but did not ask "
                 "how many there are: expected numbers that are computed from the length, e.g. `-(-length // tile)`"
             )
 
 
-def _settled(plan: Plan, length: int) -> tuple[object, ...]:
-    """A plan's numbers for one length."""
+def _settled(plan: Plan, length: int, rows: int) -> tuple[object, ...]:
+    """A plan's numbers for one length, of so many rows."""
 
     def all_of() -> Iterator[Any]:
         for buffer in plan.buffers:
-            yield buffer.name, buffer.role, value_at(buffer.bytes, length)
+            yield buffer.name, buffer.role, value_at(buffer.bytes, length, rows)
         for launch in plan.launches:
-            words = tuple(value_at(word, length) for word in launch.words)
-            yield launch.kernel, launch.buffers, value_at(launch.groups, length), words
+            words = tuple(value_at(word, length, rows) for word in launch.words)
+            yield launch.kernel, launch.buffers, value_at(launch.groups, length, rows), words
 
     return tuple(all_of())

@@ -19,7 +19,7 @@ from ..types.errors import CapabilityError
 from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.indices import ScanKind
 from ..types.layout import Type
-from ..types.monoids import ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, RunningSum, Sum, ranked
+from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, RunningSum, Sum, ranked
 from ..types.params import ReducePolicy, ScanPolicy
 from .variants import TYPES, Asked, Variant
 
@@ -28,7 +28,8 @@ _OF_NUMBERS: Mapping[str, Callable[[Any], Monoid[Any, Any]]] = {"sum": Sum, "pro
 _OF_KEYS: Mapping[str, Callable[[Any], Monoid[Any, Any]]] = {
     "min": Minimum, "max": Maximum, "argmin": ArgMin, "argmax": ArgMax,
 }  # fmt: skip
-REDUCTIONS = (*_OF_NUMBERS, *_OF_KEYS)
+_OF_TRUTHS: Mapping[str, Callable[[Any], Monoid[Any, Any]]] = {"any": AnyTrue, "all": AllTrue}
+REDUCTIONS = (*_OF_NUMBERS, *_OF_KEYS, *_OF_TRUTHS)
 
 
 def reductions(operation: str, asked: Asked) -> Iterator[Variant]:
@@ -38,6 +39,11 @@ def reductions(operation: str, asked: Asked) -> Iterator[Variant]:
             if name in TYPES:  # a key of one's own has no sum
                 monoid = _OF_NUMBERS[operation](number_for(TYPES[name]))
                 yield _reduction(f"{operation} {name}", monoid, finish_of(cast(Any, monoid)), asked.info)
+        elif operation in _OF_TRUTHS:
+            if name in TYPES:  # nor is there a zero among them
+                truth = _OF_TRUTHS[operation](ranked(key))
+                made = _reduction(f"{operation} {name}", truth, finish_of(cast(Any, truth)), asked.info)
+                yield made.giving("bool", 1)
         else:
             monoid = _OF_KEYS[operation](ranked(key))
             made = _reduction(f"{operation} {name}", monoid, finish_of(cast(Any, monoid)), asked.info, shortest=1)

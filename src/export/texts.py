@@ -13,7 +13,8 @@ def texts_of(exported: Exported, name: str) -> dict[str, str]:
     kernels = exported.kernels.all
     files = [f"{kernel.name}_{number}.wgsl" for number, kernel in enumerate(kernels)]
     document = {
-        "about": "terms are numbers, 'n', or [operator, term, term] with '/' rounded down and '^' rounded up; "
+        "about": "terms are numbers, 'n', 'r' for how many rows there are, or [operator, term, term] with '/' rounded "
+        "down and '^' rounded up; "
         "the first two parameters are a launch's workgroups, and how many of them are in a row of the dispatch",
         "kernels": [
             {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,12 @@ def any_device(lanes: int) -> TargetInfo:
     return TargetInfo("webgpu", "any device", "", limits, frozenset({Capability.SUBGROUPS} if lanes else ()))
 
 
+class Rows(Enum):
+    """Rows of lengths that are not known yet."""
+
+    ANY = "any"
+
+
 @attrs.frozen
 class Asked:
     """What an export is asked for."""
@@ -41,7 +48,8 @@ class Asked:
     values: tuple[int, ...]  # sizes of what is taken along, in bytes
     info: TargetInfo
     monoids: Mapping[str, Monoid[Any, Any]] = attrs.field(factory=dict[str, Monoid[Any, Any]])  # one's own, by name
-    rows: tuple[int, ...] = ()  # lengths of rows that are sorted each for itself
+    rows: tuple[int | Rows, ...] = ()  # lengths of rows that are sorted each for itself
+    k: tuple[int, ...] = ()  # how many are selected
     schedules: Mapping[str, Callable[[int], Schedule]] = attrs.field(factory=dict[str, Callable[[int], Schedule]])
 
 
@@ -50,16 +58,39 @@ class Variant:
     """One schedule for every length, in either order where there is one."""
 
     name: str
-    make: Callable[[int], Schedule]
-    descending: Callable[[int], Schedule] | None
+    make: Callable[..., Schedule]  # of a length
+    descending: Callable[..., Schedule] | None
     # For a buffer of the schedule: what the caller calls it; and what takes its place where the caller gives none.
     names: Mapping[str, tuple[str, ...]]
     shortest: int = 0
+    of_rows: bool = False  # whether it is also given, first, how many rows there are
     result: tuple[str, int] = ("", 0)  # the type of the numbers that a result is made of, and how many it has
 
     def giving(self, type: str, count: int) -> Variant:
         """With results that are so many numbers of a type each."""
         return attrs.evolve(self, result=(type, count))
+
+    @classmethod
+    def of_row(
+        cls, name: str, make: Callable[[int, int, SortOrder], Schedule], row: int | Rows | None,
+        names: Mapping[str, tuple[str, ...]],
+    ) -> Variant:  # fmt: skip
+        """Of a function of how many rows there are, how long one is, and an order."""
+
+        def one(length: int, order: SortOrder) -> Schedule:
+            return make(1, length, order)
+
+        match row:
+            case None:
+                return cls.ordered(name, one, names)
+            case Rows.ANY:
+                return attrs.evolve(cls.ordered(f"{name} rows any", make, names), of_rows=True)
+            case int():
+
+                def rows(number: int, order: SortOrder) -> Schedule:
+                    return make(number, row, order)
+
+                return cls.ordered(f"{name} rows {row}", rows, names)
 
     @classmethod
     def ordered(cls, name: str, make: Callable[..., Schedule], names: Mapping[str, tuple[str, ...]]) -> Variant:

@@ -28,6 +28,7 @@ class Unknown(Enum):
     """What a formula is a formula of."""
 
     LENGTH = "n"
+    ROWS = "r"  # which nothing is traced by
 
 
 @attrs.frozen
@@ -42,13 +43,15 @@ class Formula:
 Term: TypeAlias = int | Unknown | Formula
 
 
-def value_at(term: Term, length: int) -> int:
-    """What a term comes to for a length."""
+def value_at(term: Term, length: int, rows: int = 1) -> int:
+    """What a term comes to for a length, and a number of rows."""
     match term:
-        case Unknown():
+        case Unknown.LENGTH:
             return length
+        case Unknown.ROWS:
+            return rows
         case Formula(operator, left, right):
-            first, second = value_at(left, length), value_at(right, length)
+            first, second = value_at(left, length, rows), value_at(right, length, rows)
             match operator:
                 case Operator.PLUS:
                     return first + second

@@ -1,27 +1,20 @@
-// Runs the cases of a file through an exported module, and writes what comes out: node run.mjs MODULE CASES.json
-// Without arguments it says which adapter there is, and ends with 3 where there is none.
+// Runs cases through exported modules, and writes what comes out: each line of the input is {module, folder, cases}, and is
+// answered by one that is empty, or says what went wrong. Arguments are features of the device. It ends with 3 where there
+// is no adapter.
 import fs from "node:fs";
 import path from "node:path";
+import readline from "node:readline";
 import { create, globals } from "webgpu";
 
 Object.assign(globalThis, globals);
 const gpu = (globalThis.gpu = create([])); // kept: a device does not keep what it was made by
 const adapter = await gpu.requestAdapter();
 if (!adapter) process.exit(3);
-const [modulePath, casesPath] = process.argv.slice(2);
-if (!modulePath) {
-  console.log(adapter.info.description || adapter.info.device);
-  process.exit(0);
-}
-const features = ["subgroups"].filter((name) => process.argv.includes(name));
-const device = await adapter.requestDevice({ requiredFeatures: features });
-device.addEventListener("uncapturederror", ({ error }) => {
-  console.error(error.message);
-  process.exit(4);
-});
+const device = await adapter.requestDevice({ requiredFeatures: process.argv.slice(2) });
+const refused = [];
+device.addEventListener("uncapturederror", ({ error }) => refused.push(error.message));
 
-const module = await import(path.resolve(modulePath));
-const folder = path.dirname(path.resolve(casesPath));
+let module, folder; // those of the line
 const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array, i8: Int8Array, i16: Int16Array,
   i32: Int32Array, i64: BigInt64Array, f16: Uint16Array, f32: Float32Array, f64: Float64Array }; // prettier-ignore
 const { STORAGE, COPY_SRC, COPY_DST, MAP_READ } = GPUBufferUsage;
@@ -60,8 +53,10 @@ const WAYS = {
       ...options,
       ...(values ? { values: arrayOf(values, "u32") } : {}),
     });
+    if (typeof found === "boolean") return [Uint8Array.of(found)];
     if (typeof found === "number") return [Float64Array.of(found)];
     if (typeof found === "bigint") return [BigInt64Array.of(found)];
+    if (call === "topKArray") return [found.values, found.indices];
     return values ? [found.keys, found.values] : [found];
   },
   /** Keys, and perhaps values, in place, at an offset of a buffer; what comes back is all of the buffers. */
@@ -124,8 +119,18 @@ const WAYS = {
   },
 };
 
-for (const one of JSON.parse(fs.readFileSync(casesPath))) {
-  const found = await WAYS[one.way](one);
-  found.forEach((array, number) => write(`${one.name}.${number}.out`, array));
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const asked = JSON.parse(line);
+  try {
+    module = await import(asked.module);
+    folder = asked.folder;
+    for (const one of asked.cases) {
+      const found = await WAYS[one.way](one);
+      found.forEach((array, number) => write(`${one.name}.${number}.out`, array));
+    }
+  } catch (error) {
+    refused.push(error.stack);
+  }
+  console.log(refused.splice(0).join("; ").replaceAll("\n", " "));
 }
 process.exit(0);

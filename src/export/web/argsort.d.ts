@@ -2,7 +2,7 @@ export interface ArgsortOptions {
   /** The type of the keys, by default the first that was exported. */
   type?: Type;
   descending?: boolean;
-  /** The length of rows that are sorted each for itself; n is their number then, if it is not an array's own. */
+  /** The length of rows that are sorted each for itself, if the export has it, or any; n is their number then. */
   row?: number;
 }
 /** Makes an argsort of n keys ready. */

@@ -1,5 +1,6 @@
 // The driver: it runs any schedule of the data above, and knows nothing of what they do. Numbers are terms: "n", which is
-// the length, a number, [operator, term, term], or ["?", term, term] for what depends on the order.
+// the length, "r", which is how many rows there are, a number, [operator, term, term], or ["?", term, term] for what depends on
+// the order. What they come to depends on `given`: n, r and descending.
 
 const OPERATORS = {
   "+": (a, b) => a + b,
@@ -8,11 +9,11 @@ const OPERATORS = {
   "/": (a, b) => Math.floor(a / b),
   "^": (a, b) => Math.ceil(a / b),
 };
-function valueAt(term, n, descending) {
-  if (!Array.isArray(term)) return term === "n" ? n : term;
+function valueAt(term, given) {
+  if (!Array.isArray(term)) return given[term] ?? term;
   const [operator, first, second] = term;
-  if (operator === "?") return valueAt(descending ? second : first, n, descending);
-  return OPERATORS[operator](valueAt(first, n, descending), valueAt(second, n, descending));
+  if (operator === "?") return valueAt(given.descending ? second : first, given);
+  return OPERATORS[operator](valueAt(first, given), valueAt(second, given));
 }
 const padded = (bytes) => Math.max(4, Math.ceil(bytes / 4) * 4);
 
@@ -32,6 +33,10 @@ function kernelOf(device, number) {
   return known.get(number);
 }
 
+/** A kernel's text: lines of its own, and [kernel, first, count] for lines of another's. */
+const textOf = ({ code }) => code.map((part) => (Array.isArray(part) ? linesOf(...part) : part)).join("\n");
+const linesOf = (number, first, count) => textOf(KERNELS[number]).split("\n").slice(first, first + count).join("\n");
+
 async function compile(device, { name, bindings, lanes, code }) {
   const least = device.adapterInfo?.subgroupMinSize ?? 0;
   if (lanes && !device.features.has("subgroups"))
@@ -41,7 +46,7 @@ async function compile(device, { name, bindings, lanes, code }) {
   const types = ["uniform", ...Array.from(bindings, (kind) => (kind === "w" ? "storage" : "read-only-storage"))];
   const entries = types.map((type, binding) => ({ binding, visibility: 4, buffer: { type } }));
   const layout = device.createBindGroupLayout({ entries });
-  const module = device.createShaderModule({ label: name, code });
+  const module = device.createShaderModule({ label: name, code: textOf({ code }) });
   const pipelineLayout = device.createPipelineLayout({ bindGroupLayouts: [layout] });
   const pipeline = await device.createComputePipelineAsync({ label: name, layout: pipelineLayout, compute: { module } });
   return { layout, pipeline };
@@ -56,42 +61,49 @@ function bindingOf(given, bytes, name) {
 }
 
 export class Plan {
-  constructor(device, name, n, descending, plan, names, kernels) {
+  constructor(device, name, given, plan, names, kernels) {
     Object.assign(this, { device, name, plan, names });
-    this.sizes = plan.buffers.map(([, , bytes]) => valueAt(bytes, n, descending));
+    this.sizes = plan.buffers.map(([, , bytes]) => valueAt(bytes, given));
     this.own = [];
+    this.launches = [];
     const most = device.limits.maxStorageBufferBindingSize;
     const largest = Math.max(0, ...this.sizes);
-    if (largest > most) throw new RangeError(`${name}: n = ${n} takes a buffer of ${largest} bytes, at most ${most} here`);
+    if (largest > most) throw new RangeError(`${name}: n = ${given.n} takes a buffer of ${largest} bytes, at most ${most} here`);
     const uniforms = plan.launches.length * STEP;
     if (!uniforms) return;
     this.parameters = device.createBuffer({ label: name, size: uniforms, usage: 0x40, mappedAtCreation: true });
     const words = new Uint32Array(this.parameters.getMappedRange());
     this.launches = plan.launches.map(([kernel, buffers, groups, values], i) => {
-      const count = valueAt(groups, n, descending);
+      const count = valueAt(groups, given);
       const rows = Math.ceil(count / IN_ROW);
       const columns = Math.ceil(count / rows);
-      words.set([count, columns, ...values.map((term) => valueAt(term, n, descending))], (i * STEP) / 4);
+      words.set([count, columns, ...values.map((term) => valueAt(term, given))], (i * STEP) / 4);
       return { kernel: kernels[i], buffers, columns, rows, bytes: 4 * (2 + values.length) };
     });
     this.parameters.unmap();
   }
 
-  encode(encoder, given) {
+  encode(encoder, given, afterEach) {
     const [bound, before, after] = this.bind(given);
     for (const [from, to] of before) copy(encoder, from, to);
-    if (this.plan.launches.length) {
-      const pass = encoder.beginComputePass({ label: this.name });
-      this.launches.forEach(({ kernel, buffers, columns, rows, bytes }, i) => {
-        const uniform = { buffer: this.parameters, offset: i * STEP, size: bytes };
-        const resources = [uniform, ...buffers.map((number) => bound[number])];
-        const entries = resources.map((resource, binding) => ({ binding, resource }));
-        pass.setPipeline(kernel.pipeline);
-        pass.setBindGroup(0, this.device.createBindGroup({ layout: kernel.layout, entries }));
-        pass.dispatchWorkgroups(columns, rows);
-      });
-      pass.end();
-    }
+    let pass;
+    const endPass = () => {
+      pass?.end();
+      pass = undefined;
+    };
+    this.launches.forEach(({ kernel, buffers, columns, rows, bytes }, i) => {
+      const uniform = { buffer: this.parameters, offset: i * STEP, size: bytes };
+      const resources = [uniform, ...buffers.map((number) => bound[number])];
+      const entries = resources.map((resource, binding) => ({ binding, resource }));
+      pass ??= encoder.beginComputePass({ label: this.name });
+      pass.setPipeline(kernel.pipeline);
+      pass.setBindGroup(0, this.device.createBindGroup({ layout: kernel.layout, entries }));
+      pass.dispatchWorkgroups(columns, rows);
+      if (!afterEach) return;
+      endPass();
+      afterEach(encoder, i);
+    });
+    endPass();
     for (const [from, to] of after) copy(encoder, from, to);
   }
 
@@ -131,18 +143,33 @@ function copy(encoder, from, to) {
   encoder.copyBufferToBuffer(from.buffer, from.offset ?? 0, to.buffer, to.offset ?? 0, from.size);
 }
 
-async function prepared(device, name, n, descending) {
-  if (!SCHEDULES[name])
-    throw new TypeError(`${name} is not in this module, which has ${Object.keys(SCHEDULES).join(", ")}`);
-  const { plans, names } = SCHEDULES[name];
-  const plan = plans.find(({ first, last }) => first <= n && n <= last);
-  if (!plan || !Number.isInteger(n)) throw new RangeError(`${name}: expected n from 0 to ${plans.at(-1).last}, found ${n}`);
-  const kernels = await Promise.all(plan.launches.map(([number]) => kernelOf(device, number)));
-  return new Plan(device, name, n, descending, plan, names, kernels);
+/** The plan at a place; one with a number for its launches has as many of those of the plan behind it. */
+function planAt(plans, place) {
+  const plan = plans[place];
+  if (!plan || Array.isArray(plan.launches)) return plan;
+  const { buffers, launches } = planAt(plans, place + 1);
+  return { ...plan, buffers, launches: launches.slice(0, plan.launches) };
 }
 
-async function run(device, name, n, descending, given) {
-  const plan = await prepared(device, name, n, descending);
+/** Makes a schedule ready; `row` is the length of rows where n is their number. */
+async function prepared(device, name, n, descending, row) {
+  const exact = row ? `${name} rows ${row}` : name;
+  const isAny = row && !SCHEDULES[exact] && SCHEDULES[`${name} rows any`];
+  const found = isAny ? `${name} rows any` : exact;
+  if (!SCHEDULES[found])
+    throw new TypeError(`${found} is not in this module, which has ${Object.keys(SCHEDULES).join(", ")}`);
+  if (row && !Number.isInteger(n)) throw new RangeError(`${found}: expected whole rows of ${row}, found ${n}`);
+  const { plans, names, kernels: numbers } = SCHEDULES[found];
+  const given = isAny ? { n: n && row, r: n, descending } : { n, descending };
+  const plan = planAt(plans, plans.findIndex(({ first, last }) => first <= given.n && given.n <= last));
+  if (!plan || !Number.isInteger(given.n))
+    throw new RangeError(`${found}: expected n from ${plans[0].first} to ${plans.at(-1).last}, found ${given.n}`);
+  const kernels = await Promise.all(plan.launches.map(([kernel]) => kernelOf(device, numbers[kernel])));
+  return new Plan(device, found, given, plan, names, kernels);
+}
+
+async function run(device, name, n, descending, given, row) {
+  const plan = await prepared(device, name, n, descending, row);
   const encoder = device.createCommandEncoder({ label: name });
   plan.encode(encoder, given);
   device.queue.submit([encoder.finish()]);
@@ -157,7 +184,7 @@ function typeOf(array) {
 }
 
 /** Runs on typed arrays: copies them to the device, and the outputs named back. */
-async function runOnArrays(device, name, n, descending, inputs, outputs) {
+async function runOnArrays(device, name, n, descending, inputs, outputs, row) {
   const given = {};
   const bytesOf = (array) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
   const bufferOf = (array, usage, mappedAtCreation = false) =>
@@ -172,7 +199,7 @@ async function runOnArrays(device, name, n, descending, inputs, outputs) {
     return [given[argument], array, bufferOf(array, 0x01 | 0x08)];
   });
   try {
-    await run(device, name, n, descending, given);
+    await run(device, name, n, descending, given, row);
     const encoder = device.createCommandEncoder();
     for (const [from, , to] of made) encoder.copyBufferToBuffer(from, 0, to, 0, to.size);
     device.queue.submit([encoder.finish()]);

@@ -17,9 +17,9 @@ export function reduce(
   n: number,
   options: ReduceOptions & { into: Memory },
 ): Promise<void>;
-/** What the elements of a typed array come to: a number, or several where a state has as many. */
+/** What the elements of a typed array come to: a number, or several where a state has as many; whether, for "any" and "all". */
 export function reduceArray(
   device: GPUDevice,
   data: Numbers,
   options: ReduceOptions,
-): Promise<number | bigint | Results>;
+): Promise<number | bigint | boolean | Results>;

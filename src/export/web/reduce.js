@@ -13,5 +13,6 @@ export async function reduceArray(device, data, { operation, type } = {}) {
   const name = reductionName(operation, () => type ?? typeOf(data));
   const into = resultsOf(name, 1);
   await runOnArrays(device, name, data.length, false, { data }, { into });
-  return into.length === 1 ? into[0] : into;
+  if (into.length > 1) return into;
+  return SCHEDULES[name].result[0] === "bool" ? into[0] !== 0 : into[0];
 }

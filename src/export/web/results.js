@@ -1,7 +1,7 @@
 // Results that are of another type than what they are made of
 
 const NUMBERS = {
-  u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array, i8: Int8Array, i16: Int16Array,
+  bool: Uint8Array, u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array, i8: Int8Array, i16: Int16Array,
   i32: Int32Array, i64: BigInt64Array, f16: Uint16Array, f32: Float32Array, f64: Float64Array,
 }; // prettier-ignore
 

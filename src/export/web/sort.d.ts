@@ -9,7 +9,7 @@ export interface SortOptions {
   /** The type of the keys, by default the first that was exported. */
   type?: Type;
   descending?: boolean;
-  /** The length of rows that are sorted each for itself; n is their number then, if it is not an array's own. */
+  /** The length of rows that are sorted each for itself, if the export has it, or any; n is their number then. */
   row?: number;
 }
 /** Makes a sort of n keys ready; `values` is the type of what is taken along, of which only the size counts. */

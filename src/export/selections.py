@@ -1,0 +1,44 @@
+"""The first k in order, to export: for every k that was asked for, by workgroups that hold parts of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import attrs
+
+from ..algos.select import SelectByParts, top_k
+from ..algos.select_rows import PartPolicy
+from ..kernel.launch import Schedule
+from ..types.errors import InvalidArgumentError
+from ..types.indices import SortOrder
+from ..types.keys import RankKey, SortableKey
+from ..types.turned_keys import turned
+from .variants import Asked, Variant
+
+_FEW, _MANY = (SelectByParts(PartPolicy(group_size=128, items=16, sets=64)),
+               SelectByParts(PartPolicy(group_size=256, items=16, sets=256)))  # fmt: skip
+MOST = _MANY.most_k
+_NAMES = {"data": ("keys",), "values": ("into",), "indices": ("indices",)}
+
+
+def selections(asked: Asked) -> Iterator[Variant]:
+    """Of one row, and of rows."""
+    for name, key in asked.keys.items():
+        for k in asked.k:
+            if not 1 <= k <= MOST:
+                raise InvalidArgumentError(f"k: expected 1 to {MOST}, found {k}; a sort gives more")
+            wished = _FEW if k <= _FEW.most_k else _MANY
+            lengths = [row for row in asked.rows if isinstance(row, int) and row >= k]
+            for row in (None, *lengths):
+                selection = wished.fitted(key, row or k, k, asked.info)
+                made = Variant.of_row(f"top_k {name} {k}", partial(_top_k, key, selection, k), row, _NAMES)
+                yield made if row is not None else attrs.evolve(made, shortest=k)
+
+
+def _top_k(
+    key: SortableKey[Any, Any], selection: SelectByParts, k: int, rows: int, length: int, order: SortOrder
+) -> Schedule:
+    either_order = turned(RankKey(key), True, order)  # by one kernel
+    return top_k(either_order, rows, length, k, SortOrder.ASCENDING, selection)
