@@ -16,6 +16,7 @@ from gpusort.export.exported import exported_of
 from gpusort.kernel import ir
 from gpusort.kernel.specialise import specialise
 from gpusort.show import KEYS, launches_for
+from gpusort.targets.wgsl.defaults import DEFAULTS
 from gpusort.targets.wgsl.kernel import written
 from gpusort.types.errors import CapabilityError
 from tests.exported import WEB, node
@@ -23,7 +24,6 @@ from web.pack import MODULES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "translations.md"
 BACK_ENDS = ("Tint", "naga", "MSL", "HLSL", "SPIR-V", "GLSL")
-_DEFAULT_BYTES, _DEFAULT_INVOCATIONS = 16384, 256  # of a workgroup, on every device of WebGPU
 _EXPORTED = "exported"
 
 _HEAD = """# Translations
@@ -52,7 +52,7 @@ class Text:
 
     @property
     def is_small(self) -> bool:
-        return self.bytes <= _DEFAULT_BYTES and self.group_size <= _DEFAULT_INVOCATIONS
+        return self.bytes <= DEFAULTS.workgroup_bytes and self.group_size <= DEFAULTS.group_size
 
 
 def texts() -> Iterator[Text]:
