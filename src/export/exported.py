@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import attrs
 
+from ..kernel import ir
 from ..types.traced import Formula, Term, Unknown
-from .kernels import Kernels
+from .kernels import ExportedKernel, Kernels
 from .operations import OPERATIONS
 from .plans import Plan, plans_of
 from .variants import Asked, Variant
@@ -40,9 +41,12 @@ class Exported:
         return (*(["results"] if has_results else []), *parts)
 
 
-def exported_of(operations: Sequence[str], asked: Asked, *, unrolled: bool = False) -> Exported:
-    """All kernels and plans of some operations."""
-    kernels = Kernels(asked.info.limits, unrolled=unrolled)
+def exported_of(
+    operations: Sequence[str], asked: Asked, *, unrolled: bool = False,
+    make: Callable[[ir.Program], ExportedKernel] | None = None,
+) -> Exported:  # fmt: skip
+    """All kernels and plans of some operations; `make` is how a program becomes a kernel, if not as WGSL."""
+    kernels = Kernels(asked.info.limits, unrolled=unrolled, make=make)
     schedules = tuple(
         ExportedSchedule(
             variant,

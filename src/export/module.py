@@ -73,9 +73,8 @@ def _part(name: str) -> str:
 
 def _kernel(kernel: ExportedKernel) -> str:
     bindings = "".join("w" if writes else "r" for writes in kernel.writes)
-    lanes = max((needs.lanes for needs in kernel.needs), default=0)
     code = kernel.text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
-    return f'  {{ name: "{kernel.name}", bindings: "{bindings}", lanes: {lanes}, code: `{code}` }}'
+    return f'  {{ name: "{kernel.name}", bindings: "{bindings}", lanes: {kernel.lanes}, code: `{code}` }}'
 
 
 def _schedules(exported: Exported) -> Iterator[str]:
