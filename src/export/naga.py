@@ -24,9 +24,9 @@ _SPIRV_1_3 = 0x00010300  # the first with operations on subgroups, and Vulkan 1.
 _UNPLACED = "[[user(fake0)]]"  # in place of an argument's index, which naga leaves open
 
 
-def translated(texts: Sequence[str], to: str) -> list[bytes]:
-    """Each text in another language: "spirv", "msl" or "hlsl"."""
-    node, package = _node(), _package()
+def translated(texts: Sequence[str], to: str, package: Path | None = None) -> list[bytes]:
+    """Each text in another language: "spirv", "msl" or "hlsl". `package` is where naga lies, else it is sought."""
+    node, package = _node(), package or _package()
     asked = json.dumps({"to": to, "texts": [text.removeprefix(_ENABLE_LINE) for text in texts]})
     with as_file(files("gpusort.export") / "naga.mjs") as program:
         done = subprocess.run([node, program, package], input=asked, capture_output=True, text=True, check=False)
