@@ -30,7 +30,7 @@ def _counted(items: int, group_size: int = 512) -> Radix:
     return Radix(RadixPolicy(8, group_size, items, 32))
 
 
-def _by_masks(digit_bits: int) -> Radix:
+def by_masks(digit_bits: int) -> Radix:
     """For any device of WebGPU: few strands a tile, so that most of its 16 KiB hold elements."""
     return Radix(RadixPolicy(digit_bits, 128, 28, 32, subgroups=False))
 
@@ -84,7 +84,7 @@ SORTS: tuple[SortRule, ...] = (
         )
         for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
         for needs, unless, algorithm in (
-            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, _by_masks(digit_bits)),
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(digit_bits)),
         )
     ),
 )  # fmt: skip
@@ -129,7 +129,7 @@ PAIRS: tuple[PairsRule, ...] = (
         for bits, of_one, of_several in ((_PAIR, 1 << 15, 1 << 12), (_WIDE_PAIR, 1 << 17, 1 << 13))
         for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
         for needs, unless, algorithm in (
-            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, _by_masks(7)),
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(7)),
         )
     ),
 )  # fmt: skip

@@ -11,6 +11,7 @@ import attrs
 from ..algos.fit import fitted_radix
 from ..algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from ..algos.sorts import bits_of, require_integers
+from ..algos.table import by_masks
 from ..kernel.launch import Role, Schedule
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
@@ -21,7 +22,9 @@ from ..types.scalars import UNSIGNED
 from .reductions import REDUCTIONS, cumsums, own_reductions, own_scans, reductions
 from .variants import Asked, Variant
 
-_ITEMS = 14  # of an invocation: as many as leave room for what is counted beside a tile of 32-bit words
+# With subgroups, the items of an invocation: as many as leave room for what is counted beside a tile of 32-bit words.
+_ITEMS = 14
+_DIGIT_BITS = 7  # without them, of all keys: so that these share kernels
 
 
 def sorts(asked: Asked) -> Iterator[Variant]:
@@ -83,7 +86,7 @@ OPERATIONS: Mapping[str, Operation] = {
 def _radix(key: SortableKey[Any, Any], info: TargetInfo, value_bytes: int) -> RadixPolicy:
     """The sort that runs on any device: of a few kernels, whatever the length and the order."""
     require_integers(key, "export")
-    wished = RadixPolicy(digit_bits=8 if info.capabilities else 7, items=_ITEMS)
+    wished = RadixPolicy(items=_ITEMS) if info.capabilities else by_masks(_DIGIT_BITS).policy
     return fitted_radix(wished, key, bits_of(key), info, value_bytes)
 
 
