@@ -77,8 +77,9 @@ clean:
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
 	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web
+$(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web .ci/native
 	@.ci/setup $(VENV)
 	@.ci/vulkan $(PYTHON)
 	@.ci/web $(CURDIR)/$(PYTHON)
+	@.ci/native
 	@touch $@

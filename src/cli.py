@@ -77,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--k", default="", help="how many top_k selects, as 10,100")
     export.add_argument("--monoids", default="", help="module:attribute of one's own, for reduce and scan")
     export.add_argument("--schedules", default="", help="module:attribute of functions of a length, for schedule")
-    export.add_argument("--format", default="js", choices=("js", "wgsl"), help="(default: %(default)s)")
+    forms = ("js", "wgsl", "spirv", "msl", "hlsl", "ptx", "cubin")
+    export.add_argument("--format", default="js", choices=forms, help="(default: %(default)s)")
+    export.add_argument("--arch", default="", help="of the card that ptx and cubin are for, as sm_90 (default: sm_80)")
     export.add_argument("--name", default="gpusort", help="of the files (default: %(default)s)")
     export.add_argument(
         "--subgroups", type=int, default=0, metavar="LANES", help="use subgroups of so many lanes at least"
@@ -107,7 +109,7 @@ def _export(options: argparse.Namespace) -> int:
         options.operation, options.out, keys=parts(options.keys), values=parts(options.values),
         rows=rows, k=numbers("--k", options.k, "numbers such as 10"),
         monoids=parts(options.monoids), schedules=parts(options.schedules), format=options.format, name=options.name,
-        lanes=options.subgroups, unrolled=options.unrolled,
+        lanes=options.subgroups, unrolled=options.unrolled, arch=options.arch,
     )  # fmt: skip
     terminal = Terminal()
     for file in written:

@@ -16,7 +16,8 @@ from .algos.scan_axis import scan_axis
 from .algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, top_k
 from .algos.select_rows import PartPolicy
 from .algos.select_sampled import SampledPolicy
-from .algos.sorts import BitonicRows, Placement, RadixRows, bits_of
+from .algos.sort_parts import sort_parts
+from .algos.sorts import Bitonic, BitonicRows, Placement, RadixRows, bits_of
 from .algos.ties import restore_ties
 from .algos.words import Wanted, write_elements, write_words
 from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
@@ -63,6 +64,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
     return [
         bitonic_sort(key, 1, _LENGTH, order, BitonicPolicy()),
         *rows,
+        sort_parts(key, (_LENGTH, _ROW), order, Bitonic(), BitonicPolicy()),
         bitonic_argsort(ranks, 1, _LENGTH, order, BitonicPolicy()),
         BitonicRows().argsort(ranks, 2, _ROW, order),
         BitonicRows().pairs(key, U32, 2, _ROW, order),

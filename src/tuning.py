@@ -9,6 +9,7 @@ and used from then on, in this process and in others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
@@ -36,6 +37,7 @@ _KINDS = (("u4", (8, 16, 32)), ("u8", (64,)))  # what is measured, and the bits 
 _ROUNDS = 5
 _WORTH = 0.97  # of the time that the table's choice takes: less is worth a line
 _SHAPES = ((256, 8), (256, 12), (256, 16), (384, 14), (384, 16), (384, 24), (384, 28), (512, 5), (512, 7), (512, 11))
+_SHAPES_OF_MASKS = ((128, 14), (128, 28), (256, 14))  # with digits of seven bits
 
 
 def tune(
@@ -127,6 +129,9 @@ def _best(target: DeviceTimer, info: TargetInfo, dtype: str, length: int, tell: 
 def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
     yield choose_bitonic(key_for(dtype).word, info.limits)
     if Capability.SUBGROUPS not in info.capabilities:
+        for group_size, items in _SHAPES_OF_MASKS:
+            with suppress(CapabilityError):
+                yield Radix(RadixPolicy(7, group_size, items, 32, subgroups=False)).fitted(key_for(dtype), 0, info)
         return
     strand = info.limits.subgroup_size
     for group_size, items in _SHAPES:

@@ -167,7 +167,10 @@ def test_texts_that_are_alike_are_written_once() -> None:
 def test_plain_texts_come_with_all_that_a_program_needs(tmp_path: Path) -> None:
     written = gpusort.export("sort", tmp_path, keys=("u32",), format="wgsl")
     document: Any = json.loads((tmp_path / "gpusort.json").read_text("utf-8"))
-    assert {file.name for file in written} == {found["file"] for found in document["kernels"]} | {"gpusort.json"}
+    assert {file.name for file in written} == {found["file"] for found in document["kernels"]} | {
+        "gpusort.json",
+        "gpusort.h",
+    }
     scatter = next(found for found in document["kernels"] if found["entry"] == "radix_scatter")
     text = (tmp_path / scatter["file"]).read_text("utf-8")
     assert f"@workgroup_size({scatter['workgroup_size']})" in text

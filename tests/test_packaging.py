@@ -180,7 +180,7 @@ def test_the_wheel_holds_the_package_and_its_type_marker(checkout: Path, wheel: 
     parts = [file.relative_to(checkout / "src").as_posix() for file in (checkout / "src" / "export" / "web").iterdir()]
     shipped = [name for name in names if not name.startswith("gpusort-")]
     assert sorted(shipped) == sorted(
-        f"gpusort/{name}" for name in (*sources, *parts, "py.typed", "targets/cuda/shipped.zip")
+        f"gpusort/{name}" for name in (*sources, *parts, "py.typed", "export/naga.mjs", "targets/cuda/shipped.zip")
     )
 
 

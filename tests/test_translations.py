@@ -1,11 +1,14 @@
-"""Every kernel of every key is taken by Tint and by naga, and translated to MSL, HLSL, SPIR-V and GLSL."""
+"""Every kernel of every key is taken by Tint and by naga, and translated to MSL, HLSL, valid SPIR-V and GLSL."""
 
 from __future__ import annotations
 
+import shutil
+
 import attrs
+import pytest
 
 from tests.exported import node
-from web.translations import BACK_ENDS, PAGE, answers, page, texts
+from web.translations import BACK_ENDS, PAGE, VALIDATOR, answers, page, texts
 
 
 def test_every_kernel_is_translated() -> None:
@@ -13,14 +16,17 @@ def test_every_kernel_is_translated() -> None:
     node()
     asked = list(texts())
     assert len(asked) > 500
-    found = answers(asked)
+    found, has_validator = answers(asked), shutil.which(VALIDATOR) is not None
     refused = [
         f"{text.kernel} of {text.dtype}, {name}: {answer.get(name, 'not reached')}"
         for text, answer in zip(asked, found, strict=True)
         for name in BACK_ENDS
+        if name != VALIDATOR or has_validator
         if answer.get(name) != ""
     ]
     assert not refused, "\n".join(refused)
+    if not has_validator:
+        pytest.skip("spirv-val is not here, so the document cannot be compared; install spirv-tools")
     assert page(asked, found) == PAGE.read_text("utf-8")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from gpusort.arrays.buffers import forget
 from gpusort.arrays.registry import recognised
 from gpusort.kernel.launch import Buffer, Role, Schedule
 from gpusort.targets.registry import choose, target_on_device
+from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.prepared import WgslPrepared
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for
@@ -29,11 +30,6 @@ from gpusort.types.specs import Memory
 from tests import key_cases
 from tests.reference import Array, sample
 
-DEFAULTS = {  # what WebGPU gives to who asks for nothing
-    "max-storage-buffers-per-shader-stage": 8, "max-compute-invocations-per-workgroup": 256,
-    "max-compute-workgroup-size-x": 256, "max-compute-workgroup-storage-size": 16384,
-    "max-storage-buffer-binding-size": 128 << 20, "max-buffer-size": 256 << 20,
-}  # fmt: skip
 STORAGE, COPY_SRC, COPY_DST = 128, 4, 8
 
 # What the checkers have no types for is called past them.
@@ -49,10 +45,10 @@ def callers_device(request: pytest.FixtureRequest) -> Any:
         choose("wgsl", Memory.HOST)
     except TargetUnavailableError as error:
         pytest.skip(str(error))
-    return opened(DEFAULTS) if request.param == "defaults" else opened({}, "subgroup", "subgroups")
+    return opened(DEFAULT_LIMITS) if request.param == "defaults" else opened({}, "subgroup", "subgroups")
 
 
-def opened(limits: dict[str, int], *features: str) -> Any:
+def opened(limits: Mapping[str, int], *features: str) -> Any:
     import wgpu
 
     adapter = wgpu.gpu.request_adapter_sync()
@@ -176,7 +172,7 @@ def test_arrays_of_two_devices_do_not_meet(device: Any) -> None:
 
 
 def test_a_device_that_lacks_something_is_told_what_to_ask_for(device: Any) -> None:
-    small = opened(DEFAULTS)
+    small = opened(DEFAULT_LIMITS)
     policy = BitonicPolicy(tile=1024, group_size=512)
     schedule = bitonic_sort(key_for("u4"), 1, 4096, SortOrder.ASCENDING, policy)
     x = webgpu.asarray(sample("u4", 4096), small)

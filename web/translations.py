@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,23 +16,26 @@ import attrs
 
 from gpusort.export.asking import asked_for
 from gpusort.export.exported import exported_of
+from gpusort.export.naga import translated
 from gpusort.kernel import ir
 from gpusort.kernel.specialise import specialise
 from gpusort.show import KEYS, launches_for
+from gpusort.targets.wgsl.defaults import DEFAULTS
 from gpusort.targets.wgsl.kernel import written
 from gpusort.types.errors import CapabilityError
 from tests.exported import WEB, node
 from web.pack import MODULES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "translations.md"
-BACK_ENDS = ("Tint", "naga", "MSL", "HLSL", "SPIR-V", "GLSL")
-_DEFAULT_BYTES, _DEFAULT_INVOCATIONS = 16384, 256  # of a workgroup, on every device of WebGPU
+VALIDATOR = "spirv-val"
+BACK_ENDS = ("Tint", "naga", "MSL", "HLSL", "SPIR-V", VALIDATOR, "GLSL")
 _EXPORTED = "exported"
 
 _HEAD = """# Translations
 
 Every kernel, for every dtype that it is made for, as WGSL: validated by Tint, which browsers with Dawn have, and by
-naga, which wgpu and Firefox have; and translated by naga to what other machines run. `make test` does it anew and
+naga, which wgpu and Firefox have; and translated by naga to what other machines run. SPIR-V, as an
+[export](howto/native.md) writes it, is judged by Khronos's `spirv-val` for Vulkan 1.1. `make test` does it anew and
 compares. Nothing here says that a translation was run.
 
 A cell says how many of the texts a back end takes. Those "by default limits" ask for no more than 16 KiB and 256
@@ -53,7 +58,7 @@ class Text:
 
     @property
     def is_small(self) -> bool:
-        return self.bytes <= _DEFAULT_BYTES and self.group_size <= _DEFAULT_INVOCATIONS
+        return self.bytes <= DEFAULTS.workgroup_bytes and self.group_size <= DEFAULTS.group_size
 
 
 def texts() -> Iterator[Text]:
@@ -74,15 +79,39 @@ def texts() -> Iterator[Text]:
 
 
 def answers(asked: Sequence[Text]) -> list[Mapping[str, str]]:
-    """For each text and back end, why it refuses it: nothing where it does not."""
+    """For each text and back end, why it refuses it: nothing where it does not. Each text is asked about once."""
     different = dict.fromkeys((text.text, text.subgroups, text.bytes) for text in asked)
+    found = _translated([*different])
+    if shutil.which(VALIDATOR) is not None:
+        fitting = [number for number, answer in enumerate(found) if answer.get("SPIR-V") == ""]
+        judged = _validated([text for text, _, _ in ([*different][number] for number in fitting)])
+        for number, refusal in zip(fitting, judged, strict=True):
+            found[number][VALIDATOR] = refusal
+    by_text = dict(zip(different, found, strict=True))
+    return [by_text[text.text, text.subgroups, text.bytes] for text in asked]
+
+
+def _validated(texts: Sequence[str]) -> list[str]:
+    """Of each text's SPIR-V, why it is none."""
+    package = WEB / "node_modules" / "naga-wasm"
+
+    def refusal(code: bytes) -> str:
+        command = [VALIDATOR, "--target-env", "vulkan1.1", "-"]
+        done = subprocess.run(command, input=code, capture_output=True, check=False)
+        return (done.stdout + done.stderr).decode().strip() if done.returncode else ""
+
+    with ThreadPoolExecutor(max_workers=2) as threads:
+        return list(threads.map(refusal, translated(texts, "spirv", package)))
+
+
+def _translated(asked: Sequence[tuple[str, bool, int]]) -> list[dict[str, str]]:
     with TemporaryDirectory() as name:
         question, answer = Path(name) / "texts.json", Path(name) / "answers.json"
         names = ("text", "subgroups", "bytes")
-        question.write_text(json.dumps([dict(zip(names, one, strict=True)) for one in different]), "utf-8")
+        question.write_text(json.dumps([dict(zip(names, one, strict=True)) for one in asked]), "utf-8")
         subprocess.run([node(), WEB / "translate.mjs", question, answer], check=True, capture_output=True)
-        found = dict(zip(different, json.loads(answer.read_text("utf-8")), strict=True))
-    return [found[text.text, text.subgroups, text.bytes] for text in asked]
+        found: list[dict[str, str]] = json.loads(answer.read_text("utf-8"))
+    return found
 
 
 def page(asked: Sequence[Text], found: Sequence[Mapping[str, str]]) -> str:
@@ -91,7 +120,10 @@ def page(asked: Sequence[Text], found: Sequence[Mapping[str, str]]) -> str:
     for text, answer in zip(asked, found, strict=True):
         name = f"`{text.kernel}`{', exported' if text.dtype == _EXPORTED else ''}"
         rows.setdefault(name, []).append((text, answer))
-    lines = [f"| kernel | texts | {' | '.join(BACK_ENDS)} | by default limits |", "|---|" + "---:|" * 8]
+    lines = [
+        f"| kernel | texts | {' | '.join(BACK_ENDS)} | by default limits |",
+        f"|---|{'---:|' * (len(BACK_ENDS) + 2)}",
+    ]
     for name in sorted(rows):
         counts = [sum(answer.get(back_end) == "" for _, answer in rows[name]) for back_end in BACK_ENDS]
         small = sum(text.is_small for text, _ in rows[name])

@@ -11,7 +11,8 @@ that stay inside a tile in workgroup memory.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import attrs
 
@@ -209,36 +210,76 @@ def bitonic_launches(
 ) -> tuple[Launch, ...]:  # fmt: skip
     """Sorts every row of a buffer. With `shares`, what is launched for a length begins as for shorter ones."""
     require_countable(rows, length)
-    padded = policy.tile if shares and length <= policy.tile else length
-    stages = max(0, (padded - 1).bit_length())  # two to the stages holds the length
-    tile = min(policy.tile, 1 << stages)
-    tile_stages = tile.bit_length() - 1
-    group_size = max(1, min(policy.group_size, tile // 2))
-    launches: list[Launch] = []
+    network = _Network(key, data, rows, length, order, policy, shares)
+    if not network.stages:
+        return ()
+    launches = [network.in_tiles(0, 0, network.tile_stages - 1)]
+    for stage in range(network.tile_stages, network.stages):
+        launches += network.merge(stage, 0)
+    return tuple(launches)
 
-    def params(stage: int, pass_: int, groups_per_row: int) -> BitonicParams:
-        return BitonicParams(U32(length), U32(groups_per_row), Stage(U32(stage)), Pass(U32(pass_)), order)
 
-    def in_tiles(stage: int, pass_: int, last_stage: int) -> None:
-        groups = _groups(length, tile)
-        launches.append(
-            bitonic_tile.launch(Grid(rows * groups, group_size), key, data, Workgroup(key.word, tile),
-                                params(stage, pass_, groups), Stage(U32(last_stage)))
+def merge_launches(
+    key: SortableKey[E, W], data: Buffer[E], length: int, order: SortOrder, policy: BitonicPolicy
+) -> tuple[Launch, ...]:
+    """Sorts a buffer whose words fall and then rise, or rise and then fall if the length is a power of two: the passes
+    of a stage behind its first one."""
+    require_countable(1, length)
+    network = _Network(key, data, 1, length, order, policy)
+    return tuple(network.merge(network.stages, 1)) if network.stages else ()
+
+
+@attrs.frozen
+class _Network:
+    """The launches of one sort."""
+
+    key: SortableKey[Any, Any]
+    data: Buffer[Any]
+    rows: int
+    length: int
+    order: SortOrder
+    policy: BitonicPolicy
+    shares: bool = False  # whether what is launched begins as for shorter lengths
+
+    @property
+    def stages(self) -> int:
+        """Two to the stages holds the length."""
+        padded = self.policy.tile if self.shares and self.length <= self.policy.tile else self.length
+        return max(0, (padded - 1).bit_length())
+
+    @property
+    def tile(self) -> int:
+        return min(self.policy.tile, 1 << self.stages)
+
+    @property
+    def tile_stages(self) -> int:
+        return self.tile.bit_length() - 1
+
+    @property
+    def group_size(self) -> int:
+        return max(1, min(self.policy.group_size, self.tile // 2))
+
+    def merge(self, stage: int, first: int) -> Iterator[Launch]:
+        """The passes of a stage from one on."""
+        wide, most = stage - self.tile_stages + 1, self.policy.fused_passes  # those that reach beyond a tile
+        for pass_ in range(first, wide, most):
+            yield self.over_global_memory(stage, pass_, min(most, wide - pass_))
+        yield self.in_tiles(stage, wide, stage)
+
+    def in_tiles(self, stage: int, pass_: int, last_stage: int) -> Launch:
+        groups = _groups(self.length, self.tile)
+        return bitonic_tile.launch(
+            Grid(self.rows * groups, self.group_size), self.key, self.data, Workgroup(self.key.word, self.tile),
+            self._params(stage, pass_, groups), Stage(U32(last_stage)),
         )  # fmt: skip
 
-    def over_global_memory(stage: int, pass_: int, passes: int) -> None:
-        groups = _groups(length if shares else 1 << (stages - passes), group_size)  # some of which find nothing
-        grid = Grid(rows * groups, group_size)
+    def over_global_memory(self, stage: int, pass_: int, passes: int) -> Launch:
+        pairs = self.length if self.shares else 1 << (self.stages - passes)  # some of which find nothing
+        groups = _groups(pairs, self.group_size)
+        grid, params = Grid(self.rows * groups, self.group_size), self._params(stage, pass_, groups)
         if passes == 1:
-            launches.append(bitonic_step.launch(grid, key, data, params(stage, pass_, groups)))
-        else:
-            launches.append(bitonic_registers.launch(grid, key, data, params(stage, pass_, groups), passes, pass_ == 0))
+            return bitonic_step.launch(grid, self.key, self.data, params)
+        return bitonic_registers.launch(grid, self.key, self.data, params, passes, pass_ == 0)
 
-    if stages > 0:
-        in_tiles(0, 0, tile_stages - 1)
-    for stage in range(tile_stages, stages):
-        wide = stage - tile_stages + 1  # passes that reach beyond a tile
-        for pass_ in range(0, wide, policy.fused_passes):
-            over_global_memory(stage, pass_, min(policy.fused_passes, wide - pass_))
-        in_tiles(stage, wide, stage)
-    return tuple(launches)
+    def _params(self, stage: int, pass_: int, groups_per_row: int) -> BitonicParams:
+        return BitonicParams(U32(self.length), U32(groups_per_row), Stage(U32(stage)), Pass(U32(pass_)), self.order)

@@ -123,11 +123,11 @@ def _sizes(wished: int, most: int, least: int) -> Iterator[int]:
 def _items(policy: RadixPolicy, word: int, value: int, workgroup_bytes: int) -> int:
     """How many items an invocation can hold, no more than the policy says; 0 where not one."""
     counting = _WORD * (policy.counters + policy.scanned + policy.radix)
-    bases = _WORD * policy.radix
+    apart = _WORD * (policy.scanned + policy.radix)  # what does not lie where the tile will
     if counting > workgroup_bytes:
         return 0
-    room = workgroup_bytes - (counting if policy.sweeps else bases)  # a sweep fills its tile as it counts
-    most = min(room // word, (workgroup_bytes - bases) // max(word, value)) // policy.group_size
+    room = workgroup_bytes - (counting if policy.sweeps else apart)  # a sweep fills its tile as it counts
+    most = min(room // word, (workgroup_bytes - apart) // max(word, value)) // policy.group_size
     return min(policy.items, most)
 
 

@@ -27,11 +27,13 @@ class RowsRule(Generic[S]):
     algorithm: S
     workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
     elements: range = range(1 << 63)  # of all rows together
+    unless: frozenset[Capability] | None = None  # not where a target has all of these: it has lines of its own
 
     def matches(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
         return (
             info.name == self.target
             and self.needs <= info.capabilities
+            and (self.unless is None or not self.unless <= info.capabilities)
             and self.workgroup_bytes <= info.limits.workgroup_bytes
             and bits in self.bits
             and length in self.lengths

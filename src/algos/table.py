@@ -18,6 +18,7 @@ _SUBGROUPS = frozenset({Capability.SUBGROUPS})
 _ANY = range(1 << 63)
 _ONE, _SEVERAL = range(1, 2), range(2, 1 << 63)
 _NARROW, _WIDE = (8, 16, 32), (64,)
+_FROM_18_BITS = range(1 << 18, 1 << 63)
 
 
 def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> Radix:
@@ -27,6 +28,11 @@ def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> 
 def _counted(items: int, group_size: int = 512) -> Radix:
     """Two workgroups of 512 have the 48 KiB of workgroup memory that a Vulkan driver gives a multiprocessor in all."""
     return Radix(RadixPolicy(8, group_size, items, 32))
+
+
+def by_masks(digit_bits: int) -> Radix:
+    """For any device of WebGPU: few strands a tile, so that most of its 16 KiB hold elements."""
+    return Radix(RadixPolicy(digit_bits, 128, 28, 32, subgroups=False))
 
 
 HOST_RULE = SortRule("cpu", frozenset({Capability.HOST_SORT}), _NARROW + _WIDE, _ANY, _ANY, HostSort())
@@ -65,12 +71,23 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 18, 1 << 19), _ONE, _counted(8, 256), 20 << 10),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1 << 17, 1 << 32), _ANY, _counted(11), 24 << 10),
     SortRule(
-        "wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 17), _SEVERAL, _counted(11), 24 << 10, range(1 << 18, 1 << 63)
+        "wgsl", _SWEEPS, _NARROW, range(1 << 13, 1 << 17), _SEVERAL, _counted(11), 24 << 10, _FROM_18_BITS
     ),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
-    SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, range(1 << 18, 1 << 63)),
-)
+    SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, _FROM_18_BITS),
+    # Other devices, measured on Mesa's software one. The bits of a digit: as few as make up a word in as many passes.
+    *(
+        SortRule("wgsl", needs, (bits,), range(shortest, 1 << 32), rows, algorithm, elements=elements, unless=unless)
+        for bits, digit_bits, of_one, of_several in (
+            (8, 4, 1 << 14, 1 << 13), (16, 6, 1 << 15, 1 << 13), (32, 7, 1 << 16, 1 << 13), (64, 7, 1 << 17, 1 << 15),
+        )
+        for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
+        for needs, unless, algorithm in (
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(digit_bits)),
+        )
+    ),
+)  # fmt: skip
 
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
 _PAIRED_ROWS = range(4097, 1 << 32)  # shorter ones leave much of a tile empty; the network sorts them in two tiles
@@ -103,11 +120,19 @@ PAIRS: tuple[PairsRule, ...] = (
     ),
     PairsRule("wgsl", _SWEEPS, _PAIR, range(1 << 12, 1 << 19), _ONE, _counted(8, 256)),
     PairsRule("wgsl", _SWEEPS, _PAIR, range(1 << 17, 1 << 32), _ANY, _counted(11)),
-    PairsRule("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=range(1 << 18, 1 << 63)),
+    PairsRule("wgsl", _SWEEPS, _PAIR, _PAIRED_ROWS, _SEVERAL, _counted(11), elements=_FROM_18_BITS),
     PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 13, 1 << 17), _ONE, _counted(4, 256)),
     PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, range(1 << 17, 1 << 32), _ANY, _counted(5)),
-    PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=range(1 << 18, 1 << 63)),
-)
+    PairsRule("wgsl", _SWEEPS, _WIDE_PAIR, _PAIRED_ROWS, _SEVERAL, _counted(5), elements=_FROM_18_BITS),
+    *(
+        PairsRule("wgsl", needs, bits, range(shortest, 1 << 32), rows, algorithm, elements=elements, unless=unless)
+        for bits, of_one, of_several in ((_PAIR, 1 << 15, 1 << 12), (_WIDE_PAIR, 1 << 17, 1 << 13))
+        for rows, shortest, elements in ((_ONE, of_one, _ANY), (_SEVERAL, of_several, _FROM_18_BITS))
+        for needs, unless, algorithm in (
+            (_SUBGROUPS, _SWEEPS, _counted(14, 256)), (frozenset[Capability](), _SUBGROUPS, by_masks(7)),
+        )
+    ),
+)  # fmt: skip
 
 _FEW_ROWS, _MANY_ROWS = range(1, 5), range(5, 1 << 63)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays.kinds import Device, HostArray, Located
 from ..kernel.launch import Role, Schedule
-from ..operations.base import Operation, Output, Work
+from ..operations.base import Operation, Output, Part, Work
 from ..targets.base import Prepared, Target, prepared_by
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
@@ -195,8 +195,8 @@ class KernelPlan(Plan):
                 made[count] = schedule, prepared_by(self.target, schedule, self._keeps_scratch), names
             schedule, prepared, names = made[count]
             parts = [work.parts[name] for name in names]
-            slices = [None if count == work.rows else (first * part.each, count * part.each) for part in parts]
-            runs.append(Run(schedule, prepared, tuple(part.array for part in parts), tuple(slices)))
+            slices = tuple(_slice(work, part, first, count) for part in parts)
+            runs.append(Run(schedule, prepared, tuple(part.array for part in parts), slices))
         return tuple(runs)
 
     def _lines(
@@ -260,6 +260,13 @@ class KernelPlan(Plan):
         (output,), device = self.outputs, cast("Device[Any]", self._device)
         found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
         return found[()]
+
+
+def _slice(work: Work, part: Part, first: int, count: int) -> tuple[int, int] | None:
+    """Which elements of an array a run of some rows takes: the first and how many. None for all."""
+    if part.first is not None:
+        return part.first, part.each
+    return None if count == work.rows else (first * part.each, count * part.each)
 
 
 def _require_same_device(device: Device[Any], name: str, array: Any, first: str, x: Any) -> None:

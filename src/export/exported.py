@@ -7,9 +7,10 @@ from typing import TypeAlias
 
 import attrs
 
+from ..kernel import ir
 from ..kernel.launch import Schedule
 from ..types.traced import Formula, Term, Unknown
-from .kernels import Kernels
+from .kernels import ExportedKernel, Kernels
 from .operations import OPERATIONS
 from .plans import Plan, plans_of
 from .row_plans import plans_of_rows
@@ -42,9 +43,12 @@ class Exported:
         return (*(["results"] if has_results else []), *parts)
 
 
-def exported_of(operations: Sequence[str], asked: Asked, *, unrolled: bool = False) -> Exported:
-    """All kernels and plans of some operations."""
-    kernels = Kernels(asked.info.limits, unrolled=unrolled)
+def exported_of(
+    operations: Sequence[str], asked: Asked, *, unrolled: bool = False,
+    make: Callable[[ir.Program], ExportedKernel] | None = None,
+) -> Exported:  # fmt: skip
+    """All kernels and plans of some operations; `make` is how a program becomes a kernel, if not as WGSL."""
+    kernels = Kernels(asked.info.limits, unrolled=unrolled, make=make)
     schedules = tuple(
         ExportedSchedule(
             variant,

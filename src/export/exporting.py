@@ -20,7 +20,12 @@ class Format(Enum):
     """What an export is written as."""
 
     JS = "js"  # an ES module with types for TypeScript
-    WGSL = "wgsl"  # plain texts, and all else as JSON
+    WGSL = "wgsl"  # plain texts, and all else as JSON and as a C header; so are those below
+    SPIRV = "spirv"  # for Vulkan
+    MSL = "msl"  # Metal's language
+    HLSL = "hlsl"  # Direct3D's
+    PTX = "ptx"  # for CUDA's driver
+    CUBIN = "cubin"  # the same as machine code, for one kind of card
 
 
 def export(
@@ -37,6 +42,7 @@ def export(
     name: str = "gpusort",
     lanes: int = 0,
     unrolled: bool = False,
+    arch: str = "",
 ) -> tuple[Path, ...]:
     """Writes operations, such as "sort", into a folder; gives the files that it wrote.
 
@@ -45,8 +51,9 @@ def export(
     are sorted each for itself, any number of them; "any" is for lengths that are not known yet. `k` says how many
     "top_k" selects. `monoids` are one's own, for "reduce" and "scan"; `schedules` are functions from a number of
     elements to a Schedule, for "schedule". With `lanes`, kernels use subgroups, of at least so many lanes, which not
-    every device has. `unrolled` writes loops over registers out, for drivers that do not. Lengths are known when the
-    export runs, and no kernel is made for one.
+    every device has. `unrolled` writes loops over registers out, for drivers that do not. `arch` is the card that PTX
+    or machine code is for, as "sm_90"; else the oldest that there are kernels for. Lengths are known when the export
+    runs, and no kernel is made for one.
     """
     from .asking import asked_for
     from .writing import write_export
@@ -56,4 +63,4 @@ def export(
     wanted = (operations,) if isinstance(operations, str) else operations
     ks = (k,) if isinstance(k, int) else k
     asked = asked_for(wanted, keys, values, monoids, schedules, lanes, rows, ks)
-    return write_export(wanted, asked, Path(out), Format(format), name, unrolled=unrolled)
+    return write_export(wanted, asked, Path(out), Format(format), name, unrolled=unrolled, arch=arch)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import attrs
@@ -20,17 +22,23 @@ _MOST_LANES = 64  # of a subgroup that any machine has
 
 @attrs.frozen
 class ExportedKernel:
-    """A kernel's text. Binding 0 is the uniform struct of its parameters, the rest are storage buffers."""
+    """A kernel's text. Binding 0 is the uniform struct of its parameters, the rest are storage buffers. (Where CUDA
+    launches it there are no bindings: it takes addresses of storage, and then parameters, which have no header.)"""
 
     name: str  # that of the entry point
     text: str
     group_size: int
     workgroup_bytes: int
     writes: tuple[bool, ...]  # of each storage buffer, whether it is written to
-    parameters: tuple[tuple[str, str], ...]  # names and types, the header's two first
+    parameters: tuple[tuple[str, str], ...]  # names and types, the header's first
     needs: tuple[Needs, ...]
     uses_subgroups: bool
     origins: tuple[Origin, ...] = attrs.field(eq=False)  # of the parameters behind the header
+
+    @property
+    def lanes(self) -> int:
+        """Those that a subgroup has at least; 0 where the kernel uses none."""
+        return max((needs.lanes for needs in self.needs), default=0)
 
     @property
     def bindings(self) -> tuple[Literal["storage", "read-only-storage"], ...]:
@@ -41,9 +49,12 @@ class ExportedKernel:
 class Kernels:
     """All kernels of one export, without any twice."""
 
-    def __init__(self, limits: Limits, *, unrolled: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, *, unrolled: bool = False, make: Callable[[ir.Program], ExportedKernel] | None = None
+    ) -> None:
+        """`make` is how a program becomes a kernel; as WGSL, if it is not said."""
         self.limits = limits
-        self.unrolled = unrolled
+        self._make = make or partial(wgsl_kernel, unrolled=unrolled)
         self.all: list[ExportedKernel] = []
         self._numbers: dict[str, int] = {}  # by text
         self._read: dict[ir.Program, tuple[int, ExportedKernel]] = {}
@@ -51,7 +62,7 @@ class Kernels:
     def of(self, program: ir.Program) -> tuple[int, ExportedKernel]:
         """A program's kernel and its number."""
         if program not in self._read:
-            kernel = _exported(program, self.unrolled)
+            kernel = self._make(program)
             self._require_fits(kernel, program)
             number = self._numbers.setdefault(kernel.text, len(self.all))
             if number == len(self.all):
@@ -72,7 +83,8 @@ class Kernels:
                 )
 
 
-def _exported(program: ir.Program, unrolled: bool) -> ExportedKernel:
+def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKernel:
+    """A program as WGSL, for any device."""
     legalized, shader = written(program, enable_line=True, in_registers=unrolled, lanes=_MOST_LANES)
     legal = legalized.program
     uses = uses_of(legal)

@@ -85,9 +85,8 @@ def _part(name: str) -> str:
 
 def _kernel(kernel: ExportedKernel, parts: Parts) -> str:
     bindings = "".join("w" if writes else "r" for writes in kernel.writes)
-    lanes = max((needs.lanes for needs in kernel.needs), default=0)
     code = ", ".join(_quoted(part) if isinstance(part, str) else compact([*part]) for part in parts)
-    return f'  {{ name: "{kernel.name}", bindings: "{bindings}", lanes: {lanes}, code: [{code}] }}'
+    return f'  {{ name: "{kernel.name}", bindings: "{bindings}", lanes: {kernel.lanes}, code: [{code}] }}'
 
 
 def _quoted(text: str) -> str:

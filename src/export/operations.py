@@ -11,6 +11,7 @@ import attrs
 from ..algos.fit import fitted_radix
 from ..algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from ..algos.sorts import bits_of, require_integers
+from ..algos.table import by_masks
 from ..kernel.launch import Role, Schedule
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
@@ -23,9 +24,10 @@ from .reductions import REDUCTIONS, cumsums, own_reductions, own_scans, reductio
 from .selections import selections
 from .variants import Asked, Variant
 
-# Small workgroups and tiles are soon compiled; with subgroups there is a larger digit, and a workgroup for it.
-_ANYWHERE = RadixPolicy(digit_bits=7, group_size=128, items=20)
-_BY_SUBGROUPS = RadixPolicy(items=14)  # as many as leave room for what is counted beside a tile of 32-bit words
+# With subgroups there is a larger digit, and a workgroup for it. As many items as leave room beside a tile.
+_BY_SUBGROUPS = RadixPolicy(items=14)
+# Without, small workgroups and tiles are soon compiled. One digit for all keys, so that these share kernels.
+_ANYWHERE = attrs.evolve(by_masks(7).policy, items=20)
 
 
 def sorts(asked: Asked) -> Iterator[Variant]:

@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 
 from ..kernel.launch import Schedule
-from ..machine import Capability, Limits, TargetInfo
+from ..machine import Capability, TargetInfo
+from ..targets.wgsl.defaults import DEFAULTS
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
@@ -21,16 +22,10 @@ TYPES = {
     for name in ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
 }
 
-# What every device of WebGPU has, whatever else it is.
-_LIMITS = Limits(
-    group_size=256, workgroup_bytes=16384, groups=65535**2, storage_bytes=1 << 27, storage_buffers=8, subgroup_size=1,
-    most_subgroup_size=1,
-)  # fmt: skip
-
 
 def any_device(lanes: int) -> TargetInfo:
     """A device with the limits that all have; with subgroups of so many lanes at least, if any."""
-    limits = attrs.evolve(_LIMITS, subgroup_size=lanes, most_subgroup_size=max(lanes, 32)) if lanes else _LIMITS
+    limits = attrs.evolve(DEFAULTS, subgroup_size=lanes, most_subgroup_size=max(lanes, 32)) if lanes else DEFAULTS
     return TargetInfo("webgpu", "any device", "", limits, frozenset({Capability.SUBGROUPS} if lanes else ()))
 
 

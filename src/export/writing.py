@@ -4,32 +4,65 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from ..kernel import ir
+from ..kernel.passes.safe import guarded_outside_ours
 from ..types.errors import InvalidArgumentError
-from .exported import Exported, exported_of
+from .exported import exported_of
 from .exporting import Format
+from .kernels import ExportedKernel, wgsl_kernel
 from .module import module_of, types_of
-from .texts import texts_of
+from .native import native_files
 from .variants import Asked
 
 
 def write_export(
-    operations: Sequence[str], asked: Asked, out: Path, format: Format, name: str, *, unrolled: bool
+    operations: Sequence[str], asked: Asked, out: Path, format: Format, name: str, *, unrolled: bool, arch: str
 ) -> tuple[Path, ...]:
     """The files, once all of them are made."""
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise InvalidArgumentError(f"name: expected a file's name without its ending, found {name!r}")
-    texts = _texts(exported_of(tuple(dict.fromkeys(operations)), asked, unrolled=unrolled), format, name)
+    if arch and format not in (Format.PTX, Format.CUBIN):
+        raise InvalidArgumentError(
+            f"arch: expected none for {format.value!r}, which is for any machine; found {arch!r}"
+        )
+    contents = _contents(tuple(dict.fromkeys(operations)), asked, format, name, unrolled, arch)
     out.mkdir(parents=True, exist_ok=True)
-    for file, text in texts.items():
-        (out / file).write_text(text, "utf-8")
-    return tuple(out / file for file in texts)
+    for file, content in contents.items():
+        (out / file).write_bytes(content)
+    return tuple(out / file for file in contents)
 
 
-def _texts(exported: Exported, format: Format, name: str) -> dict[str, str]:
+def _contents(
+    operations: Sequence[str], asked: Asked, format: Format, name: str, unrolled: bool, arch: str
+) -> dict[str, bytes]:
     match format:
         case Format.JS:
-            return {f"{name}.js": module_of(exported), f"{name}.d.ts": types_of(exported)}
+            exported = exported_of(operations, asked, unrolled=unrolled)
+            return {f"{name}.js": module_of(exported).encode(), f"{name}.d.ts": types_of(exported).encode()}
         case Format.WGSL:
-            return texts_of(exported, name)
+            exported = exported_of(operations, asked, unrolled=unrolled)
+            return native_files(exported, name, format, [kernel.text.encode() for kernel in exported.kernels.all])
+        case Format.SPIRV | Format.MSL | Format.HLSL:
+            from .naga import translated
+
+            exported = exported_of(operations, asked, make=partial(_tested, unrolled=unrolled))
+            texts = [kernel.text for kernel in exported.kernels.all]
+            return native_files(exported, name, format, translated(texts, format.value))
+        case Format.PTX | Format.CUBIN:
+            from .cuda import capability_of, machine_code, ptx_kernel, require_assembler
+
+            capability = capability_of(arch)
+            if format is Format.CUBIN:
+                require_assembler()
+            exported = exported_of(operations, asked, make=partial(ptx_kernel, capability=capability))
+            made = [kernel.text for kernel in exported.kernels.all]
+            codes = [text.encode() if format is Format.PTX else machine_code(text, capability) for text in made]
+            return native_files(exported, name, format, codes)
+
+
+def _tested(program: ir.Program, unrolled: bool) -> ExportedKernel:
+    """For machines that test no index: WebGPU does."""
+    return wgsl_kernel(guarded_outside_ours(program), unrolled=unrolled)

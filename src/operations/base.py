@@ -50,6 +50,7 @@ class Part:
 
     array: int  # its number: inputs first, then outputs, then what is between works
     each: int
+    first: int | None = None  # of a work on one row: which is the first of them, if there are others besides
 
 
 @attrs.frozen

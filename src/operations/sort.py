@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 import numpy as np
 
-from ..algos.choice import choose_scan, choose_sort
+from ..algos.choice import choose_bitonic, choose_scan, choose_sort
+from ..algos.fit import power_below
 from ..algos.scan import shares
+from ..algos.sort_parts import lengths_of_parts, parts_in, sort_parts
 from ..algos.sorts import Placement, SortAlgorithm, fitted
 from ..algos.ties import restore_ties
 from ..kernel.launch import Schedule
@@ -85,6 +88,8 @@ class Sort(Operation):
             chosen = fitted(self.algorithm, key, length, info)
         elif length < 2:
             return (Work(rows, rows, lambda count: Schedule((), ()), {}, ((1, 0),)),)
+        elif x.dtype.itemsize * length > info.limits.storage_bytes and not self._has_ties(x):
+            return None if in_place else tuple(self._in_parts(x, key, rows, length, info))
         else:
             chosen = choose_sort(info, key, rows, length)
         placements = chosen.placements(key)
@@ -102,6 +107,23 @@ class Sort(Operation):
 
         sort = Work(rows, together, schedule, parts, copies)
         return (sort, self._ties(x, key, rows, length, info)) if self._has_ties(x) else (sort,)
+
+    def _in_parts(
+        self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo
+    ) -> Iterator[Work]:  # fmt: skip
+        """Of rows of which a binding holds no whole one: a work each."""
+        most = power_below(info.limits.storage_bytes // x.dtype.itemsize)
+        lengths, chosen = lengths_of_parts(length, most), choose_sort(info, key, 1, most)
+        if chosen.most_rows(most, info.limits.groups) < 1:
+            raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
+        schedule = sort_parts(key, lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
+        for row in range(rows):
+            parts = {
+                name: Part(0 if whose == "data" else 1, lengths[number], row * length + number * most)
+                for name, (whose, number) in parts_in(schedule).items()
+            }
+            is_copied = row == 0 and all(part.array == 1 for part in parts.values())
+            yield Work(1, 1, lambda count: schedule, parts, ((1, 0),) if is_copied else ())
 
     def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
         """Floats that are equal are put back into their order, in rows where there are any."""

@@ -52,6 +52,15 @@ class BitonicPolicy(Policy):
 
 
 @attrs.frozen
+class PartsParams:
+    """Two sorted parts of a row that lie in memories of their own; all parts are as long but the last."""
+
+    num_lower: U32
+    num_upper: U32
+    order: SortOrder
+
+
+@attrs.frozen
 class RowsParams:
     """Rows of one length that lie one behind the other."""
 

@@ -42,6 +42,18 @@ class _Known:
     forms: dict[_Need, ir.Program] = attrs.field(factory=dict["_Need", ir.Program])
 
 
+def guarded_outside_ours(program: ir.Program) -> ir.Program:
+    """With a test at every access that does not stand in gpusort's own source: for launches that nobody knows yet."""
+    verify(made := guarded(program, _theirs(program), {}))
+    return made
+
+
+def _theirs(program: ir.Program) -> frozenset[int]:
+    """The accesses that do not stand in gpusort's own source."""
+    accesses = (s for s in statements_in(program.body) if isinstance(s, ir.Access))
+    return frozenset(id(s) for s in accesses if not s.span.file.startswith(_OWN))
+
+
 class Safety:
     """One for each target.
 
@@ -72,9 +84,9 @@ class Safety:
         return step if program is step.program else Step(program, step.buffers, values, step.groups)
 
     def _look_at(self, program: ir.Program) -> _Known:
-        accesses = [s for s in statements_in(program.body) if isinstance(s, ir.Access)]
-        theirs = frozenset(id(s) for s in accesses if not s.span.file.startswith(_OWN))
-        tested = theirs if self._trusts_own else frozenset(map(id, accesses))
+        theirs = _theirs(program)
+        accesses = frozenset(id(s) for s in statements_in(program.body) if isinstance(s, ir.Access))
+        tested = theirs if self._trusts_own else accesses
         with self._lock:
             return self._known.setdefault(program, _Known(parameters_that_matter(program), tested, not theirs))
 

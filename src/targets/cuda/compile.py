@@ -69,7 +69,7 @@ def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None
 def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
     """The program as machine code for a compute capability; as PTX where the assembler is not installed."""
     ptx = compile_ptx(program, capability)
-    if not _has_assembler():
+    if not has_assembler():
         return Compiled(entry_name(program), text_of(program), ptx.encode())
     fitting = program.group_size, text_of(program).workgroup_bytes, repr(capability)
     key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), own_stamp())
@@ -237,7 +237,8 @@ def own_stamp() -> str:
 
 
 @cache
-def _has_assembler() -> bool:
+def has_assembler() -> bool:
+    """Whether PTX can be made into machine code here."""
     try:
         from cuda.bindings import nvjitlink
 

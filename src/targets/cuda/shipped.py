@@ -8,6 +8,7 @@ nothing but the card's name. An entry is found by all that it was made of, so wh
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
@@ -35,6 +36,11 @@ def entry_of(program: ir.Program, text: KernelText) -> str:
     """The name of a program in the archive."""
     parts = (text.source, str(program.group_size), program.name, _intrinsics())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def portable(ptx: str) -> str:
+    """For assemblers and drivers that are older than the NVVM here, which writes its own version on all it makes."""
+    return re.sub(r"^\.version .*$", f".version {SHIPPED_VERSION}", ptx, count=1, flags=re.MULTILINE)
 
 
 @cache

@@ -5,7 +5,6 @@ It takes some minutes. Needed are numba-cuda and NVVM, but no card.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -27,7 +26,7 @@ from ...operations.sort import Sort
 from ...types.indices import SortOrder
 from ...types.specs import Memory, Spec
 from .compile import compile_anew, text_of
-from .shipped import ARCHIVE, SHIPPED_FOR, SHIPPED_VERSION, entry_of
+from .shipped import ARCHIVE, SHIPPED_FOR, entry_of, portable
 from .writer import WARP
 
 DTYPES = ("u4", "i4", "f4", "u8", "i8", "f8")
@@ -104,11 +103,6 @@ def make_archive() -> None:
 def _compiled(dtype: str) -> dict[str, str]:
     programs = list(usual_programs((dtype,)))
     return {entry_of(program, text_of(program)): portable(compile_anew(program, SHIPPED_FOR)) for program in programs}
-
-
-def portable(ptx: str) -> str:
-    """For assemblers and drivers that are older than the NVVM here, which writes its own version on all it makes."""
-    return re.sub(r"^\.version .*$", f".version {SHIPPED_VERSION}", ptx, count=1, flags=re.MULTILINE)
 
 
 if __name__ == "__main__":

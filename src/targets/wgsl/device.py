@@ -15,11 +15,13 @@ from ...machine import Capability, Limits
 from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from .clock import FEATURE
+from .defaults import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     import wgpu
 
 ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
+LIMITS_VARIABLE = "GPUSORT_WGSL_LIMITS"
 MAX_LANES = 64  # what a mask of lanes holds
 
 _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
@@ -111,13 +113,23 @@ def choose_adapter() -> wgpu.GPUAdapter:
 
 
 def open_device() -> Device:
-    """Opens the chosen adapter with all that it allows."""
+    """Opens the chosen adapter with all that it allows, or with no more than every device has."""
     opens("wgsl")
     adapter = choose_adapter()
+    if _asks_for_defaults():
+        return _described_device(adapter.request_device_sync(required_limits=dict(DEFAULT_LIMITS)))
     subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
     features = [*subgroups, *({FEATURE} & adapter.features)]
     limits = {name: adapter.limits[name] for name in _LIMITS}
     return _described_device(adapter.request_device_sync(required_features=features, required_limits=dict(limits)))
+
+
+def _asks_for_defaults() -> bool:
+    """Whether the environment wants a device as small as WebGPU lets one be."""
+    said = word(LIMITS_VARIABLE)
+    if said not in ("", "defaults"):
+        raise TargetUnavailableError(f"{LIMITS_VARIABLE}: expected 'defaults' or nothing, found {said!r}")
+    return bool(said)
 
 
 def device_of_caller(handle: wgpu.GPUDevice) -> Device:

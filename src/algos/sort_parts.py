@@ -1,0 +1,116 @@
+"""Rows that no binding holds: parts of a row are sorted, each in a memory of its own, and merged two by two.
+
+A network compares parts as others compare elements: of two sorted parts the lower gets what comes first, both sorted.
+Networks sort blocks if they sort elements, so the parts may be sorted by anything. Two parts are merged as the bitonic
+network does it: by its mirrored pass, from part to part, and by the other passes of that stage within each part.
+
+All parts have the same power of two of elements, but the last, which may have fewer: what it lacks behaves as the
+greatest word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule, is_buffer
+from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey, Word
+from ..types.memory import Storage
+from ..types.params import BitonicPolicy, PartsParams
+from ..types.scalars import U32
+from .bitonic import merge_launches, to_ordered
+from .sorts import Placement, SortAlgorithm
+
+E = TypeVar("E")
+W = TypeVar("W", bound=Word)
+
+_MOST_GROUPS = 1 << 12  # of the mirrored pass: each goes over several elements
+
+
+@kernel
+def bitonic_across(
+    cx: Invocation, key: SortableKey[E, W], lower: Storage[E], upper: Storage[E], params: PartsParams
+) -> None:
+    """The mirrored pass of a merge: every element of the upper part with its image in the lower one."""
+    for i in dynamic_range(cx.global_id, params.num_upper, cx.num_groups * cx.group_size):
+        image = params.num_lower - 1 - i
+        low, high = lower[image], upper[i]
+        if to_ordered(key, high, params.order) < to_ordered(key, low, params.order):
+            lower[image] = high
+            upper[i] = low
+
+
+def compared_parts(count: int) -> Iterator[tuple[int, int]]:
+    """Which parts are merged, in turn: Batcher's merge exchange, for any number of parts."""
+    half = 1 << max(0, (count - 1).bit_length() - 1)
+    step = half if count > 1 else 0
+    while step:
+        width, rest, distance = half, 0, step
+        while True:
+            yield from ((i, i + distance) for i in range(count - distance) if i & step == rest)
+            if width == step:
+                break
+            distance, width, rest = width - step, width >> 1, step
+        step >>= 1
+
+
+def lengths_of_parts(length: int, most: int) -> tuple[int, ...]:
+    """Of a row, in parts of no more than so many elements, a power of two."""
+    whole, rest = divmod(length, most)
+    return (most,) * whole + ((rest,) if rest else ())
+
+
+def sort_parts(
+    key: SortableKey[E, W], lengths: Sequence[int], order: SortOrder, algorithm: SortAlgorithm, policy: BitonicPolicy
+) -> Schedule:
+    """Sorts a row that is parts of such lengths: "data_0", "data_1" and so on, into "results_0" and so on; in place, in
+    the latter alone, where the algorithm does nothing else."""
+    elsewhere = Placement.ELSEWHERE in algorithm.placements(key)
+    placement = Placement.ELSEWHERE if elsewhere else Placement.IN_PLACE
+    buffers: dict[str, Buffer[Any]] = {}
+    launches: list[Launch] = []
+    for number, length in enumerate(lengths):
+        names = {"data": f"data_{number}" if elsewhere else f"results_{number}", "results": f"results_{number}"}
+        made, renamed = algorithm.schedule(key, 1, length, order, placement), dict[str, Buffer[Any]]()
+        for buffer in made.buffers:
+            name = names.get(buffer.name, f"{buffer.name}_of_{length}")  # which parts of a length share
+            own = Buffer(name, buffer.element, buffer.count, buffer.role)
+            renamed[buffer.name] = buffers.setdefault(name, own)
+        launches += (_renamed(launch, renamed) for launch in made.launches)
+    for lower, upper in compared_parts(len(lengths)):
+        parts = [(buffers[f"results_{number}"], lengths[number]) for number in (lower, upper)]
+        launches.append(_across(key, parts, order, policy))
+        for data, length in parts:
+            launches += merge_launches(key, data, length, order, policy)
+    return Schedule(tuple(buffers.values()), tuple(launches))
+
+
+def _renamed(launch: Launch, buffers: dict[str, Buffer[Any]]) -> Launch:
+    arguments: list[object] = [
+        buffers.get(argument.name, argument) if is_buffer(argument) else argument for argument in launch.arguments
+    ]
+    return attrs.evolve(launch, arguments=tuple(arguments))
+
+
+def _across(
+    key: SortableKey[Any, Any], parts: Sequence[tuple[Buffer[Any], int]], order: SortOrder, policy: BitonicPolicy
+) -> Launch:
+    (lower, num_lower), (upper, num_upper) = parts
+    grid = Grid(min(_MOST_GROUPS, -(-num_upper // policy.group_size)), policy.group_size)
+    return bitonic_across.launch(grid, key, lower, upper, PartsParams(U32(num_lower), U32(num_upper), order))
+
+
+def parts_in(schedule: Schedule) -> dict[str, tuple[str, int]]:
+    """For each of the caller's buffers, which of his arrays it is of, "data" or "results", and which part."""
+    found: dict[str, tuple[str, int]] = {}
+    for buffer in schedule.buffers:
+        if buffer.role is not Role.SCRATCH:
+            name, _, number = buffer.name.partition("_")
+            found[buffer.name] = name, int(number)
+    return found

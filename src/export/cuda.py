@@ -1,0 +1,72 @@
+"""Kernels as PTX, or as machine code for one kind of card: for programs that launch by CUDA's driver."""
+
+from __future__ import annotations
+
+import re
+
+from ..kernel import ir
+from ..kernel.passes.safe import guarded_outside_ours
+from ..targets.cuda.compile import (
+    INSTALL,
+    ComputeCapability,
+    assemble,
+    compile_ptx,
+    entry_name,
+    has_assembler,
+    text_of,
+)
+from ..targets.cuda.shipped import SHIPPED_FOR, portable
+from ..targets.cuda.writer import held_type
+from ..targets.wgsl.legalize import Origin
+from ..targets.wgsl.uses import uses_of
+from ..types.errors import InvalidArgumentError, TargetUnavailableError
+from ..types.layout import Type
+from .kernels import ExportedKernel
+
+_WORD = 4
+
+
+def capability_of(name: str) -> ComputeCapability:
+    """What "sm_90" says; without a name, the oldest cards that there are kernels for."""
+    found = re.fullmatch(r"sm_(\d+)(\d)", name or f"sm_{SHIPPED_FOR[0]}{SHIPPED_FOR[1]}")
+    if found is None or (int(found[1]), int(found[2])) < SHIPPED_FOR:
+        raise InvalidArgumentError(f"arch: expected a card of sm_80 or later, e.g. 'sm_90', found {name!r}")
+    return int(found[1]), int(found[2])
+
+
+def ptx_kernel(program: ir.Program, capability: ComputeCapability) -> ExportedKernel:
+    """A kernel as PTX. It takes addresses of its storage, then its parameters, which have no header."""
+    tested = guarded_outside_ours(program)
+    text, uses, ptx = text_of(tested), uses_of(tested), compile_ptx(tested, capability)
+    if capability == SHIPPED_FOR:
+        ptx = portable(ptx)
+    fields = [(f"{memory.name}_length", Type.U32, Origin(length_of=memory)) for memory in text.lengths]
+    fields += [(p.name, held_type(p.type), Origin(p)) for p in tested.parameters]
+    words = [
+        Origin(origin.parameter, word, origin.length_of) for _, type, origin in fields for word in range(_words(type))
+    ]
+    return ExportedKernel(
+        entry_name(tested), ptx, tested.group_size, text.workgroup_bytes,
+        tuple(uses[memory].needs_write for memory in tested.storage),
+        tuple((name, _NAMES[type]) for name, type, _ in fields), tested.needs,
+        any(needs.lanes for needs in tested.needs), tuple(words),
+    )  # fmt: skip
+
+
+_NAMES: dict[Type, str] = {type: f"{type.dtype.kind}{type.bits}" for type in Type if type is not Type.BOOL}
+
+
+def _words(type: Type) -> int:
+    """How many a parameter takes among a launch's."""
+    return -(-type.size // _WORD)
+
+
+def require_assembler() -> None:
+    """Refuses an export to machine code where nothing makes any."""
+    if not has_assembler():
+        raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
+
+
+def machine_code(ptx: str, capability: ComputeCapability) -> bytes:
+    """PTX, assembled."""
+    return assemble(ptx, capability)[0]

