@@ -1,0 +1,12 @@
+"""Sorting of dask's arrays and dataframes: lazy, of known chunks, on threads or a cluster.
+
+Needs `pip install 'gpusort[dask]'`.
+"""
+
+from __future__ import annotations
+
+from .sorting import argsort as argsort
+from .sorting import sort as sort
+from .sorting import sort_by_key as sort_by_key
+
+__all__ = ["argsort", "sort", "sort_by_key"]

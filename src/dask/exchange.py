@@ -1,0 +1,159 @@
+"""From runs to buckets: the tasks of a sort, and three ways for pieces to travel.
+
+For R chunks there are R tasks each that sort, draw samples, read brackets and make buckets, and a few that decide the
+cuts. What the exchange adds:
+
+| exchange | tasks | where pieces are |
+|---|---|---|
+| shared | 1 | in the memory of the one process that runs all tasks: nothing is moved |
+| p2p | 3 R | moved once, between workers, by way of their disks; R of these are fused with others |
+| tasks | R² up to 64 chunks, else 2 R√R | moved once, or twice, as dask moves any result |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from functools import partial
+from itertools import chain
+from math import isqrt
+from typing import Any, TypeAlias
+
+import dask.array as da
+import numpy as np
+from dask.base import get_scheduler
+
+from ..external.cuts import Array, Places
+from ..types.errors import InvalidArgumentError
+from .cutting import Brackets, Cuts, Drawn, Run, Work
+
+_ONE_STEP = 64  # chunks whose pieces travel as a task each
+_ONE_TASK = 256  # chunks whose cuts are found in one task; of more, so many cuts a task:
+_CUTS = 32
+
+BOXED = np.empty(0, object)
+Boxed: TypeAlias = da.Array  # whose chunks are not arrays, but whatever tasks hand on; of one dimension
+
+
+class Exchange(Enum):
+    """How pieces of runs come to the buckets that they belong to."""
+
+    SHARED = "shared"
+    P2P = "p2p"
+    TASKS = "tasks"
+
+    @classmethod
+    def of(cls, name: str, x: da.Array) -> Exchange:
+        """The one that a caller names, or that suits who is going to compute an array, as far as it is known now."""
+        if name != "auto":
+            known = [exchange.value for exchange in cls]
+            if name not in known:
+                raise InvalidArgumentError(f"exchange: expected one of auto, {', '.join(known)}, found {name!r}")
+            return cls(name)
+        match _scheduler(x):
+            case "distributed":
+                return cls.P2P if isinstance(x._meta, np.ndarray) else cls.TASKS
+            case "shared":
+                return cls.SHARED
+            case _:
+                return cls.TASKS
+
+
+def _scheduler(x: da.Array) -> str:
+    """Whose tasks share memory, who has p2p, or another."""
+    run = get_scheduler(collections=[x])
+    home = str(getattr(run, "__module__", ""))
+    if home.split(".")[0] == "distributed":
+        return "distributed"
+    return "shared" if home in ("dask.threaded", "dask.local") else "other"
+
+
+def exchanged(
+    x: da.Array, work: Work, exchange: Exchange, *, dtype: np.dtype[Any], meta: object
+) -> da.Array:
+    """The chunks of an array, or whatever its tasks give, sorted as a whole. The result's chunks are those of x."""
+    runs = boxed(x, work.to_run)
+    cuts = _cuts(runs, work)
+    made: dict[str, Any] = {"dtype": dtype, "meta": meta, "chunks": x.chunks}
+    if exchange is Exchange.SHARED:
+        everything = gathered(list, runs)
+        return runs.map_blocks(partial(_bucket_of_shared, work), everything, cuts, **made)
+    count = runs.numblocks[0]
+    each = ((1,) * count,)
+    pieces = runs.map_blocks(
+        partial(_pieces, work), cuts, new_axis=1, chunks=(*each, (count,)), dtype=object, meta=np.empty((0, 0), object)
+    )
+    return _to_columns(pieces, exchange).map_blocks(partial(_bucket, work), drop_axis=0, **made)
+
+
+def boxed(x: da.Array, function: Any, *others: da.Array) -> Boxed:
+    """What a function makes of every chunk."""
+    return da.map_blocks(function, x, *others, dtype=object, meta=BOXED)
+
+
+def gathered(function: Any, x: da.Array, *others: da.Array) -> Boxed:
+    """What a function makes of the list of all chunks, in one task."""
+    rest = chain.from_iterable((other, "k") for other in others)
+    return da.blockwise(
+        function, "k", x, "i", *rest, new_axes={"k": 1}, dtype=object, meta=BOXED, align_arrays=False
+    )
+
+
+def _cuts(runs: Boxed, work: Work) -> Boxed:
+    """Where each bucket begins in every run, in one chunk."""
+    count = runs.numblocks[0]
+    brackets = gathered(Brackets.of, boxed(runs, partial(Drawn.of, work, runs=count)))
+    inside = boxed(runs, partial(_inside, work), brackets)
+    if count <= _ONE_TASK:
+        return gathered(partial(_all_cuts, count - 1), inside, brackets)
+    everything = gathered(list, inside)
+    tasks = da.zeros(-(-(count - 1) // _CUTS), chunks=1)
+    return gathered(Cuts.of, boxed(tasks, partial(_some_cuts, count - 1), everything, brackets), brackets)
+
+
+def _to_columns(pieces: da.Array, exchange: Exchange) -> da.Array:
+    """From a row a run to a column a bucket."""
+    count = pieces.numblocks[0]
+    columns = ((count,), (1,) * count)
+    if exchange is Exchange.P2P:
+        return pieces.rechunk(columns, method="p2p")
+    # In steps of our own: dask's planner takes objects for 8 bytes each, and would gather everything in one block.
+    if count > _ONE_STEP:
+        side = isqrt(count - 1) + 1
+        pieces = pieces.rechunk((side, side), method="tasks", threshold=1 << 62)
+    return pieces.rechunk(columns, method="tasks", threshold=1 << 62)
+
+
+# -- what tasks do ------------------------------------------------------------------------------------------
+
+
+def _inside(work: Work, run: Run, brackets: Brackets, *, block_id: tuple[int, ...]) -> Array:
+    return brackets.inside(work, run, block_id[0])
+
+
+def _all_cuts(count: int, inside: Sequence[Array], brackets: Brackets) -> Cuts:
+    return Cuts.of([brackets.cuts(inside, 0, count)], brackets)
+
+
+def _some_cuts(
+    count: int, _: object, inside: Sequence[Array], brackets: Brackets, *, block_id: tuple[int, ...]
+) -> Places:
+    first = block_id[0] * _CUTS
+    return brackets.cuts(inside, first, min(first + _CUTS, count))
+
+
+def _bucket_of_shared(work: Work, _: object, runs: Sequence[Run], cuts: Cuts, *, block_id: tuple[int, ...]) -> Any:
+    return work.to_chunk(cuts.of_bucket(work, runs, block_id[0]))
+
+
+def _pieces(work: Work, run: Run, cuts: Cuts, *, block_id: tuple[int, ...]) -> Array:
+    """A row of objects, which dask takes for an array."""
+    found = cuts.of_run(work, run, block_id[0])
+    row = np.empty((1, len(found)), object)
+    for bucket, piece in enumerate(found):
+        row[0, bucket] = piece
+    return row
+
+
+def _bucket(work: Work, column: Array) -> Any:
+    return work.to_chunk(column[:, 0].tolist())
