@@ -95,7 +95,7 @@ def gathered(function: Any, x: da.Array, *others: da.Array) -> Boxed:
     """What a function makes of the list of all chunks, in one task."""
     rest = chain.from_iterable((other, "k") for other in others)
     return da.blockwise(
-        function, "k", x, "i", *rest, new_axes={"k": 1}, dtype=object, meta=BOXED, align_arrays=False
+        function, "k", x, "i", *rest, new_axes={"k": 1}, dtype=object, meta=BOXED, align_arrays=False, concatenate=False
     )
 
 
