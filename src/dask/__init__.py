@@ -5,8 +5,10 @@ Needs `pip install 'gpusort[dask]'`.
 
 from __future__ import annotations
 
+from .selecting import top_k as top_k
+from .selecting import unique as unique
 from .sorting import argsort as argsort
 from .sorting import sort as sort
 from .sorting import sort_by_key as sort_by_key
 
-__all__ = ["argsort", "sort", "sort_by_key"]
+__all__ = ["argsort", "sort", "sort_by_key", "top_k", "unique"]

@@ -17,6 +17,7 @@ from enum import Enum
 from functools import partial
 from itertools import chain
 from math import isqrt
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import dask.array as da
@@ -32,7 +33,8 @@ _ONE_TASK = 256  # chunks whose cuts are found in one task; of more, so many cut
 _CUTS = 32
 
 BOXED = np.empty(0, object)
-Boxed: TypeAlias = da.Array  # whose chunks are not arrays, but whatever tasks hand on; of one dimension
+Boxed: TypeAlias = da.Array  # whose chunks are not arrays, but whatever tasks hand on
+Chunks: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 class Exchange(Enum):
@@ -88,15 +90,30 @@ def exchanged(
 
 def boxed(x: da.Array, function: Any, *others: da.Array) -> Boxed:
     """What a function makes of every chunk."""
-    return da.map_blocks(function, x, *others, dtype=object, meta=BOXED)
+    return da.map_blocks(function, x, *others, dtype=object, meta=np.empty((0,) * x.ndim, object))
 
 
-def gathered(function: Any, x: da.Array, *others: da.Array) -> Boxed:
-    """What a function makes of the list of all chunks, in one task."""
-    rest = chain.from_iterable((other, "k") for other in others)
+def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Boxed:
+    """What a function makes of the list of all chunks along an axis, in one task for each such list.
+
+    `others` have one chunk. With `concatenate=False` dask keeps the list: it would else be made anew by each task that
+    depends on it, of as many chunks.
+    """
+    chunks = tuple(range(x.ndim))
+    result = tuple(x.ndim if number == axis else number for number in chunks)
+    rest = chain.from_iterable((other, (x.ndim,)) for other in others)
     return da.blockwise(
-        function, "k", x, "i", *rest, new_axes={"k": 1}, dtype=object, meta=BOXED, align_arrays=False, concatenate=False
-    )
+        function, result, x, chunks, *rest, new_axes={x.ndim: 1}, dtype=object, meta=np.empty((0,) * x.ndim, object),
+        align_arrays=False, concatenate=False,
+    )  # fmt: skip
+
+
+def taken_apart(boxes: Boxed, *parts: tuple[Chunks, np.dtype[Any], Any]) -> list[da.Array]:
+    """Of boxes that hold several arrays, each with its chunks, dtype and meta."""
+    return [
+        boxes.map_blocks(itemgetter(number), chunks=chunks, dtype=dtype, meta=meta)
+        for number, (chunks, dtype, meta) in enumerate(parts)
+    ]
 
 
 def _cuts(runs: Boxed, work: Work) -> Boxed:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from operator import itemgetter
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex
 
 import dask
 import dask.array as da
 import numpy as np
 from dask.utils import parse_bytes
 
-from ..api.arguments import axis_or_none, checked_flag
+from ..api.arguments import checked_flag
 from ..api.sorting import argsort as argsort_chunk
 from ..api.sorting import sort as sort_chunk
 from ..arrays.registry import recognised
-from ..operations.base import checked_axis
-from ..types.dtypes import key_for
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.errors import InvalidArgumentError
+from .arguments import checked, checked_target, require_dask
 from .cutting import Run, Work
-from .exchange import BOXED, Exchange, boxed, exchanged
+from .exchange import BOXED, Exchange, boxed, exchanged, taken_apart
 from .work import FindPlaces, SortKeys, SortPairs
 
 
@@ -75,39 +73,8 @@ def sort_by_key(
     pairs = boxed(keys, _pair, values)
     work = SortPairs(down, name)
     made = exchanged(pairs, work, way, dtype=BOXED.dtype, meta=BOXED) if keys.numblocks[0] > 1 else boxed(pairs, work.to_run)
-    first, second = (
-        made.map_blocks(itemgetter(field), chunks=keys.chunks, dtype=x.dtype, meta=x._meta)
-        for field, x in enumerate((keys, values))
-    )
+    first, second = taken_apart(made, (keys.chunks, keys.dtype, keys._meta), (keys.chunks, values.dtype, values._meta))
     return first, second
-
-
-# -- arguments ----------------------------------------------------------------------------------------------
-
-
-def require_dask(name: str, x: object) -> None:
-    if not isinstance(x, da.Array):
-        raise UnsupportedTypeError(f"{name}: expected a dask array, found {type(x).__name__}")
-
-
-def checked_target(target: object) -> str:
-    """Chunks are sorted where tasks run, so a target goes by its name."""
-    if not isinstance(target, str):
-        raise UnsupportedTypeError(f"target: expected a name for dask arrays, e.g. 'cuda', found {target!r}")
-    return target
-
-
-def checked(
-    x: da.Array, name: str, axis: SupportsIndex | None, exchange: str
-) -> tuple[da.Array, int, Exchange]:
-    """An array, an axis of it, and how its chunks are exchanged. Without an axis it is flattened."""
-    require_dask(name, x)
-    recognised(name, x._meta)
-    key_for(x.dtype, name)
-    number = axis_or_none(axis)
-    if number is None:
-        x, number = x.ravel(), 0
-    return x, checked_axis(number, x.ndim), Exchange.of(exchange, x)
 
 
 def _same_length(keys: da.Array, values: da.Array) -> bool:

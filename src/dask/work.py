@@ -28,9 +28,9 @@ def on_host(x: Any) -> Array:
     return found
 
 
-def joined(parts: Sequence[Any]) -> Any:
+def joined(parts: Sequence[Any], axis: int = 0) -> Any:
     """One array of several, of their dtype in its byte order."""
-    return np.concatenate(parts).astype(parts[0].dtype, copy=False)
+    return np.concatenate(parts, axis).astype(parts[0].dtype, copy=False)
 
 
 @lru_cache(maxsize=64)
