@@ -5,10 +5,11 @@ Needs `pip install 'gpusort[dask]'`.
 
 from __future__ import annotations
 
+from .frames import sort_values as sort_values
 from .selecting import top_k as top_k
 from .selecting import unique as unique
 from .sorting import argsort as argsort
 from .sorting import sort as sort
 from .sorting import sort_by_key as sort_by_key
 
-__all__ = ["argsort", "sort", "sort_by_key", "top_k", "unique"]
+__all__ = ["argsort", "sort", "sort_by_key", "sort_values", "top_k", "unique"]
