@@ -162,7 +162,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("export", "targets", "webgpu"):  # modules; the first two are packages that can be called
+    if name in ("dask", "export", "targets", "webgpu"):  # modules; export and targets can be called, too
         return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:

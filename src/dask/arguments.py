@@ -11,12 +11,14 @@ from ..arrays.registry import recognised
 from ..operations.base import checked_axis
 from ..types.dtypes import key_for
 from ..types.errors import UnsupportedTypeError
-from .exchange import Exchange
+from .exchange import Exchange, meta_of
 
 
-def require_dask(name: str, x: object) -> None:
-    if not isinstance(x, da.Array):
-        raise UnsupportedTypeError(f"{name}: expected a dask array, found {type(x).__name__}")
+def require(name: str, x: object, kind: type = da.Array) -> None:
+    """Refuses what is no collection of dask's of this kind."""
+    if not isinstance(x, kind):
+        what = "array" if kind is da.Array else "dataframe"
+        raise UnsupportedTypeError(f"{name}: expected a dask {what}, found {type(x).__name__}")
 
 
 def checked_target(target: object) -> str:
@@ -26,12 +28,10 @@ def checked_target(target: object) -> str:
     return target
 
 
-def checked(
-    x: da.Array, name: str, axis: SupportsIndex | None, exchange: str
-) -> tuple[da.Array, int, Exchange]:
+def checked(x: da.Array, name: str, axis: SupportsIndex | None, exchange: str) -> tuple[da.Array, int, Exchange]:
     """An array, an axis of it, and how its chunks are exchanged. Without an axis it is flattened."""
-    require_dask(name, x)
-    recognised(name, x._meta)
+    require(name, x)
+    recognised(name, meta_of(x))
     key_for(x.dtype, name)
     number = axis_or_none(axis)
     if number is None:

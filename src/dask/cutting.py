@@ -1,7 +1,7 @@
 """Exact cuts of runs that lie in many tasks: what each task does. Nothing here knows dask.
 
-A run draws samples; all samples together bracket each cut in every run; each run hands out what lies in its brackets; and
-that decides the cuts. Lengths are those that are found, so none needs to be known before.
+A run draws samples; all samples together bracket each cut in every run; each run hands out what lies in its brackets;
+and that decides the cuts. Lengths are those that are found, so none needs to be known before.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any, Protocol, TypeAlias
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ..external.cuts import Array, Places, Samples, cut_between
 
+Counts: TypeAlias = npt.NDArray[np.integer[Any]]  # narrow ones, as there is one for every pair of chunks
 Run: TypeAlias = tuple[Any, ...]  # what a chunk became: arrays, or a dataframe, in sorted order
 
 
@@ -60,8 +62,8 @@ class Brackets:
     """Where each cut may lie: a row a cut, a column a run. The cuts are those between buckets as long as the runs."""
 
     lengths: Places
-    low: Places
-    high: Places
+    low: Counts
+    high: Counts
 
     @classmethod
     def of(cls, drawn: Sequence[Drawn]) -> Brackets:
@@ -69,19 +71,20 @@ class Brackets:
         lengths = [one.length for one in drawn]
         samples = Samples.of([one.words[:: gap // one.gap] for one in drawn], lengths, gap)
         low, high = samples.brackets_of(np.cumsum(lengths)[:-1].tolist())
-        narrow = np.uint32 if max(lengths) < 1 << 32 else np.int64  # there are as many as pairs of chunks
+        narrow = np.dtype(np.uint32 if max(lengths) < 1 << 32 else np.int64)
         return cls(np.array(lengths, np.int64), low.astype(narrow), high.astype(narrow))
 
     def inside(self, work: Work, run: Run, number: int) -> Array:
         """The words in all brackets of a run, one bracket behind the other."""
-        low, high = (side[:, number].astype(np.int64) for side in (self.low, self.high))
+        low, high = self.low[:, number].astype(np.int64), self.high[:, number].astype(np.int64)
         sizes = high - low
         ends = np.cumsum(sizes)
-        return work.words(run, np.arange(ends[-1]) + np.repeat(low - (ends - sizes), sizes))
+        places: Places = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
+        return work.words(run, places)
 
-    def cuts(self, inside: Sequence[Array], first: int, end: int) -> Places:
+    def cuts(self, inside: Sequence[Array], first: int, end: int) -> Counts:
         """Some of the cuts, from what lies in all brackets of each run."""
-        low, high = (side.astype(np.int64) for side in (self.low, self.high))
+        low, high = self.low.astype(np.int64), self.high.astype(np.int64)
         ranks = np.cumsum(self.lengths)
         starts = np.concatenate([np.zeros((1, low.shape[1]), np.int64), np.cumsum(high - low, axis=0)])
         found = np.empty((end - first, low.shape[1]), self.low.dtype)
@@ -96,10 +99,10 @@ class Brackets:
 class Cuts:
     """Where each bucket begins in every run, a row a bucket; and a last row with the lengths of the runs."""
 
-    at: Places
+    at: Counts
 
     @classmethod
-    def of(cls, found: Sequence[Places], brackets: Brackets) -> Cuts:
+    def of(cls, found: Sequence[Counts], brackets: Brackets) -> Cuts:
         lengths = brackets.lengths.astype(brackets.low.dtype)
         return cls(np.concatenate([np.zeros_like(lengths)[np.newaxis], *found, lengths[np.newaxis]]))
 

@@ -22,11 +22,12 @@ from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
+from dask.array.utils import meta_from_array
 from dask.base import get_scheduler
 
-from ..external.cuts import Array, Places
+from ..external.cuts import Array
 from ..types.errors import InvalidArgumentError
-from .cutting import Brackets, Cuts, Drawn, Run, Work
+from .cutting import Brackets, Counts, Cuts, Drawn, Run, Work
 
 _ONE_STEP = 64  # chunks whose pieces travel as a task each
 _ONE_TASK = 256  # chunks whose cuts are found in one task; of more, so many cuts a task:
@@ -54,7 +55,7 @@ class Exchange(Enum):
             return cls(name)
         match _scheduler(x):
             case "distributed":
-                return cls.P2P if isinstance(x._meta, np.ndarray) else cls.TASKS
+                return cls.P2P if isinstance(meta_of(x), np.ndarray) else cls.TASKS
             case "shared":
                 return cls.SHARED
             case _:
@@ -65,32 +66,33 @@ def _scheduler(x: da.Array) -> str:
     """Whose tasks share memory, who has p2p, or another."""
     run = get_scheduler(collections=[x])
     home = str(getattr(run, "__module__", ""))
-    if home.split(".")[0] == "distributed":
+    if home.partition(".")[0] == "distributed":
         return "distributed"
     return "shared" if home in ("dask.threaded", "dask.local") else "other"
 
 
-def exchanged(
-    x: da.Array, work: Work, exchange: Exchange, *, dtype: np.dtype[Any], meta: object
-) -> da.Array:
+def exchanged(x: da.Array, work: Work, exchange: Exchange, meta: Any) -> da.Array:
     """The chunks of an array, or whatever its tasks give, sorted as a whole. The result's chunks are those of x."""
     runs = boxed(x, work.to_run)
     cuts = _cuts(runs, work)
-    made: dict[str, Any] = {"dtype": dtype, "meta": meta, "chunks": x.chunks}
     if exchange is Exchange.SHARED:
-        everything = gathered(list, runs)
-        return runs.map_blocks(partial(_bucket_of_shared, work), everything, cuts, **made)
+        to_bucket = partial(_bucket_of_shared, work)
+        return runs.map_blocks(
+            to_bucket, gathered(list, runs), cuts, token="gpusort-bucket", chunks=x.chunks, meta=meta
+        )
     count = runs.numblocks[0]
     each = ((1,) * count,)
     pieces = runs.map_blocks(
-        partial(_pieces, work), cuts, new_axis=1, chunks=(*each, (count,)), dtype=object, meta=np.empty((0, 0), object)
-    )
-    return _to_columns(pieces, exchange).map_blocks(partial(_bucket, work), drop_axis=0, **made)
+        partial(_pieces, work), cuts, token="gpusort-pieces", new_axis=1, chunks=(*each, (count,)),
+        meta=np.empty((0, 0), object),
+    )  # fmt: skip
+    columns = _to_columns(pieces, exchange)
+    return columns.map_blocks(partial(_bucket, work), token="gpusort-bucket", drop_axis=0, chunks=x.chunks, meta=meta)
 
 
 def boxed(x: da.Array, function: Any, *others: da.Array) -> Boxed:
     """What a function makes of every chunk."""
-    return da.map_blocks(function, x, *others, dtype=object, meta=np.empty((0,) * x.ndim, object))
+    return da.map_blocks(function, x, *others, token="gpusort", meta=np.empty((0,) * x.ndim, object))
 
 
 def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Boxed:
@@ -103,17 +105,23 @@ def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Bo
     result = tuple(x.ndim if number == axis else number for number in chunks)
     rest = chain.from_iterable((other, (x.ndim,)) for other in others)
     return da.blockwise(
-        function, result, x, chunks, *rest, new_axes={x.ndim: 1}, dtype=object, meta=np.empty((0,) * x.ndim, object),
+        function, result, x, chunks, *rest, new_axes={x.ndim: 1}, token="gpusort", meta=np.empty((0,) * x.ndim, object),
         align_arrays=False, concatenate=False,
     )  # fmt: skip
 
 
-def taken_apart(boxes: Boxed, *parts: tuple[Chunks, np.dtype[Any], Any]) -> list[da.Array]:
-    """Of boxes that hold several arrays, each with its chunks, dtype and meta."""
-    return [
-        boxes.map_blocks(itemgetter(number), chunks=chunks, dtype=dtype, meta=meta)
-        for number, (chunks, dtype, meta) in enumerate(parts)
-    ]
+def taken_apart(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[da.Array, da.Array]:
+    """Of boxes that hold two arrays each, those of either, by what they are like."""
+    keys, values = (
+        boxes.map_blocks(itemgetter(number), token="gpusort-part", chunks=chunks, meta=meta)
+        for number, meta in enumerate((first, second))
+    )
+    return keys, values
+
+
+def meta_of(x: da.Array, dtype: np.dtype[Any] | None = None) -> Any:
+    """What chunks are like: an empty array, perhaps with another dtype."""
+    return meta_from_array(x, dtype=dtype)
 
 
 def _cuts(runs: Boxed, work: Work) -> Boxed:
@@ -154,7 +162,7 @@ def _all_cuts(count: int, inside: Sequence[Array], brackets: Brackets) -> Cuts:
 
 def _some_cuts(
     count: int, _: object, inside: Sequence[Array], brackets: Brackets, *, block_id: tuple[int, ...]
-) -> Places:
+) -> Counts:
     first = block_id[0] * _CUTS
     return brackets.cuts(inside, first, min(first + _CUTS, count))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
@@ -15,7 +15,7 @@ from ..external.cuts import Array, Places
 from ..external.order import KeyColumn, KeyOrder
 from ..types.dtypes import SUPPORTED, key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from .arguments import checked_target
+from .arguments import checked_target, require
 from .cutting import Run
 from .exchange import BOXED, Exchange, exchanged
 
@@ -35,18 +35,19 @@ def sort_values(
     the frame to find out where to cut it. `exchange` is that of `gpusort.dask.sort`.
     """
     import dask.dataframe as dd
+    from dask.dataframe.dispatch import make_meta
 
-    if not isinstance(frame, dd.DataFrame):
-        raise UnsupportedTypeError(f"frame: expected a dask dataframe, found {type(frame).__name__}")
-    keys = _keys(frame._meta, by, ascending)
+    require("frame", frame, dd.DataFrame)
+    meta = make_meta(frame)
+    keys = _keys(meta, by, ascending)
     work = SortRows(keys, checked_target(target))
     chunks = frame.map_partitions(_itself, meta=BOXED, enforce_metadata=False)
     if frame.npartitions == 1:
-        found = chunks.map_blocks(work.of_chunk, dtype=object, meta=BOXED)
+        found = chunks.map_blocks(work.of_chunk, meta=BOXED)
     else:
-        found = exchanged(chunks, work, Exchange.of(exchange, chunks), dtype=BOXED.dtype, meta=BOXED)
-    made: dd.DataFrame = found.map_blocks(_itself, meta=frame._meta)
-    return made
+        found = exchanged(chunks, work, Exchange.of(exchange, chunks), BOXED)
+    made: object = found.map_blocks(_itself, token="gpusort-sorted", meta=meta)
+    return cast("dd.DataFrame", made)  # as its meta is one
 
 
 @attrs.frozen
@@ -108,9 +109,10 @@ def _keys(meta: pd.DataFrame, by: str | Sequence[str], ascending: bool | Sequenc
 
 
 def _key(meta: pd.DataFrame, name: str, descending: bool) -> RowKey:
-    dtype = meta[name].dtype
-    if not isinstance(dtype, np.dtype):
-        raise UnsupportedTypeError(f"by: cannot order the column {name} of dtype {dtype}; supported: {SUPPORTED}")
+    found = meta[name].dtype
+    if not isinstance(found, np.dtype):
+        raise UnsupportedTypeError(f"by: cannot order the column {name} of dtype {found}; supported: {SUPPORTED}")
+    dtype: np.dtype[Any] = found
     key_for(dtype, f"by: {name}")
     return RowKey(name, dtype, descending)
 

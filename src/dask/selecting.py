@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 import attrs
 import dask.array as da
@@ -15,7 +15,7 @@ from ..api.selecting import top_k as top_k_of_chunk
 from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target
 from .cutting import Run
-from .exchange import BOXED, boxed, exchanged, gathered, taken_apart
+from .exchange import BOXED, boxed, exchanged, gathered, meta_of, taken_apart
 from .work import FindPlaces, SortKeys, joined
 
 
@@ -25,8 +25,8 @@ def top_k(
 ) -> tuple[da.Array, da.Array]:  # fmt: skip
     """The k largest elements along an axis, or the k smallest, and their int64 indices, as `gpusort.top_k` has them.
 
-    The k of each chunk along the axis come together in one chunk, and the k of those are the result. Where that would be
-    a quarter of a long row or more, the row is sorted instead, and the result has several chunks.
+    The k of each chunk along the axis come together in one chunk, and the k of those are the result. Where that would
+    be a quarter of a long row or more, the row is sorted instead, and the result has several chunks.
     """
     count, name = checked_count(k), checked_target(target)
     down, in_order = checked_flag("largest", largest), checked_flag("sorted", sorted)
@@ -34,24 +34,20 @@ def top_k(
     length, several = array.shape[number], array.numblocks[number]
     if count > length:
         raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {count}")
-    indices = array._meta.astype(np.int64)
+    values, indices = meta_of(array), meta_of(array, np.dtype(np.int64))
     if array.ndim == 1 and several > 1 and 4 * count * several >= length:
         work = FindPlaces(down, name, with_keys=True)
-        pairs = exchanged(array, work, way, dtype=BOXED.dtype, meta=BOXED)
-        parts = (array.chunks, array.dtype, array._meta), (array.chunks, indices.dtype, indices)
-        first, second = (part[:count] for part in taken_apart(pairs, *parts))
-        return first, second
+        first, second = taken_apart(exchanged(array, work, way, BOXED), values, indices, array.chunks)
+        return first[:count], second[:count]
     selection = Selection(count, number, down, in_order, name)
     found = boxed(array, selection.of_chunk)
     if several > 1:
         found = gathered(selection.of_all, found, axis=number)
-    chunks = (*array.chunks[:number], (count,), *array.chunks[number + 1 :])
-    first, second = taken_apart(found, (chunks, array.dtype, array._meta), (chunks, indices.dtype, indices))
-    return first, second
+    return taken_apart(found, values, indices, (*array.chunks[:number], (count,), *array.chunks[number + 1 :]))
 
 
 def unique(x: da.Array, /, *, target: str = "auto", exchange: str = "auto") -> da.Array:
-    """The elements of a dask array, each once, in order: one dimension, and as many chunks, whose lengths are not known.
+    """The elements of a dask array, each once, in order: in one dimension, in as many chunks, of lengths not yet known.
 
     Of elements that are equal the first is kept, and of all NaNs, or NaTs, the first one too. Chunks are thinned out
     before they travel, so what comes once in each of them is all that is moved. All else is as for `sort`.
@@ -59,12 +55,12 @@ def unique(x: da.Array, /, *, target: str = "auto", exchange: str = "auto") -> d
     name = checked_target(target)
     array, _, way = checked(x, "x", None, exchange)
     work, count = KeepFirsts(False, name, True), array.numblocks[0]
-    made: dict[str, Any] = {"dtype": array.dtype, "meta": array._meta, "chunks": ((np.nan,) * count,)}
+    meta, chunks = meta_of(array), (cast("tuple[int, ...]", (np.nan,) * count),)
     if count == 1:
-        return array.map_blocks(work.of_chunk, **made)
-    found = exchanged(array, work, way, dtype=array.dtype, meta=array._meta)
+        return array.map_blocks(work.of_chunk, chunks=chunks, meta=meta)
+    found = exchanged(array, work, way, meta)
     lasts = gathered(list, boxed(found, _last))
-    return found.map_blocks(_without_what_came_before, lasts, **made)
+    return found.map_blocks(_without_what_came_before, lasts, token="gpusort-unique", chunks=chunks, meta=meta)
 
 
 @attrs.frozen
@@ -90,9 +86,7 @@ class Selection:
         return values, np.take_along_axis(indices, order, self.axis)
 
     def _first(self, x: Any, k: int) -> tuple[Any, Any]:
-        return top_k_of_chunk(
-            x, k, axis=self.axis, largest=self.largest, sorted=self.in_order, target=self.target
-        )
+        return top_k_of_chunk(x, k, axis=self.axis, largest=self.largest, sorted=self.in_order, target=self.target)
 
 
 @attrs.frozen

@@ -15,9 +15,9 @@ from ..api.sorting import argsort as argsort_chunk
 from ..api.sorting import sort as sort_chunk
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError
-from .arguments import checked, checked_target, require_dask
+from .arguments import checked, checked_target, require
 from .cutting import Run, Work
-from .exchange import BOXED, Exchange, boxed, exchanged, taken_apart
+from .exchange import BOXED, Exchange, boxed, exchanged, meta_of, taken_apart
 from .work import FindPlaces, SortKeys, SortPairs
 
 
@@ -43,7 +43,7 @@ def argsort(
     x: da.Array, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
     target: str = "auto", exchange: str = "auto",
 ) -> da.Array:  # fmt: skip
-    """Where the elements of the sorted array come from, as `gpusort.argsort` has it: int64 indices along the whole axis.
+    """Where the elements of the sorted array come from, as `gpusort.argsort` has it: int64 indices along an axis.
 
     Equal elements keep their order, whatever chunks they lie in. All else is as for `sort`.
     """
@@ -63,18 +63,17 @@ def sort_by_key(
     """
     down, name = checked_flag("descending", descending), checked_target(target)
     _, _, way = checked(keys, "keys", -1, exchange)
-    require_dask("values", values)
+    require("values", values)
     if keys.ndim != 1 or values.ndim != 1 or not _same_length(keys, values):
         raise InvalidArgumentError(
             f"values: expected one for each key, in one dimension; found shapes {keys.shape} and {values.shape}"
         )
-    recognised("values", values._meta)
+    recognised("values", meta_of(values))
     values = values.rechunk(keys.chunks) if values.chunks != keys.chunks else values
     pairs = boxed(keys, _pair, values)
     work = SortPairs(down, name)
-    made = exchanged(pairs, work, way, dtype=BOXED.dtype, meta=BOXED) if keys.numblocks[0] > 1 else boxed(pairs, work.to_run)
-    first, second = taken_apart(made, (keys.chunks, keys.dtype, keys._meta), (keys.chunks, values.dtype, values._meta))
-    return first, second
+    made = exchanged(pairs, work, way, BOXED) if keys.numblocks[0] > 1 else boxed(pairs, work.to_run)
+    return taken_apart(made, meta_of(keys), meta_of(values), keys.chunks)
 
 
 def _same_length(keys: da.Array, values: da.Array) -> bool:
@@ -87,27 +86,25 @@ def _same_length(keys: da.Array, values: da.Array) -> bool:
 # -- rows ---------------------------------------------------------------------------------------------------
 
 
-def _sorted(
-    x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, dtype: np.dtype[Any]
-) -> da.Array:
+def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
     """Rows along an axis: each in one chunk, brought into one, or for itself."""
-    meta = x._meta.astype(dtype)
+    meta = meta_of(x, dtype)
     if x.numblocks[axis] == 1:
-        return x.map_blocks(chunk, dtype=dtype, meta=meta)
+        return x.map_blocks(chunk, token="gpusort-rows", meta=meta)
     if x.ndim == 1:
-        return exchanged(x, work, exchange, dtype=dtype, meta=meta)
+        return exchanged(x, work, exchange, meta)
     if np.isnan(x.size):
         raise InvalidArgumentError("x: expected chunks of known sizes; x.compute_chunk_sizes() finds them out")
     if x.shape[axis] * x.dtype.itemsize <= parse_bytes(dask.config.get("array.chunk-size")):
         rows = x.rechunk({number: -1 if number == axis else "auto" for number in range(x.ndim)})
-        return rows.map_blocks(chunk, dtype=dtype, meta=meta).rechunk(x.chunks)
+        return rows.map_blocks(chunk, token="gpusort-rows", meta=meta).rechunk(x.chunks)
     return _row_by_row(x, axis, work, exchange, dtype).rechunk(x.chunks)
 
 
 def _row_by_row(x: da.Array, axis: int, work: Work, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
     """A sort for each row: they are long, so there cannot be many."""
     if x.ndim == 1:
-        return exchanged(x, work, exchange, dtype=dtype, meta=x._meta.astype(dtype))
+        return exchanged(x, work, exchange, meta_of(x, dtype))
     other = 1 if axis == 0 else 0
     rows = [x[(slice(None),) * other + (number,)] for number in range(x.shape[other])]
     return da.stack([_row_by_row(row, axis - (other < axis), work, exchange, dtype) for row in rows], axis=other)

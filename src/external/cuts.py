@@ -105,8 +105,8 @@ class Samples:
     def cut(self, rank: int, words: Read) -> Places:
         """How many of the `rank` least elements each run holds; `words(run, start, stop)` are those between."""
         low, high = self.brackets(rank)
-        between = zip(low.tolist(), high.tolist(), strict=True)
-        return cut_between(rank, low, [words(run, *ends) for run, ends in enumerate(between) if ends[0] < ends[1]], high)
+        runs = np.flatnonzero(low < high).tolist()
+        return cut_between(rank, low, [words(run, int(low[run]), int(high[run])) for run in runs], high)
 
 
 def cut_between(rank: int, low: Places, pieces: Sequence[Array], high: Places) -> Places:
