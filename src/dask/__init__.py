@@ -5,6 +5,11 @@ Needs `pip install 'gpusort[dask]'`.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+if find_spec("dask") is None:
+    raise ModuleNotFoundError("gpusort.dask needs dask: pip install 'gpusort[dask]'", name="dask")
+
 from .frames import sort_values as sort_values
 from .selecting import top_k as top_k
 from .selecting import unique as unique

@@ -109,10 +109,9 @@ def _keys(meta: pd.DataFrame, by: str | Sequence[str], ascending: bool | Sequenc
 
 
 def _key(meta: pd.DataFrame, name: str, descending: bool) -> RowKey:
-    found = meta[name].dtype
-    if not isinstance(found, np.dtype):
-        raise UnsupportedTypeError(f"by: cannot order the column {name} of dtype {found}; supported: {SUPPORTED}")
-    dtype: np.dtype[Any] = found
+    dtype = meta[name].dtype
+    if not isinstance(dtype, np.dtype):
+        raise UnsupportedTypeError(f"by: cannot order the column {name} of dtype {dtype}; supported: {SUPPORTED}")
     key_for(dtype, f"by: {name}")
     return RowKey(name, dtype, descending)
 

@@ -64,23 +64,30 @@ def sort_by_key(
     down, name = checked_flag("descending", descending), checked_target(target)
     _, _, way = checked(keys, "keys", -1, exchange)
     require("values", values)
-    if keys.ndim != 1 or values.ndim != 1 or not _same_length(keys, values):
-        raise InvalidArgumentError(
-            f"values: expected one for each key, in one dimension; found shapes {keys.shape} and {values.shape}"
-        )
     recognised("values", meta_of(values))
-    values = values.rechunk(keys.chunks) if values.chunks != keys.chunks else values
+    values = _beside(keys, values)
     pairs = boxed(keys, _pair, values)
     work = SortPairs(down, name)
     made = exchanged(pairs, work, way, BOXED) if keys.numblocks[0] > 1 else boxed(pairs, work.to_run)
     return taken_apart(made, meta_of(keys), meta_of(values), keys.chunks)
 
 
-def _same_length(keys: da.Array, values: da.Array) -> bool:
-    """As far as lengths are known: of chunks whose lengths are not, there must be as many."""
-    if np.isnan(keys.size) or np.isnan(values.size):
-        return keys.numblocks == values.numblocks
-    return keys.shape == values.shape
+# -- pairs --------------------------------------------------------------------------------------------------
+
+
+def _beside(keys: da.Array, values: da.Array) -> da.Array:
+    """The values in the keys' chunks. Where lengths are not known there must be as many chunks, which tasks compare."""
+    is_known = not np.isnan(keys.size) and not np.isnan(values.size)
+    fits = keys.shape == values.shape if is_known else keys.numblocks == values.numblocks
+    if keys.ndim != 1 or values.ndim != 1 or not fits:
+        raise InvalidArgumentError(
+            f"values: expected one for each key, in one dimension; found shapes {keys.shape} and {values.shape}"
+        )
+    return values.rechunk(keys.chunks) if is_known and keys.chunks != values.chunks else values
+
+
+def _pair(keys: Any, values: Any) -> Run:
+    return keys, values
 
 
 # -- rows ---------------------------------------------------------------------------------------------------
@@ -108,7 +115,3 @@ def _row_by_row(x: da.Array, axis: int, work: Work, exchange: Exchange, dtype: n
     other = 1 if axis == 0 else 0
     rows = [x[(slice(None),) * other + (number,)] for number in range(x.shape[other])]
     return da.stack([_row_by_row(row, axis - (other < axis), work, exchange, dtype) for row in rows], axis=other)
-
-
-def _pair(keys: Any, values: Any) -> Run:
-    return keys, values

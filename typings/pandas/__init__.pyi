@@ -2,11 +2,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+
+class _ExtensionDtype: ...  # pandas' own
 
 class Series:
     @property
-    def dtype(self) -> object: ...  # NumPy's, or pandas' own
+    def dtype(self) -> np.dtype[Any] | _ExtensionDtype: ...
     def to_numpy(self) -> npt.NDArray[Any]: ...
 
 class _ILoc:
