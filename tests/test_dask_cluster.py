@@ -51,7 +51,6 @@ def test_on_a_cluster(client: Client, descending: bool, exchange: str) -> None:
     computed = dask.compute(found, places, *pairs)
     expected = gpusort.sort(x, descending=descending), gpusort.argsort(x, descending=descending)
     for part, whole in zip(computed, (*expected, *gpusort.sort_by_key(x, numbers, descending=descending)), strict=True):
-        assert isinstance(part, np.ndarray)
         assert_same_bits(part, whole)
 
 
