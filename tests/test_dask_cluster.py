@@ -44,14 +44,18 @@ def chunked(x: Array) -> da.Array:
 def test_on_a_cluster(client: Client, descending: bool, exchange: str) -> None:
     x, numbers = sample("f4", sum(LENGTHS), seed=1), np.arange(sum(LENGTHS))
     found = gpusort.dask.sort(chunked(x), descending=descending, exchange=exchange)
-    if exchange == "p2p":
-        assert gpusort.sort(chunked(x), descending=descending).name == found.name  # what is taken here
     places = gpusort.dask.argsort(chunked(x), descending=descending, exchange=exchange)
     pairs = gpusort.dask.sort_by_key(chunked(x), chunked(numbers), descending=descending, exchange=exchange)
     computed = dask.compute(found, places, *pairs)
     expected = gpusort.sort(x, descending=descending), gpusort.argsort(x, descending=descending)
     for part, whole in zip(computed, (*expected, *gpusort.sort_by_key(x, numbers, descending=descending)), strict=True):
         assert_same_bits(part, whole)
+
+
+def test_the_exchange_follows_the_number_of_chunks(client: Client) -> None:
+    for count, exchange in ((32, "tasks"), (33, "p2p")):
+        x = da.zeros(2 * count, chunks=2)
+        assert gpusort.sort(x).name == gpusort.dask.sort(x, exchange=exchange).name
 
 
 def fails_once(block: Array, marker: Path, how: str, block_id: tuple[int, ...] = (0,)) -> Array:
@@ -64,8 +68,7 @@ def fails_once(block: Array, marker: Path, how: str, block_id: tuple[int, ...] =
     return block
 
 
-@pytest.mark.parametrize("exchange", ["p2p", "tasks"])
-@pytest.mark.parametrize("at", ["before", "behind"])
+@pytest.mark.parametrize(("at", "exchange"), [("before", "tasks"), ("behind", "p2p")])
 def test_a_worker_is_killed(client: Client, at: str, exchange: str, tmp_path: Path) -> None:
     """While chunks are sorted, or while buckets are: what it had is lost, and done again by the other."""
     x = sample("f4", sum(LENGTHS), seed=2)

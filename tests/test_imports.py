@@ -24,6 +24,7 @@ _BELOW: dict[str, frozenset[str]] = {
     "operations": frozenset({"types", "kernel", "machine", "algos"}),
     "arrays": frozenset({"types", "kernel", "machine", "algos", "targets", "forks"}),
     "api": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "targets", "forks"}),
+    "dask": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "api", "targets"}),
     "export": frozenset({"types", "kernel", "machine", "algos", "targets"}),
 }
 

@@ -39,6 +39,8 @@ PAGES = (
          ("sort", "sort_inplace", "argsort", "sort_by_key", "top_k", "SortOrder", "key_for")),
     Page("files", "Sorting files", "Of any size. [How to](../howto/files.md).",
          ("sort_file", "argsort_file", "Progress")),
+    Page("dask", "Dask arrays and dataframes", "Nothing is computed when they are called. [How to](../howto/dask.md).",
+         ("sort", "argsort", "sort_by_key", "top_k", "unique", "sort_values"), "gpusort.dask"),
     Page("reducing", "Reducing and scanning", "By what is built in, or by a monoid of your own.",
          ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all", "cumsum", "reduce", "scan", "number_for")),
     Page("prepared", "Prepared calls", "Compiled and allocated once.", ("plan", "PreparedCall")),

@@ -36,4 +36,5 @@ def checked(x: da.Array, name: str, axis: SupportsIndex | None, exchange: str) -
     number = axis_or_none(axis)
     if number is None:
         x, number = x.ravel(), 0
-    return x, checked_axis(number, x.ndim), Exchange.of(exchange, x)
+    number = checked_axis(number, x.ndim)
+    return x, number, Exchange.of(exchange, x, x.numblocks[number])

@@ -29,6 +29,7 @@ from ..external.cuts import Array
 from ..types.errors import InvalidArgumentError
 from .cutting import Brackets, Counts, Cuts, Drawn, Run, Work
 
+_FEW = 32  # chunks that a cluster exchanges faster by tasks than by p2p
 _ONE_STEP = 64  # chunks whose pieces travel as a task each
 _ONE_TASK = 256  # chunks whose cuts are found in one task; of more, so many cuts a task:
 _CUTS = 32
@@ -46,8 +47,8 @@ class Exchange(Enum):
     TASKS = "tasks"
 
     @classmethod
-    def of(cls, name: str, x: da.Array) -> Exchange:
-        """The one that a caller names, or that suits who is going to compute an array, as far as it is known now."""
+    def of(cls, name: str, x: da.Array, count: int) -> Exchange:
+        """The one that a caller names, or that suits so many chunks and who is to compute them, as is known now."""
         if name != "auto":
             known = [exchange.value for exchange in cls]
             if name not in known:
@@ -55,7 +56,7 @@ class Exchange(Enum):
             return cls(name)
         match _scheduler(x):
             case "distributed":
-                return cls.P2P if isinstance(meta_of(x), np.ndarray) else cls.TASKS
+                return cls.P2P if count > _FEW and isinstance(meta_of(x), np.ndarray) else cls.TASKS
             case "shared":
                 return cls.SHARED
             case _:

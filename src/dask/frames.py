@@ -45,7 +45,7 @@ def sort_values(
     if frame.npartitions == 1:
         found = chunks.map_blocks(work.of_chunk, meta=BOXED)
     else:
-        found = exchanged(chunks, work, Exchange.of(exchange, chunks), BOXED)
+        found = exchanged(chunks, work, Exchange.of(exchange, chunks, frame.npartitions), BOXED)
     made: object = found.map_blocks(_itself, token="gpusort-sorted", meta=meta)
     return cast("dd.DataFrame", made)  # as its meta is one
 

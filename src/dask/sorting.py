@@ -30,8 +30,8 @@ def sort(
     A row that lies in one chunk is sorted there. One that lies in several is sorted as a whole: chunks are sorted, cut
     exactly where the chunks of the result begin, and what belongs together is sorted once more. `exchange` is how it
     gets there: "shared" in the memory of one process, "p2p" by the shuffle of `distributed`, "tasks" as results of
-    tasks. "auto" is p2p where there is a distributed client now and chunks are NumPy's; tasks, where they are not, or
-    for processes; and else shared. `target` sorts the chunks; "auto" works where they lie.
+    tasks. "auto" is shared for dask's threads; where there is a distributed client now, it is tasks up to 32 chunks, or
+    for chunks that are not NumPy's, and else p2p. `target` sorts the chunks; "auto" works where they lie.
     """
     down, keep, name = checked_flag("descending", descending), checked_flag("stable", stable), checked_target(target)
     array, number, way = checked(x, "x", axis, exchange)

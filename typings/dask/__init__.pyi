@@ -5,5 +5,7 @@ from . import array as array
 from . import base as base
 from . import config as config
 
+__version__: str
+
 def compute(*args: object) -> tuple[object, ...]: ...
 def annotate(*, retries: int) -> AbstractContextManager[None]: ...
