@@ -52,6 +52,12 @@ def test_on_a_cluster(client: Client, descending: bool, exchange: str) -> None:
         assert_same_bits(part, whole)
 
 
+def test_several_chunks_in_a_file_of_p2p(client: Client) -> None:
+    x = sample("i4", 401, seed=5)
+    given = da.from_array(x, chunks=3)
+    assert_same_bits(gpusort.dask.sort(given, exchange="p2p").compute(), gpusort.sort(x))
+
+
 def test_the_exchange_follows_the_number_of_chunks(client: Client) -> None:
     for count, exchange in ((32, "tasks"), (33, "p2p")):
         x = da.zeros(2 * count, chunks=2)

@@ -89,8 +89,8 @@ class Brackets:
         starts = np.concatenate([np.zeros((1, low.shape[1]), np.int64), np.cumsum(high - low, axis=0)])
         found = np.empty((end - first, low.shape[1]), self.low.dtype)
         for row, cut in enumerate(range(first, end)):
-            ends = zip(inside, starts[cut].tolist(), starts[cut + 1].tolist(), strict=True)
-            pieces = [words[start:stop] for words, start, stop in ends if start < stop]
+            start, stop = starts[cut], starts[cut + 1]
+            pieces = [inside[run][start[run] : stop[run]] for run in np.flatnonzero(start < stop).tolist()]
             found[row] = cut_between(int(ranks[cut]), low[cut], pieces, high[cut])
         return found
 
@@ -107,15 +107,21 @@ class Cuts:
         return cls(np.concatenate([np.zeros_like(lengths)[np.newaxis], *found, lengths[np.newaxis]]))
 
     def of_bucket(self, work: Work, runs: Sequence[Run], bucket: int) -> list[Run]:
-        """The pieces of all runs that belong into a bucket."""
-        low, high = self.at[bucket].tolist(), self.at[bucket + 1].tolist()
-        columns = zip(runs, low, high, self._offsets(), strict=True)
-        return [work.piece(run, start, stop, offset) for run, start, stop, offset in columns]
+        """The pieces of all runs that belong into a bucket. Empty ones are left out, but for the first."""
+        low, high, offsets = self.at[bucket].tolist(), self.at[bucket + 1].tolist(), self._offsets()
+        return [
+            work.piece(run, low[number], high[number], offsets[number])
+            for number, run in enumerate(runs)
+            if low[number] < high[number] or not number
+        ]
 
-    def of_run(self, work: Work, run: Run, number: int) -> list[Run]:
-        """The pieces of a run that belong into all buckets."""
+    def of_run(self, work: Work, run: Run, number: int) -> list[Run | None]:
+        """The pieces of a run that belong into all buckets. Empty ones are None, but for those of the first run."""
         offset = self._offsets()[number]
-        return [work.piece(run, start, stop, offset) for start, stop in pairwise(self.at[:, number].tolist())]
+        return [
+            work.piece(run, start, stop, offset) if start < stop or not number else None
+            for start, stop in pairwise(self.at[:, number].tolist())
+        ]
 
     def _offsets(self) -> list[int]:
         """How many elements lie before each chunk."""

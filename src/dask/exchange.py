@@ -1,12 +1,12 @@
 """From runs to buckets: the tasks of a sort, and three ways for pieces to travel.
 
 For R chunks there are R tasks each that sort, draw samples, read brackets and make buckets, and a few that decide the
-cuts. What the exchange adds:
+cuts. What the exchange adds, where dask fuses tasks:
 
 | exchange | tasks | where pieces are |
 |---|---|---|
 | shared | 1 | in the memory of the one process that runs all tasks: nothing is moved |
-| p2p | 3 R | moved once, between workers, by way of their disks; R of these are fused with others |
+| p2p | R, and up to 128 | moved once, between workers, by way of their disks |
 | tasks | R² up to 64 chunks, else 2 R√R | moved once, or twice, as dask moves any result |
 """
 
@@ -31,6 +31,7 @@ from .cutting import Brackets, Counts, Cuts, Drawn, Run, Work
 
 _FEW = 32  # chunks that a cluster exchanges faster by tasks than by p2p
 _ONE_STEP = 64  # chunks whose pieces travel as a task each
+_FILES = 128  # that p2p makes: each run writes into all of them, which takes some 0.1 ms a time
 _ONE_TASK = 256  # chunks whose cuts are found in one task; of more, so many cuts a task:
 _CUTS = 32
 
@@ -140,14 +141,17 @@ def _cuts(runs: Boxed, work: Work) -> Boxed:
 def _to_columns(pieces: da.Array, exchange: Exchange) -> da.Array:
     """From a row a run to a column a bucket."""
     count = pieces.numblocks[0]
-    columns = ((count,), (1,) * count)
     if exchange is Exchange.P2P:
-        return pieces.rechunk(columns, method="p2p")
-    # In steps of our own: dask's planner takes objects for 8 bytes each, and would gather everything in one block.
-    if count > _ONE_STEP:
+        pieces = pieces.rechunk((count, -(-count // _FILES)), method="p2p")
+    elif count > _ONE_STEP:
         side = isqrt(count - 1) + 1
-        pieces = pieces.rechunk((side, side), method="tasks", threshold=1 << 62)
-    return pieces.rechunk(columns, method="tasks", threshold=1 << 62)
+        pieces = _by_tasks(pieces, (side, side))
+    return _by_tasks(pieces, (count, 1))
+
+
+def _by_tasks(pieces: da.Array, chunks: tuple[int, int]) -> da.Array:
+    """In one step: dask's planner takes objects for 8 bytes each, and would gather everything in one block."""
+    return pieces.rechunk(chunks, method="tasks", threshold=1 << 62)
 
 
 # -- what tasks do ------------------------------------------------------------------------------------------
@@ -182,4 +186,4 @@ def _pieces(work: Work, run: Run, cuts: Cuts, *, block_id: tuple[int, ...]) -> A
 
 
 def _bucket(work: Work, column: Array) -> Any:
-    return work.to_chunk(column[:, 0].tolist())
+    return work.to_chunk([piece for piece in column[:, 0].tolist() if piece is not None])
