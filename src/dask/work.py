@@ -57,7 +57,10 @@ class _Arrays:
         return int(run[0].size)
 
     def words(self, run: Run, places: slice | Places) -> Array:
-        keys = on_host(run[0][places])
+        keys = run[0]
+        if not isinstance(places, slice):
+            places = np.asarray(places, like=keys)  # where the keys lie
+        keys = on_host(keys[places])
         return _transform(keys.dtype, self.descending, self.ranks)(keys)
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:

@@ -69,6 +69,8 @@ class Samples:
         run_of = np.repeat(np.arange(counts.size), counts)
         in_order = np.argsort(np.concatenate(samples), kind="stable") if samples else np.empty(0, np.int64)
         run_of = run_of[in_order]
+        places = np.empty(run_of.size, np.int64)
+        places[in_order] = np.arange(run_of.size)  # a run's own ascend, as it is sorted
         ends = np.cumsum(counts)
         starts = ends - counts
         some = np.flatnonzero(counts)
@@ -80,7 +82,7 @@ class Samples:
         return cls(
             np.array(lengths, np.int64),
             gap,
-            tuple(np.flatnonzero(run_of == run) for run in range(counts.size)),
+            tuple(np.split(places, ends[:-1])) if samples else (),
             _sums_before(up_to[in_order]),
             _sums_before(beyond[in_order]),
         )
