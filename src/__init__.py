@@ -169,7 +169,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("export", "multi", "targets", "webgpu"):  # modules, of which two can be called
+    if name in ("dask", "export", "multi", "targets", "webgpu"):  # modules; export and targets can be called, too
         return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:

@@ -25,6 +25,7 @@ _BELOW: dict[str, frozenset[str]] = {
     "arrays": frozenset({"types", "kernel", "machine", "algos", "targets", "forks"}),
     "api": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "targets", "forks"}),
     "multi": frozenset({"types", "algos", "external", "arrays", "api"}),
+    "dask": frozenset({"types", "kernel", "machine", "algos", "external", "operations", "arrays", "api", "targets"}),
     "export": frozenset({"types", "kernel", "machine", "algos", "targets"}),
 }
 

@@ -43,6 +43,8 @@ PAGES = (
          "One sort over several GPUs, or with a process for each. [How to](../howto/several-devices.md).",
          ("sort", "argsort", "sort_by_key", "sort_shard", "argsort_shard", "sort_by_key_shard", "Communicator"),
          "gpusort.multi"),
+    Page("dask", "Dask arrays and dataframes", "Nothing is computed when they are called. [How to](../howto/dask.md).",
+         ("sort", "argsort", "sort_by_key", "top_k", "unique", "sort_values"), "gpusort.dask"),
     Page("reducing", "Reducing and scanning", "By what is built in, or by a monoid of your own.",
          ("sum", "prod", "min", "max", "argmin", "argmax", "any", "all", "cumsum", "reduce", "scan", "number_for")),
     Page("prepared", "Prepared calls", "Compiled and allocated once.", ("plan", "PreparedCall")),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..algos.fit import checked_policy
 from ..operations.base import index_of
-from ..types.errors import UnsupportedTypeError
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.needs import Policy
 
@@ -28,6 +28,16 @@ def checked_flag(name: str, value: object) -> bool:
     if isinstance(value, int | np.integer) and value in (0, 1):
         return bool(value == 1)
     raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
+
+
+def checked_count(k: object) -> int:
+    """How many elements are asked for."""
+    if not hasattr(k, "__index__"):
+        raise UnsupportedTypeError(f"k: expected an int, found {k!r}")
+    count = operator.index(cast(SupportsIndex, k))
+    if count < 0:
+        raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
+    return count
 
 
 def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:

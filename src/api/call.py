@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias, cast
 
 from ..arrays.host import NUMPY, SUBCLASS
-from ..arrays.kinds import Kind
+from ..arrays.kinds import Kind, is_deferred
 from ..arrays.registry import KNOWN, known_kind, recognised
 from ..operations.base import Operation
 from ..targets.base import Target
@@ -39,6 +39,8 @@ def call(make: Maker, settings: Settings, target: str | Target | Planning, x: ob
         if plan is not None:
             return plan.__call__(x)  # a method is called sooner than an object
     kind, array = recognised("x", x)
+    if is_deferred(kind):
+        return kind.deferred(make(*settings), target, (array,))
     plan = planned(make, settings, target, (kind,), (array,))
     return plan(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)
 
@@ -62,6 +64,10 @@ def call_with(
             if plan is not None:
                 return plan(*arrays)
     kinds, arrays = _alike(named)
+    if is_deferred(kinds[0]):
+        if outs:
+            raise UnsupportedTypeError(f"{next(iter(outs))}: expected None for arrays of which nothing is computed yet")
+        return kinds[0].deferred(make(*settings), target, arrays)
     plan = planned(make, settings, target, kinds, arrays)
     for name, out in (outs or {}).items():
         kind, found = recognised(name, out)

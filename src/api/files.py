@@ -11,7 +11,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..external.cuts import Array, Places
 from ..external.formats import Format, Layout, layout_of
 from ..external.memory import bytes_of
 from ..external.progress import Progress
@@ -25,7 +24,7 @@ from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .arguments import ORDERS, checked_flag
-from .sorting import argsort, sort
+from .engine import OwnEngine
 
 Name: TypeAlias = "str | PathLike[str]"
 By: TypeAlias = "str | Sequence[str] | None"
@@ -57,7 +56,7 @@ def sort_file(
     order = ORDERS[checked_flag("descending", descending)]
     is_stable = checked_flag("stable", stable)
     job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
-    engine = _Engine(target_device)
+    engine = OwnEngine(target_device)
     if Format.of(job.source).is_table or Format.of(job.target).is_table:
         job.run_table(by, order, engine, dtype, places=False)
         return
@@ -82,7 +81,7 @@ def argsort_file(
     job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
     if job.source == job.target:
         raise InvalidArgumentError(f"target: expected another file than the source, found {job.target}")
-    engine = _Engine(target_device)
+    engine = OwnEngine(target_device)
     if Format.of(job.source).is_table:
         job.run_table(by, order, engine, dtype, places=True)
         return
@@ -122,7 +121,7 @@ class _Job:
         scratch = Scratch(self.target, self.scratch, keep=self.resume)
         FileSort(self.source, layout, self.target, work, scratch, self.progress).run(self.memory, resume=self.resume)
 
-    def run_table(self, by: By, order: SortOrder, engine: _Engine, dtype: object, *, places: bool) -> None:
+    def run_table(self, by: By, order: SortOrder, engine: OwnEngine, dtype: object, *, places: bool) -> None:
         if dtype is not None:
             raise InvalidArgumentError(f"dtype: expected none for tables, found {dtype!r}")
         for name, path, is_table in (("source", self.source, True), ("target", self.target, not places)):
@@ -133,20 +132,6 @@ class _Job:
         scratch, table = Scratch(self.target, self.scratch, keep=self.resume), open_table(self.source)
         sort = TableSort(self.source, table, self.target, columns, order, engine, scratch, self.progress, places)
         sort.run(self.memory, resume=self.resume)
-
-
-@attrs.frozen
-class _Engine:
-    """gpusort's own functions, for what fits into memory."""
-
-    device: str | Target
-
-    def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
-        sort(x, out=out, descending=order is SortOrder.DESCENDING, stable=stable, target=self.device)
-
-    def argsort(self, x: Array, order: SortOrder) -> Places:
-        places: Places = argsort(x, descending=order is SortOrder.DESCENDING, target=self.device)
-        return places
 
 
 def _path(name: str, path: object) -> Path:

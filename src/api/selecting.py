@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
@@ -11,8 +10,7 @@ import numpy.typing as npt
 from ..arrays.kinds import HostArray
 from ..operations.select import TopK
 from ..targets.base import Target
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from .arguments import ORDERS, axis_or_none, check_key, checked_flag
+from .arguments import ORDERS, axis_or_none, check_key, checked_count, checked_flag
 from .call import call
 from .signatures import Keyed, Other
 
@@ -44,11 +42,7 @@ def top_k(
     come last in both directions, so they are taken only where nothing else is left. `sorted=False` says that any order
     will do, which may save time; it is the same every time. `axis=None` takes the flattened array.
     """
-    if not hasattr(k, "__index__"):
-        raise UnsupportedTypeError(f"k: expected an int, found {k!r}")
-    count = operator.index(k)
-    if count < 0:
-        raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
+    count = checked_count(k)
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
     if largest is not True:

@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays.kinds import HostArray
-from ..arrays.protocols import InBuffer, OnCard, Tensor
+from ..arrays.protocols import Chunked, InBuffer, OnCard, Tensor
 from ..targets.base import Target
 from ..types.keys import SortableKey
 
 T = TypeVar("T")
 G = TypeVar("G", bound=np.generic)
 F = TypeVar("F", bound=np.floating | np.timedelta64)
-Other = TypeVar("Other", bound=OnCard | Tensor | InBuffer)
+Other = TypeVar("Other", bound=OnCard | Tensor | InBuffer | Chunked)
 
 Nested: TypeAlias = "Sequence[T | Nested[T]]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]

@@ -3,7 +3,8 @@
 An ArrayKind knows one library: how to tell which plan suits an array (`signature`) and what there is to know of it
 (`spec`). Plans work on the arrays of a few libraries only: NumPy's on the host, cupy's and torch's on a CUDA device,
 our own on WebGPU. These are Located: they say how memory is come by where an array lies, and what a kernel is handed.
-All others are Viewed: seen as one of those without a copy, and so are the results given back.
+All others are Viewed: seen as one of those without a copy, and so are the results given back; or Deferred, and have no
+memory yet.
 
 Kinds are stateless: there is one object of each.
 """
@@ -98,8 +99,20 @@ class Viewed(ArrayKind[A], Generic[A, B]):
         """A result as one of this library, beside another: the same memory, unless it `copies`."""
 
 
+class Deferred(ArrayKind[A]):
+    """Arrays of which nothing is computed yet. Calls with them have no plan: they make another array of their kind."""
+
+    @abstractmethod
+    def deferred(self, operation: object, target: object, arrays: tuple[A, ...]) -> object:
+        """What an operation makes of them."""
+
+
 Kind: TypeAlias = ArrayKind[Any]
 
 
 def is_viewed(kind: Kind) -> TypeGuard[Viewed[Any, Any]]:
     return isinstance(kind, Viewed)
+
+
+def is_deferred(kind: Kind) -> TypeGuard[Deferred[Any]]:
+    return isinstance(kind, Deferred)

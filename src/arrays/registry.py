@@ -99,6 +99,12 @@ def _webgpu(name: str, x: object) -> Kind | None:
     return cast(Kind, _from("webgpu", "WEBGPU")) if isinstance(x, _imported("gpusort.webgpu", "Array")) else None
 
 
+def _dask(name: str, x: object) -> Kind | None:
+    if not isinstance(x, _imported("dask.array", "Array")):
+        return None
+    return cast(Kind, import_module("..dask.kind", __package__).DASK)  # which is built on all of the library
+
+
 def _cuda(name: str, x: object) -> Kind | None:
     return cast(Kind, _from("cuda", "kind_of")(x)) if hasattr(x, "__cuda_array_interface__") else None
 
@@ -112,7 +118,7 @@ def _dlpack(name: str, x: object) -> Chooser | None:
 
 _COLUMNS = {"pandas": ("Series", "Index"), "polars": ("Series",), "pyarrow": ("Array", "ChunkedArray")}
 _FINDERS: tuple[Callable[[str, object], Kind | Chooser | None], ...] = (
-    _numpy, _torch, _jax, _table, _webgpu, _cuda, _dlpack,
+    _numpy, _torch, _jax, _table, _webgpu, _dask, _cuda, _dlpack,
 )  # fmt: skip
 
 __all__ = ["KINDS", "KNOWN", "forget_classes", "known_kind", "recognised"]

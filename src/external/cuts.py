@@ -69,6 +69,8 @@ class Samples:
         run_of = np.repeat(np.arange(counts.size), counts)
         in_order = np.argsort(np.concatenate(samples), kind="stable") if samples else np.empty(0, np.int64)
         run_of = run_of[in_order]
+        places = np.empty(run_of.size, np.int64)
+        places[in_order] = np.arange(run_of.size)  # a run's own ascend, as it is sorted
         ends = np.cumsum(counts)
         starts = ends - counts
         some = np.flatnonzero(counts)
@@ -80,7 +82,7 @@ class Samples:
         return cls(
             np.array(lengths, np.int64),
             gap,
-            tuple(np.flatnonzero(run_of == run) for run in range(counts.size)),
+            tuple(np.split(places, ends[:-1])) if samples else (),
             _sums_before(up_to[in_order]),
             _sums_before(beyond[in_order]),
         )
@@ -88,24 +90,34 @@ class Samples:
     def brackets(self, rank: int) -> tuple[Places, Places]:
         """For each run, two positions: what lies before the first is among the `rank` least elements of all runs, and
         what lies from the second on is not."""
-        below = self._of_each_run(int(np.searchsorted(self.most, rank)))
-        maybe = self._of_each_run(int(np.searchsorted(self.least, rank)))
+        low, high = self.brackets_of([rank])
+        return low[0], high[0]
+
+    def brackets_of(self, ranks: Sequence[int]) -> tuple[Places, Places]:
+        """The same of several ranks: a row a rank, a column a run."""
+        below = self._of_each_run(np.searchsorted(self.most, ranks))
+        maybe = self._of_each_run(np.searchsorted(self.least, ranks))
         return np.maximum((below - 1) * self.gap + 1, 0), np.minimum(maybe * self.gap, self.lengths)
 
-    def _of_each_run(self, first: int) -> Places:
-        """How many of the first samples in order are of each run."""
-        return np.array([np.searchsorted(places, first) for places in self.places], np.int64)
+    def _of_each_run(self, firsts: Places) -> Places:
+        """How many of so many first samples in order are of each run."""
+        counts = [np.searchsorted(places, firsts) for places in self.places]
+        return np.array(counts, np.int64).reshape(len(counts), firsts.size).T
 
     def cut(self, rank: int, words: Read) -> Places:
         """How many of the `rank` least elements each run holds; `words(run, start, stop)` are those between."""
         low, high = self.brackets(rank)
-        runs = np.flatnonzero(low < high)
-        pieces = [words(int(run), int(low[run]), int(high[run])) for run in runs]
-        if not pieces:
-            return low
-        least = np.argsort(np.concatenate(pieces), kind="stable")[: rank - int(low.sum())]
-        whose = np.repeat(runs, (high - low)[runs])[least]
-        return low + np.bincount(whose, minlength=low.size)
+        runs = np.flatnonzero(low < high).tolist()
+        return cut_between(rank, low, [words(run, int(low[run]), int(high[run])) for run in runs], high)
+
+
+def cut_between(rank: int, low: Places, pieces: Sequence[Array], high: Places) -> Places:
+    """The exact cut at a rank, from the words in the brackets of the runs where there are any."""
+    if not pieces:
+        return low
+    least = np.argsort(np.concatenate(pieces), kind="stable")[: rank - int(low.sum())]
+    whose = np.repeat(np.arange(low.size), high - low)[least]
+    return low + np.bincount(whose, minlength=low.size)
 
 
 def exact_cuts(

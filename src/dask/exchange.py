@@ -1,0 +1,189 @@
+"""From runs to buckets: the tasks of a sort, and three ways for pieces to travel.
+
+For R chunks there are R tasks each that sort, draw samples, read brackets and make buckets, and a few that decide the
+cuts. What the exchange adds, where dask fuses tasks:
+
+| exchange | tasks | where pieces are |
+|---|---|---|
+| shared | 1 | in the memory of the one process that runs all tasks: nothing is moved |
+| p2p | R, and up to 128 | moved once, between workers, by way of their disks |
+| tasks | R² up to 64 chunks, else 2 R√R | moved once, or twice, as dask moves any result |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from functools import partial
+from itertools import chain
+from math import isqrt
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import dask.array as da
+import numpy as np
+from dask.array.utils import meta_from_array
+from dask.base import get_scheduler
+
+from ..external.cuts import Array
+from ..types.errors import InvalidArgumentError
+from .cutting import Brackets, Counts, Cuts, Drawn, Run, Work
+
+_FEW = 32  # chunks that a cluster exchanges faster by tasks than by p2p
+_ONE_STEP = 64  # chunks whose pieces travel as a task each
+_FILES = 128  # that p2p makes: each run writes into all of them, which takes some 0.1 ms a time
+_ONE_TASK = 256  # chunks whose cuts are found in one task; of more, so many cuts a task:
+_CUTS = 32
+
+BOXED = np.empty(0, object)
+Boxed: TypeAlias = da.Array  # whose chunks are not arrays, but whatever tasks hand on
+Chunks: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+class Exchange(Enum):
+    """How pieces of runs come to the buckets that they belong to."""
+
+    SHARED = "shared"
+    P2P = "p2p"
+    TASKS = "tasks"
+
+    @classmethod
+    def of(cls, name: str, x: da.Array, count: int) -> Exchange:
+        """The one that a caller names, or that suits so many chunks and who is to compute them, as is known now."""
+        if name != "auto":
+            known = [exchange.value for exchange in cls]
+            if name not in known:
+                raise InvalidArgumentError(f"exchange: expected one of auto, {', '.join(known)}, found {name!r}")
+            return cls(name)
+        match _scheduler(x):
+            case "distributed":
+                return cls.P2P if count > _FEW and isinstance(meta_of(x), np.ndarray) else cls.TASKS
+            case "shared":
+                return cls.SHARED
+            case _:
+                return cls.TASKS
+
+
+def _scheduler(x: da.Array) -> str:
+    """Whose tasks share memory, who has p2p, or another."""
+    run = get_scheduler(collections=[x])
+    home = str(getattr(run, "__module__", ""))
+    if home.partition(".")[0] == "distributed":
+        return "distributed"
+    return "shared" if home in ("dask.threaded", "dask.local") else "other"
+
+
+def exchanged(x: da.Array, work: Work, exchange: Exchange, meta: Any) -> da.Array:
+    """The chunks of an array, or whatever its tasks give, sorted as a whole. The result's chunks are those of x."""
+    runs = boxed(x, work.to_run)
+    cuts = _cuts(runs, work)
+    if exchange is Exchange.SHARED:
+        to_bucket = partial(_bucket_of_shared, work)
+        return runs.map_blocks(
+            to_bucket, gathered(list, runs), cuts, token="gpusort-bucket", chunks=x.chunks, meta=meta
+        )
+    count = runs.numblocks[0]
+    each = ((1,) * count,)
+    pieces = runs.map_blocks(
+        partial(_pieces, work), cuts, token="gpusort-pieces", new_axis=1, chunks=(*each, (count,)),
+        meta=np.empty((0, 0), object),
+    )  # fmt: skip
+    columns = _to_columns(pieces, exchange)
+    return columns.map_blocks(partial(_bucket, work), token="gpusort-bucket", drop_axis=0, chunks=x.chunks, meta=meta)
+
+
+def boxed(x: da.Array, function: Any, *others: da.Array) -> Boxed:
+    """What a function makes of every chunk."""
+    return da.map_blocks(function, x, *others, token="gpusort", meta=np.empty((0,) * x.ndim, object))
+
+
+def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Boxed:
+    """What a function makes of the list of all chunks along an axis, in one task for each such list.
+
+    `others` have one chunk. With `concatenate=False` dask keeps the list: it would else be made anew by each task that
+    depends on it, of as many chunks.
+    """
+    chunks = tuple(range(x.ndim))
+    result = tuple(x.ndim if number == axis else number for number in chunks)
+    rest = chain.from_iterable((other, (x.ndim,)) for other in others)
+    return da.blockwise(
+        function, result, x, chunks, *rest, new_axes={x.ndim: 1}, token="gpusort", meta=np.empty((0,) * x.ndim, object),
+        align_arrays=False, concatenate=False,
+    )  # fmt: skip
+
+
+def taken_apart(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[da.Array, da.Array]:
+    """Of boxes that hold two arrays each, those of either, by what they are like."""
+    keys, values = (
+        boxes.map_blocks(itemgetter(number), token="gpusort-part", chunks=chunks, meta=meta)
+        for number, meta in enumerate((first, second))
+    )
+    return keys, values
+
+
+def meta_of(x: da.Array, dtype: np.dtype[Any] | None = None) -> Any:
+    """What chunks are like: an empty array, perhaps with another dtype."""
+    return meta_from_array(x, dtype=dtype)
+
+
+def _cuts(runs: Boxed, work: Work) -> Boxed:
+    """Where each bucket begins in every run, in one chunk."""
+    count = runs.numblocks[0]
+    brackets = gathered(Brackets.of, boxed(runs, partial(Drawn.of, work, runs=count)))
+    inside = boxed(runs, partial(_inside, work), brackets)
+    if count <= _ONE_TASK:
+        return gathered(partial(_all_cuts, count - 1), inside, brackets)
+    everything = gathered(list, inside)
+    tasks = da.zeros(-(-(count - 1) // _CUTS), chunks=1)
+    return gathered(Cuts.of, boxed(tasks, partial(_some_cuts, count - 1), everything, brackets), brackets)
+
+
+def _to_columns(pieces: da.Array, exchange: Exchange) -> da.Array:
+    """From a row a run to a column a bucket."""
+    count = pieces.numblocks[0]
+    if exchange is Exchange.P2P:
+        pieces = pieces.rechunk((count, -(-count // _FILES)), method="p2p")
+    elif count > _ONE_STEP:
+        side = isqrt(count - 1) + 1
+        pieces = _by_tasks(pieces, (side, side))
+    return _by_tasks(pieces, (count, 1))
+
+
+def _by_tasks(pieces: da.Array, chunks: tuple[int, int]) -> da.Array:
+    """In one step: dask's planner takes objects for 8 bytes each, and would gather everything in one block."""
+    return pieces.rechunk(chunks, method="tasks", threshold=1 << 62)
+
+
+# -- what tasks do ------------------------------------------------------------------------------------------
+
+
+def _inside(work: Work, run: Run, brackets: Brackets, *, block_id: tuple[int, ...]) -> Array:
+    return brackets.inside(work, run, block_id[0])
+
+
+def _all_cuts(count: int, inside: Sequence[Array], brackets: Brackets) -> Cuts:
+    return Cuts.of([brackets.cuts(inside, 0, count)], brackets)
+
+
+def _some_cuts(
+    count: int, _: object, inside: Sequence[Array], brackets: Brackets, *, block_id: tuple[int, ...]
+) -> Counts:
+    first = block_id[0] * _CUTS
+    return brackets.cuts(inside, first, min(first + _CUTS, count))
+
+
+def _bucket_of_shared(work: Work, _: object, runs: Sequence[Run], cuts: Cuts, *, block_id: tuple[int, ...]) -> Any:
+    return work.to_chunk(cuts.of_bucket(work, runs, block_id[0]))
+
+
+def _pieces(work: Work, run: Run, cuts: Cuts, *, block_id: tuple[int, ...]) -> Array:
+    """A row of objects, which dask takes for an array."""
+    found = cuts.of_run(work, run, block_id[0])
+    row = np.empty((1, len(found)), object)
+    for bucket, piece in enumerate(found):
+        row[0, bucket] = piece
+    return row
+
+
+def _bucket(work: Work, column: Array) -> Any:
+    return work.to_chunk([piece for piece in column[:, 0].tolist() if piece is not None])

@@ -1,0 +1,120 @@
+"""sort_values of dask's dataframes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+import attrs
+import numpy as np
+
+from ..api.arguments import ORDERS, checked_flag
+from ..api.engine import OwnEngine
+from ..external.cuts import Array, Places
+from ..external.order import KeyColumn, KeyOrder
+from ..types.dtypes import SUPPORTED, key_for
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from .arguments import checked_target, require
+from .cutting import Run
+from .exchange import BOXED, Exchange, exchanged
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+
+
+def sort_values(
+    frame: dd.DataFrame, by: str | Sequence[str], *, ascending: bool | Sequence[bool] = True, target: str = "auto",
+    exchange: str = "auto",
+) -> dd.DataFrame:  # fmt: skip
+    """The rows of a dask dataframe in the order of one column, or of several, of which the first counts most.
+
+    Rows whose keys are equal keep their order; NaN and NaT come last, in both directions. The partitions of the result
+    are as many, and as long, as those of the frame, and rows keep their index. Nothing is computed yet, and nothing of
+    the frame to find out where to cut it. `exchange` is that of `gpusort.dask.sort`.
+    """
+    import dask.dataframe as dd
+    from dask.dataframe.dispatch import make_meta
+
+    require("frame", frame, dd.DataFrame)
+    meta = make_meta(frame)
+    keys = _keys(meta, by, ascending)
+    work = SortRows(keys, checked_target(target))
+    chunks = frame.map_partitions(_itself, meta=BOXED, enforce_metadata=False)
+    if frame.npartitions == 1:
+        found = chunks.map_blocks(work.of_chunk, meta=BOXED)
+    else:
+        found = exchanged(chunks, work, Exchange.of(exchange, chunks, frame.npartitions), BOXED)
+    made: object = found.map_blocks(_itself, token="gpusort-sorted", meta=meta)
+    return cast("dd.DataFrame", made)  # as its meta is one
+
+
+@attrs.frozen
+class RowKey:
+    """One of the columns that rows are ordered by."""
+
+    name: str
+    dtype: np.dtype[Any]
+    descending: bool
+
+
+@attrs.frozen
+class SortRows:
+    """Dataframes by some of their columns."""
+
+    keys: tuple[RowKey, ...]
+    target: str
+
+    def of_chunk(self, chunk: pd.DataFrame) -> pd.DataFrame:
+        return chunk.iloc[_order_of(self.keys).places(self._columns(chunk), OwnEngine(self.target))]
+
+    def to_run(self, chunk: pd.DataFrame) -> Run:
+        return (self.of_chunk(chunk),)
+
+    def length(self, run: Run) -> int:
+        return len(run[0])
+
+    def words(self, run: Run, places: slice | Places) -> Array:
+        return _order_of(self.keys).words([column[places] for column in self._columns(run[0])])
+
+    def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
+        del offset
+        return (run[0].iloc[start:stop],)
+
+    def to_chunk(self, pieces: Sequence[Run]) -> pd.DataFrame:
+        import pandas as pd
+
+        some = [frame for (frame,) in pieces if len(frame)]
+        return self.of_chunk(pd.concat(some)) if some else pieces[0][0]
+
+    def _columns(self, frame: pd.DataFrame) -> list[Array]:
+        return [frame[key.name].to_numpy() for key in self.keys]
+
+
+@lru_cache(maxsize=64)
+def _order_of(keys: tuple[RowKey, ...]) -> KeyOrder:
+    return KeyOrder.of([KeyColumn(key.dtype, ORDERS[key.descending]) for key in keys])
+
+
+def _keys(meta: pd.DataFrame, by: str | Sequence[str], ascending: bool | Sequence[bool]) -> tuple[RowKey, ...]:
+    names = [by] if isinstance(by, str) else list(by)
+    if not names or not set(names) <= set(meta.columns):
+        known = ", ".join(map(str, meta.columns))
+        raise InvalidArgumentError(f"by: expected one or more of {known}, found {by!r}")
+    ups = list(ascending) if isinstance(ascending, Sequence) else [ascending] * len(names)
+    if len(ups) != len(names):
+        raise InvalidArgumentError(f"ascending: expected one for each of {len(names)} columns, found {len(ups)}")
+    return tuple(_key(meta, name, not checked_flag("ascending", up)) for name, up in zip(names, ups, strict=True))
+
+
+def _key(meta: pd.DataFrame, name: str, descending: bool) -> RowKey:
+    dtype = meta[name].dtype
+    if not isinstance(dtype, np.dtype):
+        raise UnsupportedTypeError(f"by: cannot order the column {name} of dtype {dtype}; supported: {SUPPORTED}")
+    key_for(dtype, f"by: {name}")
+    return RowKey(name, dtype, descending)
+
+
+def _itself(x: Any) -> Any:
+    return x

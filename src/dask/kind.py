@@ -1,0 +1,56 @@
+"""dask's arrays among those that every function takes: the calls that lead here."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import dask.array as da
+
+from ..api.prepared import Planning
+from ..arrays.kinds import Deferred
+from ..operations.argsort import Argsort, SortPairs
+from ..operations.select import TopK
+from ..operations.sort import Sort
+from ..types.errors import UnsupportedTypeError
+from ..types.indices import SortOrder
+from ..types.specs import Spec
+from .selecting import top_k
+from .sorting import argsort, sort, sort_by_key
+
+_DOWN = SortOrder.DESCENDING
+
+
+class DaskKind(Deferred[da.Array]):
+    """dask.array.Array."""
+
+    def signature(self, array: da.Array) -> Hashable:
+        return None  # no plan is kept
+
+    def spec(self, name: str, array: da.Array) -> Spec:
+        raise _unsupported("sorted in place")
+
+    def deferred(self, operation: object, target: object, arrays: tuple[da.Array, ...]) -> object:
+        if isinstance(target, Planning):
+            raise _unsupported("planned for")
+        where: Any = target  # which is looked at there
+        match operation:
+            case Sort(axis=axis, order=order, stable=stable, key=None, algorithm=None):
+                return sort(*arrays, axis=axis, descending=order is _DOWN, stable=stable, target=where)
+            case Argsort(axis=axis, order=order, key=None):
+                return argsort(*arrays, axis=axis, descending=order is _DOWN, target=where)
+            case SortPairs(order=order, key=None):
+                return sort_by_key(*arrays, descending=order is _DOWN, target=where)
+            case TopK(k=k, axis=axis, order=order, in_order=in_order, key=None):
+                return top_k(arrays[0], k, axis=axis, largest=order is _DOWN, sorted=in_order, target=where)
+            case Sort() | Argsort() | SortPairs() | TopK():
+                raise _unsupported("sorted by a key, or an algorithm, of the caller's")
+            case _:
+                raise _unsupported("reduced or scanned")
+
+
+DASK = DaskKind()
+
+
+def _unsupported(what: str) -> UnsupportedTypeError:
+    return UnsupportedTypeError(f"x: dask arrays cannot be {what}; .compute() gives one that can")

@@ -1,0 +1,124 @@
+"""top_k and unique of dask arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, SupportsIndex, cast
+
+import attrs
+import dask.array as da
+import numpy as np
+
+from ..api.arguments import checked_count, checked_flag
+from ..api.selecting import top_k as top_k_of_chunk
+from ..types.errors import InvalidArgumentError
+from .arguments import checked, checked_target
+from .cutting import Run
+from .exchange import BOXED, boxed, exchanged, gathered, meta_of, taken_apart
+from .work import FindPlaces, SortKeys, joined
+
+
+def top_k(
+    x: da.Array, /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
+    target: str = "auto", exchange: str = "auto",
+) -> tuple[da.Array, da.Array]:  # fmt: skip
+    """The k largest elements along an axis, or the k smallest, and their int64 indices, as `gpusort.top_k` has them.
+
+    The k of each chunk along the axis come together in one chunk, and the k of those are the result. Where that would
+    be a quarter of a long row or more, the row is sorted instead, and the result has several chunks.
+    """
+    count, name = checked_count(k), checked_target(target)
+    down, in_order = checked_flag("largest", largest), checked_flag("sorted", sorted)
+    array, number, way = checked(x, "x", axis, exchange)
+    length, several = array.shape[number], array.numblocks[number]
+    if count > length:
+        raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {count}")
+    values, indices = meta_of(array), meta_of(array, np.dtype(np.int64))
+    if array.ndim == 1 and several > 1 and 4 * count * several >= length:
+        work = FindPlaces(down, name, with_keys=True)
+        first, second = taken_apart(exchanged(array, work, way, BOXED), values, indices, array.chunks)
+        return first[:count], second[:count]
+    selection = Selection(count, number, down, in_order, name)
+    found = boxed(array, selection.of_chunk)
+    if several > 1:
+        found = gathered(selection.of_all, found, axis=number)
+    return taken_apart(found, values, indices, (*array.chunks[:number], (count,), *array.chunks[number + 1 :]))
+
+
+def unique(x: da.Array, /, *, target: str = "auto", exchange: str = "auto") -> da.Array:
+    """The elements of a dask array, each once, in order: in one dimension, in as many chunks, of lengths not yet known.
+
+    Of elements that are equal the first is kept, and of all NaNs, or NaTs, the first one too. Chunks are thinned out
+    before they travel, so what comes once in each of them is all that is moved. All else is as for `sort`.
+    """
+    name = checked_target(target)
+    array, _, way = checked(x, "x", None, exchange)
+    work, count = KeepFirsts(False, name, True), array.numblocks[0]
+    meta, chunks = meta_of(array), (cast("tuple[int, ...]", (np.nan,) * count),)
+    if count == 1:
+        return array.map_blocks(work.of_chunk, chunks=chunks, meta=meta)
+    found = exchanged(array, work, way, meta)
+    lasts = gathered(list, boxed(found, _last))
+    return found.map_blocks(_without_what_came_before, lasts, token="gpusort-unique", chunks=chunks, meta=meta)
+
+
+@attrs.frozen
+class Selection:
+    """The first k of rows, each with its index. Chunks hand on their length, for the indices of those behind them."""
+
+    k: int
+    axis: int
+    largest: bool
+    in_order: bool
+    target: str
+
+    def of_chunk(self, chunk: Any) -> tuple[Any, Any, int]:
+        length: int = chunk.shape[self.axis]
+        return (*self._first(chunk, min(self.k, length)), length)
+
+    def of_all(self, found: Sequence[tuple[Any, Any, int]]) -> tuple[Any, Any]:
+        lengths = [length for _, _, length in found]
+        offsets = accumulate(lengths, initial=0)
+        values = joined([values for values, _, _ in found], self.axis)
+        indices = joined([places + start for (_, places, _), start in zip(found, offsets, strict=False)], self.axis)
+        values, order = self._first(values, self.k)
+        return values, np.take_along_axis(indices, order, self.axis)
+
+    def _first(self, x: Any, k: int) -> tuple[Any, Any]:
+        return top_k_of_chunk(x, k, axis=self.axis, largest=self.largest, sorted=self.in_order, target=self.target)
+
+
+@attrs.frozen
+class KeepFirsts(SortKeys):
+    """Keys alone, each once. Whatever is sorted may have come from several chunks."""
+
+    def of_chunk(self, chunk: Any) -> Any:
+        (keys,) = self.to_run(chunk)
+        return keys
+
+    def to_run(self, chunk: Any) -> Run:
+        return tuple([_firsts(keys) for keys in super().to_run(chunk)])
+
+    def to_chunk(self, pieces: Sequence[Run]) -> Any:
+        return _firsts(super().to_chunk(pieces))
+
+
+def _firsts(keys: Any) -> Any:
+    """Of sorted keys, those that do not equal the one before. NaNs do."""
+    before, behind = keys[:-1], keys[1:]
+    is_other = keys == keys
+    is_other[:1] = True
+    is_other[1:] = (before != behind) & ((before == before) | (behind == behind))
+    return keys[is_other]
+
+
+def _last(keys: Any) -> Any:
+    return keys[-1:]
+
+
+def _without_what_came_before(keys: Any, lasts: Sequence[Any], *, block_id: tuple[int, ...]) -> Any:
+    before = [last for last in lasts[: block_id[0]] if last.size]
+    if not before or not keys.size:
+        return keys
+    return keys[1:] if _firsts(joined([before[-1], keys[:1]])).size == 1 else keys

@@ -1,0 +1,117 @@
+"""sort, argsort and sort_by_key of dask arrays."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, SupportsIndex
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.utils import parse_bytes
+
+from ..api.arguments import checked_flag
+from ..api.sorting import argsort as argsort_chunk
+from ..api.sorting import sort as sort_chunk
+from ..arrays.registry import recognised
+from ..types.errors import InvalidArgumentError
+from .arguments import checked, checked_target, require
+from .cutting import Run, Work
+from .exchange import BOXED, Exchange, boxed, exchanged, meta_of, taken_apart
+from .work import FindPlaces, SortKeys, SortPairs
+
+
+def sort(
+    x: da.Array, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
+    target: str = "auto", exchange: str = "auto",
+) -> da.Array:  # fmt: skip
+    """A sorted dask array of the same chunks, in the order of `gpusort.sort`, to its last bit. Nothing is computed yet.
+
+    A row that lies in one chunk is sorted there. One that lies in several is sorted as a whole: chunks are sorted, cut
+    exactly where the chunks of the result begin, and what belongs together is sorted once more. `exchange` is how it
+    gets there: "shared" in the memory of one process, "p2p" by the shuffle of `distributed`, "tasks" as results of
+    tasks. "auto" is shared for dask's threads; where there is a distributed client now, it is tasks up to 32 chunks, or
+    for chunks that are not NumPy's, and else p2p. `target` sorts the chunks; "auto" works where they lie.
+    """
+    down, keep, name = checked_flag("descending", descending), checked_flag("stable", stable), checked_target(target)
+    array, number, way = checked(x, "x", axis, exchange)
+    chunk = partial(sort_chunk, axis=number, descending=down, stable=keep, target=name)
+    return _sorted(array, number, SortKeys(down, name, keep), chunk, way, array.dtype)
+
+
+def argsort(
+    x: da.Array, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
+    target: str = "auto", exchange: str = "auto",
+) -> da.Array:  # fmt: skip
+    """Where the elements of the sorted array come from, as `gpusort.argsort` has it: int64 indices along an axis.
+
+    Equal elements keep their order, whatever chunks they lie in. All else is as for `sort`.
+    """
+    checked_flag("stable", stable)
+    down, name = checked_flag("descending", descending), checked_target(target)
+    array, number, way = checked(x, "x", axis, exchange)
+    chunk = partial(argsort_chunk, axis=number, descending=down, target=name)
+    return _sorted(array, number, FindPlaces(down, name), chunk, way, np.dtype(np.int64))
+
+
+def sort_by_key(
+    keys: da.Array, values: da.Array, /, *, descending: bool = False, target: str = "auto", exchange: str = "auto"
+) -> tuple[da.Array, da.Array]:
+    """Sorted keys, and the values in the order of their keys, as `gpusort.sort_by_key` has them.
+
+    Two arrays of one dimension and length; the values are brought into the keys' chunks. All else is as for `sort`.
+    """
+    down, name = checked_flag("descending", descending), checked_target(target)
+    _, _, way = checked(keys, "keys", -1, exchange)
+    require("values", values)
+    recognised("values", meta_of(values))
+    values = _beside(keys, values)
+    pairs = boxed(keys, _pair, values)
+    work = SortPairs(down, name)
+    made = exchanged(pairs, work, way, BOXED) if keys.numblocks[0] > 1 else boxed(pairs, work.to_run)
+    return taken_apart(made, meta_of(keys), meta_of(values), keys.chunks)
+
+
+# -- pairs --------------------------------------------------------------------------------------------------
+
+
+def _beside(keys: da.Array, values: da.Array) -> da.Array:
+    """The values in the keys' chunks. Where lengths are not known there must be as many chunks, which tasks compare."""
+    is_known = not np.isnan(keys.size) and not np.isnan(values.size)
+    fits = keys.shape == values.shape if is_known else keys.numblocks == values.numblocks
+    if keys.ndim != 1 or values.ndim != 1 or not fits:
+        raise InvalidArgumentError(
+            f"values: expected one for each key, in one dimension; found shapes {keys.shape} and {values.shape}"
+        )
+    return values.rechunk(keys.chunks) if is_known and keys.chunks != values.chunks else values
+
+
+def _pair(keys: Any, values: Any) -> Run:
+    return keys, values
+
+
+# -- rows ---------------------------------------------------------------------------------------------------
+
+
+def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
+    """Rows along an axis: each in one chunk, brought into one, or for itself."""
+    meta = meta_of(x, dtype)
+    if x.numblocks[axis] == 1:
+        return x.map_blocks(chunk, token="gpusort-rows", meta=meta)
+    if x.ndim == 1:
+        return exchanged(x, work, exchange, meta)
+    if np.isnan(x.size):
+        raise InvalidArgumentError("x: expected chunks of known sizes; x.compute_chunk_sizes() finds them out")
+    if x.shape[axis] * x.dtype.itemsize <= parse_bytes(dask.config.get("array.chunk-size")):
+        rows = x.rechunk({number: -1 if number == axis else "auto" for number in range(x.ndim)})
+        return rows.map_blocks(chunk, token="gpusort-rows", meta=meta).rechunk(x.chunks)
+    return _row_by_row(x, axis, work, exchange, dtype).rechunk(x.chunks)
+
+
+def _row_by_row(x: da.Array, axis: int, work: Work, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
+    """A sort for each row: they are long, so there cannot be many."""
+    if x.ndim == 1:
+        return exchanged(x, work, exchange, meta_of(x, dtype))
+    other = 1 if axis == 0 else 0
+    rows = [x[(slice(None),) * other + (number,)] for number in range(x.shape[other])]
+    return da.stack([_row_by_row(row, axis - (other < axis), work, exchange, dtype) for row in rows], axis=other)

@@ -1,0 +1,125 @@
+"""What is done to chunks and runs: keys alone, the places they come from, or values taken along.
+
+The arrays are NumPy's or CuPy's. A run is cut by the very words that its chunk was sorted by: those of all bits, or
+those that equals share (0.0 and -0.0, NaN and NaN) where equals keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..algos.words import KeyWords, Transform
+from ..api.arguments import ORDERS
+from ..api.sorting import argsort, sort, sort_by_key, sort_inplace
+from ..external.cuts import Array, Places
+from ..external.order import words_of
+from ..types.dtypes import key_for, native
+from .cutting import Run
+
+
+def on_host(x: Any) -> Array:
+    """A NumPy array of NumPy's or CuPy's."""
+    found: Array = x.get() if hasattr(x, "get") else np.asarray(x)
+    return found
+
+
+def joined(parts: Sequence[Any], axis: int = 0) -> Any:
+    """One array of several, of their dtype in its byte order."""
+    return np.concatenate(parts, axis).astype(parts[0].dtype, copy=False)
+
+
+@lru_cache(maxsize=64)
+def _transform(dtype: np.dtype[Any], descending: bool, ranks: bool) -> Transform:
+    if ranks:
+        return words_of(dtype, ORDERS[descending], ranks=True)
+    words, machines = KeyWords(key_for(dtype), ORDERS[descending]).to_words(), native(dtype)
+    return lambda elements: words(np.ascontiguousarray(elements, machines))
+
+
+@attrs.frozen
+class _Arrays:
+    """Runs of arrays, the first of which are the keys."""
+
+    descending: bool
+    target: str
+
+    @property
+    def ranks(self) -> bool:
+        """Whether equals share a word."""
+        return True
+
+    def length(self, run: Run) -> int:
+        return int(run[0].size)
+
+    def words(self, run: Run, places: slice | Places) -> Array:
+        keys = run[0]
+        if not isinstance(places, slice):
+            places = np.asarray(places, like=keys)  # where the keys lie
+        keys = on_host(keys[places])
+        return _transform(keys.dtype, self.descending, self.ranks)(keys)
+
+    def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
+        del offset
+        return tuple([array[start:stop] for array in run])
+
+
+@attrs.frozen
+class SortKeys(_Arrays):
+    """Keys alone."""
+
+    stable: bool
+
+    @property
+    def ranks(self) -> bool:
+        return self.stable
+
+    def to_run(self, chunk: Any) -> Run:
+        return (sort(chunk, descending=self.descending, stable=self.stable, target=self.target),)
+
+    def to_chunk(self, pieces: Sequence[Run]) -> Any:
+        keys = joined([keys for (keys,) in pieces])
+        sort_inplace(keys, descending=self.descending, stable=self.stable, target=self.target)
+        return keys
+
+
+@attrs.frozen
+class FindPlaces(_Arrays):
+    """Keys, with the places in the whole array that they come from. Within a run places count from its own start."""
+
+    with_keys: bool = False  # in the result
+
+    def to_run(self, chunk: Any) -> Run:
+        order = argsort(chunk, descending=self.descending, target=self.target)
+        return chunk[order], order.astype(np.uint32 if order.size < 1 << 32 else np.int64)
+
+    def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
+        keys, places = run
+        return keys[start:stop], places[start:stop], offset
+
+    def to_chunk(self, pieces: Sequence[Run]) -> Any:
+        keys = joined([keys for keys, _, _ in pieces])
+        places = joined([places.astype(np.int64) + offset for _, places, offset in pieces])
+        order = argsort(keys, descending=self.descending, target=self.target)
+        return (keys[order], places[order]) if self.with_keys else places[order]
+
+
+@attrs.frozen
+class SortPairs(_Arrays):
+    """Keys and their values, as `sort_by_key` has them: keys by all their bits."""
+
+    @property
+    def ranks(self) -> bool:
+        return False
+
+    def to_run(self, chunk: Run) -> Run:
+        keys, values = chunk
+        return sort_by_key(keys, values, descending=self.descending, target=self.target)
+
+    def to_chunk(self, pieces: Sequence[Run]) -> Run:
+        keys, values = (joined([piece[field] for piece in pieces]) for field in (0, 1))
+        return sort_by_key(keys, values, descending=self.descending, target=self.target)

@@ -1,0 +1,146 @@
+"""Dask arrays and dataframes on a cluster of two processes: p2p, tasks that fail once, and workers that are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+import gpusort
+import gpusort.dask
+from tests.reference import Array, assert_same_bits, sample
+
+LENGTHS = (0, 1, 400, 0, 600, 1, 499, 700)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    quiet = {"distributed.worker.memory.terminate": False, "distributed.admin.log-format": "%(message)s"}
+    with (
+        dask.config.set(quiet),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def chunked(x: Array) -> da.Array:
+    return da.from_array(x, chunks=(LENGTHS,))
+
+
+@pytest.mark.parametrize("exchange", ["p2p", "tasks"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_on_a_cluster(client: Client, descending: bool, exchange: str) -> None:
+    x, numbers = sample("f4", sum(LENGTHS), seed=1), np.arange(sum(LENGTHS))
+    found = gpusort.dask.sort(chunked(x), descending=descending, exchange=exchange)
+    places = gpusort.dask.argsort(chunked(x), descending=descending, exchange=exchange)
+    pairs = gpusort.dask.sort_by_key(chunked(x), chunked(numbers), descending=descending, exchange=exchange)
+    computed = dask.compute(found, places, *pairs)
+    expected = gpusort.sort(x, descending=descending), gpusort.argsort(x, descending=descending)
+    for part, whole in zip(computed, (*expected, *gpusort.sort_by_key(x, numbers, descending=descending)), strict=True):
+        assert_same_bits(part, whole)
+
+
+def test_several_chunks_in_a_file_of_p2p(client: Client) -> None:
+    x = sample("i4", 401, seed=5)
+    given = da.from_array(x, chunks=3)
+    assert_same_bits(gpusort.dask.sort(given, exchange="p2p").compute(), gpusort.sort(x))
+
+
+def test_the_exchange_follows_the_number_of_chunks(client: Client) -> None:
+    for count, exchange in ((32, "tasks"), (33, "p2p")):
+        x = da.zeros(2 * count, chunks=2)
+        assert gpusort.sort(x).name == gpusort.dask.sort(x, exchange=exchange).name
+
+
+def fails_once(block: Array, marker: Path, how: str, block_id: tuple[int, ...] = (0,)) -> Array:
+    """A chunk, once its first task has failed or has killed its worker."""
+    if block_id == (4,) and not marker.exists():
+        marker.touch()
+        if how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise OSError("a disk that is read at the second try")
+    return block
+
+
+@pytest.mark.parametrize(("at", "exchange"), [("before", "tasks"), ("behind", "p2p")])
+def test_a_worker_is_killed(client: Client, at: str, exchange: str, tmp_path: Path) -> None:
+    """While chunks are sorted, or while buckets are: what it had is lost, and done again by the other."""
+    x = sample("f4", sum(LENGTHS), seed=2)
+    given = chunked(x)
+    kill = partial(fails_once, marker=tmp_path / "killed", how="killed")
+    if at == "before":
+        given = given.map_blocks(kill, dtype=x.dtype, meta=x[:0])
+    found = gpusort.dask.argsort(given, exchange=exchange)
+    if at == "behind":
+        found = found.map_blocks(kill, dtype=np.int64, meta=np.empty(0, np.int64))
+    assert_same_bits(found.compute(), gpusort.argsort(x))
+    assert (tmp_path / "killed").exists()
+
+
+def test_a_task_that_fails_is_done_again(client: Client, tmp_path: Path) -> None:
+    x = sample("f4", sum(LENGTHS), seed=3)
+    fail = partial(fails_once, marker=tmp_path / "failed", how="failed")
+    with dask.annotate(retries=1), dask.config.set({"optimization.fuse.active": False}):
+        found = gpusort.dask.sort(chunked(x).map_blocks(fail, dtype=x.dtype, meta=x[:0]))
+        assert_same_bits(found.compute(retries=1), gpusort.sort(x))
+    assert (tmp_path / "failed").exists()
+
+
+# -- dataframes ---------------------------------------------------------------------------------------------
+
+
+def rows(count: int) -> pd.DataFrame:
+    numbers = np.random.default_rng(4)
+    frame = pd.DataFrame({"price": numbers.integers(0, 20, count) / 4, "id": np.arange(count)})
+    frame["price"] = np.where(frame["id"].to_numpy() % 17 == 0, np.nan, frame["price"].to_numpy())
+    frame["volume"] = numbers.integers(0, 9, count)
+    frame["name"] = [f"name {number}" for number in range(count)]
+    frame["day"] = np.datetime64("2026-11-22") + numbers.integers(0, 5, count).astype("m8[D]")
+    return frame
+
+
+def assert_rows_sorted(**settings: Any) -> None:
+    given = dd.from_pandas(rows(700), npartitions=6)
+    whole = given.compute()
+    for by, ascending in (("price", True), ("price", False), (["day", "volume"], [False, True])):
+        found = gpusort.dask.sort_values(given, by, ascending=ascending, **settings)
+        assert found.npartitions == given.npartitions
+        assert found.compute().equals(whole.sort_values(by, ascending=ascending, kind="stable"))
+
+
+def test_dataframes(client: Client) -> None:
+    assert_rows_sorted()
+
+
+def test_dataframes_in_one_process() -> None:
+    with dask.config.set(scheduler="synchronous"):
+        assert_rows_sorted(exchange="shared")
+        one = dd.from_pandas(rows(50), npartitions=1)
+        found = gpusort.dask.sort_values(one, "volume")
+        assert found.compute().equals(one.compute().sort_values("volume", kind="stable"))
+
+
+def test_refusals_of_dataframes() -> None:
+    given = dd.from_pandas(rows(50), npartitions=2)
+    with pytest.raises(TypeError, match="frame: expected a dask dataframe, found DataFrame"):
+        gpusort.dask.sort_values(rows(3), "id")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="by: expected one or more of price, id, volume, name, day, found 'size'"):
+        gpusort.dask.sort_values(given, "size")
+    with pytest.raises(ValueError, match="by: expected one or more of"):
+        gpusort.dask.sort_values(given, [])
+    with pytest.raises(TypeError, match="by: cannot order the column name of dtype str"):
+        gpusort.dask.sort_values(given, "name")
+    with pytest.raises(ValueError, match="ascending: expected one for each of 2 columns, found 1"):
+        gpusort.dask.sort_values(given, ["id", "price"], ascending=[True])

@@ -1,0 +1,3 @@
+from collections.abc import Callable, Sequence
+
+def get_scheduler(*, collections: Sequence[object] | None = None) -> Callable[..., object] | None: ...

@@ -1,0 +1,5 @@
+import pandas as pd
+
+from . import DataFrame
+
+def make_meta(x: DataFrame) -> pd.DataFrame: ...
