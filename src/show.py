@@ -7,6 +7,7 @@ from .algos.bitonic import bitonic_sort
 from .algos.copy import Strided, copy_strided, copy_whole, take_rows
 from .algos.finish import extremes, places
 from .algos.layout import Layout
+from .algos.merge import merge
 from .algos.radix_serial_sorts import SerialRadix
 from .algos.radix_sorts import radix_argsort, radix_sort
 from .algos.reduce import reduce_rows
@@ -29,7 +30,7 @@ from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.indices import ScanKind, SortOrder
 from .types.keys import FloatKey, RankKey
 from .types.monoids import ArgMin, Maximum, Minimum, Sum
-from .types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from .types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from .types.scalars import U32
 
 KEYS: dict[str, str] = {
@@ -73,6 +74,8 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         radix_sort(key, 2, _LENGTH, order, sweeping, bits),
         radix_argsort(ranks, 1, _LENGTH, order, sweeping, bits),
         SerialRadix().schedule(key, 1, _LENGTH, order, Placement.ELSEWHERE),
+        merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7)),
+        merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7), U32),
     ]
 
 

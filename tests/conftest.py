@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -33,6 +34,15 @@ def browser() -> Iterator[Browser]:
     started = Browser()
     yield started
     started.close()
+
+
+@pytest.fixture(scope="module")
+def young_garbage() -> Iterator[None]:
+    """Collections look at what a module's tests make, and not at all that the process holds, which takes a second."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -11,6 +11,7 @@ import pytest
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.finish import extremes, places
 from gpusort.algos.layout import Layout
+from gpusort.algos.merge import merge
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
@@ -44,7 +45,7 @@ from gpusort.types.monoids import (
     RunningSum,
     Sum,
 )
-from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
+from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from gpusort.types.scalars import U32, U64
 
 DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
@@ -59,6 +60,8 @@ def sorts(dtype: str) -> Iterator[Schedule]:
         yield radix_sort(key, 1, 5000, ASCENDING, policy, bits)
         yield radix_argsort(RankKey(key), 1, 5000, ASCENDING, policy, bits)
         yield radix_sort_pairs(key, U64, 1, 5000, ASCENDING, policy, bits)
+    for values in (None, U64):
+        yield merge(key, 3000, 2000, ASCENDING, MergePolicy(64, 3), values)
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 
@@ -95,7 +98,7 @@ def test_sorts_compile(dtype: str) -> None:
     assert {program.name for program in found} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
         "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
-        "radix_rows",
+        "radix_rows", "find_cuts", "merge_keys", "merge_pairs",
     }  # fmt: skip
     check(found)
 
