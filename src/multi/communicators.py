@@ -107,11 +107,11 @@ class TorchCommunicator:
 
     def gather(self, values: HostArray) -> list[HostArray]:
         found: list[Any] = [None] * self.size
-        _distributed().all_gather_object(found, values, group=self.group)
+        _torch().distributed.all_gather_object(found, values, group=self.group)
         return cast("list[HostArray]", found)
 
     def exchange(self, pieces: Sequence[DeviceArray], received: Sequence[DeviceArray]) -> None:
-        distributed = _distributed()
+        distributed = _torch().distributed
         as_bytes = [[self._tensor(array) for array in arrays] for arrays in (pieces, received)]
         waits: list[Any] = []
         for other in range(self.size):
@@ -126,11 +126,11 @@ class TorchCommunicator:
     @staticmethod
     def _tensor(array: DeviceArray) -> Any:
         """The same memory as bytes of torch's."""
-        torch = cast(Any, sys.modules["torch"])
+        torch = _torch()
         viewed = cast("np.ndarray[tuple[int], np.dtype[Any]]", array).view(np.uint8)
         return torch.from_numpy(viewed) if isinstance(array, np.ndarray) else torch.as_tensor(viewed, device="cuda")
 
 
-def _distributed() -> Any:
-    import_module = sys.modules["torch"]
-    return cast(Any, import_module).distributed
+def _torch() -> Any:
+    """The module that the group is from."""
+    return sys.modules["torch"]

@@ -38,9 +38,10 @@ Step: TypeAlias = Started | Gather | Exchange
 Shard: TypeAlias = Generator[Step, Sequence[HostArray], Columns]  # what is sent back is for Gather
 
 
-def sort_shard(work: Work, memory: Memory, given: Columns, rank: int, sizes: Sequence[int]) -> Shard:
-    """The rank's elements of all, in order; `sizes` says how many of them each rank gets."""
-    lengths = [int(length[0]) for length in (yield Gather(np.array([len(given[0])], np.int64)))]
+def sort_shard(
+    work: Work, memory: Memory, given: Columns, rank: int, lengths: Sequence[int], sizes: Sequence[int]
+) -> Shard:
+    """The rank's elements of all, in order. Each rank has so many, and gets so many."""
     held = work.sorted(given, sum(lengths[:rank]))
     yield Started()
     if len(lengths) == 1:

@@ -108,10 +108,11 @@ def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes)
     for number, rank in enumerate(ranks):
         _require_alike(rank, f"[{number}]")
     work = make(ranks[0][0].spec.dtype)
-    wanted = sizes_of(sizes, [rank[0].spec.size for rank in ranks])
+    lengths = [rank[0].spec.size for rank in ranks]
+    wanted = sizes_of(sizes, lengths)
     memories = [rank[0].memory for rank in ranks]
     shards = [
-        shard_of(work, memory, tuple(given.seen for given in rank), number, wanted)
+        shard_of(work, memory, tuple(given.seen for given in rank), number, lengths, wanted)
         for number, (rank, memory) in enumerate(zip(ranks, memories, strict=True))
     ]
     found = in_lockstep(shards, memories)
@@ -123,12 +124,9 @@ def _in_many(make: _Maker, named: dict[str, object], communicator: object, sizes
     _require_alike(given, "")
     comm, memory = communicator_of(communicator), given[0].memory
     with memory.scope():
-        if isinstance(sizes, str):
-            counts = comm.gather(np.array([given[0].spec.size], np.int64))
-            wanted = sizes_of(sizes, [int(count[0]) for count in counts])
-        else:
-            wanted = list(sizes)
-        shard = shard_of(make(given[0].spec.dtype), memory, tuple(one.seen for one in given), comm.rank, wanted)
+        lengths = [int(length[0]) for length in comm.gather(np.array([given[0].spec.size], np.int64))]
+        work, columns = make(given[0].spec.dtype), tuple(one.seen for one in given)
+        shard = shard_of(work, memory, columns, comm.rank, lengths, sizes_of(sizes, lengths))
         return _given_back(given, alone(shard, comm))
 
 

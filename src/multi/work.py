@@ -8,9 +8,10 @@ from typing import Any, TypeAlias, cast
 import attrs
 import numpy as np
 
-from ..algos.words import KeyWords, Transform, Wanted
+from ..algos.words import Transform
 from ..api.merging import merge, merge_by_key
 from ..api.sorting import argsort, sort, sort_by_key
+from ..external.order import transform_of
 from ..types.dtypes import key_for
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
@@ -40,8 +41,7 @@ class Work:
     @cached_property
     def words(self) -> Transform:
         """From keys on the host to what compares as they do."""
-        key = key_for(self.dtype) if self.key is None else self.key
-        return KeyWords(key, self.order).to_words(Wanted.RANKS if self.by_ranks else Wanted.WORDS)
+        return transform_of(self.dtype, self.order, ranks=self.by_ranks, key=self.key)
 
     @property
     def merged_by(self) -> SortableKey[Any, Any] | None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import attrs
 import numpy as np
 
-from ...algos.words import KeyWords, Wanted
-from ...external.in_pieces import SLOTS, PieceSort, piece_length
+from ...external.in_pieces import PieceSort, piece_length
+from ...external.order import transform_of
+from ...external.pipeline import SLOTS
 from ...kernel.launch import Schedule
 from ...operations.base import Operation, Work, rows_of
 from ...operations.sort import Sort
-from ...types.dtypes import key_for
 from ...types.errors import CapabilityError
 from ...types.specs import Memory, Spec
 from .errors import device_errors
@@ -80,9 +80,8 @@ class SortInPieces:
             )
         length = piece_length(source.size, itemsize, most)
         card = _Card(self.target, self.operation, self.transfers, cupy.cuda.runtime.getDevice(), source.dtype, length)
-        key = key_for(source.dtype) if self.operation.key is None else self.operation.key
-        wanted = Wanted.RANKS if self.operation.stable else Wanted.WORDS
-        words = KeyWords(key, self.operation.order).to_words(wanted)
+        asked = self.operation
+        words = transform_of(source.dtype, asked.order, ranks=asked.stable, key=asked.key)
         with device_errors():
             PieceSort(card, words, length).into(source, out)
 
