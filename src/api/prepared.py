@@ -35,7 +35,10 @@ class PreparedCall:
         return self.plan.into(arrays, self.outs)
 
     def _require_fitting(self, arrays: Sequence[object]) -> None:
-        found = tuple([self.kind.spec(name, x) for name, x in zip(self.plan.operation.names, arrays, strict=True)])
+        names = self.plan.operation.names
+        if len(arrays) != len(names):
+            raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
+        found = tuple([self.kind.spec(name, x) for name, x in zip(names, arrays, strict=True)])
         if found != self.specs:
             raise InvalidArgumentError(f"arrays: expected such as were planned for, {self.specs}, found {found}")
 
