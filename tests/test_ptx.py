@@ -12,6 +12,7 @@ from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.finish import extremes, places
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
+from gpusort.algos.part import part
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
@@ -62,6 +63,7 @@ def sorts(dtype: str) -> Iterator[Schedule]:
         yield radix_sort_pairs(key, U64, 1, 5000, ASCENDING, policy, bits)
     for values in (None, U64):
         yield merge(key, 3000, 2000, ASCENDING, MergePolicy(64, 3), values)
+    yield part(key, 3000, 3000, ASCENDING, ScanPolicy(64, 7, subgroups=True))
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 
@@ -98,7 +100,7 @@ def test_sorts_compile(dtype: str) -> None:
     assert {program.name for program in found} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
         "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
-        "radix_rows", "find_cuts", "merge_keys", "merge_pairs",
+        "radix_rows", "find_cuts", "merge_keys", "merge_pairs", "part_elements",
     }  # fmt: skip
     check(found)
 

@@ -20,6 +20,7 @@ from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.needs import Policy
 from ..types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
+from .part import BUCKETS, MOST_ITEMS, BucketCounts
 
 P = TypeVar("P", bound=Policy)
 
@@ -184,6 +185,14 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
         subgroups=subgroups,
     )  # fmt: skip
     return policy if found == policy else found
+
+
+def fitted_part(policy: ScanPolicy, key: SortableKey[Any, Any], info: TargetInfo) -> ScanPolicy:
+    """A parting of such elements: a tile of their words lies in workgroup memory, beside counts of all invocations."""
+    fitted = fitted_scan_policy(policy, BucketCounts, info)
+    room = info.limits.workgroup_bytes - (fitted.group_size + 1) * bytes_held(BucketCounts) - 3 * BUCKETS * _WORD
+    most = room // (fitted.group_size * bytes_held(key.word))
+    return attrs.evolve(fitted, items=min(policy.items, MOST_ITEMS, most))
 
 
 def checked_policy(found: object, kind: type[P]) -> P:

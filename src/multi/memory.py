@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 import attrs
 import numpy as np
+
+from ..targets.base import Target
+from ..targets.registry import choose
+from ..types.specs import Memory as Where
 
 if TYPE_CHECKING:
     import cupy
@@ -27,13 +31,25 @@ class DeviceArray(Protocol):
 
     def __len__(self) -> int: ...
 
+    def view(self, dtype: np.dtype[Any], /) -> DeviceArray: ...
+
     def __getitem__(self, part: slice, /) -> Self: ...
 
 
 class Memory(Protocol):
     """Who makes arrays for a rank."""
 
+    is_device: ClassVar[bool]  # whether what is started goes on without the host
+
     def empty(self, count: int, dtype: np.dtype[Any]) -> DeviceArray: ...
+
+    def of_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
+        """A copy here, or the array itself if it lies here."""
+        ...
+
+    def target(self) -> Target:
+        """Who runs kernels here."""
+        ...
 
     def on_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
         """A copy on the host, or the array itself if it lies there."""
@@ -60,8 +76,16 @@ class Memory(Protocol):
 class HostMemory:
     """NumPy's."""
 
+    is_device: ClassVar[bool] = False
+
     def empty(self, count: int, dtype: np.dtype[Any]) -> DeviceArray:
         return np.empty(count, dtype)
+
+    def of_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
+        return cast(DeviceArray, values)
+
+    def target(self) -> Target:
+        return choose("auto", Where.HOST)
 
     def on_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
         return cast("np.ndarray[tuple[int], np.dtype[Any]]", array)
@@ -85,6 +109,7 @@ class CudaMemory:
     """That of one CUDA device. Copies go over a stream of their own for each device they come from: on one stream they
     would wait for each other."""
 
+    is_device: ClassVar[bool] = True
     device: int
     _scope: Callable[[], AbstractContextManager[object]]
     _streams: dict[int, cupy.cuda.Stream] = attrs.field(factory=dict[int, Any], eq=False)
@@ -93,6 +118,14 @@ class CudaMemory:
         import cupy
 
         return cupy.empty(count, dtype)
+
+    def of_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
+        import cupy
+
+        return cupy.asarray(values)
+
+    def target(self) -> Target:
+        return choose("auto", Where.CUDA)
 
     def on_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
         return cast("np.ndarray[tuple[int], np.dtype[Any]]", cast("cupy.ndarray", array).get())

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from itertools import accumulate, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 
 from ..external.agreed_cuts import Gather, HostArray, agreed_cuts
-from .memory import DeviceArray, Memory
+from .memory import DeviceArray, Mark, Memory
 from .work import Columns, Work
 
 
@@ -27,11 +27,21 @@ class Started:
 
 
 @attrs.frozen(eq=False)
+class Marks:
+    """When pieces have come, and when pieces have gone: none where a rank's work waits for them in any case."""
+
+    arrived: list[Mark] = attrs.field(factory=list[Any])
+    left: list[Mark] = attrs.field(factory=list[Any])
+
+
+@attrs.frozen(eq=False)
 class Exchange:
-    """A piece goes to every other rank, and one comes from each into memory that is there for it."""
+    """A piece goes to every other rank, and one comes from each into memory that is there for it. What the rank does
+    next waits for both; but with `marks` only what the rank makes wait for them."""
 
     pieces: tuple[DeviceArray, ...]
     received: tuple[DeviceArray, ...]
+    marks: Marks | None = None
 
 
 Step: TypeAlias = Started | Gather | Exchange

@@ -13,8 +13,8 @@ from ..types.keys import SortableKey
 from .communicators import communicator_of
 from .driving import Communicator, alone, in_lockstep
 from .memory import DeviceArray
+from .parted import Parting, sort_parted
 from .ranks import Given, all_given
-from .shard import sort_shard as shard_of
 from .work import IndexWork, PairsWork, Work
 
 A = TypeVar("A")
@@ -22,6 +22,8 @@ B = TypeVar("B")
 Sizes: TypeAlias = Literal["kept", "balanced"] | Sequence[int]
 Keyed: TypeAlias = SortableKey[Any, Any] | None
 _Maker: TypeAlias = Callable[[np.dtype[Any]], Work]
+
+_PARTING = Parting()
 
 
 def sort(
@@ -112,7 +114,7 @@ def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes)
     wanted = sizes_of(sizes, lengths)
     memories = [rank[0].memory for rank in ranks]
     shards = [
-        shard_of(work, memory, tuple(given.seen for given in rank), number, lengths, wanted)
+        sort_parted(work, memory, tuple(given.seen for given in rank), number, lengths, wanted, _PARTING)
         for number, (rank, memory) in enumerate(zip(ranks, memories, strict=True))
     ]
     found = in_lockstep(shards, memories)
@@ -126,7 +128,7 @@ def _in_many(make: _Maker, named: dict[str, object], communicator: object, sizes
     with memory.scope():
         lengths = [int(length[0]) for length in comm.gather(np.array([given[0].spec.size], np.int64))]
         work, columns = make(given[0].spec.dtype), tuple(one.seen for one in given)
-        shard = shard_of(work, memory, columns, comm.rank, lengths, sizes_of(sizes, lengths))
+        shard = sort_parted(work, memory, columns, comm.rank, lengths, sizes_of(sizes, lengths), _PARTING)
         return _given_back(given, alone(shard, comm))
 
 

@@ -54,6 +54,10 @@ class Work:
         made = sort(cast(Any, given[0]), descending=self.descending, stable=self.stable, key=self.key)
         return (cast(DeviceArray, made),)
 
+    def sort_into(self, given: DeviceArray, out: DeviceArray) -> None:
+        """Of keys alone."""
+        sort(cast(Any, given), descending=self.descending, out=cast(Any, out))
+
     def merged(self, first: Columns, second: Columns) -> Columns:
         made = merge(cast(Any, first[0]), cast(Any, second[0]), descending=self.descending, key=self.merged_by)
         return (cast(DeviceArray, made),)

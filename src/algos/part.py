@@ -1,0 +1,224 @@
+"""Parting an array: each element goes to one of eight buckets, by seven words that lie between them.
+
+One pass, in no order within buckets. An invocation counts its elements of each bucket in four bits, a scan over the
+workgroup in sixteen, so that a tile's elements find their places in few registers. They are brought together by bucket
+in workgroup memory, and take the next places that are free in their buckets. How large buckets become is known from
+samples only: what does not fit is counted, but not written, so that the host learns of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..types.indices import SortOrder
+from ..types.intrinsics import add_nowrap, dynamic_range, maximum, minimum
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey, Word
+from ..types.memory import Registers, Storage, Workgroup
+from ..types.params import ScanPolicy
+from ..types.scalars import U32
+from .bitonic import from_ordered, to_ordered
+from .scan_tile import exclusive_scan_workgroup, scan_subgroup
+from .sizes import require_countable
+
+E = TypeVar("E")
+W = TypeVar("W", bound=Word)
+
+BUCKETS = 8
+MOST_ITEMS = 15  # of an invocation, as its counts have four bits each
+_PAIRS = 0x000F000F  # every fourth of them
+
+
+@attrs.frozen
+class BucketCounts:
+    """Sixteen bits for each bucket: the number says which one has the lower half, and which the upper."""
+
+    of_0_and_4: U32
+    of_1_and_5: U32
+    of_2_and_6: U32
+    of_3_and_7: U32
+
+    @classmethod
+    def of(cls, counts: U32) -> BucketCounts:
+        """From four bits for each."""
+        return cls(counts & _PAIRS, (counts >> 4) & _PAIRS, (counts >> 8) & _PAIRS, (counts >> 12) & _PAIRS)
+
+    def plus(self, other: BucketCounts) -> BucketCounts:
+        return BucketCounts(
+            self.of_0_and_4 + other.of_0_and_4, self.of_1_and_5 + other.of_1_and_5,
+            self.of_2_and_6 + other.of_2_and_6, self.of_3_and_7 + other.of_3_and_7,
+        )  # fmt: skip
+
+    def minus(self, other: BucketCounts) -> BucketCounts:
+        return BucketCounts(
+            self.of_0_and_4 - other.of_0_and_4, self.of_1_and_5 - other.of_1_and_5,
+            self.of_2_and_6 - other.of_2_and_6, self.of_3_and_7 - other.of_3_and_7,
+        )  # fmt: skip
+
+    def count(self, bucket: U32) -> U32:
+        even = self.of_0_and_4 if (bucket & 2) == 0 else self.of_2_and_6
+        odd = self.of_1_and_5 if (bucket & 2) == 0 else self.of_3_and_7
+        return ((even if (bucket & 1) == 0 else odd) >> ((bucket >> 2) * 16)) & 0xFFFF
+
+    def starts(self) -> BucketCounts:
+        """Where each bucket starts if they lie one behind the other."""
+        first = self.of_0_and_4 + self.of_1_and_5
+        lower = first + self.of_2_and_6 + self.of_3_and_7  # in its lower half: how many there are of the first four
+        begin = (lower & 0xFFFF) << 16
+        return BucketCounts(
+            begin, begin + self.of_0_and_4, begin + first, begin + first + self.of_2_and_6
+        )  # fmt: skip
+
+
+@attrs.frozen
+class CountBuckets:
+    """The sum of counts."""
+
+    element: type[BucketCounts] = BucketCounts
+    state: type[BucketCounts] = BucketCounts
+
+    def identity(self) -> BucketCounts:
+        return BucketCounts(U32(0), U32(0), U32(0), U32(0))
+
+    def lift(self, element: BucketCounts, index: U32) -> BucketCounts:
+        return element
+
+    def combine(self, a: BucketCounts, b: BucketCounts) -> BucketCounts:
+        return a.plus(b)
+
+
+@attrs.frozen
+class PartParams:
+    """How many elements there are."""
+
+    length: U32
+
+
+@attrs.frozen
+class Edges(Generic[W]):
+    """The words between buckets, in order."""
+
+    words: Registers[W]
+
+    def bucket_of(self, word: W) -> U32:
+        """How many of them are not above a word: by halves, each of which is known."""
+        in_lower = word < self.words[3]
+        in_first = word < (self.words[1] if in_lower else self.words[5])
+        low = self.words[0] if in_first else self.words[2]
+        high = self.words[4] if in_first else self.words[6]
+        is_even = word < (low if in_lower else high)
+        return (U32(0) if in_lower else U32(4)) | (U32(0) if in_first else U32(2)) | (U32(0) if is_even else U32(1))
+
+
+@attrs.frozen
+class Strands:
+    """Those whose counts are added up by shuffles: so many, of which this invocation is in one."""
+
+    number: U32
+    count: U32
+    totals: U32  # where in workgroup memory the first of their totals lies; the others follow
+    offsets: U32  # and where there is room for what says where in the tile each has its elements
+
+    @classmethod
+    def of(cls, cx: Invocation, policy: ScanPolicy) -> Strands:
+        if policy.subgroups:
+            return cls(cx.subgroup_id, cx.group_size // cx.subgroup_size, U32(0), cx.group_size // 2)
+        return cls(U32(0), U32(1), cx.group_size - 1, cx.group_size)
+
+
+def counts_before(
+    cx: Invocation, shared: Workgroup[BucketCounts], mine: BucketCounts, policy: ScanPolicy
+) -> BucketCounts:  # fmt: skip
+    """What the invocations of the strand before this one have. The totals of all strands are in `shared` then."""
+    if not policy.subgroups:
+        return exclusive_scan_workgroup(cx, CountBuckets(), shared, mine)
+    up_to_me = scan_subgroup(cx, CountBuckets(), mine)
+    if cx.lane == cx.subgroup_size - 1:
+        shared[cx.subgroup_id] = up_to_me
+    cx.barrier()
+    return up_to_me.minus(mine)
+
+
+@kernel
+def part_elements(
+    cx: Invocation, key: SortableKey[E, W], data: Storage[E], between: Storage[W], rooms: Storage[U32],
+    taken: Storage[U32], results: Storage[E], tile: Workgroup[W], shared: Workgroup[BucketCounts],
+    segments: Workgroup[U32], params: PartParams, order: SortOrder, policy: ScanPolicy,
+) -> None:  # fmt: skip
+    """Moves one tile. Bucket b has `results` from rooms[2 * b] to rooms[2 * b + 1], of which taken[b] are taken."""
+    words_between: Registers[W] = Registers(key.word, BUCKETS - 1)
+    for edge in range(BUCKETS - 1):
+        words_between[edge] = between[edge]
+    edges = Edges(words_between)
+    first = cx.group_id * policy.tile
+    remaining = params.length - first
+    mine = first + cx.local_id
+    words: Registers[W] = Registers(key.word, policy.items)
+    buckets: Registers[U32] = Registers(U32, policy.items)
+    counts = U32(0)
+    if remaining >= policy.tile:
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            words[i] = to_ordered(key, data[add_nowrap(mine, i * cx.group_size)], order)
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            buckets[i] = edges.bucket_of(words[i])
+            counts = counts + (U32(1) << (buckets[i] * 4))
+    else:
+        for i in dynamic_range(U32(0), U32(policy.items)):
+            if i * cx.group_size + cx.local_id < remaining:
+                words[i] = to_ordered(key, data[add_nowrap(mine, i * cx.group_size)], order)
+                buckets[i] = edges.bucket_of(words[i])
+                counts = counts + (U32(1) << (buckets[i] * 4))
+    before = counts_before(cx, shared, BucketCounts.of(counts), policy)
+    strands = Strands.of(cx, policy)
+    for lane in dynamic_range(cx.local_id, maximum(strands.count, U32(BUCKETS)), cx.group_size):
+        total, earlier = CountBuckets().identity(), CountBuckets().identity()
+        for strand in dynamic_range(U32(0), strands.count):
+            if strand == lane:
+                earlier = total
+            total = total.plus(shared[strands.totals + strand])
+        starts = total.starts()
+        if lane < strands.count:
+            shared[strands.offsets + lane] = starts.plus(earlier)
+        if lane < BUCKETS:
+            count, first_room = total.count(lane), rooms[lane * 2]
+            room = rooms[lane * 2 + 1] - first_room
+            before_tile = taken.atomic_add(lane, count)
+            segments[lane] = starts.count(lane)
+            segments[BUCKETS + lane] = minimum(count, room - minimum(before_tile, room))
+            segments[2 * BUCKETS + lane] = first_room + before_tile
+    cx.barrier()
+    place = shared[strands.offsets + strands.number].plus(before)
+    counts = U32(0)
+    for i in dynamic_range(U32(0), U32(policy.items)):
+        if i * cx.group_size + cx.local_id < remaining:
+            bucket = buckets[i]
+            tile[place.count(bucket) + ((counts >> (bucket * 4)) & 0xF)] = words[i]
+            counts = counts + (U32(1) << (bucket * 4))
+    cx.barrier()
+    for bucket in dynamic_range(U32(0), U32(BUCKETS)):
+        start = segments[bucket]
+        target = segments[2 * BUCKETS + bucket]
+        for i in dynamic_range(cx.local_id, segments[BUCKETS + bucket], cx.group_size):
+            results[target + i] = from_ordered(key, tile[start + i], order)
+
+
+def part(
+    key: SortableKey[Any, Any], length: int, room: int, order: SortOrder, policy: ScanPolicy
+) -> Schedule:  # fmt: skip
+    """Parts `data` into `results`, which has room for so many elements. `taken` begins with zeros."""
+    require_countable(1, max(length, room))
+    data = Buffer("data", key.element, length, Role.INPUT)
+    between = Buffer("between", key.word, BUCKETS - 1, Role.INPUT)
+    rooms = Buffer("rooms", U32, 2 * BUCKETS, Role.INPUT)
+    taken = Buffer("taken", U32, BUCKETS, Role.INOUT)
+    results = Buffer("results", key.element, room, Role.INOUT)
+    launch = part_elements.launch(
+        Grid(-(-length // policy.tile), policy.group_size), key, data, between, rooms, taken, results,
+        Workgroup(key.word, policy.tile), Workgroup(BucketCounts, policy.group_size + 1), Workgroup(U32, 3 * BUCKETS),
+        PartParams(U32(length)), order, policy,
+    )  # fmt: skip
+    return Schedule((data, between, rooms, taken, results), (launch,))

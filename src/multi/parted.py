@@ -1,0 +1,211 @@
+"""A sort over several devices that parts first: each rank parts what it has into buckets by words taken from samples,
+buckets travel, and each is sorted where it belongs while the next ones are still on their way.
+
+Nothing is merged, which saves a pass over memory, and the exchange is hidden behind sorts. What samples say of the
+sizes is nearly right: in the end neighbours hand each other the few elements that are too many here and too few there.
+Where samples say that it will not be so, for many keys are equal or the ranks hold very different ones, all ranks merge
+sorted parts instead; and so they do where that shows only when they have parted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..algos.fit import fitted_part
+from ..algos.part import BUCKETS, part
+from ..external.agreed_cuts import Gather, HostArray
+from ..kernel.launch import Schedule
+from ..machine import TargetInfo
+from ..types.dtypes import key_for
+from ..types.indices import SortOrder
+from ..types.keys import SortableKey
+from ..types.params import ScanPolicy
+from .memory import DeviceArray, Memory
+from .shard import Exchange, Marks, Shard, Started, Step, sort_shard
+from .work import Columns, Work
+
+_MOST_PIECES = 3  # buckets for each rank
+_GROWTH = 2.5  # of a bucket from the one before: it travels while that one is sorted, which takes so much longer
+_SIGMAS = 6  # by so much a bucket may have more than its samples say
+_MOST_OVER = 1.1  # times what a rank is to have: more is not sorted there first
+
+
+@attrs.frozen
+class Parting:
+    """When ranks part first, and how."""
+
+    least: int = 1 << 27  # elements a rank: with fewer, what the host does in between takes longer than a merge
+    samples: int = 1 << 12  # a rank
+    policy: ScanPolicy = attrs.field(factory=lambda: ScanPolicy(group_size=256, items=15, subgroups=True))
+
+    def suits(self, work: Work, memory: Memory, lengths: Sequence[int]) -> bool:
+        """Whether so many elements of each rank are worth it, and can be told apart by words."""
+        if type(work) is not Work or work.by_ranks or work.key is not None or not memory.is_device:
+            return False
+        return 2 <= len(lengths) <= BUCKETS and min(lengths) >= max(1, self.least)
+
+
+def sort_parted(
+    work: Work, memory: Memory, given: Columns, rank: int, lengths: Sequence[int], sizes: Sequence[int], how: Parting
+) -> Shard:
+    """The rank's elements of all, in order."""
+    if not how.suits(work, memory, lengths):
+        return (yield from sort_shard(work, memory, given, rank, lengths, sizes))
+    plan = yield from _Plan.agreed(work, memory, given[0], lengths, sizes, how)
+    if plan is not None:
+        held, taken = plan.parted(work, memory, given[0], rank, how)
+        yield Started()
+        counts = np.stack((yield Gather(memory.on_host(taken).astype(np.int64))))
+        if plan.has_held(counts, sizes):
+            return (yield from _sorted(work, memory, held, plan, rank, counts, sizes))
+        del held
+    return (yield from sort_shard(work, memory, given, rank, lengths, sizes))
+
+
+@attrs.frozen(eq=False)
+class _Plan:
+    """Agreed on, for all ranks see the same samples."""
+
+    between: HostArray  # words, one fewer than there are buckets
+    ranks: int
+    pieces: int  # buckets of each rank; the first ones of all are nobody's where that leaves some, and empty
+    most: HostArray  # a rank's elements of each bucket, at most: a row a rank
+
+    @classmethod
+    def agreed(
+        cls, work: Work, memory: Memory, data: DeviceArray, lengths: Sequence[int], sizes: Sequence[int], how: Parting
+    ) -> Generator[Step, Sequence[HostArray], _Plan | None]:
+        ranks, pieces = len(sizes), min(_MOST_PIECES, BUCKETS // len(sizes))
+        gap = max(1, sum(lengths) // (how.samples * ranks))
+        samples = [np.sort(found) for found in (yield Gather(work.words(memory.on_host(data[::gap]))))]
+        words = np.sort(np.concatenate(samples))
+        ends = np.array([*_ends(sizes, pieces)][:-1]) / sum(sizes)
+        between = np.zeros(BUCKETS - 1, words.dtype)  # no word is below: the first buckets stay empty
+        between[BUCKETS - 1 - ends.size :] = words[np.minimum((ends * words.size).astype(np.int64), words.size - 1)]
+        below = np.array([[0, *np.searchsorted(found, between), found.size] for found in samples])
+        share = np.diff(below) / np.maximum(below[:, -1:], 1)
+        held = (share * np.array(lengths)[:, None]).sum(axis=0)[-ranks * pieces :].reshape(ranks, pieces).sum(axis=1)
+        if (held > _MOST_OVER * np.array(sizes)).any():
+            return None
+        margin = _SIGMAS * (np.sqrt(share * (1 - share) / how.samples) + 1 / how.samples)
+        most = np.ceil(np.minimum(share + margin, 1) * np.array(lengths)[:, None]).astype(np.int64)
+        return cls(between, ranks, pieces, most)
+
+    def bucket(self, rank: int, piece: int) -> int:
+        """The number of a rank's bucket."""
+        return BUCKETS - (self.ranks - rank) * self.pieces + piece
+
+    def owned(self, rank: int) -> slice:
+        """All buckets of a rank."""
+        return slice(self.bucket(rank, 0), self.bucket(rank, self.pieces))
+
+    def rooms(self, rank: int) -> HostArray:
+        """Where a rank holds its buckets: from, to, and where the next one may begin. Behind what it has of its own,
+        there is room for what will come."""
+        apart = self.most[rank].copy()
+        apart[self.owned(rank)] = self.most[:, self.owned(rank)].sum(axis=0)
+        starts = np.cumsum(apart) - apart
+        return np.stack([starts, starts + self.most[rank], starts + apart], axis=1)
+
+    def parted(
+        self, work: Work, memory: Memory, data: DeviceArray, rank: int, how: Parting
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """The rank's elements in buckets, and how many each has: that may be more than it has room for."""
+        rooms, target = self.rooms(rank), memory.target()
+        schedule = _schedule(work.dtype, len(data), _rounded(int(rooms[-1, 2])), work.order, how.policy, target.info)
+        held = memory.empty(schedule.buffers[-1].count, work.dtype)
+        taken = memory.of_host(np.zeros(BUCKETS, np.uint32))
+        arrays: dict[str, DeviceArray] = {
+            "data": data, "between": memory.of_host(self.between),
+            "rooms": memory.of_host(rooms[:, :2].astype(np.uint32).reshape(-1)), "taken": taken, "results": held,
+        }  # fmt: skip
+        target.run(schedule, {buffer.name: arrays[buffer.name].view(buffer.dtype) for buffer in schedule.buffers})
+        return held, taken
+
+    def has_held(self, counts: HostArray, sizes: Sequence[int]) -> bool:
+        """Whether no bucket had too little room, and no rank gets far more than it is to have."""
+        got = counts.sum(axis=0)
+        held = [int(got[self.owned(rank)].sum()) for rank in range(len(sizes))]
+        return bool((counts <= self.most).all() and (held <= _MOST_OVER * np.array(sizes) + 1).all())
+
+
+@lru_cache(32)
+def _schedule(
+    dtype: np.dtype[Any], length: int, room: int, order: SortOrder, policy: ScanPolicy, info: TargetInfo
+) -> Schedule:  # fmt: skip
+    """Targets keep what they made ready for as long as a schedule lives."""
+    key: SortableKey[Any, Any] = key_for(dtype)
+    return part(key, length, room, order, fitted_part(policy, key, info))
+
+
+def _rounded(room: int) -> int:
+    """So that the next sort of other elements asks for as much."""
+    step = 1 << max(0, room.bit_length() - 5)
+    return -(-room // step) * step
+
+
+def _ends(sizes: Sequence[int], pieces: int) -> Generator[float]:
+    """How many elements are in the buckets up to each, if all sizes come true."""
+    shares = list(accumulate(_GROWTH**piece for piece in range(pieces)))
+    for start, stop in pairwise(accumulate(sizes, initial=0)):
+        for share in shares:
+            yield start + (stop - start) * share / shares[-1]
+
+
+def _sorted(
+    work: Work, memory: Memory, held: DeviceArray, plan: _Plan, rank: int, counts: HostArray, sizes: Sequence[int]
+) -> Shard:
+    """Buckets travel and are sorted, and neighbours even out."""
+    ranks = range(len(sizes))
+    rooms = plan.rooms(rank)[:, 0].tolist()
+    buckets: list[DeviceArray] = []
+    marks: list[Marks] = []
+    for piece in range(plan.pieces):
+        mine = plan.bucket(rank, piece)
+        sent = [plan.bucket(other, piece) for other in ranks]
+        others = counts[:, mine].copy()
+        others[rank] = 0
+        ends = [rooms[mine] + int(counts[rank, mine] + end) for end in accumulate(others.tolist(), initial=0)]
+        buckets.append(held[rooms[mine] : ends[-1]])
+        marks.append(Marks())
+        yield Exchange(
+            tuple(held[rooms[b] : rooms[b] + (0 if b == mine else int(counts[rank, b]))] for b in sent),
+            tuple(held[start:stop] for start, stop in pairwise(ends)),
+            marks[-1],
+        )
+    wanted = list(pairwise(accumulate(sizes, initial=0)))
+    totals = counts.sum(axis=0)
+    got = list(pairwise(accumulate((int(totals[plan.owned(other)].sum()) for other in ranks), initial=0)))
+    (start, stop), (first, last) = wanted[rank], got[rank]
+    origin = min(start, first)
+    whole = memory.empty(max(stop, last) - origin, held.dtype)
+    at = first - origin
+    for bucket, mark in zip(buckets, marks, strict=True):
+        for arrived in mark.arrived:
+            memory.wait(arrived)
+        work.sort_into(bucket, whole[at : at + len(bucket)])
+        at += len(bucket)
+    for mark in marks:
+        for left in mark.left:
+            memory.wait(left)  # or what was sent might be written anew
+    yield Exchange(
+        tuple(_of_span(whole, origin, _common(got[rank], wanted[other]), other == rank) for other in ranks),
+        tuple(_of_span(whole, origin, _common(got[other], wanted[rank]), other == rank) for other in ranks),
+    )
+    return (whole[start - origin : stop - origin],)
+
+
+def _common(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    return low, max(low, high)
+
+
+def _of_span(array: DeviceArray, origin: int, span: tuple[int, int], is_own: bool) -> DeviceArray:
+    """The elements of a span of all, of which the array's first is `origin`; nothing of its own rank's, it is there."""
+    return array[:0] if is_own or span[0] == span[1] else array[span[0] - origin : span[1] - origin]

@@ -1,0 +1,131 @@
+"""Parting an array into buckets on every target, and sorts over ranks that part first: against one sort of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpusort
+from gpusort.algos.fit import fitted_part
+from gpusort.algos.part import BUCKETS, part
+from gpusort.external.order import transform_of
+from gpusort.multi.driving import Traffic, in_lockstep
+from gpusort.multi.memory import DeviceArray, HostMemory
+from gpusort.multi.parted import Parting, sort_parted
+from gpusort.multi.work import Work
+from gpusort.targets.base import Target
+from gpusort.targets.registry import target as target_of
+from gpusort.types.dtypes import key_for
+from gpusort.types.indices import SortOrder
+from gpusort.types.params import ScanPolicy
+from tests.reference import Array, assert_same_bits, sample
+
+SMALL = ScanPolicy(group_size=32, items=7, subgroups=True)
+TILE = 32 * 7
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+def test_every_element_finds_its_bucket(target: str, dtype: str) -> None:
+    if target == "cpu" and dtype != "f4":
+        pytest.skip("each compiles for seconds there")
+    for number, length in enumerate((1, TILE - 1, TILE, 2 * TILE + 1) if target != "python" else (TILE + 1,)):
+        x = sample(dtype, length, seed=number)
+        order = SortOrder.DESCENDING if number % 2 else SortOrder.ASCENDING
+        words = transform_of(x.dtype, order, ranks=False)(x)
+        between = np.sort(np.resize(words, BUCKETS - 1))
+        expected = np.searchsorted(between, words, side="right")
+        counts = np.bincount(expected, minlength=BUCKETS)
+        room = counts // (1 + np.arange(BUCKETS) % 2)  # every other bucket is too small
+        ends = np.cumsum(room)
+        rooms = np.stack([ends - room, ends], axis=1).astype(np.uint32)
+        taken, results = np.zeros(BUCKETS, np.uint32), np.zeros(max(1, int(ends[-1])), x.dtype)
+        key, unsigned = key_for(dtype), f"u{x.dtype.itemsize}"
+        runs_it = target_of(target)
+        schedule = part(key, length, results.size, order, fitted_part(SMALL, key, runs_it.info))
+        runs_it.run(
+            schedule,
+            {
+                "data": x.view(unsigned), "between": between, "rooms": rooms.reshape(-1), "taken": taken,
+                "results": results.view(unsigned),
+            },
+        )  # fmt: skip
+        np.testing.assert_array_equal(taken, counts)
+        for bucket, (start, stop) in enumerate(rooms.tolist()):
+            found = np.sort(results[start:stop].view(unsigned)).tolist()
+            whole = np.sort(x[expected == bucket].view(unsigned)).tolist()
+            assert found == whole if len(found) == len(whole) else not set(found) - set(whole)
+
+
+class DeviceLike(HostMemory):
+    """The host's memory, as if what is started there went on by itself."""
+
+    is_device: ClassVar[bool] = True
+
+    def target(self) -> Target:
+        return target_of("simulator")
+
+
+def sorted_over(
+    parts: Sequence[Array], sizes: Sequence[int] | None = None, descending: bool = False, traffic: Traffic | None = None
+) -> list[Array]:
+    how = Parting(least=1, samples=256, policy=SMALL)
+    order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
+    work, memories = Work(parts[0].dtype, order), [DeviceLike() for _ in parts]
+    lengths = [one.size for one in parts]
+    shards = [
+        sort_parted(work, memory, (cast(DeviceArray, one),), rank, lengths, sizes or lengths, how)
+        for rank, (one, memory) in enumerate(zip(parts, memories, strict=True))
+    ]
+    found = [np.asarray(columns[0]) for columns in in_lockstep(shards, memories, traffic)]
+    assert [one.size for one in found] == list(sizes or lengths)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_ranks_together_have_the_whole(dtype: str, ranks: int) -> None:
+    rng = np.random.default_rng(ranks)
+    for round_, kind in enumerate(("even", "any", "ties", "apart", "own sizes")):
+        lengths = [2000] * ranks if kind == "even" else rng.integers(1, 3000, ranks).tolist()
+        parts = np.split(sample(dtype, sum(lengths), seed=round_), np.cumsum(lengths)[:-1])
+        if kind == "ties":
+            parts = [one[:1].repeat(one.size) for one in parts]
+        if kind == "apart":
+            parts = np.split(np.sort(np.concatenate(parts))[::-1].copy(), np.cumsum(lengths)[:-1])
+        whole = np.concatenate(parts)
+        sizes = [0] * (ranks - 1) + [whole.size] if kind == "own sizes" else None
+        for descending in (False, True):
+            found = sorted_over(parts, sizes, descending)
+            assert_same_bits(np.concatenate(found), gpusort.sort(whole, descending=descending))
+
+
+def test_elements_travel_once_and_a_few_twice() -> None:
+    parts = [np.random.default_rng(rank).integers(0, 1 << 32, 40_000, dtype=np.uint32) for rank in range(2)]
+    traffic = Traffic()
+    found = sorted_over(parts, traffic=traffic)
+    assert_same_bits(np.concatenate(found), np.sort(np.concatenate(parts)))
+    half = parts[0].nbytes
+    assert 0.9 * half < traffic.moved_bytes < 1.2 * half
+    assert traffic.messages <= 7  # three pieces each way, and what evens out
+
+
+def test_what_samples_do_not_show() -> None:
+    """Every element that is looked at is small, and all others are equal and large: all of them are one bucket's."""
+    parts = [np.full(1 << 14, 1 << 20, np.uint32) for _ in range(2)]
+    for rank, one in enumerate(parts):
+        one[:: (1 << 14) // 256] = np.arange(256) * 2 + rank
+    found = sorted_over(parts)
+    assert_same_bits(np.concatenate(found), np.sort(np.concatenate(parts)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=40), min_size=2, max_size=4), st.booleans())
+def test_any_ranks(lists: list[list[int]], descending: bool) -> None:
+    parts = [np.array(one, np.int16) for one in lists]
+    found = sorted_over(parts, descending=descending)
+    assert_same_bits(np.concatenate(found), gpusort.sort(np.concatenate(parts), descending=descending))
