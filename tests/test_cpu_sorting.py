@@ -388,8 +388,8 @@ _FORCED = """
 from gpusort.targets.cpu.background import background
 background.in_caller = True
 sort(4000, HostSortPolicy(serial_below=1000, part_bytes_from=4000))
-from gpusort.targets.cpu.host.partition_kernels import part
-print(sum(part.stats.cache_hits.values()), "compress" in next(iter(part.inspect_asm().values())))
+from gpusort.targets.cpu.host.partition_kernels import part_all
+print(sum(part_all.stats.cache_hits.values()), "compress" in next(iter(part_all.inspect_asm().values())))
 """
 
 

@@ -65,7 +65,7 @@ class HostSortPolicy:
     few_turns: int = attrs.field(default=24, validator=_SIZE)
     most_threads: int = attrs.field(default=16, validator=_SOME)
     # a row that is parted is worth one more thread for so many bytes of it, but four in any case
-    thread_bytes: int = attrs.field(default=1 << 20, validator=_SOME)
+    thread_bytes: int = attrs.field(default=1 << 18, validator=_SOME)
     # whether rows of 32- or 64-bit elements are sorted by radix; None: where NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_is_whether)
     # from so many elements on

@@ -1,8 +1,8 @@
-"""Parts a long row about pivots by all threads, pass by pass, each of which halves all parts."""
+"""Parts a long row about pivots by all threads, pass by pass, each of which halves all parts; and sorts the parts."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import time
 
 import numpy as np
 
@@ -11,45 +11,35 @@ from ..pool import Pool
 from .key_words import Elements
 from .sample import Sample
 
+_LINE = 8  # numbers that different threads add to lie in different cache lines
+_LEAST_BLOCK = 1 << 11  # elements that are worth claiming
 
-def part_about(source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool) -> list[int]:
-    """Brings elements into memory apart, part by part. The parts' bounds.
 
-    There is one pivot fewer than parts, a power of two. Passes go to and fro between the results and another array.
+def sort_parts(source: Elements, results: Elements, pivots: Elements, policy: HostSortPolicy, pool: Pool) -> None:
+    """Brings elements into memory apart, part by part, and sorts the parts.
+
+    There is one pivot fewer than parts, a power of two. Every thread may come to help with everything, whoever is late
+    or early; all is one piece of work, for to wake threads takes as long as a pass.
     """
-    passes = (pivots.size + 1).bit_length() - 1
-    spare = np.empty(source.size, pivots.dtype) if passes > 1 else results
-    reading, bounds = source, [0, source.size]
-    for number in range(passes):
-        target = results if (passes - number) % 2 else spare
-        stride = (pivots.size + 1) >> number
-        bounds = _halve(reading, target, bounds, pivots[stride // 2 - 1 :: stride], policy, pool)
-        reading = target
-    return bounds
+    from .partition_kernels import part_all
 
+    parts = pivots.size + 1
+    spare = np.empty(source.size if parts > 2 else 0, pivots.dtype)
+    claimed, bounds = np.zeros((parts, _LINE), np.int64), np.zeros(parts + 1, np.int64)
+    pool = pool.of_at_most(parts)
+    block = min(policy.block, max(_LEAST_BLOCK, source.size // (4 * pool.threads)))
 
-def sort_parts(results: Elements, bounds: list[int], pool: Pool) -> None:
-    pool.run(lambda part: results[bounds[part] : bounds[part + 1]].sort(), len(bounds) - 1)
-
-
-def _halve(
-    source: Elements, target: Elements, bounds: list[int], pivots: Elements, policy: HostSortPolicy, pool: Pool
-) -> list[int]:
-    """Parts each part about its pivot; the new bounds."""
-    from .partition_kernels import part
-
-    parts = [slice(start, stop) for start, stop in pairwise(bounds)]
-    claimed = np.zeros((len(parts), 3), np.int64)
+    parted: list[None] = []
 
     def help_(number: int) -> None:
-        """Every thread may come to help with every part, whoever is late or early."""
-        mine = number % len(parts)
-        own = parts[mine]
-        part(source[own], pivots[mine], target[own], policy.block, claimed[mine])
+        while not parted and not part_all(source, pivots, results, spare, block, claimed, bounds, number):
+            time.sleep(0)  # the one that is waited for may need this core
+        parted.append(None)
+        mine = number - pool.threads
+        if mine >= 0:
+            results[bounds[mine] : bounds[mine + 1]].sort()
 
-    pool.run(help_, len(parts) * pool.threads)
-    middles = [own.start + int(lows) for own, lows in zip(parts, claimed[:, 1], strict=True)]
-    return [0, *(bound for own, middle in zip(parts, middles, strict=True) for bound in (middle, own.stop))]
+    pool.run(help_, pool.threads + parts)
 
 
 def copy_over(source: Elements, target: Elements, pool: Pool) -> None:

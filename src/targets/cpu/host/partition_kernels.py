@@ -29,6 +29,7 @@ Elements: TypeAlias = npt.NDArray[Any]
 Counts: TypeAlias = npt.NDArray[np.int64]
 
 VECTOR_BYTES = 64
+_PATIENCE = 1 << 13  # looks at what another thread has come to: some ten microseconds
 
 
 @intrinsic
@@ -122,28 +123,108 @@ def claim(typing: TypingContext, counter: types.Type, amount: types.Type) -> tup
     return types.int64(types.uintp, types.int64), emit
 
 
+@intrinsic
+def arrive(typing: TypingContext, counter: types.Type, amount: types.Type) -> tuple[Signature, Emitter]:
+    """Adds to the number at an address: who finds the sum there finds all that was written before, too."""
+
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, values: Any) -> llvm.Value:
+        pointer = builder.inttoptr(values[0], llvm.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", pointer, values[1], "acq_rel")
+
+    return types.int64(types.uintp, types.int64), emit
+
+
+@intrinsic
+def arrived(typing: TypingContext, counter: types.Type) -> tuple[Signature, Emitter]:
+    """The number at an address, as `arrive` leaves it."""
+
+    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, values: Any) -> llvm.Value:
+        pointer = builder.inttoptr(values[0], llvm.IntType(64).as_pointer())
+        return builder.load_atomic(pointer, "acquire", 8, typ=llvm.IntType(64))
+
+    return types.int64(types.uintp), emit
+
+
 @kept
 @njit(nogil=True)
+def part_all(
+    source: Elements, pivots: Elements, target: Elements, spare: Elements, block: int, claimed: Counts, bounds: Counts,
+    first: int,
+) -> bool:  # fmt: skip
+    """This thread's share of all passes, each of which parts every part in two, to and fro between `spare` and
+    `target`; whether that is all there is to do. If not, another thread is late, and who calls again goes on.
+
+    `bounds` becomes those of all parts. Row 1 of `claimed` is the whole, rows 2 * k and 2 * k + 1 are the halves of k.
+    Threads that start with different parts, `first`, get less into each other's way.
+    """
+    parts = pivots.size + 1
+    bounds[0], bounds[parts] = 0, source.size
+    row, stride = 1, parts
+    if not _pass(source, pivots, spare if _is_odd(parts) else target, block, claimed, bounds, row, first):
+        return False
+    while stride > 2:
+        row, stride = 2 * row, stride // 2
+        if _is_odd(stride):
+            ended = _pass(target, pivots, spare, block, claimed, bounds, row, first)
+        else:
+            ended = _pass(spare, pivots, target, block, claimed, bounds, row, first)
+        if not ended:
+            return False
+    return True
+
+
+@njit
+def _is_odd(stride: int) -> bool:
+    """Whether an odd number of passes follow on the one that halves so many parts."""
+    odd = True
+    while stride > 1:
+        odd, stride = not odd, stride // 2
+    return odd
+
+
+@njit
+def _pass(
+    source: Elements, pivots: Elements, target: Elements, block: int, claimed: Counts, bounds: Counts, row: int,
+    first: int,
+) -> bool:  # fmt: skip
+    """Parts `row` parts in two, and waits for the other threads, though not for long."""
+    stride = (pivots.size + 1) // row
+    for number in range(row):
+        mine = (first + number) % row
+        start, stop = bounds[mine * stride], bounds[(mine + 1) * stride]
+        part(source[start:stop], pivots[mine * stride + stride // 2 - 1], target[start:stop], block, claimed[row + mine])
+    for mine in range(row):
+        start, stop = bounds[mine * stride], bounds[(mine + 1) * stride]
+        rounds = 0
+        while arrived(claimed[row + mine].ctypes.data + 24) < stop - start:
+            rounds += 1
+            if rounds == _PATIENCE:
+                return False
+        bounds[mine * stride + stride // 2] = start + claimed[row + mine][1]
+    return True
+
+
+@njit
 def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts) -> None:
     """Copies elements below the pivot to the front of `target`, all others to its back: this thread's share of them.
 
     Threads take block by block, count it, claim as much room as it needs, and move it, which finds it in the cache.
-    `claimed`, which all of them add to, says how much of the source, the front and the back is taken.
+    `claimed`, which all of them add to, says how much of the source, the front and the back is taken, and how much is
+    moved.
     """
+    lanes = VECTOR_BYTES // source.itemsize
+    beyond = np.empty((2, lanes), source.dtype)  # made before anything is claimed: it may fail
     while True:
         start = claim(claimed.ctypes.data, block)
         if start >= source.size:
             return
-        _part_block(source[start : start + block], pivot, target, claimed)
-
-
-@njit
-def _part_block(own: Elements, pivot: Any, target: Elements, claimed: Counts) -> None:
-    low = _count_below(own, pivot)
-    high = own.size - low
-    front = claim(claimed.ctypes.data + 8, low)
-    back = target.size - claim(claimed.ctypes.data + 16, high)
-    _move(own, pivot, target[front : front + low], target[back - high : back])
+        own = source[start : start + block]
+        low = _count_below(own, pivot)
+        high = own.size - low
+        front = claim(claimed.ctypes.data + 8, low)
+        back = target.size - claim(claimed.ctypes.data + 16, high)
+        _move(own, pivot, target[front : front + low], target[back - high : back], beyond)
+        arrive(claimed.ctypes.data + 24, own.size)
 
 
 @njit
@@ -156,14 +237,14 @@ def _count_below(source: Elements, pivot: Any) -> int:
 
 
 @njit
-def _move(source: Elements, pivot: Any, lows: Elements, highs: Elements) -> None:
+def _move(source: Elements, pivot: Any, lows: Elements, highs: Elements, beyond: Elements) -> None:
     """Copies elements below the pivot to `lows`, all others to `highs`: exactly as many as are there.
 
     Nothing is written beyond them, whatever another thread does to the source meanwhile.
     """
     size = source.itemsize
     lanes = VECTOR_BYTES // size
-    spare_lows, spare_highs = np.empty(lanes, source.dtype), np.empty(lanes, source.dtype)
+    spare_lows, spare_highs = beyond[0], beyond[1]
     from_, to_lows, to_highs = source.ctypes.data, lows.ctypes.data, highs.ctypes.data
     low, high = 0, 0
     whole = source.size - source.size % lanes

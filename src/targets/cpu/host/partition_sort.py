@@ -17,7 +17,7 @@ from .commit import put_in_place
 from .few_values import sort_few
 from .key_words import Elements, numbers_of
 from .numpy_sort import sort_row
-from .partition import balanced_pivots, copy_over, part_about, reverse_all, sort_parts
+from .partition import balanced_pivots, copy_over, reverse_all, sort_parts
 from .sample import Monotonicity, Sample, monotonicity_of, seems_constant
 from .ties import restore_ties
 
@@ -57,7 +57,7 @@ def _put_in_order(
     """Ascending, as NumPy has it."""
     pivots = balanced_pivots(sample, policy, pool) if trend is Monotonicity.NEITHER else sample.numbers[:0]
     if pivots.size:
-        sort_parts(ordered, part_about(numbers, ordered, pivots, policy, pool), pool)
+        sort_parts(numbers, ordered, pivots, policy, pool)
         return
     if ordered is not numbers:
         copy_over(numbers, ordered, pool)
