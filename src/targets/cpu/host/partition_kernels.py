@@ -192,7 +192,8 @@ def _pass(
     for number in range(row):
         mine = (first + number) % row
         start, stop = bounds[mine * stride], bounds[(mine + 1) * stride]
-        part(source[start:stop], pivots[mine * stride + stride // 2 - 1], target[start:stop], block, claimed[row + mine])
+        pivot = pivots[mine * stride + stride // 2 - 1]
+        part(source[start:stop], pivot, target[start:stop], block, claimed[row + mine])
     for mine in range(row):
         start, stop = bounds[mine * stride], bounds[(mine + 1) * stride]
         rounds = 0
