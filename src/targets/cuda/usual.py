@@ -64,7 +64,8 @@ def usual_programs(dtypes: tuple[str, ...] = DTYPES) -> Iterator[ir.Program]:
 
 
 def _sorts(dtype: str) -> Iterator[Call]:
-    for operation in (*(Sort(axis=-1, order=order) for order in SortOrder), Argsort(axis=-1)):
+    in_orders = (Sort(axis=-1, order=order, stable=stable) for order in SortOrder for stable in (False, True))
+    for operation in (*in_orders, Argsort(axis=-1)):
         for shape in (*ROW, *ROWS):
             yield operation, (_spec(shape, dtype),)
 

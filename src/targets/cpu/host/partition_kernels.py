@@ -114,18 +114,8 @@ class _Parting:
 
 @intrinsic
 def claim(typing: TypingContext, counter: types.Type, amount: types.Type) -> tuple[Signature, Emitter]:
-    """Adds to the number at an address, in one step whatever other threads do. What it was before."""
-
-    def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, values: Any) -> llvm.Value:
-        pointer = builder.inttoptr(values[0], llvm.IntType(64).as_pointer())
-        return builder.atomic_rmw("add", pointer, values[1], "monotonic")
-
-    return types.int64(types.uintp, types.int64), emit
-
-
-@intrinsic
-def arrive(typing: TypingContext, counter: types.Type, amount: types.Type) -> tuple[Signature, Emitter]:
-    """Adds to the number at an address: who finds the sum there finds all that was written before, too."""
+    """Adds to the number at an address, in one step whatever other threads do. What it was before. Who finds the sum
+    there finds all that was written before, too."""
 
     def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, values: Any) -> llvm.Value:
         pointer = builder.inttoptr(values[0], llvm.IntType(64).as_pointer())
@@ -136,7 +126,7 @@ def arrive(typing: TypingContext, counter: types.Type, amount: types.Type) -> tu
 
 @intrinsic
 def arrived(typing: TypingContext, counter: types.Type) -> tuple[Signature, Emitter]:
-    """The number at an address, as `arrive` leaves it."""
+    """The number at an address, as `claim` leaves it."""
 
     def emit(context: CodegenContext, builder: llvm.IRBuilder, signature: Signature, values: Any) -> llvm.Value:
         pointer = builder.inttoptr(values[0], llvm.IntType(64).as_pointer())
@@ -225,7 +215,7 @@ def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Co
         front = claim(claimed.ctypes.data + 8, low)
         back = target.size - claim(claimed.ctypes.data + 16, high)
         _move(own, pivot, target[front : front + low], target[back - high : back], beyond)
-        arrive(claimed.ctypes.data + 24, own.size)
+        claim(claimed.ctypes.data + 24, own.size)
 
 
 @njit
