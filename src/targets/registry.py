@@ -5,6 +5,7 @@ A target is opened when it is first needed and kept. One that cannot be opened h
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -72,7 +73,9 @@ _ENTRIES: dict[str, _Entry] = {
     "python": _Entry(_python),
 }
 NAMES: tuple[str, ...] = tuple(_ENTRIES)
-_AUTO: dict[Memory, str] = {Memory.HOST: "cpu", Memory.CUDA: "cuda", Memory.WEBGPU: "wgsl"}
+# In a page the kernels of "cpu" have no compiler; there a GPU is waited for without holding up the page.
+_FOR_HOST = "wgsl" if sys.platform == "emscripten" else "cpu"
+_AUTO: dict[Memory, str] = {Memory.HOST: _FOR_HOST, Memory.CUDA: "cuda", Memory.WEBGPU: "wgsl"}
 
 _lock = OwnLock()
 _opened: dict[str, Target] = {}
