@@ -77,7 +77,7 @@ clean:
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
 	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web .ci/native
+$(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web .ci/pyodide .ci/native
 	@.ci/setup $(VENV)
 	@.ci/vulkan $(PYTHON)
 	@.ci/web $(CURDIR)/$(PYTHON)
