@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import attrs
@@ -28,6 +29,8 @@ class Unavailable:
 
 
 def _cpu() -> Target:
+    if find_spec("numba") is None:
+        raise TargetUnavailableError("target 'cpu' compiles kernels with Numba, which is not here: pip install numba")
     from .cpu.target import CpuTarget
 
     return CpuTarget()

@@ -1,0 +1,323 @@
+"""gpusort in a page: in Pyodide in headless Chromium, on the browser's WebGPU, without Numba and wgpu."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusort.targets.wgsl import browser as browser_library
+from tests.chromium import Browser, Page
+from tests.documents import ROOT, blocks
+from tests.exported import WEB
+from tests.packed import copy_into, wheel_of
+from tests.pyodide_cases import Array, Case, received, sent
+from tests.reference import assert_same_bits, sample, sorted_by_numpy, whole_numbers
+
+DOCUMENT = ROOT / "docs" / "howto" / "pyodide.md"
+_LENGTHS = (0, 1, 2, 255, 256, 257, 5000)
+_PAGE = """<!doctype html><body></body><script>
+addEventListener("error", ({ message }) => (globalThis.failure = message));
+addEventListener("unhandledrejection", ({ reason }) => (globalThis.failure = String(reason)));
+</script><script type=module>
+%s
+globalThis.pyodide = pyodide;
+</script>"""
+_READY = """
+while (!globalThis.pyodide && !globalThis.failure) await new Promise((done) => setTimeout(done, 20));
+if (globalThis.failure) throw new Error(failure);
+"""
+
+
+def _pyodide() -> Path:
+    """The distribution that npm and .ci/pyodide have brought."""
+    folder = WEB / "node_modules" / "pyodide"
+    for name, how in (("pyodide.asm.wasm", ".ci/web PYTHON"), ("numpy-*.whl", ".ci/pyodide PYTHON")):
+        if not [*folder.glob(name)]:
+            pytest.skip(f"tests/web/node_modules/pyodide has no {name}: {how} installs it")
+    return folder
+
+
+class Python:
+    """Pyodide in a page."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def awaits(self, code: str) -> Any:
+        """What code gives that may wait, by way of JSON."""
+        return json.loads(self.page.run(f"return await pyodide.runPythonAsync({json.dumps(code)})"))
+
+    def answers(self, *cases: Case) -> list[Any]:
+        asked = json.dumps(json.dumps(cases))
+        return [
+            answer if isinstance(answer, str) else [received(part) for part in answer]
+            for answer in self.awaits(f"import pyodide_cases\nawait pyodide_cases.answers({asked})")
+        ]
+
+
+@pytest.fixture(scope="module")
+def python(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Python]:
+    """The page of the document, which has sorted once when it is there."""
+    source, folder = _pyodide(), tmp_path_factory.mktemp("page")
+    (folder / "pyodide").mkdir()
+    for file in source.iterdir():
+        (folder / "pyodide" / file.name).symlink_to(file)
+    _list_attrs(folder / "pyodide")
+    wheel = wheel_of(copy_into(tmp_path_factory.mktemp("checkout")))
+    (folder / wheel.name).symlink_to(wheel)
+    (folder / "index.html").write_text(_PAGE % blocks(DOCUMENT, "js")[0])
+    opened = Page(browser, folder)
+    opened.run(_READY)
+    cases = (ROOT / "tests" / "pyodide_cases.py").read_text()
+    opened.run(f"pyodide.FS.writeFile('pyodide_cases.py', {json.dumps(cases)})")
+    yield Python(opened)
+    opened.close()
+
+
+def _list_attrs(folder: Path) -> None:
+    """Pyodide's list of packages, with attrs as pip has it: Pyodide's own build of it is not here."""
+    (wheel,) = folder.glob("attrs-*.whl")
+    listed = json.loads((folder / "pyodide-lock.json").read_text())
+    checksum = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    listed["packages"]["attrs"].update(file_name=wheel.name, depends=[], sha256=checksum)
+    (folder / "pyodide-lock.json").unlink()
+    (folder / "pyodide-lock.json").write_text(json.dumps(listed))
+
+
+def _case(call: str, *arrays: Array, way: str = "waits", **settings: object) -> Case:
+    return {"call": call, "arrays": [sent(array) for array in arrays], "settings": settings, "way": way}
+
+
+def test_the_document_shows_what_it_says(python: Python) -> None:
+    assert python.page.run("return document.body.textContent.trim()") == "[-2. -0.  1.  3. nan]"
+
+
+def test_the_targets_of_a_page_are_the_gpu_and_the_simulator(python: Python) -> None:
+    found = python.awaits("""
+import json, sys, gpusort
+json.dumps([{state.name: str(getattr(state, "reason", state.driver if hasattr(state, "driver") else "")) for state in
+gpusort.targets()}, [name for name in ("numba", "wgpu") if name in sys.modules]])""")
+    states, imported = found
+    assert imported == []
+    assert states["wgsl"].startswith("WebGPU")
+    assert "NumPy" in states["simulator"]
+    assert "Numba, which is not here" in states["cpu"]
+    assert "cupy" in states["cuda"]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u4", "i8", "f2", "f4", "f8"])
+def test_sorts_have_numpys_bits(python: Python, dtype: str) -> None:
+    """Where a call waits, and where arrays stay on the device."""
+    arrays = [sample(dtype, length, seed=3) for length in _LENGTHS]
+    cases = [_case("sort", x, stable=True) for x in arrays]
+    cases += [_case("sort", arrays[-1], stable=True, descending=True, way="stays")]
+    expected = [*map(sorted_by_numpy, arrays), sorted_by_numpy(arrays[-1], descending=True)]
+    for (found,), wanted in zip(python.answers(*cases), expected, strict=True):
+        assert_same_bits(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f4"])
+def test_long_arrays_are_sorted_by_digits(python: Python, dtype: str) -> None:
+    x = sample(dtype, 20_001)
+    (found,), (places,) = python.answers(_case("sort", x, stable=True), _case("argsort", x, way="stays"))
+    assert_same_bits(found, sorted_by_numpy(x))
+    assert_same_bits(places, np.argsort(x, kind="stable"))
+
+
+def test_other_functions_equal_numpys(python: Python) -> None:
+    """Counts and sums of integers have 64 bits, which NumPy's have not in WebAssembly."""
+    x, keys, values = whole_numbers("i2", (30, 257)), whole_numbers("f4", 3000), np.arange(3000, dtype=np.uint32)
+    order = np.argsort(keys, kind="stable")
+    expected: list[tuple[Case, list[Array]]] = [
+        (_case("sum", x, axis=0), [x.sum(axis=0)]),
+        (_case("sum", x[:0], axis=0), [x[:0].sum(axis=0)]),
+        (_case("cumsum", x, axis=1), [x.cumsum(axis=1)]),
+        (_case("max", x, axis=1, way="stays"), [x.max(axis=1)]),
+        (_case("argmin", x, axis=0), [x.argmin(axis=0)]),
+        (_case("any", x, axis=1), [x.any(axis=1)]),
+        (_case("sort", x, axis=0), [np.sort(x, axis=0)]),
+        (_case("sort_by_key", keys, values), [keys[order], values[order]]),
+        (_case("top_k", values, k=3), [values[:-4:-1], np.array([2999, 2998, 2997])]),
+        (_case("merge", np.sort(keys), np.sort(keys[:9])), [np.sort(np.concatenate([keys, keys[:9]]))]),
+    ]
+    for found, (case, wanted) in zip(python.answers(*[case for case, _ in expected]), expected, strict=True):
+        assert not isinstance(found, str), (case["call"], found)
+        for mine, numpys in zip(found, wanted, strict=True):
+            assert_same_bits(mine, numpys)
+
+
+def test_the_simulator_sorts_and_finds_races(python: Python) -> None:
+    x = sample("f4", 300)
+    ((found,),) = python.answers(_case("sort", x, stable=True, target="simulator"))
+    assert_same_bits(found, sorted_by_numpy(x))
+    race = (ROOT / "examples" / "race.py").read_text()
+    report = python.awaits(f"""
+import json, pathlib
+pathlib.Path("race.py").write_text({race!r})
+import race
+json.dumps(race.report())""")
+    assert report.startswith("DataRaceError: ")
+
+
+def test_the_page_goes_on_while_python_waits(python: Python) -> None:
+    """Timers run between the beginning of a warm call and its end."""
+    ticks = python.page.run("""
+await pyodide.runPythonAsync("import numpy, gpusort; x = numpy.arange(200_000, dtype='u4')[::-1]; gpusort.sort(x)");
+let ticks = 0;
+const timer = setInterval(() => ticks++, 1);
+await pyodide.runPythonAsync("found = gpusort.sort(x)");
+clearInterval(timer);
+return ticks;""")
+    assert ticks > 2
+    assert python.awaits("import json; json.dumps(bool((found == numpy.sort(x)).all()))")
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+
+def test_what_cannot_run_in_a_page_says_why(python: Python) -> None:
+    x = sample("f4", 300)
+    found = python.answers(
+        _case("sort", x, target="cpu"), _case("sort", x, target="python"), _case("sum", x.astype("f8"), target="wgsl")
+    )
+    assert found[0].startswith("TargetUnavailableError: target 'cpu' compiles kernels with Numba, which is not here")
+    assert re.match(r"CapabilityError: target 'python' runs invocations .* use target='simulator'", found[1])
+    assert re.match(r"CapabilityError: x: Sum of float64 needs 64-bit float arithmetic, .* 'wgsl'", found[2])
+
+
+_WITHOUT_WAITING = """
+import json, numpy, gpusort
+from gpusort.targets import registry
+def error(opened):
+    kept = dict(registry._opened)
+    if not opened: registry._opened.clear()
+    try: gpusort.sort(numpy.arange(9)[::-1])
+    except gpusort.GpusortError as found: return f"{type(found).__name__}: {found}"
+    finally: registry._opened.update(kept)
+json.dumps([error(True), error(False)])
+"""
+
+
+def test_where_python_cannot_wait_a_call_says_what_to_await(python: Python) -> None:
+    """Entered by runPython, as by any code where the browser has no Promise Integration."""
+    found = json.loads(python.page.run(f"return pyodide.runPython({json.dumps(_WITHOUT_WAITING)})"))
+    assert [text.partition(":")[0] for text in found] == ["CapabilityError", "TargetUnavailableError"]
+    for text in found:
+        assert "`await open_device()`, `await x.fetch()`" in text
+
+
+_AWAITED = """
+import asyncio, json, numpy, gpusort
+from pyodide.ffi import can_run_sync
+came = []
+async def main():
+    device = await gpusort.webgpu.open_device()
+    x = gpusort.webgpu.asarray(numpy.arange(5000, dtype="f4")[::-1], device)
+    found = gpusort.sort(x)
+    came.append([can_run_sync(), (await found.fetch()).tolist() == list(range(5000))])
+asyncio.ensure_future(main())
+"""
+
+
+def test_nothing_waits_where_all_is_awaited(python: Python) -> None:
+    found = python.page.run(f"""
+pyodide.runPython({json.dumps(_AWAITED)});
+let came;
+while (!(came = pyodide.runPython("json.dumps(came)")).includes("e")) await new Promise((done) => setTimeout(done, 20));
+return JSON.parse(came);""")
+    assert found == [[False, True]]
+
+
+def test_a_page_without_webgpu_says_so(python: Python) -> None:
+    found = python.page.run(f"""
+Object.defineProperty(navigator, "gpu", {{ value: undefined, configurable: true }});
+try {{
+  return await pyodide.runPythonAsync({json.dumps(_WITHOUT_WAITING)});
+}} finally {{
+  delete navigator.gpu;
+}}""")
+    assert (
+        json.loads(found)[1]
+        == "TargetUnavailableError: target 'wgsl' finds no adapter: this browser gives the page no WebGPU"
+    )
+
+
+def test_a_lost_device_is_told_of(python: Python) -> None:
+    found = python.awaits("""
+import asyncio, json, numpy, gpusort
+device = await gpusort.webgpu.open_device()
+x = gpusort.webgpu.asarray(numpy.arange(9), device)
+device.destroy()
+await asyncio.sleep(0.02)
+found = []
+for call in (lambda: gpusort.sort(x).to_numpy(), lambda: gpusort.webgpu.asarray(numpy.arange(9), device).to_numpy()):
+    try: call()
+    except Exception as error: found.append(f"{type(error).__name__}: {error}")
+json.dumps(found)""")
+    assert found[0].startswith("DeviceLostError: ")
+
+
+# -- the library ------------------------------------------------------------------------------------------
+
+
+def test_a_pages_own_buffers_are_taken(python: Python) -> None:
+    """As the document says."""
+    python.page.run("""
+const adapter = await navigator.gpu.requestAdapter(), device = await adapter.requestDevice();
+const depths = device.createBuffer({ size: 4 * 1000, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST });
+device.queue.writeBuffer(depths, 0, Float32Array.from({ length: 1000 }, (_, i) => (i * 7919) % 1000));
+globalThis.page = { device, depths, draw: (buffer) => (globalThis.drawn = buffer) };""")
+    (shown,) = blocks(DOCUMENT, "text")
+    found = python.awaits(f"import json, numpy as np\n{shown}\njson.dumps(order.to_numpy().tolist())")
+    depths = np.arange(1000) * 7919 % 1000
+    assert found == np.argsort(-depths, kind="stable").tolist()
+    assert python.page.run("return drawn instanceof GPUBuffer")
+
+
+def test_what_the_browser_refuses_is_raised(python: Python) -> None:
+    """Of a kernel at once, with the line; of commands by what waits next."""
+    found = python.awaits("""
+import json, numpy, gpusort
+from gpusort.targets.wgsl.browser import GPUError
+device = await gpusort.webgpu.open_device()
+layout = device.create_pipeline_layout(bind_group_layouts=[])
+found = []
+def wrong_kernel():
+    module = device.create_shader_module(code="@compute @workgroup_size(64)\\nfn main() { let x: u32 = 1.5; }")
+    device.create_compute_pipeline(layout=layout, compute={"module": module})
+def wrong_copy():
+    buffer = device.create_buffer(size=16, usage=4)
+    encoder = device.create_command_encoder()
+    encoder.copy_buffer_to_buffer(buffer, 0, buffer, 8, 4096)
+    device.queue.submit([encoder.finish()])
+    gpusort.webgpu.asarray(numpy.arange(4), device).to_numpy()
+for call in (wrong_kernel, wrong_copy, lambda: gpusort.webgpu.asarray(numpy.arange(4), device).to_numpy()):
+    try: found.append(call().tolist())
+    except GPUError as error: found.append(f"{type(error).__name__}: {error}")
+json.dumps(found)""")
+    assert found[0].startswith("GPUValidationError: :2:")
+    assert found[1].startswith("GPUValidationError: ")
+    assert found[2] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "name", ["GPUDevice", "GPUBuffer", "GPUQueue", "GPUCommandEncoder", "GPUComputePassEncoder", "GPUAdapter", "GPU"]
+)
+def test_the_browsers_library_has_wgpus_names(name: str) -> None:
+    """So the target speaks to both alike: what it can be asked has the same name and the same arguments there."""
+    wgpu = pytest.importorskip("wgpu")
+    ours, theirs = getattr(browser_library, name), getattr(wgpu, name)
+    own = [method for method in vars(ours) if not method.startswith("_") and not method.endswith("_async")]
+    for method in own:
+        if method == "require_alive" or method == "settled":
+            continue
+        wanted = [*inspect.signature(getattr(theirs, method)).parameters]
+        assert [name for name in inspect.signature(getattr(ours, method)).parameters if name not in wanted] == []
