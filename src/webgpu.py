@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .arrays.buffers import STORAGE
 from .arrays.webgpu import Array, padded
 from .arrays.webgpu import from_host as _from_host
-from .targets.wgsl.awaited import opened
+from .targets.registry import opened_device
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.specs import packed_strides
 
@@ -30,7 +30,7 @@ async def open_device() -> wgpu.GPUDevice:
 
     In a page it is the browser's, for which nothing there waits. Raises TargetUnavailableError where there is none.
     """
-    return await opened()
+    return await opened_device()
 
 
 def array(

@@ -55,7 +55,7 @@ async def _answer(case: Case) -> list[Sent] | str:
                 _devices.append(await gpusort.webgpu.open_device())
             arrays = [gpusort.webgpu.asarray(array, _devices[0]) for array in arrays]
         found = function(*arrays, **case["settings"])
-        parts = found if isinstance(found, tuple) else (found,)
+        parts: list[Any] = [*found] if isinstance(found, tuple) else [found]
         return [sent(await part.fetch() if case["way"] == "stays" else part) for part in parts]
     except gpusort.GpusortError as error:
         return f"{type(error).__name__}: {error}"

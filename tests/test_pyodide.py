@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.pyodide_cases import Array, Case, received, sent
 from tests.reference import assert_same_bits, sample, sorted_by_numpy, whole_numbers
 
 DOCUMENT = ROOT / "docs" / "howto" / "pyodide.md"
-_LENGTHS = (0, 1, 2, 255, 256, 257, 5000)
+_LONG = 20_001
 _PAGE = """<!doctype html><body></body><script>
 addEventListener("error", ({ message }) => (globalThis.failure = message));
 addEventListener("unhandledrejection", ({ reason }) => (globalThis.failure = String(reason)));
@@ -97,7 +97,7 @@ def _case(call: str, *arrays: Array, way: str = "waits", **settings: object) -> 
 
 
 def test_the_document_shows_what_it_says(python: Python) -> None:
-    assert python.page.run("return document.body.textContent.trim()") == "[-2. -0.  1.  3. nan]"
+    assert python.page.run("return document.body.lastChild.textContent") == "[-2. -0.  1.  3. nan]"
 
 
 def test_the_targets_of_a_page_are_the_gpu_and_the_simulator(python: Python) -> None:
@@ -113,10 +113,10 @@ gpusort.targets()}, [name for name in ("numba", "wgpu") if name in sys.modules]]
     assert "cupy" in states["cuda"]
 
 
-@pytest.mark.parametrize("dtype", ["u1", "u4", "i8", "f2", "f4", "f8"])
-def test_sorts_have_numpys_bits(python: Python, dtype: str) -> None:
+@pytest.mark.parametrize(("dtype", "lengths"), [("f4", (0, 1, 2, 255, 256, 257)), ("u1", (257,)), ("f8", (257,))])
+def test_sorts_have_numpys_bits(python: Python, dtype: str, lengths: Sequence[int]) -> None:
     """Where a call waits, and where arrays stay on the device."""
-    arrays = [sample(dtype, length, seed=3) for length in _LENGTHS]
+    arrays = [sample(dtype, length, seed=3) for length in lengths]
     cases = [_case("sort", x, stable=True) for x in arrays]
     cases += [_case("sort", arrays[-1], stable=True, descending=True, way="stays")]
     expected = [*map(sorted_by_numpy, arrays), sorted_by_numpy(arrays[-1], descending=True)]
@@ -124,29 +124,24 @@ def test_sorts_have_numpys_bits(python: Python, dtype: str) -> None:
         assert_same_bits(found, wanted)
 
 
-@pytest.mark.parametrize("dtype", ["u4", "f4"])
-def test_long_arrays_are_sorted_by_digits(python: Python, dtype: str) -> None:
-    x = sample(dtype, 20_001)
-    (found,), (places,) = python.answers(_case("sort", x, stable=True), _case("argsort", x, way="stays"))
-    assert_same_bits(found, sorted_by_numpy(x))
+def test_long_arrays_are_sorted_by_digits(python: Python) -> None:
+    x = sample("u4", _LONG)
+    (found,), (places,) = python.answers(_case("sort", x), _case("argsort", x, way="stays"))
+    assert_same_bits(found, np.sort(x))
     assert_same_bits(places, np.argsort(x, kind="stable"))
 
 
 def test_other_functions_equal_numpys(python: Python) -> None:
     """Counts and sums of integers have 64 bits, which NumPy's have not in WebAssembly."""
-    x, keys, values = whole_numbers("i2", (30, 257)), whole_numbers("f4", 3000), np.arange(3000, dtype=np.uint32)
+    x, keys, values = whole_numbers("i2", (30, 257)), whole_numbers("f4", 300), np.arange(300, dtype=np.uint32)
     order = np.argsort(keys, kind="stable")
     expected: list[tuple[Case, list[Array]]] = [
         (_case("sum", x, axis=0), [x.sum(axis=0)]),
         (_case("sum", x[:0], axis=0), [x[:0].sum(axis=0)]),
         (_case("cumsum", x, axis=1), [x.cumsum(axis=1)]),
-        (_case("max", x, axis=1, way="stays"), [x.max(axis=1)]),
-        (_case("argmin", x, axis=0), [x.argmin(axis=0)]),
-        (_case("any", x, axis=1), [x.any(axis=1)]),
-        (_case("sort", x, axis=0), [np.sort(x, axis=0)]),
+        (_case("argmin", x, axis=0, way="stays"), [x.argmin(axis=0)]),
         (_case("sort_by_key", keys, values), [keys[order], values[order]]),
-        (_case("top_k", values, k=3), [values[:-4:-1], np.array([2999, 2998, 2997])]),
-        (_case("merge", np.sort(keys), np.sort(keys[:9])), [np.sort(np.concatenate([keys, keys[:9]]))]),
+        (_case("top_k", values, k=3), [values[:-4:-1], np.array([299, 298, 297])]),
     ]
     for found, (case, wanted) in zip(python.answers(*[case for case, _ in expected]), expected, strict=True):
         assert not isinstance(found, str), (case["call"], found)
@@ -170,7 +165,7 @@ json.dumps(race.report())""")
 def test_the_page_goes_on_while_python_waits(python: Python) -> None:
     """Timers run between the beginning of a warm call and its end."""
     ticks = python.page.run("""
-await pyodide.runPythonAsync("import numpy, gpusort; x = numpy.arange(200_000, dtype='u4')[::-1]; gpusort.sort(x)");
+await pyodide.runPythonAsync("import numpy, gpusort; x = numpy.arange(20_001, dtype='u4')[::-1]; gpusort.sort(x)");
 let ticks = 0;
 const timer = setInterval(() => ticks++, 1);
 await pyodide.runPythonAsync("found = gpusort.sort(x)");
@@ -196,10 +191,10 @@ def test_what_cannot_run_in_a_page_says_why(python: Python) -> None:
 _WITHOUT_WAITING = """
 import json, numpy, gpusort
 from gpusort.targets import registry
-def error(opened):
+def error(opened):  # plans are kept with their targets, so each sorts a dtype of its own
     kept = dict(registry._opened)
     if not opened: registry._opened.clear()
-    try: gpusort.sort(numpy.arange(9)[::-1])
+    try: gpusort.sort(numpy.arange(9).astype(DTYPE if opened else NEW))
     except gpusort.GpusortError as found: return f"{type(found).__name__}: {found}"
     finally: registry._opened.update(kept)
 json.dumps([error(True), error(False)])
@@ -208,39 +203,36 @@ json.dumps([error(True), error(False)])
 
 def test_where_python_cannot_wait_a_call_says_what_to_await(python: Python) -> None:
     """Entered by runPython, as by any code where the browser has no Promise Integration."""
-    found = json.loads(python.page.run(f"return pyodide.runPython({json.dumps(_WITHOUT_WAITING)})"))
+    code = f"DTYPE, NEW = 'f4', 'i2'\n{_WITHOUT_WAITING}"
+    found = json.loads(python.page.run(f"return pyodide.runPython({json.dumps(code)})"))
     assert [text.partition(":")[0] for text in found] == ["CapabilityError", "TargetUnavailableError"]
     for text in found:
         assert "`await open_device()`, `await x.fetch()`" in text
 
 
-_AWAITED = """
-import asyncio, json, numpy, gpusort
-from pyodide.ffi import can_run_sync
-came = []
-async def main():
-    device = await gpusort.webgpu.open_device()
-    x = gpusort.webgpu.asarray(numpy.arange(5000, dtype="f4")[::-1], device)
-    found = gpusort.sort(x)
-    came.append([can_run_sync(), (await found.fetch()).tolist() == list(range(5000))])
-asyncio.ensure_future(main())
-"""
-
-
 def test_nothing_waits_where_all_is_awaited(python: Python) -> None:
-    found = python.page.run(f"""
-pyodide.runPython({json.dumps(_AWAITED)});
-let came;
-while (!(came = pyodide.runPython("json.dumps(came)")).includes("e")) await new Promise((done) => setTimeout(done, 20));
-return JSON.parse(came);""")
-    assert found == [[False, True]]
+    """As in a browser without Promise Integration."""
+    assert python.awaits("""
+import json, numpy, gpusort
+import pyodide.ffi
+def run_sync(answer): raise RuntimeError("cannot wait")
+kept = pyodide.ffi.can_run_sync, pyodide.ffi.run_sync
+pyodide.ffi.can_run_sync, pyodide.ffi.run_sync = (lambda: False), run_sync
+try:
+    device = await gpusort.webgpu.open_device()
+    x = gpusort.webgpu.asarray(numpy.arange(300, dtype="f4")[::-1], device)
+    found = await gpusort.sort(x).fetch()
+finally:
+    pyodide.ffi.can_run_sync, pyodide.ffi.run_sync = kept
+json.dumps(found.tolist() == list(range(300)))""")
 
 
 def test_a_page_without_webgpu_says_so(python: Python) -> None:
+    code = f"DTYPE, NEW = 'f4', 'i4'\n{_WITHOUT_WAITING}"
     found = python.page.run(f"""
 Object.defineProperty(navigator, "gpu", {{ value: undefined, configurable: true }});
 try {{
-  return await pyodide.runPythonAsync({json.dumps(_WITHOUT_WAITING)});
+  return await pyodide.runPythonAsync({json.dumps(code)});
 }} finally {{
   delete navigator.gpu;
 }}""")
@@ -275,7 +267,7 @@ const adapter = await navigator.gpu.requestAdapter(), device = await adapter.req
 const depths = device.createBuffer({ size: 4 * 1000, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST });
 device.queue.writeBuffer(depths, 0, Float32Array.from({ length: 1000 }, (_, i) => (i * 7919) % 1000));
 globalThis.page = { device, depths, draw: (buffer) => (globalThis.drawn = buffer) };""")
-    (shown,) = blocks(DOCUMENT, "text")
+    shown = blocks(DOCUMENT, "python")[-1]
     found = python.awaits(f"import json, numpy as np\n{shown}\njson.dumps(order.to_numpy().tolist())")
     depths = np.arange(1000) * 7919 % 1000
     assert found == np.argsort(-depths, kind="stable").tolist()
@@ -315,9 +307,8 @@ def test_the_browsers_library_has_wgpus_names(name: str) -> None:
     """So the target speaks to both alike: what it can be asked has the same name and the same arguments there."""
     wgpu = pytest.importorskip("wgpu")
     ours, theirs = getattr(browser_library, name), getattr(wgpu, name)
-    own = [method for method in vars(ours) if not method.startswith("_") and not method.endswith("_async")]
-    for method in own:
-        if method == "require_alive" or method == "settled":
-            continue
+    members: list[str] = [*vars(ours)]
+    own = {member for member in members if not member.startswith("_") and not member.endswith("_async")}
+    for method in own - {"settled", "require_alive"}:
         wanted = [*inspect.signature(getattr(theirs, method)).parameters]
         assert [name for name in inspect.signature(getattr(ours, method)).parameters if name not in wanted] == []

@@ -18,8 +18,7 @@ import numpy as np
 from ..algos.copy import Strided, copy_strided
 from ..targets.base import prepared_by
 from ..targets.recording import current_encoder, recording_into
-from ..targets.registry import target_on_device
-from ..targets.wgsl.awaited import read
+from ..targets.registry import read_from_device, target_on_device
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U32
@@ -99,7 +98,7 @@ class Array:
     async def fetch(self) -> HostArray:
         """The same for who must not wait: a page awaits it, and goes on meanwhile."""
         buffer, start, size = self._readable()
-        return self._of_bytes(await read(self.device, buffer, start, size))
+        return self._of_bytes(await read_from_device(self.device, buffer, start, size))
 
     def _extent(self) -> tuple[int, int]:
         """Its bytes in the buffer, in whole words: the first, and how many."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -18,6 +18,9 @@ from ..machine import TargetInfo
 from ..types.errors import InvalidArgumentError, TargetUnavailableError
 from ..types.specs import Memory
 from .base import Target
+
+if TYPE_CHECKING:
+    import wgpu
 
 
 @attrs.frozen
@@ -115,6 +118,20 @@ def target_on_device(device: Any) -> Target:
     from .wgsl.target import target_on
 
     return target_on(device)
+
+
+async def opened_device() -> wgpu.GPUDevice:
+    """A device of wgpu for the target "wgsl", or of the browser that this is a page of."""
+    from .wgsl.awaited import opened
+
+    return await opened()
+
+
+async def read_from_device(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:
+    """So many bytes of a buffer on a device of wgpu, from one on, once all that was submitted is done."""
+    from .wgsl.awaited import read
+
+    return await read(device, buffer, first, size)
 
 
 def choose(wanted: str | Target, memory: Memory, device: object | None = None) -> Target:
