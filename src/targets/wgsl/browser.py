@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from ...types.errors import TargetUnavailableError
+from .browser_errors import Errors, GPUError, GPUOutOfMemoryError, GPUValidationError
 from .javascript import HOW_TO_WAIT, Owner, camel, can_wait, described, owned, require_waiting, waited
 
 if TYPE_CHECKING:
     import js
+
+__all__ = ["GPUAdapter", "GPUDevice", "GPUError", "GPUOutOfMemoryError", "GPUValidationError", "gpu"]
 
 _LIMITS = (
     "max-bind-groups",
@@ -32,21 +35,6 @@ _MAP_READ, _COPY_DST, _READ = 1, 8, 1  # WebGPU fixes the numbers of these flags
 _MAPPED_AT = 8  # a mapped range begins at a multiple of these bytes
 
 
-class GPUError(Exception):
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-
-
-class GPUValidationError(GPUError): ...
-
-
-class GPUOutOfMemoryError(GPUError, MemoryError): ...
-
-
-class GPUInternalError(GPUError): ...
-
-
 BindGroup: TypeAlias = Owner["js.GPUBindGroup"]
 BindGroupLayout: TypeAlias = Owner["js.GPUBindGroupLayout"]
 CommandBuffer: TypeAlias = Owner["js.GPUCommandBuffer"]
@@ -54,10 +42,6 @@ ComputePipeline: TypeAlias = Owner["js.GPUComputePipeline"]
 PipelineLayout: TypeAlias = Owner["js.GPUPipelineLayout"]
 QuerySet: TypeAlias = Owner["js.GPUQuerySet"]
 ShaderModule: TypeAlias = Owner["js.GPUShaderModule"]
-
-_ERRORS: Mapping[str, type[GPUError]] = {  # by what errors they are collected as
-    "validation": GPUValidationError, "out-of-memory": GPUOutOfMemoryError, "internal": GPUInternalError,
-}  # fmt: skip
 
 
 # -- adapters ---------------------------------------------------------------------------------------------
@@ -133,17 +117,9 @@ class GPUDevice(Owner["js.GPUDevice"]):
 
     def __init__(self, js: js.GPUDevice) -> None:
         """Of a device that was opened here, or by the page."""
-        from pyodide.ffi import create_once_callable
-
         super().__init__(js)
         self.features, self.limits, self.adapter_info = set(js.features), _limits(js), GPUAdapterInfo(js.adapterInfo)
-        self.queue = GPUQueue(js.queue, self)
-        self._lost: list[str] = []
-        js.lost.then(create_once_callable(self._note_loss))
-        self._collect()
-
-    def _note_loss(self, info: js.GPUDeviceLostInfo) -> None:
-        self._lost.append(info.message or info.reason)
+        self.queue, self.errors = GPUQueue(js.queue, self), Errors(js)
 
     def destroy(self) -> None:
         self.js.destroy()
@@ -184,10 +160,9 @@ class GPUDevice(Owner["js.GPUDevice"]):
         try:
             return await self.js.createComputePipelineAsync(asked)
         except JsException as error:
-            self.require_alive()
             told = (await module.js.getCompilationInfo()).messages
             lines = [f":{one.lineNum}:{one.linePos} {one.message}" for one in told if one.type == "error"]
-            await self._refused()  # the same once more
+            self.errors.forget()  # the same, told in other words
             raise GPUValidationError("\n".join(lines[:1]) or str(error)) from error
 
     def create_command_encoder(self, *, label: str = "") -> GPUCommandEncoder:
@@ -195,30 +170,6 @@ class GPUDevice(Owner["js.GPUDevice"]):
 
     def create_query_set(self, *, label: str = "", type: str, count: int) -> QuerySet:
         return Owner(self.js.createQuerySet(described({"label": label, "type": type, "count": count})))
-
-    # -- errors -------------------------------------------------------------------------------------------
-
-    def _collect(self) -> None:
-        for kind in _ERRORS:
-            self.js.pushErrorScope(kind)
-
-    async def _refused(self) -> list[GPUError]:
-        """What went wrong since the last time."""
-        ended = [(kind, self.js.popErrorScope()) for kind in reversed([*_ERRORS])]
-        self._collect()
-        found = [(kind, await error) for kind, error in ended]
-        return [_ERRORS[kind](error.message) for kind, error in found if error]
-
-    def require_alive(self) -> None:
-        if self._lost:
-            raise GPUValidationError(f"Parent device is lost: {self._lost[0]}")
-
-    async def settled(self) -> None:
-        """Raises what went wrong in all that was told so far."""
-        refused = await self._refused()
-        self.require_alive()
-        for error in refused[:1]:
-            raise error
 
 
 class GPUBuffer(Owner["js.GPUBuffer"]):
@@ -229,15 +180,16 @@ class GPUBuffer(Owner["js.GPUBuffer"]):
     async def map_async(self, mode: int, offset: int = 0, size: int | None = None) -> None:
         from pyodide.ffi import JsException
 
-        mapped = self.js.mapAsync(mode, offset, self.size - offset if size is None else size)
         try:
-            await self._device.settled()
-        finally:
-            try:
-                await mapped
-            except JsException as error:
-                self._device.require_alive()
-                raise GPUValidationError(str(error)) from error
+            await self.js.mapAsync(mode, offset, self.size - offset if size is None else size)
+        except JsException as error:
+            self._device.errors.require_none()
+            raise GPUValidationError(str(error)) from error
+        try:
+            self._device.errors.require_none()
+        except GPUError:
+            self.js.unmap()
+            raise
 
     def map_sync(self, mode: int, offset: int = 0, size: int | None = None) -> None:
         require_waiting("target 'wgsl'")
