@@ -9,13 +9,14 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web page coverage clean
+.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web page platforms coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
 
 test: $(READY)
-	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable $(ARGS)
+	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable \
+		--junitxml build/tests.xml -o junit_logging=no $(ARGS)
 
 check: $(READY)
 	$(PYTHON) -m ruff check
@@ -66,6 +67,10 @@ web: $(READY)
 # The page of examples/web, into build/page: static files.
 page: $(READY)
 	@$(PYTHON) -m examples.web.build build/page
+
+# Whether README's table of platforms is what the last `make test` has shown.
+platforms: $(READY)
+	@$(PYTHON) -m web.platforms build/tests.xml
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
