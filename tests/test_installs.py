@@ -121,7 +121,7 @@ def test_it_works_where_it_is_installed(built: tuple[Path, Path], version: str, 
 
 def test_the_oldest_versions_do(built: tuple[Path, Path], tmp_path: Path) -> None:
     """Those that pyproject.toml names, on the oldest Python."""
-    what = ("--resolution", "lowest-direct", built[0], *_oldest())
+    what: list[str | Path] = ["--resolution", "lowest-direct", built[0], *_oldest()]
     found = _used(_installed(tmp_path / "venv", _python(_OLDEST), *what))
     assert {"cpu", "simulator", "python"} <= set(found)
     assert found[-1].startswith("2.1.")

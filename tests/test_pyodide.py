@@ -59,7 +59,7 @@ class Python:
         asked = json.dumps(json.dumps(cases))
         return [
             answer if isinstance(answer, str) else [received(part) for part in answer]
-            for answer in self.awaits(f"import pyodide_cases\nawait pyodide_cases.answers({asked})")
+            for answer in self.awaits(f"await pyodide_cases.answers({asked})")
         ]
 
 
@@ -77,7 +77,9 @@ def python(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     opened = Page(browser, folder)
     opened.run(_READY)
     cases = (ROOT / "tests" / "pyodide_cases.py").read_text()
-    opened.run(f"pyodide.FS.writeFile('pyodide_cases.py', {json.dumps(cases)})")
+    opened.run(
+        f"pyodide.FS.writeFile('pyodide_cases.py', {json.dumps(cases)}); pyodide.runPython('import pyodide_cases')"
+    )
     yield Python(opened)
     opened.close()
 
