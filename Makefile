@@ -16,7 +16,7 @@ demo: $(READY)
 
 test: $(READY)
 	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable \
-		--junitxml build/tests.xml -o junit_logging=no $(ARGS)
+		--junitxml build/tests.xml $(ARGS)
 
 check: $(READY)
 	$(PYTHON) -m ruff check

@@ -54,6 +54,11 @@ def test_a_row_needs_a_test_that_passed_and_none_that_failed() -> None:
     assert not any(platform.evidence.words == "should work" for platform, _ in unfounded(found))
 
 
+def test_a_run_that_left_no_report_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert platforms.main([str(tmp_path / "tests.xml")]) == 1
+    assert "`make test` writes it" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("outcome", "status"), [(Outcome.PASSED, 0), (Outcome.SKIPPED, 0), (Outcome.FAILED, 1)])
 def test_a_run_in_which_something_fails_is_not_written(
     outcome: Outcome, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -147,6 +147,9 @@ def unfounded(tests: Iterable[Case]) -> Iterator[tuple[Platform, Outcome]]:
 def main(arguments: list[str]) -> int:
     *options, report = arguments
     status = 0
+    if not Path(report).exists():
+        print(f"platforms: {report} is not here: `make test` writes it")
+        return 1
     for platform, outcome in unfounded(report_of(Path(report).read_text("utf-8"))):
         failed = outcome is Outcome.FAILED
         print(f"platforms: {'not so in' if failed else 'left open by'} this run: {platform.row}")
