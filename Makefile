@@ -9,13 +9,14 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web page coverage clean
+.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web page platforms coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
 
 test: $(READY)
-	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable $(ARGS)
+	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable \
+		--junitxml build/tests.xml $(ARGS)
 
 check: $(READY)
 	$(PYTHON) -m ruff check
@@ -67,6 +68,10 @@ web: $(READY)
 page: $(READY)
 	@$(PYTHON) -m examples.web.build build/page
 
+# Whether README's table of platforms is what the last `make test` has shown.
+platforms: $(READY)
+	@$(PYTHON) -m web.platforms build/tests.xml
+
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
 	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
@@ -77,7 +82,7 @@ clean:
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
 	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web .ci/native
+$(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web .ci/pyodide .ci/native
 	@.ci/setup $(VENV)
 	@.ci/vulkan $(PYTHON)
 	@.ci/web $(CURDIR)/$(PYTHON)

@@ -15,13 +15,22 @@ import numpy.typing as npt
 from .arrays.buffers import STORAGE
 from .arrays.webgpu import Array, padded
 from .arrays.webgpu import from_host as _from_host
+from .targets.registry import opened_device
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.specs import packed_strides
 
 if TYPE_CHECKING:
     import wgpu
 
-__all__ = ["Array", "array", "asarray"]
+__all__ = ["Array", "array", "asarray", "open_device"]
+
+
+async def open_device() -> wgpu.GPUDevice:
+    """A device of the strongest adapter, or of the one that GPUSORT_WGSL_ADAPTER names, with all that it allows.
+
+    In a page it is the browser's, for which nothing there waits. Raises TargetUnavailableError where there is none.
+    """
+    return await opened_device()
 
 
 def array(

@@ -1,7 +1,6 @@
 """The package as laid out and shipped: what is listed, what is in the wheel, and what an import costs."""
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -13,7 +12,7 @@ from typing import TypedDict, cast
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.packed import ROOT, copy_into, pip, wheel_of
 
 
 class Setuptools(TypedDict):
@@ -153,24 +152,12 @@ def test_importing_gpusort_costs_under_one_and_a_half_times_numpy() -> None:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What an install reads, in a copy: a build leaves folders behind, whose contents get into the next wheel."""
-    copy = tmp_path_factory.mktemp("checkout")
-    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "typings" / "on-path", copy / "typings" / "on-path", symlinks=True)
-    for name in ("LICENSE", "README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, copy)
-    return copy
-
-
-def pip(*arguments: str | Path) -> None:
-    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, capture_output=True)
+    return copy_into(tmp_path_factory.mktemp("checkout"))
 
 
 @pytest.fixture(scope="module")
 def wheel(checkout: Path) -> Path:
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", checkout / "wheels", checkout)
-    (wheel,) = (checkout / "wheels").glob("gpusort-*.whl")
-    return wheel
+    return wheel_of(checkout)
 
 
 def test_the_wheel_holds_the_package_and_its_type_marker(checkout: Path, wheel: Path) -> None:

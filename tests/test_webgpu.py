@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+import attrs
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ from gpusort.types.params import BitonicPolicy, ScanPolicy
 from gpusort.types.scalars import U32
 from gpusort.types.specs import Memory
 from tests import key_cases
-from tests.reference import Array, sample
+from tests.reference import Array, assert_same_bits, sample
 
 STORAGE, COPY_SRC, COPY_DST = 128, 4, 8
 
@@ -261,6 +263,20 @@ def test_arrays_are_read_however_they_lie(device: Any) -> None:
         np.testing.assert_array_equal(strided.to_numpy(), expected)
         np.testing.assert_array_equal(sort(strided, axis=0).to_numpy(), np.sort(expected, axis=0))
         np.testing.assert_array_equal(sum_of(strided, axis=1).to_numpy(), expected.sum(axis=1))
+
+
+def test_what_is_awaited_is_what_is_read(device: Any) -> None:
+    """However it lies, and on a device that was opened so too."""
+    x = sample("f4", (6, 7))
+
+    async def fetched() -> None:
+        for handle in (device, await webgpu.open_device()):
+            turned = webgpu.asarray(x, handle)
+            turned = attrs.evolve(turned, shape=(7, 6), strides=(4, 28))
+            assert_same_bits(await turned.fetch(), np.ascontiguousarray(x.T))
+            assert_same_bits(await sort(turned, axis=0).fetch(), sort(turned, axis=0).to_numpy())
+
+    asyncio.run(fetched())
 
 
 def test_results_lie_where_earlier_ones_lay_which_nobody_holds(device: Any) -> None:

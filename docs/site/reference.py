@@ -61,7 +61,7 @@ PAGES = (
          ("OutOfBoundsError", "UninitializedReadError", "DataRaceError", "BarrierDivergenceError", "MonoidError",
           "IterationLimitError"), "gpusort.types.errors"),
     Page("webgpu", "Arrays in wgpu's buffers", "For a device that you have opened.",
-         ("array", "asarray", "Array"), "gpusort.webgpu"),
+         ("open_device", "array", "asarray", "Array"), "gpusort.webgpu"),
     Page("scalars", "Scalars", _LANGUAGE,
          ("Bool", "U8", "U16", "U32", "U64", "I32", "I64", "F32", "F64"), "gpusort.types.scalars"),
     Page("intrinsics", "Functions of scalars", _LANGUAGE,

@@ -18,7 +18,7 @@ import numpy as np
 from ..algos.copy import Strided, copy_strided
 from ..targets.base import prepared_by
 from ..targets.recording import current_encoder, recording_into
-from ..targets.registry import target_on_device
+from ..targets.registry import read_from_device, target_on_device
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.scalars import U32
@@ -92,17 +92,31 @@ class Array:
 
     def to_numpy(self) -> HostArray:
         """A copy in the host's memory, for which all that was submitted is waited for."""
-        if current_encoder() is not None:
-            raise CapabilityError("encode: what is recorded cannot be read")
+        buffer, start, size = self._readable()
+        return self._of_bytes(self.device.queue.read_buffer(buffer, start, size))
+
+    async def fetch(self) -> HostArray:
+        """The same for who must not wait: a page awaits it, and goes on meanwhile."""
+        buffer, start, size = self._readable()
+        return self._of_bytes(await read_from_device(self.device, buffer, start, size))
+
+    def _extent(self) -> tuple[int, int]:
+        """Its bytes in the buffer, in whole words: the first, and how many."""
         low, high = bounds(self.shape, self.strides, self.itemsize)
         first = (self.offset + low) // _WORD * _WORD
-        size = padded(self.offset + high - first)
-        mine = self.held.buffer
-        buffer, start = (mine, first) if mine.usage & COPY_SRC else (self._readable(first, size), 0)
-        data = self.device.queue.read_buffer(buffer, start, size)
-        return np.ndarray(self.shape, self.dtype, data, self.offset - first, self.strides).copy("C")
+        return first, padded(self.offset + high - first)
 
-    def _readable(self, first: int, size: int) -> wgpu.GPUBuffer:
+    def _of_bytes(self, data: memoryview) -> HostArray:
+        return np.ndarray(self.shape, self.dtype, data, self.offset - self._extent()[0], self.strides).copy("C")
+
+    def _readable(self) -> tuple[wgpu.GPUBuffer, int, int]:
+        """A buffer that may be read, and where in it they are."""
+        if current_encoder() is not None:
+            raise CapabilityError("encode: what is recorded cannot be read")
+        mine, (first, size) = self.held.buffer, self._extent()
+        return (mine, first, size) if mine.usage & COPY_SRC else (self._copied(first, size), 0, size)
+
+    def _copied(self, first: int, size: int) -> wgpu.GPUBuffer:
         """A copy of so many bytes of the buffer, which may be read."""
         count, before = size // _WORD, first % _alignment(self.device) // _WORD
         copy = new_array(self.device, (count,), np.dtype(np.uint32))

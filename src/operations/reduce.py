@@ -75,14 +75,19 @@ class Reducer(Enum):
         return self in (Reducer.SUM, Reducer.PROD)
 
 
+_COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")
+
+
 @lru_cache(maxsize=512)
 def result_dtype(function: str, dtype: DType) -> DType:
-    """The dtype that NumPy's function gives for arrays of a dtype."""
+    """The dtype that NumPy's function gives for arrays of a dtype, on a machine of 64 bits."""
     numpys: Callable[..., Any] = getattr(np, function)
     try:
-        return np.asarray(numpys(np.zeros((1, 1), dtype), axis=1)).dtype
+        found: DType = np.asarray(numpys(np.zeros((1, 1), dtype), axis=1)).dtype
     except TypeError as error:
         raise UnsupportedTypeError(f"x: {error}") from error
+    # In WebAssembly NumPy counts and adds in 32 bits.
+    return np.dtype(f"{found.kind}8") if function in _COUNTS_OR_ADDS and found.kind in "iu" else found
 
 
 @attrs.frozen
@@ -190,7 +195,7 @@ class Reduce(Reduction):
             found = self.reducer.numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
         except ValueError as error:
             raise InvalidArgumentError(str(error)) from error
-        return (np.asarray(found),)
+        return (np.asarray(found, result_dtype(self.reducer.value, x.dtype)),)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """Where each row's extreme stands, if the key's words do not tell which element it is."""

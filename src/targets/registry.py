@@ -5,8 +5,10 @@ A target is opened when it is first needed and kept. One that cannot be opened h
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -16,6 +18,9 @@ from ..machine import TargetInfo
 from ..types.errors import InvalidArgumentError, TargetUnavailableError
 from ..types.specs import Memory
 from .base import Target
+
+if TYPE_CHECKING:
+    import wgpu
 
 
 @attrs.frozen
@@ -27,6 +32,8 @@ class Unavailable:
 
 
 def _cpu() -> Target:
+    if find_spec("numba") is None:
+        raise TargetUnavailableError("target 'cpu' compiles kernels with Numba, which is not here: pip install numba")
     from .cpu.target import CpuTarget
 
     return CpuTarget()
@@ -72,7 +79,9 @@ _ENTRIES: dict[str, _Entry] = {
     "python": _Entry(_python),
 }
 NAMES: tuple[str, ...] = tuple(_ENTRIES)
-_AUTO: dict[Memory, str] = {Memory.HOST: "cpu", Memory.CUDA: "cuda", Memory.WEBGPU: "wgsl"}
+# In a page the kernels of "cpu" have no compiler; there a GPU is waited for without holding up the page.
+_FOR_HOST = "wgsl" if sys.platform == "emscripten" else "cpu"
+_AUTO: dict[Memory, str] = {Memory.HOST: _FOR_HOST, Memory.CUDA: "cuda", Memory.WEBGPU: "wgsl"}
 
 _lock = OwnLock()
 _opened: dict[str, Target] = {}
@@ -109,6 +118,20 @@ def target_on_device(device: Any) -> Target:
     from .wgsl.target import target_on
 
     return target_on(device)
+
+
+async def opened_device() -> wgpu.GPUDevice:
+    """A device of wgpu for the target "wgsl", or of the browser that this is a page of."""
+    from .wgsl.awaited import opened
+
+    return await opened()
+
+
+async def read_from_device(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:
+    """So many bytes of a buffer on a device of wgpu, from one on, once all that was submitted is done."""
+    from .wgsl.awaited import read
+
+    return await read(device, buffer, first, size)
 
 
 def choose(wanted: str | Target, memory: Memory, device: object | None = None) -> Target:

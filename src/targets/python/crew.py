@@ -17,6 +17,7 @@ from queue import SimpleQueue
 import attrs
 
 from ...kernel.span import Span
+from ...types.errors import CapabilityError
 
 
 class _Abandoned(BaseException):
@@ -54,7 +55,13 @@ class Member:
         self._is_gone = False
 
     def start(self) -> None:
-        _thread.start_new_thread(self._come_and_go, ())
+        try:
+            _thread.start_new_thread(self._come_and_go, ())
+        except RuntimeError as error:  # as in WebAssembly
+            raise CapabilityError(
+                "target 'python' runs invocations that wait for each other in threads, of which none can be started "
+                f"here ({error}); use target='simulator'"
+            ) from error
 
     @property
     def ended(self) -> bool:

@@ -16,6 +16,7 @@ from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from .clock import FEATURE
 from .defaults import DEFAULT_LIMITS
+from .where import NO_ADAPTER
 
 if TYPE_CHECKING:
     import wgpu
@@ -29,6 +30,7 @@ _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
 # placeholders for both bounds.)
 _SMALLEST = {_AMD: 32, _INTEL: 8}
 _LARGEST = {_AMD: 64, _INTEL: 32}
+_LEAST_LANES, _MOST_LANES = "subgroup_min_size", "subgroup_max_size"  # a browser's word for them
 _BY_POWER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
 _BY_BACKEND = ("Metal", "D3D12", "Vulkan")
 _OPENGL = "OpenGL"  # has no storage buffers to speak of: taken only where it is asked for
@@ -74,10 +76,11 @@ class Device:
 
     def with_lanes(self, measured: int) -> Device:
         """The same, now that it is known how many lanes a subgroup has when a kernel asks."""
-        vendor = int(self.handle.adapter_info.get("vendor_id", 0))
-        smallest = min(measured, _SMALLEST.get(vendor, measured))
-        largest = max(measured, _LARGEST.get(vendor, measured))
-        if not 1 <= measured <= MAX_LANES or vendor == _QUALCOMM:
+        info = self.handle.adapter_info
+        vendor = int(info.get("vendor_id", 0))
+        smallest = min(measured, int(info.get(_LEAST_LANES, _SMALLEST.get(vendor, measured))))
+        largest = max(measured, int(info.get(_MOST_LANES, _LARGEST.get(vendor, measured))))
+        if not 1 <= measured <= largest <= MAX_LANES or vendor == _QUALCOMM:
             return self
         return attrs.evolve(
             self,
@@ -88,15 +91,16 @@ class Device:
 
 def choose_adapter() -> wgpu.GPUAdapter:
     """The strongest adapter there is, or the one that the environment names. One of OpenGL only if that says OpenGL."""
-    import wgpu
+    from .library import wgpu
 
     with _quietly():
-        found = wgpu.gpu.enumerate_adapters_sync()
+        return strongest(wgpu.gpu.enumerate_adapters_sync())
+
+
+def strongest(found: Sequence[wgpu.GPUAdapter]) -> wgpu.GPUAdapter:
+    """Of all that there are."""
     if not found:
-        raise TargetUnavailableError(
-            "target 'wgsl' finds no adapter: it needs a Vulkan, Metal or Direct3D 12 driver; "
-            "Mesa's software one will do (on Debian: apt install mesa-vulkan-drivers)"
-        )
+        raise TargetUnavailableError(f"target 'wgsl' finds no adapter: {NO_ADAPTER}")
     wanted = word(ADAPTER_VARIABLE).lower()
     fitting = [adapter for adapter in found if wanted in _described(adapter).lower()]
     if not fitting:
@@ -116,12 +120,16 @@ def open_device() -> Device:
     """Opens the chosen adapter with all that it allows, or with no more than every device has."""
     opens("wgsl")
     adapter = choose_adapter()
+    features, limits = asked_of(adapter)
+    return _described_device(adapter.request_device_sync(required_features=features, required_limits=limits))
+
+
+def asked_of(adapter: wgpu.GPUAdapter) -> tuple[list[str], dict[str, int | None]]:
+    """The features and limits that a device is opened with."""
     if _asks_for_defaults():
-        return _described_device(adapter.request_device_sync(required_limits=dict(DEFAULT_LIMITS)))
+        return [], dict(DEFAULT_LIMITS)
     subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
-    features = [*subgroups, *({FEATURE} & adapter.features)]
-    limits = {name: adapter.limits[name] for name in _LIMITS}
-    return _described_device(adapter.request_device_sync(required_features=features, required_limits=dict(limits)))
+    return [*subgroups, *({FEATURE} & adapter.features)], {name: adapter.limits[name] for name in _LIMITS}
 
 
 def _asks_for_defaults() -> bool:
@@ -206,17 +214,17 @@ _idle: list[_Heard] = []  # to make one takes longer than to have it listen; a l
 
 
 def _logged(messages: str) -> Exception:
-    import wgpu
+    from .library import wgpu
 
     return wgpu.GPUError(messages)
 
 
 def _raise_ours(what: str, error: Exception) -> None:
     """An error of ours for one of wgpu's; nothing for others."""
-    import wgpu
-
     if isinstance(error, GpusortError):
         return
+    from .library import wgpu
+
     if isinstance(error, wgpu.GPUOutOfMemoryError):
         raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
     if isinstance(error, wgpu.GPUError | RuntimeError) and is_loss(error):

@@ -21,6 +21,7 @@ from .overrun import guarded, has_loops
 from .text import HEADER_WORDS, Shader, wgsl_of
 from .unroll import unrolled
 from .uses import Use, uses_of
+from .where import IN_BROWSER
 
 if TYPE_CHECKING:
     import wgpu
@@ -85,13 +86,15 @@ def written(
 def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
     """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is
     wrong. `probing` is for the kernel that finds out about subgroups."""
-    legalized, shader = written(program, in_registers=not device.cuts_loops, lanes=device.most_lanes)
+    legalized, shader = written(
+        program, enable_line=IN_BROWSER, in_registers=not device.cuts_loops, lanes=device.most_lanes
+    )
     _require_fits(legalized.program, device)
     tells_overrun = device.cuts_loops and has_loops(program)
     if tells_overrun:
         legalized = attrs.evolve(legalized, program=guarded(legalized.program))
         verify(legalized.program)
-        shader = wgsl_of(legalized.program)
+        shader = wgsl_of(legalized.program, enable_line=IN_BROWSER)
     if shader.uses_subgroups and not (probing or Capability.SUBGROUPS in device.capabilities):
         raise CapabilityError(
             f"{program.span}: kernel {program.name!r} uses subgroup operations, which adapter {device.adapter!r} lacks"
@@ -121,7 +124,7 @@ def _kind(use: Use) -> _Binding:
 def _pipeline(
     program: ir.Program, text: str, device: wgpu.GPUDevice, layout: wgpu.GPUBindGroupLayout
 ) -> wgpu.GPUComputePipeline:
-    import wgpu
+    from .library import wgpu
 
     try:
         module = device.create_shader_module(label=program.name, code=text)

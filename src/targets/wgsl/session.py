@@ -23,6 +23,7 @@ from .kernel import PARAMETER_STEP, Kernel, compiled
 from .memory import Bytes, Pool, Staging, Taken, padded, upload
 from .native import commands_for
 from .overrun import ITERATIONS
+from .where import can_wait
 
 if TYPE_CHECKING:
     import wgpu
@@ -95,7 +96,7 @@ class Session:
         self._staging = Staging(device.handle)
         # By identity: a launch of the same shape brings the same Program, and a Program is large to compare.
         self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}
-        if device.has_subgroups:
+        if device.has_subgroups and can_wait():
             self.device = device.with_lanes(self._measured_lanes())
 
     def kernel(self, program: ir.Program, *, probing: bool = False) -> Kernel:

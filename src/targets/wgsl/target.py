@@ -22,6 +22,7 @@ from .kernel import written
 from .memory import Bytes
 from .prepared import WgslPrepared
 from .session import Ready, Session
+from .where import LIBRARY
 
 if TYPE_CHECKING:
     import wgpu
@@ -36,7 +37,7 @@ class WgslTarget:
     def __init__(self, handle: wgpu.GPUDevice | None = None) -> None:
         """With a device that the caller has opened, it is that one, and goes as far as it was asked to then."""
         try:
-            import_apart("wgpu")
+            import_apart(LIBRARY)
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
         self._lock = threading.RLock()  # a signal handler may call again: it gets a session of its own

@@ -1,0 +1,282 @@
+"""The browser's own WebGPU under wgpu's names: as many as gpusort uses, for Pyodide, where there is no wgpu.
+
+A browser answers by promises. What ends in `_async` is awaited. What wgpu does at once waits for the same, where the
+browser lets Python wait: that suspends Python, and the page goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from ...types.errors import TargetUnavailableError
+from .browser_errors import Errors, GPUError, GPUOutOfMemoryError, GPUValidationError
+from .javascript import HOW_TO_WAIT, Owner, camel, can_wait, described, owned, require_waiting, waited
+
+if TYPE_CHECKING:
+    import js
+
+__all__ = ["GPUAdapter", "GPUDevice", "GPUError", "GPUOutOfMemoryError", "GPUValidationError", "gpu"]
+
+_LIMITS = (
+    "max-bind-groups",
+    "max-buffer-size",
+    "max-compute-invocations-per-workgroup",
+    "max-compute-workgroup-size-x",
+    "max-compute-workgroup-storage-size",
+    "max-compute-workgroups-per-dimension",
+    "max-storage-buffer-binding-size",
+    "max-storage-buffers-per-shader-stage",
+    "min-storage-buffer-offset-alignment",
+)
+_MAP_READ, _COPY_DST, _READ = 1, 8, 1  # WebGPU fixes the numbers of these flags
+_MAPPED_AT = 8  # a mapped range begins at a multiple of these bytes
+
+
+BindGroup: TypeAlias = Owner["js.GPUBindGroup"]
+BindGroupLayout: TypeAlias = Owner["js.GPUBindGroupLayout"]
+CommandBuffer: TypeAlias = Owner["js.GPUCommandBuffer"]
+ComputePipeline: TypeAlias = Owner["js.GPUComputePipeline"]
+PipelineLayout: TypeAlias = Owner["js.GPUPipelineLayout"]
+QuerySet: TypeAlias = Owner["js.GPUQuerySet"]
+ShaderModule: TypeAlias = Owner["js.GPUShaderModule"]
+
+
+# -- adapters ---------------------------------------------------------------------------------------------
+
+
+class GPUAdapterInfo(dict[str, "str | int"]):
+    """What a browser tells, which may be little."""
+
+    def __init__(self, info: js.GPUAdapterInfo) -> None:
+        words = [info.vendor, info.architecture, info.device or info.description]
+        super().__init__(
+            vendor=info.vendor, architecture=info.architecture, description=info.description, backend_type="WebGPU",
+            device=" ".join(filter(None, words)) or "the browser's GPU",
+            adapter_type="CPU" if getattr(info, "isFallbackAdapter", False) else "Unknown",
+            subgroup_min_size=int(getattr(info, "subgroupMinSize", 0)),
+            subgroup_max_size=int(getattr(info, "subgroupMaxSize", 0)),
+        )  # fmt: skip
+
+    @property
+    def device(self) -> str:
+        return str(self["device"])
+
+    @property
+    def description(self) -> str:
+        return str(self["description"])
+
+
+def _limits(of: js.GPUAdapter | js.GPUDevice) -> dict[str, int]:
+    return {name: int(getattr(of.limits, camel(name))) for name in _LIMITS}
+
+
+class GPUAdapter(Owner["js.GPUAdapter"]):
+    def __init__(self, js: js.GPUAdapter) -> None:
+        super().__init__(js)
+        self.features, self.limits, self.info = set(js.features), _limits(js), GPUAdapterInfo(js.info)
+
+    async def request_device_async(
+        self, *, required_features: Sequence[str] = (), required_limits: Mapping[str, int] | None = None
+    ) -> GPUDevice:
+        asked = {"required_features": list(required_features), "required_limits": dict(required_limits or {})}
+        return GPUDevice(await self.js.requestDevice(described(asked)))
+
+    def request_device_sync(
+        self, *, required_features: Sequence[str] = (), required_limits: Mapping[str, int] | None = None
+    ) -> GPUDevice:
+        return waited(self.request_device_async(required_features=required_features, required_limits=required_limits))
+
+
+class GPU:
+    """A browser shows one adapter at most, the one that it finds best."""
+
+    async def enumerate_adapters_async(self) -> list[GPUAdapter]:
+        from js import navigator
+
+        gpu: js.GPU | None = getattr(navigator, "gpu", None)
+        found = None if gpu is None else await gpu.requestAdapter(described({"power_preference": "high-performance"}))
+        return [GPUAdapter(found)] if found else []  # null is falsy, and not None everywhere
+
+    def enumerate_adapters_sync(self) -> list[GPUAdapter]:
+        if not can_wait():
+            raise TargetUnavailableError(f"target 'wgsl': Python cannot wait for the browser's GPU here; {HOW_TO_WAIT}")
+        return waited(self.enumerate_adapters_async())
+
+
+gpu = GPU()
+
+
+# -- devices ----------------------------------------------------------------------------------------------
+
+
+class GPUDevice(Owner["js.GPUDevice"]):
+    """Errors come between two calls; they are collected, and raised by the next one that waits."""
+
+    def __init__(self, js: js.GPUDevice) -> None:
+        """Of a device that was opened here, or by the page."""
+        super().__init__(js)
+        self.features, self.limits, self.adapter_info = set(js.features), _limits(js), GPUAdapterInfo(js.adapterInfo)
+        self.queue, self.errors = GPUQueue(js.queue, self), Errors(js)
+
+    def destroy(self) -> None:
+        self.js.destroy()
+
+    def create_buffer(self, *, label: str = "", size: int, usage: int, mapped_at_creation: bool = False) -> GPUBuffer:
+        asked = {"label": label, "size": size, "usage": usage, "mapped_at_creation": mapped_at_creation}
+        return GPUBuffer(self.js.createBuffer(described(asked)), self, size, usage)
+
+    def create_bind_group_layout(self, *, label: str = "", entries: Sequence[Mapping[str, object]]) -> BindGroupLayout:
+        return Owner(self.js.createBindGroupLayout(described({"label": label, "entries": entries})))
+
+    def create_bind_group(
+        self, *, label: str = "", layout: BindGroupLayout, entries: Sequence[Mapping[str, object]]
+    ) -> BindGroup:
+        return Owner(self.js.createBindGroup(described({"label": label, "layout": layout, "entries": entries})))
+
+    def create_pipeline_layout(
+        self, *, label: str = "", bind_group_layouts: Sequence[BindGroupLayout]
+    ) -> PipelineLayout:
+        asked = {"label": label, "bind_group_layouts": bind_group_layouts}
+        return Owner(self.js.createPipelineLayout(described(asked)))
+
+    def create_shader_module(self, *, label: str = "", code: str) -> ShaderModule:
+        return Owner(self.js.createShaderModule(described({"label": label, "code": code})))
+
+    def create_compute_pipeline(
+        self, *, label: str = "", layout: PipelineLayout, compute: Mapping[str, object]
+    ) -> ComputePipeline:
+        """Compiled beside the page where that can be waited for."""
+        asked = described({"label": label, "layout": layout, "compute": compute})
+        if can_wait():
+            return Owner(waited(self._compiled(asked, cast("ShaderModule", compute["module"]))))
+        return Owner(self.js.createComputePipeline(asked))
+
+    async def _compiled(self, asked: object, module: ShaderModule) -> js.GPUComputePipeline:
+        from pyodide.ffi import JsException
+
+        try:
+            return await self.js.createComputePipelineAsync(asked)
+        except JsException as error:
+            told = (await module.js.getCompilationInfo()).messages
+            lines = [f":{one.lineNum}:{one.linePos} {one.message}" for one in told if one.type == "error"]
+            self.errors.forget()  # the same, told in other words
+            raise GPUValidationError("\n".join(lines[:1]) or str(error)) from error
+
+    def create_command_encoder(self, *, label: str = "") -> GPUCommandEncoder:
+        return GPUCommandEncoder(self.js.createCommandEncoder())
+
+    def create_query_set(self, *, label: str = "", type: str, count: int) -> QuerySet:
+        return Owner(self.js.createQuerySet(described({"label": label, "type": type, "count": count})))
+
+
+class GPUBuffer(Owner["js.GPUBuffer"]):
+    def __init__(self, js: js.GPUBuffer, device: GPUDevice, size: int, usage: int) -> None:
+        super().__init__(js)
+        self._device, self.size, self.usage = device, size, usage
+
+    async def map_async(self, mode: int, offset: int = 0, size: int | None = None) -> None:
+        from pyodide.ffi import JsException
+
+        try:
+            await self.js.mapAsync(mode, offset, self.size - offset if size is None else size)
+        except JsException as error:
+            self._device.errors.require_none()
+            raise GPUValidationError(str(error)) from error
+        try:
+            self._device.errors.require_none()
+        except GPUError:
+            self.js.unmap()
+            raise
+
+    def map_sync(self, mode: int, offset: int = 0, size: int | None = None) -> None:
+        require_waiting("target 'wgsl'")
+        waited(self.map_async(mode, offset, size))
+
+    def unmap(self) -> None:
+        self.js.unmap()
+
+    def read_mapped(
+        self, buffer_offset: int | None = None, size: int | None = None, *, copy: bool = True
+    ) -> memoryview:
+        """A copy in any case: the buffer lies outside of Python's memory."""
+        first = buffer_offset or 0
+        return self.js.getMappedRange(first, self.size - first if size is None else size).to_memoryview()
+
+    def destroy(self) -> None:
+        self.js.destroy()
+
+
+class GPUQueue(Owner["js.GPUQueue"]):
+    def __init__(self, js: js.GPUQueue, device: GPUDevice) -> None:
+        super().__init__(js)
+        self._device = device
+
+    def submit(self, command_buffers: Iterable[CommandBuffer]) -> None:
+        self.js.submit(described(list(command_buffers)))
+
+    def write_buffer(self, buffer: object, buffer_offset: int, data: object) -> None:
+        """`data` is an array of NumPy's, or another buffer of Python's."""
+        from pyodide.ffi import to_js
+
+        packed = np.ascontiguousarray(cast("np.ndarray[Any, Any]", data)).reshape(-1).view(np.uint8)
+        self.js.writeBuffer(owned(buffer), buffer_offset, to_js(packed))
+
+    async def read_buffer_async(self, buffer: object, buffer_offset: int = 0, size: int | None = None) -> memoryview:
+        source, device = owned(buffer), self._device
+        count = int(source.size) - buffer_offset if size is None else size
+        copy = device.create_buffer(size=-(-count // _MAPPED_AT) * _MAPPED_AT, usage=_MAP_READ | _COPY_DST)
+        encoder = device.create_command_encoder()
+        encoder.copy_buffer_to_buffer(source, buffer_offset, copy, 0, count)
+        self.submit([encoder.finish()])
+        try:
+            await copy.map_async(_READ)
+            return copy.read_mapped(0, count)
+        finally:
+            copy.destroy()
+
+    def read_buffer(self, buffer: object, buffer_offset: int = 0, size: int | None = None) -> memoryview:
+        require_waiting("to_numpy")
+        return waited(self.read_buffer_async(buffer, buffer_offset, size))
+
+
+# -- commands ---------------------------------------------------------------------------------------------
+
+
+class GPUCommandEncoder(Owner["js.GPUCommandEncoder"]):
+    def begin_compute_pass(
+        self, *, label: str = "", timestamp_writes: Mapping[str, object] | None = None
+    ) -> GPUComputePassEncoder:
+        asked = () if timestamp_writes is None else (described({"timestamp_writes": timestamp_writes}),)
+        return GPUComputePassEncoder(self.js.beginComputePass(*asked))
+
+    def copy_buffer_to_buffer(
+        self, source: object, source_offset: int, destination: object, destination_offset: int, size: int
+    ) -> None:
+        self.js.copyBufferToBuffer(owned(source), source_offset, owned(destination), destination_offset, size)
+
+    def resolve_query_set(
+        self, query_set: QuerySet, first_query: int, query_count: int, destination: GPUBuffer, destination_offset: int
+    ) -> None:
+        self.js.resolveQuerySet(query_set.js, first_query, query_count, destination.js, destination_offset)
+
+    def finish(self, *, label: str = "") -> CommandBuffer:
+        return Owner(self.js.finish())
+
+
+class GPUComputePassEncoder(Owner["js.GPUComputePassEncoder"]):
+    def set_pipeline(self, pipeline: ComputePipeline) -> None:
+        self.js.setPipeline(pipeline.js)
+
+    def set_bind_group(self, index: int, bind_group: BindGroup, dynamic_offsets_data: Sequence[int] = ()) -> None:
+        self.js.setBindGroup(index, bind_group.js, described(list(dynamic_offsets_data)))
+
+    def dispatch_workgroups(
+        self, workgroup_count_x: int, workgroup_count_y: int = 1, workgroup_count_z: int = 1
+    ) -> None:
+        self.js.dispatchWorkgroups(workgroup_count_x, workgroup_count_y, workgroup_count_z)
+
+    def end(self) -> None:
+        self.js.end()

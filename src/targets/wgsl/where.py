@@ -1,0 +1,23 @@
+"""Where WebGPU comes from: wgpu, or the browser itself if Python runs in a page."""
+
+from __future__ import annotations
+
+import sys
+
+IN_BROWSER = sys.platform == "emscripten"  # Pyodide's word for it
+LIBRARY = f"{__package__}.browser" if IN_BROWSER else "wgpu"
+NO_ADAPTER = (
+    "this browser gives the page no WebGPU"
+    if IN_BROWSER
+    else "it needs a Vulkan, Metal or Direct3D 12 driver; Mesa's software one will do (on Debian: apt install "
+    "mesa-vulkan-drivers)"
+)
+
+
+def can_wait() -> bool:
+    """Whether a call can wait for the device. In a page it may be that it must be awaited."""
+    if not IN_BROWSER:
+        return True
+    from .javascript import can_wait as can_wait_there
+
+    return can_wait_there()

@@ -1,0 +1,29 @@
+"""The package as a user gets it: a wheel, built of a copy of what an install reads."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def pip(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, capture_output=True)
+
+
+def copy_into(folder: Path) -> Path:
+    """What an install reads: a build leaves folders behind, whose contents get into the next wheel."""
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "typings" / "on-path", folder / "typings" / "on-path", symlinks=True)
+    for name in ("LICENSE", "README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def wheel_of(checkout: Path) -> Path:
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", checkout / "wheels", checkout)
+    (wheel,) = (checkout / "wheels").glob("gpusort-*.whl")
+    return wheel
