@@ -22,6 +22,8 @@ from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, so
 class Nobody:
     """Sorts nothing: for plans alone."""
 
+    workers = 1
+
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         raise NotImplementedError
 

@@ -18,6 +18,11 @@ from .cuts import Array, Places
 class Engine(Protocol):
     """Who sorts what fits into memory."""
 
+    @property
+    def workers(self) -> int:
+        """How many pieces are sorted at once, each in a thread of its own; of one the caller's."""
+        ...
+
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None: ...
 
     def argsort(self, x: Array, order: SortOrder) -> Places:

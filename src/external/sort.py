@@ -7,7 +7,7 @@ belongs is known beforehand, so one that was interrupted is done again alone.
 from __future__ import annotations
 
 import errno
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from math import gcd, lcm
@@ -21,7 +21,7 @@ from ..types.errors import InvalidArgumentError
 from .cuts import Array, Samples, usual_gap
 from .direct import PAGE, Bytes, DirectFile, buffer_for, whole_pages
 from .formats import Layout, header_for
-from .pipeline import SLOTS, side_by_side
+from .pipeline import side_by_side, slots_for
 from .progress import Meter, Report
 from .scratch import Scratch, disk_full, identity_of, require_room
 from .work import Work
@@ -47,7 +47,8 @@ class Plan:
         if count * (read + written + work.extra) <= memory:
             return cls(max(1, count), 1)
         step = lcm(*(PAGE // gcd(PAGE, size) for size in (spilled, written)))  # both are written in whole pages
-        each = SLOTS * (max(read, spilled) + max(spilled, written)) + work.extra
+        workers = work.engine.workers
+        each = slots_for(workers) * (max(read, spilled) + max(spilled, written)) + workers * work.extra
         runs = max(2, min(ENOUGH, count * read // _LARGE))
         while True:
             run = -(-count // runs // step) * step
@@ -138,8 +139,10 @@ class _Passes:
         self._lengths = [min(length, count - start) for start in range(0, count, length)]
         sizes = self._work.source.itemsize, self._work.spilled.itemsize, self._work.result.itemsize
         longest = max(self._lengths, default=0)
-        self._loaded = [buffer_for(longest * max(sizes[:2])) for _ in range(SLOTS)]
-        self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(SLOTS)]
+        self._workers = min(self._work.engine.workers, max(1, len(self._lengths)))
+        self._slots = min(slots_for(self._workers), max(1, len(self._lengths)))
+        self._loaded = [buffer_for(longest * max(sizes[:2])) for _ in range(self._slots)]
+        self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(self._slots)]
         self._cut = lru_cache(maxsize=2)(self._find_cut)  # each is where a bucket ends and the next one starts
         self._meter = Meter(sort.layout.nbytes * min(2, len(self._lengths)), sort.report)
         self._taken: dict[int, Array] = {}  # samples of runs
@@ -148,14 +151,27 @@ class _Passes:
     def run(self) -> None:
         everyone = range(len(self._lengths))
         if len(everyone) == 1:
-            side_by_side(everyone, self._load_piece, self._make_result, self._keep_bucket)
+            self._pass(everyone, self._load_piece, self._make_result, self._keep_bucket, "buckets")
             return
-        side_by_side(self._left("run"), self._load_piece, self._make_run, self._keep_run)
+        self._pass(self._left("run"), self._load_piece, self._make_run, self._keep_run, "runs")
         self._scratch.sync(self._runs.sync)
         taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in everyone]
         self._samples = Samples.of(taken, self._lengths, self._plan.gap)
         self._taken.clear()
-        side_by_side(self._left("bucket"), self._load_slices, self._make_bucket, self._keep_bucket)
+        self._pass(self._left("bucket"), self._load_slices, self._make_bucket, self._keep_bucket, "buckets")
+
+    def _pass(
+        self,
+        pieces: Sequence[int],
+        load: Callable[[int, int], Array],
+        work: Callable[[int, Array, int], int],
+        keep: Callable[[int, int, int], None],
+        step: str,
+    ) -> None:
+        def tell(piece: int) -> None:
+            self._meter.add(self._bytes_of(piece), step)
+
+        side_by_side(pieces, load, work, keep, tell, self._workers)
 
     def _left(self, step: str) -> list[int]:
         """Which pieces are not yet done."""
@@ -174,14 +190,12 @@ class _Passes:
 
     def _make_result(self, piece: int, loaded: Array, slot: int) -> int:
         self._work.to_result(loaded, self._out(slot, self._work.result, loaded.size))
-        self._meter.add(self._bytes_of(piece), "buckets")
         return loaded.size * self._work.result.itemsize
 
     def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
         out = self._out(slot, self._work.spilled, loaded.size)
         self._work.to_run(loaded, piece * self._plan.run, out)
         self._taken[piece] = self._work.words(out[:: self._plan.gap])
-        self._meter.add(self._bytes_of(piece), "runs")
         return out.nbytes
 
     def _sample_again(self, run: int) -> Array:
@@ -209,7 +223,6 @@ class _Passes:
     def _make_bucket(self, piece: int, loaded: Array, slot: int) -> int:
         out = self._out(slot, self._work.result, loaded.size)
         self._work.to_bucket(loaded, out)
-        self._meter.add(self._bytes_of(piece), "buckets")
         return out.nbytes
 
     def _keep_bucket(self, piece: int, nbytes: int, slot: int) -> None:

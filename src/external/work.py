@@ -37,6 +37,9 @@ class Work(Protocol):
         ...
 
     @property
+    def engine(self) -> Engine: ...
+
+    @property
     def extra(self) -> int:
         """Bytes that sorting takes for an element, besides what it reads and what it writes."""
         ...
