@@ -44,6 +44,10 @@ class NumpyEngine:
 
     workers: int = 1
 
+    @property
+    def alone(self) -> NumpyEngine:
+        return self
+
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         np.copyto(out, x)
         out.sort(kind="stable" if stable else None)

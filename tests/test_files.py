@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort.external.formats import header_for, layout_of
 from gpusort.external.memory import LEAST, bytes_of, free_memory
-from gpusort.external.sort import Plan
+from gpusort.external.plans import Plan
 from gpusort.external.work import SortElements
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
@@ -23,6 +23,10 @@ class Nobody:
     """Sorts nothing: for plans alone."""
 
     workers = 1
+
+    @property
+    def alone(self) -> Nobody:
+        return self
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         raise NotImplementedError

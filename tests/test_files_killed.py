@@ -18,7 +18,7 @@ import pytest
 
 import gpusort
 from gpusort.external import direct, scratch
-from gpusort.external.sort import Plan
+from gpusort.external.plans import Plan
 from tests.new_process import run_new
 from tests.reference import Array, sample
 from tests.test_files import FLOATS

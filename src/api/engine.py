@@ -38,6 +38,10 @@ class OwnEngine:
         policy = attrs.evolve(choose_host_sort(info).policy, part_bytes_from=_NEVER)
         return cls(target, min(_MOST_WORKERS, _cores()), HostSort(policy))
 
+    @property
+    def alone(self) -> OwnEngine:
+        return OwnEngine(self.target)
+
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         is_descending = order is SortOrder.DESCENDING
         sort(x, out=out, descending=is_descending, stable=stable, target=self.target, algorithm=self.algorithm)

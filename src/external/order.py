@@ -23,6 +23,11 @@ class Engine(Protocol):
         """How many pieces are sorted at once, each in a thread of its own; of one the caller's."""
         ...
 
+    @property
+    def alone(self) -> Engine:
+        """The same for a piece beside which there are no others."""
+        ...
+
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None: ...
 
     def argsort(self, x: Array, order: SortOrder) -> Places:

@@ -40,7 +40,7 @@ def side_by_side(
 ) -> None:
     """Each piece is loaded into a slot, worked on into another, and kept from there.
 
-    One worker is the caller's thread; several are threads of their own, and pieces may then be kept in another order.
+    One worker is the caller's thread; several are threads of their own, and pieces are kept in order nevertheless.
     `worked` is told of each piece in the caller's thread, in order. Whatever is raised comes out once nobody is at work
     any more.
     """
@@ -53,8 +53,11 @@ def side_by_side(
         writes: list[Future[Any] | None] = [None] * slots
         under_way: deque[tuple[int, int, Future[Future[Any]]]] = deque()
 
-        def make(piece: int, loaded: Loaded, slot: int) -> Future[Any]:
-            return writer.submit(keep, piece, work(piece, loaded, slot), slot)
+        def make(piece: int, loaded: Loaded, slot: int, before: Future[Future[Any]] | None) -> Future[Any]:
+            made = work(piece, loaded, slot)
+            if before is not None:
+                before.result()
+            return writer.submit(keep, piece, made, slot)
 
         def wait_for_oldest() -> None:
             piece, slot, made = under_way.popleft()
@@ -73,7 +76,8 @@ def side_by_side(
             write = writes[slot]
             if write is not None:
                 write.result()
-            under_way.append((piece, slot, crew.submit(make, piece, loaded, slot)))
+            before = under_way[-1][2] if under_way else None
+            under_way.append((piece, slot, crew.submit(make, piece, loaded, slot, before)))
             while under_way and under_way[0][2].done():
                 wait_for_oldest()
         while under_way:

@@ -120,8 +120,7 @@ class RowReader:
         self._rest: pa.RecordBatch | None = None
         self._at = 0
 
-    def read(self, start: int, count: int) -> list[pa.RecordBatch]:
-        found: list[pa.RecordBatch] = []
+    def read(self, start: int, count: int) -> Iterator[pa.RecordBatch]:
         while count > 0:
             batch = next(self._batches) if self._rest is None else self._rest
             part = batch.slice(min(start - self._at, batch.num_rows), count)
@@ -129,8 +128,8 @@ class RowReader:
             self._rest = batch.slice(used) if used < batch.num_rows else None
             self._at += used
             start, count = start + part.num_rows, count - part.num_rows
-            found.append(part)
-        return found
+            if part.num_rows:
+                yield part
 
 
 class ArrowRun:

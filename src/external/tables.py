@@ -16,14 +16,19 @@ import numpy as np
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
+from .columns import ColumnGiven, ColumnMade
 from .cuts import Array, Samples, usual_gap
+from .direct import DirectFile, whole_pages
 from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
+from .passes import Ends, Passes
 from .pipeline import side_by_side
+from .plans import ENOUGH, Plan, for_data
 from .progress import Meter, Report
 from .scratch import Scratch, require_room
-from .sort import ENOUGH, Plan, agreed_plan, for_data
+from .sort import agreed_plan, as_disk_full
 from .table_files import PLACE, ArrowRun, ArrowSink, ParquetSink, PlacesSink, RowReader, Sink, TableFile, sync_file
+from .work import SortElements
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,14 +59,24 @@ class TableSort:
             if resume and scratch.is_published():
                 return
             work = f"{'argsort' if self.places else 'sort'} by {self.by} {self.order.value}"
-            plan = _plan_within(memory, self.table.rows, self.bytes_of_a_row, extra)
+            plan = self._plan(memory, extra)
             plan = agreed_plan(scratch, self.source, self.target, work, plan, resume=resume)
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
             whole = 8 * self.table.rows if self.places else self.source.stat().st_size
             require_room({scratch.folder / "runs": spill, scratch.part: whole})
-            _Passes(self, plan).run()
+            with as_disk_full(scratch.part, spill + whole):
+                if self.numbers is None:
+                    _Passes(self, plan).run()
+                else:
+                    self._sort_numbers(self.numbers, plan, spill)
             sync_file(scratch.part)
             scratch.publish()
+
+    def _plan(self, memory: int, extra: int) -> Plan:
+        memory -= min(memory // 2, _PYARROW)
+        if self.numbers is not None:
+            return Plan.within(memory, self.table.rows, self.numbers)
+        return _plan_within(for_data(memory), self.table.rows, self.bytes_of_a_row, extra)
 
     @property
     def columns(self) -> list[str] | None:
@@ -107,17 +122,31 @@ class TableSort:
             found.append(values)
         return found
 
+    @cached_property
+    def numbers(self) -> SortElements | None:
+        """How the rows are sorted, if they are numbers and nothing else: without places."""
+        dtype, kinds = self.keys.columns[-1].dtype, self.table.schema.types
+        if self.places or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
+            return None
+        return SortElements(dtype, self.order, stable=True, engine=self.engine)
+
+    def _sort_numbers(self, work: SortElements, plan: Plan, spill: int) -> None:
+        self.scratch.done = {step for step in self.scratch.done if step.startswith("run")}
+        sink = self.sink()
+        try:
+            with DirectFile(self.scratch.folder / "runs", write=True) as runs:
+                runs.reserve(whole_pages(spill))
+                given = ColumnGiven(self.table, work.source)
+                ends = Ends(given, 0, runs, ColumnMade(sink, self.table.schema), 0)
+                Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
+        finally:
+            sink.close()
+
     def sorted(self, table: pa.Table) -> pa.Table:
         """The rows in order."""
         import pyarrow as pa
 
-        keys, kind = self.keys_of(table), table[self.by[0]].type
-        if len(keys) == len(table.column_names) == 1 and kind.bit_width == 8 * keys[0].itemsize:
-            out = np.empty_like(keys[0])  # nothing is taken along: no places are needed
-            self.engine.sort(keys[0], out, self.order, stable=True)
-            column = pa.Array.from_buffers(kind, out.size, [None, pa.py_buffer(out)])
-            return pa.Table.from_arrays([column], schema=table.schema)
-        return table.take(pa.array(self.keys.places(keys, self.engine)))
+        return table.take(pa.array(self.keys.places(self.keys_of(table), self.engine)))
 
     def sink(self) -> Sink:
         if self.places:
@@ -129,8 +158,6 @@ class TableSort:
 
 def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
     """One run, if the memory takes everything; else as few as it allows, and enough to have all at work."""
-    memory = for_data(memory)
-    memory -= min(memory // 2, _PYARROW)
     # A piece is read in batches, put in one, taken to its sorted copy, while the next is read and the last written.
     if rows * (3 * row_bytes + extra) <= memory and rows * row_bytes <= _MOST:
         return Plan(max(1, rows), 1)
@@ -182,7 +209,7 @@ class _Passes:
         import pyarrow as pa
 
         start, count = piece * self._run, self._lengths[piece]
-        table = pa.Table.from_batches(self._rows.read(start, count)).combine_chunks()
+        table = pa.Table.from_batches(list(self._rows.read(start, count))).combine_chunks()
         if not self._sort.places:
             return table
         return table.append_column(PLACE, pa.array(np.arange(start, start + count)))
@@ -198,8 +225,10 @@ class _Passes:
         return pa.Table.from_batches(batches).combine_chunks()
 
     def _make_run(self, piece: int, loaded: pa.Table, slot: int) -> pa.Table:
+        import pyarrow as pa
+
         table = self._sort.sorted(loaded)
-        self._taken[piece] = self._words(table)[:: self._gap].copy()
+        self._taken[piece] = self._words(table.take(pa.array(np.arange(0, table.num_rows, self._gap))))
         self._done(piece, "runs")
         return table
 

@@ -103,7 +103,7 @@ class SortElements:
         self._swapped(machines)
 
     def to_result(self, piece: Array, out: Array) -> None:
-        self.to_run(piece, 0, out.view(self.spilled))
+        attrs.evolve(self, engine=self.engine.alone).to_run(piece, 0, out.view(self.spilled))
         self._swapped(out)
 
     def words(self, spilled: Array) -> Array:
