@@ -6,45 +6,46 @@ import os
 
 import attrs
 
-from ..algos.choice import choose_host_sort
-from ..algos.host_sort import HostSort
 from ..external.cuts import Array, Places
-from ..machine import Capability
-from ..targets.base import Target
+from ..targets.base import SortsOnTheHost, Target
 from ..targets.registry import choose
 from ..types.indices import SortOrder
 from ..types.specs import Memory
 from .sorting import argsort, sort
 
 _MOST_WORKERS = 4  # at NumPy's rate more than a disk reads and writes
+_LITTLE = 1 << 28  # bytes of memory: Numba and its loops take half as much
 _NEVER = 1 << 62
 
 
 @attrs.frozen
 class OwnEngine:
-    """On one target."""
+    """On one target; several pieces at once, or one that is alone."""
 
     target: str | Target
     workers: int = 1
-    algorithm: HostSort | None = None
+    for_one: str | Target | None = None
 
     @classmethod
-    def for_files(cls, target: str | Target) -> OwnEngine:
+    def for_files(cls, target: str | Target, memory: int) -> OwnEngine:
         """For pieces that come one after another. On the host several are sorted at once, each by one thread: to part
-        one among threads costs a pass over it, and all the pieces are parts already."""
-        info = choose(target, Memory.HOST).info
-        if Capability.HOST_SORT not in info.capabilities:
+        one among threads costs a pass over it, and all the pieces are parts already. With little memory nothing loads
+        Numba."""
+        found = choose(target, Memory.HOST)
+        if not isinstance(found, SortsOnTheHost):
             return cls(target)
-        policy = attrs.evolve(choose_host_sort(info).policy, part_bytes_from=_NEVER)
-        return cls(target, min(_MOST_WORKERS, _cores()), HostSort(policy))
+        policy = attrs.evolve(found.policy, part_bytes_from=_NEVER)
+        if memory < _LITTLE:
+            policy = attrs.evolve(policy, serial_below=_NEVER, deal_from=_NEVER)
+        own = found.with_policy(policy)
+        return cls(own, min(_MOST_WORKERS, _cores()), own if memory < _LITTLE else found)
 
     @property
     def alone(self) -> OwnEngine:
-        return OwnEngine(self.target)
+        return OwnEngine(self.target if self.for_one is None else self.for_one)
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
-        is_descending = order is SortOrder.DESCENDING
-        sort(x, out=out, descending=is_descending, stable=stable, target=self.target, algorithm=self.algorithm)
+        sort(x, out=out, descending=order is SortOrder.DESCENDING, stable=stable, target=self.target)
 
     def argsort(self, x: Array, order: SortOrder) -> Places:
         places: Places = argsort(x, descending=order is SortOrder.DESCENDING, target=self.target)

@@ -16,11 +16,12 @@ from .formats import Format, header_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow import parquet
+    from pyarrow import ipc, parquet
 
 PLACE = "place of the row"
 
 _BATCH = 1 << 16  # rows that are decoded at a time
+_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of a number
 _CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # which are called otherwise when a file is written
 
 
@@ -135,18 +136,28 @@ class RowReader:
 class ArrowRun:
     """A run: an Arrow file in batches of so many rows, any of which can be read."""
 
-    def __init__(self, path: Path, gap: int) -> None:
+    def __init__(self, path: Path, batch: int, keys: Sequence[str]) -> None:
         import pyarrow as pa
 
-        self._file, self._gap = pa.OSFile(str(path)), gap
-        self._reader = pa.ipc.open_file(self._file)
+        self._file, self._batch = pa.OSFile(str(path)), batch
+        self._rows = pa.ipc.open_file(self._file)
+        fields = [i for i, name in enumerate(self._rows.schema.names) if name in keys]
+        self._keys = pa.ipc.open_file(self._file, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
     def read(self, start: int, stop: int) -> list[pa.RecordBatch]:
         """Rows start..stop, of which there are some."""
+        return self._between(self._rows, start, stop)
+
+    def read_keys(self, start: int, stop: int) -> list[pa.RecordBatch]:
+        """The same of the keys alone."""
+        return self._between(self._keys, start, stop)
+
+    def _between(self, reader: ipc.RecordBatchFileReader, start: int, stop: int) -> list[pa.RecordBatch]:
         found: list[pa.RecordBatch] = []
-        for at in range(start // self._gap * self._gap, stop, self._gap):
+        for at in range(start // self._batch * self._batch, stop, self._batch):
             first = max(start - at, 0)
-            found.append(self._reader.get_batch(at // self._gap).slice(first, min(stop - at, self._gap) - first))
+            rows = min(stop - at, self._batch) - first
+            found.append(reader.get_batch(at // self._batch).slice(first, rows))
         return found
 
     def close(self) -> None:
@@ -173,7 +184,7 @@ class ParquetSink:
         if isinstance(like, ParquetTable) and like.rows:
             chunks = list(like.chunks())
             codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
-            words = {c.path_in_schema for c in chunks if any("DICTIONARY" in e for e in c.encodings)}
+            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
             self._rows: int | None = max(1, like.metadata.row_group(0).num_rows)
             self._writer = parquet.ParquetWriter(path, like.schema, compression=codecs, use_dictionary=sorted(words))
         else:
@@ -185,6 +196,14 @@ class ParquetSink:
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
+    """Whether it has one, and it saved something: a writer that is told nothing begins one of any column."""
+    if not any("DICTIONARY" in encoding for encoding in chunk.encodings):
+        return False
+    width = _WIDTHS.get(chunk.physical_type)
+    return width is None or chunk.total_uncompressed_size < chunk.num_values * width
 
 
 class ArrowSink:

@@ -1,5 +1,5 @@
 """Sorts a table by some of its columns: runs, exact cuts, buckets, as for other files, but that the last pass is one:
-a Parquet file cannot be gone on with. Runs are Arrow files, whose batches are as long as samples are apart.
+a Parquet file cannot be gone on with. Runs are Arrow files in short batches.
 
 A null has no place among numbers: it comes last, in both orders.
 """
@@ -33,7 +33,7 @@ from .work import SortElements
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH = 1 << 13  # rows: shorter ones take longer to read than they save
+_BATCH = 1 << 13  # rows of a run that are read at least: fewer take longer to read than they save
 _PYARROW = 3 << 25  # bytes that it takes besides
 _MOST = 1 << 30  # bytes of a piece: Arrow counts the letters of a column of text in 31 bits
 
@@ -164,7 +164,7 @@ def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
     run = max(1, min(memory // (5 * row_bytes + extra), _MOST // row_bytes))
     runs = max(-(-rows // run), min(ENOUGH, rows))
     run = -(-rows // runs)
-    return Plan(run, max(1, min(max(usual_gap(rows, runs), _BATCH), run // 4)))
+    return Plan(run, max(1, min(usual_gap(rows, runs), run // 4)))
 
 
 class _Passes:
@@ -172,6 +172,7 @@ class _Passes:
 
     def __init__(self, sort: TableSort, plan: Plan) -> None:
         self._sort, self._scratch, self._gap = sort, sort.scratch, plan.gap
+        self._batch = plan.gap * -(-_BATCH // plan.gap)
         self._run, rows = plan.run, sort.table.rows
         self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
         self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
@@ -187,7 +188,7 @@ class _Passes:
             done = [run for run in pieces if f"run {run}" in self._scratch.done]
             self._meter.skip(sum(self._bytes_of(run) for run in done))
             side_by_side([run for run in pieces if run not in done], load, self._make_run, self._keep_run)
-            self._runs = [ArrowRun(self._file_of(run), self._gap) for run in pieces]
+            self._runs = [ArrowRun(self._file_of(run), self._batch, self._sort.by) for run in pieces]
             taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
             self._samples = Samples.of(taken, self._lengths, self._gap)
             load = self._load_slices
@@ -245,7 +246,7 @@ class _Passes:
 
     def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
         file = self._file_of(piece)
-        sink = ArrowSink(file, table.schema, self._gap)
+        sink = ArrowSink(file, table.schema, self._batch)
         sink.write(table.unify_dictionaries())
         sink.close()
         self._scratch.mark(f"run {piece}", lambda: sync_file(file), now=True)
@@ -259,7 +260,7 @@ class _Passes:
     def _words_between(self, run: int, start: int, stop: int) -> Array:
         import pyarrow as pa
 
-        return self._words(pa.Table.from_batches(self._runs[run].read(start, stop)))
+        return self._words(pa.Table.from_batches(self._runs[run].read_keys(start, stop)))
 
     def _sample_again(self, run: int) -> Array:
         """Samples of a run that an earlier call sorted."""
