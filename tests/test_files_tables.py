@@ -194,16 +194,18 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         gpusort.sort_file(tmp_path / "x.parquet", tmp_path / "y.parquet", by="u1")
 
 
-def test_what_is_resident_keeps_to_the_memory(tmp_path: Path) -> None:
-    count, memory = 1 << 23, 256 << 20
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_what_is_resident_keeps_to_the_memory(suffix: str, tmp_path: Path) -> None:
+    """Also where all rows are one batch."""
+    count, memory = 1 << 22, 128 << 20
     numbers = np.random.default_rng(1)
     table = pa.table({"key": numbers.standard_normal(count), "value": np.arange(count)})
-    write(table, tmp_path / "source.parquet")
+    source, target = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}"
+    write(table, source)
     done = run_new(
-        f"import os; os.chdir({str(tmp_path)!r}); import gpusort;"
-        f"gpusort.sort_file('source.parquet', 'target.parquet', by='key', memory={memory});"
+        f"import gpusort; gpusort.sort_file({str(source)!r}, {str(target)!r}, by='key', memory={memory});"
         "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
     assert done.returncode == 0, done.stderr
     assert (int(done.stdout) << 10) - memory < 150 << 20
-    assert read(tmp_path / "target.parquet").equals(table.take(pa.array(order_of(table, ["key"], False))))
+    assert read(target).equals(table.take(pa.array(order_of(table, ["key"], False))))

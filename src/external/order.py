@@ -45,9 +45,9 @@ def transform_of(
 
 
 def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:
-    """From elements to unsigned integers that compare as sorted elements lie, every NaN being equal.
+    """From elements of any byte order to unsigned integers that compare as sorted elements lie: floats by their bits.
 
-    With `ranks`, 0.0 and -0.0 are equal too: that is the order of a stable sort.
+    With `ranks` every NaN is equal, and so are 0.0 and -0.0: that is the order of a stable sort.
     """
     transform = transform_of(dtype, order, ranks=ranks)
     machines = native(dtype)
@@ -55,7 +55,8 @@ def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transfor
 
     def words(elements: Array) -> Array:
         found = transform(np.ascontiguousarray(elements, machines))
-        return found if first_nan >> (8 * found.itemsize) else np.minimum(found, found.dtype.type(first_nan))
+        are_told_apart = not ranks or first_nan >> (8 * found.itemsize)
+        return found if are_told_apart else np.minimum(found, found.dtype.type(first_nan))
 
     return words
 

@@ -36,6 +36,7 @@ class Scratch:
             name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}.sorting"
         self.folder = (where or target.parent) / name
         self.done: set[str] = set()
+        self.believed: list[str] = []  # of what an earlier call wrote, in order
         self._keep = keep
         self._is_ours = True
         self._target = target
@@ -68,7 +69,7 @@ class Scratch:
 
     def claim(self, identity: Facts, plan: Facts, *, resume: bool) -> Facts:
         """The plan to go by: that of an earlier call for the same, if there is one and it is to be resumed."""
-        lines = (self.folder / _JOURNAL).read_text().split("\n")[:-1]  # behind the last line's end nothing is whole
+        lines = self._lines()
         if resume and lines:
             earlier = json.loads(lines[0])
             if earlier["of"] != json.loads(json.dumps(identity)):
@@ -77,8 +78,8 @@ class Scratch:
                     f"resume: {self.folder} was left by a sort of other data, or with other arguments; "
                     "call with the same, or without resume"
                 )
-            believed = lines[1:] if earlier["boot"] == _boot() else _above_the_last(_SYNCED, lines[1:])
-            self.done = set(believed)
+            self.believed = lines[1:] if earlier["boot"] == _boot() else _above_the_last(_SYNCED, lines[1:])
+            self.done = set(self.believed)
             if not self.part.exists():
                 self.done = {step for step in self.done if not step.startswith("bucket")}
             return dict(earlier["plan"])
@@ -89,6 +90,13 @@ class Scratch:
         os.ftruncate(self._journal, 0)
         os.write(self._journal, f"{json.dumps({'of': identity, 'plan': plan, 'boot': _boot()})}\n".encode())
         return plan
+
+    def _lines(self) -> list[str]:
+        return (self.folder / _JOURNAL).read_text().split("\n")[:-1]  # behind the last line's end nothing is whole
+
+    def has(self, word: str) -> bool:
+        """Whether an earlier call wrote a line that begins so."""
+        return any(line.startswith(word) for line in self._lines()[1:])
 
     def is_published(self) -> bool:
         """Whether an earlier call did all but to remove this folder."""
@@ -137,6 +145,19 @@ def _boot() -> str:
 
 def _above_the_last(word: str, lines: list[str]) -> list[str]:
     return lines[: len(lines) - lines[::-1].index(word) - 1] if word in lines else []
+
+
+class NoJournal:
+    """Of a sort that leaves nothing to go on from."""
+
+    def __init__(self) -> None:
+        self.done: set[str] = set()
+
+    def mark(self, step: str, sync: Callable[[], object]) -> None:
+        pass
+
+    def sync(self, sync: Callable[[], object]) -> None:
+        pass
 
 
 def identity_of(source: Path) -> Facts:

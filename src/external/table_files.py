@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 PLACE = "place of the row"
 
 _BATCH = 1 << 16  # rows that are decoded at a time
+_LONG = 1 << 24  # bytes of a batch
 _WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of a number
 _CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # which are called otherwise when a file is written
 
@@ -63,14 +65,17 @@ class ParquetTable(TableFile):
 
 
 class ArrowTable(TableFile):
-    """A file of Arrow's, which may be looked at where it lies. What is read is copied."""
+    """A file of Arrow's, which may be looked at where it lies. Of long batches a part at a time is read there, and let
+    go of; short ones are read whole, which a file that becomes shorter meanwhile does not upset."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
 
         try:
-            self._mapped = pa.ipc.open_file(pa.memory_map(str(path)))
-        except pa.ArrowInvalid as error:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._mapped = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
+        except ValueError as error:  # ArrowInvalid is one; no file of no bytes can be mapped
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
         self._read = pa.ipc.open_file(pa.OSFile(str(path)))
         self.schema = self._mapped.schema
@@ -83,7 +88,10 @@ class ArrowTable(TableFile):
         import pyarrow as pa
 
         for i in range(self._read.num_record_batches):
-            batch = self._read.get_batch(i)
+            batch = self._mapped.get_batch(i)
+            is_long = batch.nbytes > _LONG
+            if not is_long:
+                batch = self._read.get_batch(i)
             for start in range(0, batch.num_rows, _BATCH):
                 part = batch.slice(start, _BATCH)
                 if columns is None:
@@ -91,6 +99,8 @@ class ArrowTable(TableFile):
                 else:
                     arrays = [part.column(column) for column in columns]
                     yield from pa.Table.from_arrays(arrays, names=columns).to_batches()
+                if is_long:
+                    self._map.madvise(mmap.MADV_DONTNEED)
 
     def _looked_at(self) -> Iterator[pa.RecordBatch]:
         return map(self._mapped.get_batch, range(self._mapped.num_record_batches))
