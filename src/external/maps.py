@@ -25,8 +25,7 @@ from .cuts import Array
 from .direct import Bytes, DirectFile, whole_pages
 from .passes import Ends, Passes
 from .plans import Plan
-from .scratch import NoJournal, Scratch, require_room
-from .sort import as_disk_full
+from .scratch import NoJournal, Scratch, as_disk_full, require_room
 from .work import Work
 
 _PIECE = 1 << 26  # bytes that are put back at a time
@@ -148,7 +147,7 @@ class MapSort:
         """An array for the result, in a file without a name, which goes with it."""
         folder = self.where or beside.parent
         require_room({folder / "runs": 2 * like.nbytes})
-        with as_disk_full(folder / "result", like.nbytes), TemporaryFile(dir=folder) as file:
+        with as_disk_full(like.nbytes, folder), TemporaryFile(dir=folder) as file:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, like.nbytes)
             return np.memmap(file, like.dtype, "w+", shape=like.shape)
@@ -159,7 +158,7 @@ class MapSort:
         beside = made or given
         assert beside is not None
         plan = Plan.within(self.memory, x.size, self.work)
-        with as_disk_full(beside.path, x.nbytes), self._nameless(beside.path, x.nbytes) as runs:
+        with as_disk_full(x.nbytes, self.where or beside.path.parent), self._nameless(beside.path, x.nbytes) as runs:
             ends = Ends(End(x, given), 0, runs, End(out, made), 0)
             Passes(self.work, x.size, plan, ends, NoJournal(), None).run()
 
@@ -190,7 +189,7 @@ class MapSort:
                     f"held then lies in {runs_file}: remove {scratch.folder} to sort the array as it is"
                 )
             scratch.done = {step for step in scratch.done if step.startswith("run")}
-            with as_disk_full(mapping.path, x.nbytes), DirectFile(runs_file, write=True) as runs:
+            with as_disk_full(x.nbytes, scratch.folder.parent), DirectFile(runs_file, write=True) as runs:
                 try:
                     runs.reserve(whole_pages(x.nbytes))
                     Passes(self.work, x.size, plan, Ends(end, 0, runs, end, 0), scratch, None).run()

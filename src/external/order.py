@@ -83,7 +83,7 @@ class KeyOrder:
     @property
     def extra(self) -> int:
         """Bytes that `places` takes for an element: keys in one piece, places, and what argsort works in."""
-        return max(column.dtype.itemsize for column in self.columns) + (24 if len(self.columns) == 1 else 40)
+        return max(column.dtype.itemsize for column in self.columns) + (32 if len(self.columns) == 1 else 48)
 
     def words(self, keys: Sequence[Array]) -> Array:
         """What compares as the keys do: an integer where there is one of them, bytes where there are several."""

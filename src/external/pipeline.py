@@ -82,6 +82,7 @@ def side_by_side(
                 wait_for_oldest()
         while under_way:
             wait_for_oldest()
-        for write in writes:
+        for turn in range(len(pieces), len(pieces) + slots):  # the first that failed is the one to tell of
+            write = writes[turn % slots]
             if write is not None:
                 write.result()

@@ -6,9 +6,6 @@ belongs is known beforehand, so one that was interrupted is done again alone.
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -20,7 +17,7 @@ from .formats import Layout, header_for
 from .passes import Ends, Passes
 from .plans import Plan
 from .progress import Report
-from .scratch import Scratch, disk_full, identity_of, require_room
+from .scratch import Scratch, as_disk_full, identity_of, require_room
 from .work import Work
 
 
@@ -62,7 +59,7 @@ class FileSort:
             DirectFile(runs_file, write=True) as runs,
             DirectFile(self.scratch.part, write=True) as made,
         ):
-            with as_disk_full(self.scratch.part, spill + whole):
+            with as_disk_full(spill + whole, self.scratch.folder.parent, self.target.parent):
                 runs.reserve(whole_pages(spill))
                 made.reserve(whole_pages(whole))
                 if header:
@@ -72,14 +69,3 @@ class FileSort:
                 ends = Ends(given, self.layout.start, runs, made, len(header))
                 Passes(self.work, count, plan, ends, self.scratch, self.report).run()
             made.cut_off(whole)
-
-
-@contextmanager
-def as_disk_full(path: Path, nbytes: int) -> Generator[None, None, None]:
-    """The system's error as our own."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise disk_full(path.parent, nbytes, 0) from error

@@ -5,7 +5,8 @@ from __future__ import annotations
 import mmap
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -185,27 +186,46 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
+@contextmanager
+def closing(sink: Sink) -> Generator[Sink, None, None]:
+    """A table being written, which is whole at the end. What is raised within counts, not that it is not."""
+    try:
+        yield sink
+    except BaseException:
+        with suppress(Exception):
+            sink.close()
+        raise
+    sink.close()
+
+
 class ParquetSink:
     """Compressed and encoded as the source is, if that is a Parquet file too."""
 
     def __init__(self, path: Path, like: TableFile) -> None:
+        import pyarrow as pa
         from pyarrow import parquet
 
+        self._file = pa.OSFile(str(path), "wb")  # which is closed even where the writer cannot be
         if isinstance(like, ParquetTable) and like.rows:
             chunks = list(like.chunks())
             codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
-            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
+            words = sorted({c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)})
             self._rows: int | None = max(1, like.metadata.row_group(0).num_rows)
-            self._writer = parquet.ParquetWriter(path, like.schema, compression=codecs, use_dictionary=sorted(words))
+            self._writer = parquet.ParquetWriter(
+                self._file, like.schema, compression=codecs, use_dictionary=sorted(words)
+            )
         else:
             self._rows = None
-            self._writer = parquet.ParquetWriter(path, like.schema)
+            self._writer = parquet.ParquetWriter(self._file, like.schema)
 
     def write(self, table: pa.Table) -> None:
         self._writer.write_table(table, self._rows)
 
     def close(self) -> None:
-        self._writer.close()
+        try:
+            self._writer.close()
+        finally:
+            self._file.close()
 
 
 def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
@@ -229,8 +249,10 @@ class ArrowSink:
         self._writer.write_table(table, self._rows)
 
     def close(self) -> None:
-        self._writer.close()
-        self._file.close()
+        try:
+            self._writer.close()
+        finally:
+            self._file.close()
 
 
 @attrs.define

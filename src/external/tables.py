@@ -25,9 +25,20 @@ from .passes import Ends, Passes
 from .pipeline import side_by_side
 from .plans import ENOUGH, Plan, for_data
 from .progress import Meter, Report
-from .scratch import Scratch, require_room
-from .sort import agreed_plan, as_disk_full
-from .table_files import PLACE, ArrowRun, ArrowSink, ParquetSink, PlacesSink, RowReader, Sink, TableFile, sync_file
+from .scratch import Scratch, as_disk_full, require_room
+from .sort import agreed_plan
+from .table_files import (
+    PLACE,
+    ArrowRun,
+    ArrowSink,
+    ParquetSink,
+    PlacesSink,
+    RowReader,
+    Sink,
+    TableFile,
+    closing,
+    sync_file,
+)
 from .work import SortElements
 
 if TYPE_CHECKING:
@@ -64,7 +75,7 @@ class TableSort:
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
             whole = 8 * self.table.rows if self.places else self.source.stat().st_size
             require_room({scratch.folder / "runs": spill, scratch.part: whole})
-            with as_disk_full(scratch.part, spill + whole):
+            with as_disk_full(spill + whole, scratch.folder.parent, self.target.parent):
                 if self.numbers is None:
                     _Passes(self, plan).run()
                 else:
@@ -97,9 +108,12 @@ class TableSort:
     @cached_property
     def keys(self) -> KeyOrder:
         """The order of the rows. Of a key that may be null, whether it is counts first."""
-        kinds = dict(zip(self.table.schema.names, self.table.schema.types, strict=True))
+        names = self.table.schema.names
+        kinds = dict(zip(names, self.table.schema.types, strict=True))
         if not self.by or not set(self.by) <= set(kinds):
             raise InvalidArgumentError(f"by: expected one or more of {', '.join(kinds)}, found {list(self.by)}")
+        if any(names.count(name) > 1 for name in self.by):
+            raise InvalidArgumentError(f"by: expected names of one column each, found {list(self.by)} of {names}")
         columns: list[KeyColumn] = []
         for name in self.by:
             if name in self.null_columns:
@@ -132,15 +146,11 @@ class TableSort:
 
     def _sort_numbers(self, work: SortElements, plan: Plan, spill: int) -> None:
         self.scratch.done = {step for step in self.scratch.done if step.startswith("run")}
-        sink = self.sink()
-        try:
-            with DirectFile(self.scratch.folder / "runs", write=True) as runs:
-                runs.reserve(whole_pages(spill))
-                given = ColumnGiven(self.table, work.source)
-                ends = Ends(given, 0, runs, ColumnMade(sink, self.table.schema), 0)
-                Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
-        finally:
-            sink.close()
+        with closing(self.sink()) as sink, DirectFile(self.scratch.folder / "runs", write=True) as runs:
+            runs.reserve(whole_pages(spill))
+            given = ColumnGiven(self.table, work.source)
+            ends = Ends(given, 0, runs, ColumnMade(sink, self.table.schema), 0)
+            Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
 
     def sorted(self, table: pa.Table) -> pa.Table:
         """The rows in order."""
@@ -192,11 +202,10 @@ class _Passes:
             taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
             self._samples = Samples.of(taken, self._lengths, self._gap)
             load = self._load_slices
-        sink = self._sort.sink()
         try:
-            side_by_side(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table))
+            with closing(self._sort.sink()) as sink:
+                side_by_side(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table))
         finally:
-            sink.close()
             for run in self._runs:
                 run.close()
 
@@ -246,9 +255,8 @@ class _Passes:
 
     def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
         file = self._file_of(piece)
-        sink = ArrowSink(file, table.schema, self._batch)
-        sink.write(table.unify_dictionaries())
-        sink.close()
+        with closing(ArrowSink(file, table.schema, self._batch)) as sink:
+            sink.write(table.unify_dictionaries())
         self._scratch.mark(f"run {piece}", lambda: sync_file(file), now=True)
 
     def _find_cut(self, bucket: int) -> list[int]:

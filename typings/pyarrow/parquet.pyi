@@ -2,7 +2,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Self
 
-from . import RecordBatch, Schema, Table
+from . import NativeFile, RecordBatch, Schema, Table
 
 class Statistics:
     @property
@@ -54,7 +54,7 @@ class ParquetFile:
 class ParquetWriter:
     def __init__(
         self,
-        where: str | PathLike[str],
+        where: str | PathLike[str] | NativeFile,
         schema: Schema,
         *,
         compression: str | Mapping[str, str] = "snappy",
