@@ -193,6 +193,17 @@ def test_what_was_left_by_another_sort(x: Array, tmp_path: Path) -> None:
     assert_sorted(tmp_path, x)
 
 
+@pytest.mark.parametrize("text", [b"no\nx\n", b"\xff\n", b"[]\n"])
+def test_a_journal_that_cannot_be_read(text: bytes, x: Array, tmp_path: Path) -> None:
+    folder = tmp_path / "target.npy.sorting"
+    folder.mkdir()
+    (folder / "journal").write_bytes(text)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"resume: .* has no journal that can be read"):
+        gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY, resume=True)
+    gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY)
+    assert_sorted(tmp_path, x)
+
+
 def test_a_part_that_is_gone_is_written_again(x: Array, tmp_path: Path) -> None:
     assert killed(tmp_path, RUNS + 9, resume=True)[0] == -signal.SIGKILL
     (tmp_path / "target.npy.part").unlink()

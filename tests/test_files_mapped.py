@@ -105,8 +105,8 @@ def test_rows(tmp_path: Path, taken: list[Path]) -> None:
         new = gpusort.sort(held, stable=True)
         assert_same_bits(np.asarray(new), np.sort(np.asarray(held), axis=-1, kind="stable"))
         assert len(taken) == runs
-        flat = gpusort.sort(held, axis=None, stable=True)
-        assert_same_bits(np.asarray(flat), np.sort(x, kind="stable"))
+    flat = gpusort.sort(held, axis=None, stable=True)
+    assert_same_bits(np.asarray(flat), np.sort(x, kind="stable"))
     held = mapped(tmp_path / "x.npy", x.reshape(400, 300))
     columns = gpusort.sort(held, axis=0, stable=True)  # these do not lie one behind the other
     assert_same_bits(np.asarray(columns), np.sort(np.asarray(held), axis=0, kind="stable"))

@@ -77,6 +77,8 @@ def sort(
     came in; nothing else can tell. `out` takes the result and must have its shape and dtype; it may be `x`, or lie
     partly where `x` does, which costs a copy. `target` is a name of `targets()` or a target; "auto" works where the
     array lies. `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order.
+    A memory-mapped array that is larger than `$GPUSORT_MEMORY`, by default half of what is free, is sorted by way of a
+    file beside it; the result is mapped too.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
