@@ -105,9 +105,9 @@ def test_rows(tmp_path: Path, taken: list[Path]) -> None:
         new = gpusort.sort(held, stable=True)
         assert_same_bits(np.asarray(new), np.sort(np.asarray(held), axis=-1, kind="stable"))
         assert len(taken) == runs
+    held = mapped(tmp_path / "x.npy", x.reshape(400, 300))
     flat = gpusort.sort(held, axis=None, stable=True)
     assert_same_bits(np.asarray(flat), np.sort(x, kind="stable"))
-    held = mapped(tmp_path / "x.npy", x.reshape(400, 300))
     columns = gpusort.sort(held, axis=0, stable=True)  # these do not lie one behind the other
     assert_same_bits(np.asarray(columns), np.sort(np.asarray(held), axis=0, kind="stable"))
 
@@ -136,8 +136,8 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         gpusort.sort(held, out=held)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"out: expected shape \(40000,\) and dtype float64"):
         gpusort.sort(held, out=np.empty(COUNT, "f4"))
-    with pytest.raises(gpusort.InvalidArgumentError, match=r"out: expected shape \(40000,\)"):
-        gpusort.sort(held, axis=None, out=np.empty((4, COUNT // 4)))
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"out: expected shape \(40000,\)"):  # as pyright says, too
+        gpusort.sort(held, axis=None, out=np.empty((4, COUNT // 4)))  # pyright: ignore[reportArgumentType, reportCallIssue]
     monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "none"))
     with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_SCRATCH: expected a folder that is there"):
         gpusort.sort(held)

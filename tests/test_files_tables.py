@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gpusort
+from gpusort.external import tables
 from gpusort.external.memory import LEAST
 from tests.new_process import run_new
 from tests.reference import Array, sample
@@ -149,13 +150,13 @@ def test_a_disk_that_fills(is_alone: bool, tmp_path: Path, monkeypatch: pytest.M
     """Of which the writer of a table tells in its own way."""
     mount = tmp_path / "small"
     mount.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", mount]
+    command = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(mount)]
     if subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip("no file system can be mounted here")
     try:
         table = pa.table({"key": np.random.default_rng(1).standard_normal(50_000), "value": np.arange(50_000)})
         write(table.select(["key"]) if is_alone else table, tmp_path / "x.parquet")
-        monkeypatch.setattr("gpusort.external.tables.require_room", lambda _: None)  # somebody else takes it
+        monkeypatch.setattr(tables, "require_room", str)  # that there was room, and somebody else takes it
         for target, where in ((mount / "y.parquet", tmp_path), (tmp_path / "y.parquet", mount)):
             with pytest.raises(gpusort.DiskFullError, match=f"more in {mount}"):
                 gpusort.sort_file(tmp_path / "x.parquet", target, by="key", memory="200K", scratch=where)

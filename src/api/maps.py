@@ -35,10 +35,8 @@ class MappedCall:
     def sorted(self, x: object, out: object, axis: int | None) -> object | None:
         """The result; None where the usual way is to be taken: everything fits, or does not lie in one piece."""
         said = word("GPUSORT_MEMORY")
-        given = x if isinstance(x, np.ndarray) else out
-        assert isinstance(given, np.ndarray)
-        if given.nbytes <= _NOT_ASKED and not said:
-            return None
+        if not said and cast(Array, x if x.__class__ is np.memmap else out).nbytes <= _NOT_ASKED:
+            return None  # one of them is mapped
         memory = bytes_of(said or "auto", "GPUSORT_MEMORY")
         array, mapping = _of_one_piece(x, axis), Mapping.of(x)
         if array is None or array.nbytes <= memory:

@@ -48,9 +48,7 @@ class Mapping:
         if not isinstance(array, np.memmap) or array.mode == "c" or array.filename is None:
             return None
         mapped = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", array)
-        base: object = mapped
-        while isinstance(base, np.ndarray):
-            base = cast("Array", base).base
+        base = _whose_memory(mapped)
         if not isinstance(base, mmap.mmap) or not mapped.flags.c_contiguous:
             return None
         start = mapped.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
@@ -222,6 +220,11 @@ class MapSort:
         for start in range(0, x.size, step):
             count = min(step, x.size - start)
             x[start : start + count] = runs.read_elements(spilled, start * spilled.itemsize, count)
+
+
+def _whose_memory(array: Array) -> object:
+    base = array.base
+    return _whose_memory(base) if isinstance(base, np.ndarray) else base
 
 
 def _sum_of(piece: Bytes) -> int:
