@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any  # of libraries that need not be here
 
+import attrs
 import numpy as np
 
 import gpusort
@@ -37,8 +38,15 @@ KEYS, TABLE, OUT = "keys.npy", "keys.parquet", "out"
 _CHUNK = 1 << 22
 
 
+@attrs.frozen
 class NumpyEngine:
     """np.sort where gpusort's own stands."""
+
+    workers: int = 1
+
+    @property
+    def alone(self) -> NumpyEngine:
+        return self
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         np.copyto(out, x)
@@ -52,11 +60,15 @@ def by_gpusort(folder: Path, memory: str) -> None:
     gpusort.sort_file(folder / KEYS, folder / f"{OUT}.npy", memory=memory)
 
 
-def by_numpy(folder: Path, memory: str) -> None:
+def by_numpy(folder: Path, memory: str, workers: int = 1) -> None:
     source, target = folder / KEYS, folder / f"{OUT}.npy"
     layout = layout_of(source, None)
-    work = SortElements(layout.dtype, SortOrder.ASCENDING, False, NumpyEngine())
+    work = SortElements(layout.dtype, SortOrder.ASCENDING, False, NumpyEngine(workers))
     FileSort(source, layout, target, work, Scratch(target, None, keep=False), None).run(bytes_of(memory), resume=False)
+
+
+def by_two_of_numpy(folder: Path, memory: str) -> None:
+    by_numpy(folder, memory, workers=2)
 
 
 def argsort_by_gpusort(folder: Path, memory: str) -> None:
@@ -94,6 +106,7 @@ CONTENDERS: dict[str, tuple[Callable[[Path, str], None], str]] = {
     "dd, read and write at once": (by_dd, "numpy"),
     "npy: gpusort": (by_gpusort, "numpy"),
     "npy: np.sort as the engine": (by_numpy, "numpy"),
+    "npy: np.sort as the engine, two pieces at once": (by_two_of_numpy, "numpy"),
     "npy: gpusort, argsort_file": (argsort_by_gpusort, "numpy"),
     "parquet: gpusort": (table_by_gpusort, "pyarrow"),
     "parquet: polars, streaming": (table_by_polars, "polars"),
@@ -172,7 +185,7 @@ def main() -> None:
     for _ in range(options.rounds):
         for name in here:
             found.append({**one_run(name, folder, options.memory), "load": os.getloadavg()[0]})
-            print(f"{name:28} {found[-1]['seconds']:8.2f} s  {found[-1]['peak_mib']:6} MiB", flush=True)
+            print(f"{name:48} {found[-1]['seconds']:8.2f} s  {found[-1]['peak_mib']:6} MiB", flush=True)
             if name == "npy: gpusort":
                 require_sorted(folder, count)
             for path in folder.glob(f"{OUT}.*"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort.external.formats import header_for, layout_of
 from gpusort.external.memory import LEAST, bytes_of, free_memory
-from gpusort.external.sort import Plan
+from gpusort.external.pipeline import side_by_side, slots_for
+from gpusort.external.plans import Plan
 from gpusort.external.work import SortElements
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, sorted_by_numpy
@@ -21,6 +24,12 @@ from tests.reference import DTYPES, SWAPPED, Array, assert_same_bits, sample, so
 
 class Nobody:
     """Sorts nothing: for plans alone."""
+
+    workers = 1
+
+    @property
+    def alone(self) -> Nobody:
+        return self
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         raise NotImplementedError
@@ -68,11 +77,14 @@ def unsigned_zeros_and_nans(x: Array) -> Array:
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_without_stable_floats_lie_by_their_bits(dtype: str, descending: bool, tmp_path: Path) -> None:
-    """-0.0 before 0.0, or behind it, also where the two come from several runs."""
-    x = np.random.default_rng(5).choice(np.array([0.0, -0.0, 1.0, np.nan, -np.inf], dtype), 9_000)
+    """-0.0 before 0.0, or behind it, and NaNs in their order, also where they come from several runs."""
+    nans = np.array([np.nan, -np.nan, np.nan], dtype)
+    nans.view(f"u{nans.itemsize}")[2] += 1
+    x = np.random.default_rng(5).choice(np.array([0.0, -0.0, 1.0, *nans, -np.inf], dtype), 9_000)
+    bits = x.view(f"u{x.itemsize}")
+    bits[::50] = nans.view(bits.dtype)[2]  # which no choice keeps
     found = sorted_in_a_file(tmp_path, x, descending=descending, stable=False)
-    expected = gpusort.sort(x, descending=descending)
-    np.testing.assert_array_equal(unsigned_zeros_and_nans(found), unsigned_zeros_and_nans(expected))
+    assert_same_bits(found, gpusort.sort(x, descending=descending))
 
 
 def kinds_of_data(count: int) -> dict[str, Array]:
@@ -256,11 +268,13 @@ def test_too_little_memory_for_the_samples_of_a_huge_file() -> None:
 def test_refusals(tmp_path: Path) -> None:
     plain, table, records = tmp_path / "x.npy", tmp_path / "square.npy", tmp_path / "records.npy"
     raw, whole, text = tmp_path / "keys.bin", tmp_path / "short.npy", tmp_path / "text.npy"
+    empty = tmp_path / "empty.npy"
     np.save(plain, np.arange(100.0))
     np.save(table, np.zeros((3, 3)))
     np.save(records, records_of(10, 1))
     np.save(text, np.array(["a", "b"]))
     raw.write_bytes(bytes(10))
+    empty.touch()
     whole.write_bytes(plain.read_bytes()[:-1])
     out = tmp_path / "out.npy"
     wrong: Callable[..., None] = gpusort.sort_file
@@ -268,6 +282,7 @@ def test_refusals(tmp_path: Path) -> None:
         (tmp_path / "none.npy", {}, FileNotFoundError, "source: there is no file"),
         (table, {}, gpusort.InvalidArgumentError, r"source: expected an array of one dimension in .*, found \(3, 3\)"),
         (whole, {}, gpusort.InvalidArgumentError, "source: .* is no whole .npy file"),
+        (empty, {}, gpusort.InvalidArgumentError, "source: .* is no whole .npy file"),
         (raw, {}, gpusort.InvalidArgumentError, "dtype: expected that of the elements in .*, a raw file; found None"),
         (raw, {"dtype": "f4"}, gpusort.InvalidArgumentError, "has 10 bytes, which is no multiple of float32's"),
         (raw, {"dtype": "S5"}, gpusort.UnsupportedTypeError, "source: cannot order elements of dtype |S5"),
@@ -297,5 +312,67 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(gpusort.InvalidArgumentError, match="target: expected another file than the source"):
         gpusort.argsort_file(plain, plain)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "keys.bin", "records.npy", "short.npy", "square.npy", "text.npy", "x.npy",
+        "empty.npy", "keys.bin", "records.npy", "short.npy", "square.npy", "text.npy", "x.npy",
     ]  # fmt: skip
+
+
+def test_what_no_sort_has_left_stays(tmp_path: Path) -> None:
+    """A folder, or a file, that has the name of ours."""
+    x, folder = sample("f4", 100, 4), tmp_path / "y.npy.sorting"
+    np.save(tmp_path / "x.npy", x)
+    for is_folder in (True, False):
+        if is_folder:
+            folder.mkdir()
+            (folder / "mine").touch()
+        else:
+            shutil.rmtree(folder)
+            folder.touch()
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"target: .*y\.npy\.sorting is in the way"):
+            gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+        assert folder.exists()
+
+
+# -- pieces side by side ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 9])
+def test_pieces_are_kept_in_order(count: int, workers: int) -> None:
+    """However long each takes; and no slot is in use for two at once."""
+    kept: list[int] = []
+    told: list[int] = []
+    loaded, made = [-1] * slots_for(workers), [-1] * slots_for(workers)
+
+    def load(piece: int, slot: int) -> int:
+        loaded[slot] = piece
+        return piece
+
+    def work(piece: int, found: int, slot: int) -> int:
+        time.sleep(0.002 * (piece % 3))
+        assert loaded[slot] == found == piece
+        assert made[slot] == -1
+        made[slot] = piece
+        return piece
+
+    def keep(piece: int, found: int, slot: int) -> None:
+        assert made[slot] == found == piece
+        made[slot] = -1
+        kept.append(piece)
+
+    side_by_side(range(count), load, work, keep, told.append, workers)
+    assert kept == told == list(range(count))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("stage", ["load", "work", "keep"])
+@pytest.mark.parametrize("at", [0, 3, 5])
+def test_the_first_error_is_told_of(at: int, stage: str, workers: int) -> None:
+    def fail(where: str, piece: int) -> None:
+        if where == stage and piece >= at:
+            raise ValueError(f"piece {piece}")
+
+    with pytest.raises(ValueError, match=f"piece {at}"):
+        side_by_side(
+            range(6), lambda piece, _: fail("load", piece), lambda piece, _, __: fail("work", piece),
+            lambda piece, _, __: fail("keep", piece), workers=workers,
+        )  # fmt: skip

@@ -18,7 +18,7 @@ import pytest
 
 import gpusort
 from gpusort.external import direct, scratch
-from gpusort.external.sort import Plan
+from gpusort.external.plans import Plan
 from tests.new_process import run_new
 from tests.reference import Array, sample
 from tests.test_files import FLOATS
@@ -190,6 +190,17 @@ def test_what_was_left_by_another_sort(x: Array, tmp_path: Path) -> None:
         gpusort.sort_file(source, target, resume=True)
     assert names(tmp_path) == left
     gpusort.sort_file(source, target, memory=MEMORY)
+    assert_sorted(tmp_path, x)
+
+
+@pytest.mark.parametrize("text", [b"no\nx\n", b"\xff\n", b"[]\n"])
+def test_a_journal_that_cannot_be_read(text: bytes, x: Array, tmp_path: Path) -> None:
+    folder = tmp_path / "target.npy.sorting"
+    folder.mkdir()
+    (folder / "journal").write_bytes(text)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"resume: .* has no journal that can be read"):
+        gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY, resume=True)
+    gpusort.sort_file(tmp_path / "source.npy", tmp_path / "target.npy", memory=MEMORY)
     assert_sorted(tmp_path, x)
 
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gpusort
+from gpusort.external import tables
 from gpusort.external.memory import LEAST
 from tests.new_process import run_new
 from tests.reference import Array, sample
@@ -134,6 +135,37 @@ def test_the_target_is_written_as_the_source_is(tmp_path: Path) -> None:
     assert "RLE_DICTIONARY" not in key.encodings
 
 
+def test_a_dictionary_that_saves_nothing_is_not_written_again(tmp_path: Path) -> None:
+    table = pa.table({"key": np.random.default_rng(1).standard_normal(9_000), "few": np.arange(9_000) % 5})
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    parquet.write_table(table, source)
+    gpusort.sort_file(source, target, by="key")
+    columns = [parquet.ParquetFile(target).metadata.row_group(0).column(i) for i in range(2)]
+    assert ["RLE_DICTIONARY" in column.encodings for column in columns] == [False, True]
+    assert_same_table(read(target), table.take(pa.array(order_of(table, ["key"], False))))
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_disk_that_fills(is_alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which the writer of a table tells in its own way."""
+    mount = tmp_path / "small"
+    mount.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(mount)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        table = pa.table({"key": np.random.default_rng(1).standard_normal(50_000), "value": np.arange(50_000)})
+        write(table.select(["key"]) if is_alone else table, tmp_path / "x.parquet")
+        monkeypatch.setattr(tables, "require_room", str)  # that there was room, and somebody else takes it
+        for target, where in ((mount / "y.parquet", tmp_path), (tmp_path / "y.parquet", mount)):
+            with pytest.raises(gpusort.DiskFullError, match=f"more in {mount}"):
+                gpusort.sort_file(tmp_path / "x.parquet", target, by="key", memory="200K", scratch=where)
+            assert list(mount.iterdir()) == []
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["small", "x.parquet"]
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
 def test_killed_and_resumed(tmp_path: Path) -> None:
     """Runs are not sorted again; the last pass is."""
     table = table_of(20_000, 5)
@@ -181,6 +213,10 @@ def test_refusals(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=message):
             gpusort.sort_file(file, where, by=by)
+    twice = pa.Table.from_arrays([pa.array([2, 1]), pa.array([3, 4])], names=["key", "key"])
+    write(twice, tmp_path / "twice.arrow")
+    with pytest.raises(gpusort.InvalidArgumentError, match="by: expected names of one column each"):
+        gpusort.sort_file(tmp_path / "twice.arrow", tmp_path / "out.arrow", by="key")
     with pytest.raises(gpusort.InvalidArgumentError, match=r"target: expected \.npy or a raw file"):
         gpusort.argsort_file(source, out, by="u1")
     with pytest.raises(gpusort.InvalidArgumentError, match="dtype: expected none for tables, found 'f4'"):
@@ -194,16 +230,18 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         gpusort.sort_file(tmp_path / "x.parquet", tmp_path / "y.parquet", by="u1")
 
 
-def test_what_is_resident_keeps_to_the_memory(tmp_path: Path) -> None:
-    count, memory = 1 << 23, 256 << 20
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_what_is_resident_keeps_to_the_memory(suffix: str, tmp_path: Path) -> None:
+    """Also where all rows are one batch."""
+    count, memory = 1 << 22, 128 << 20
     numbers = np.random.default_rng(1)
     table = pa.table({"key": numbers.standard_normal(count), "value": np.arange(count)})
-    write(table, tmp_path / "source.parquet")
+    source, target = tmp_path / f"source.{suffix}", tmp_path / f"target.{suffix}"
+    write(table, source)
     done = run_new(
-        f"import os; os.chdir({str(tmp_path)!r}); import gpusort;"
-        f"gpusort.sort_file('source.parquet', 'target.parquet', by='key', memory={memory});"
+        f"import gpusort; gpusort.sort_file({str(source)!r}, {str(target)!r}, by='key', memory={memory});"
         "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
     assert done.returncode == 0, done.stderr
     assert (int(done.stdout) << 10) - memory < 150 << 20
-    assert read(tmp_path / "target.parquet").equals(table.take(pa.array(order_of(table, ["key"], False))))
+    assert read(target).equals(table.take(pa.array(order_of(table, ["key"], False))))

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import os
+
 import attrs
 
 from ..external.cuts import Array, Places
-from ..targets.base import Target
+from ..targets.base import SortsOnTheHost, Target
+from ..targets.registry import choose
 from ..types.indices import SortOrder
+from ..types.specs import Memory
 from .sorting import argsort, sort
+
+_MOST_WORKERS = 4  # at NumPy's rate more than a disk reads and writes
+_LITTLE = 1 << 28  # bytes of memory: Numba and its loops take half as much
+_NEVER = 1 << 62
 
 
 @attrs.frozen
 class OwnEngine:
-    """On one target."""
+    """On one target; several pieces at once, or one that is alone."""
 
     target: str | Target
+    workers: int = 1
+    for_one: str | Target | None = None
+
+    @classmethod
+    def for_files(cls, target: str | Target, memory: int) -> OwnEngine:
+        """For pieces that come one after another. On the host several are sorted at once, each by one thread: to part
+        one among threads costs a pass over it, and all the pieces are parts already. With little memory nothing loads
+        Numba."""
+        found = choose(target, Memory.HOST)
+        if not isinstance(found, SortsOnTheHost):
+            return cls(target)
+        policy = attrs.evolve(found.policy, part_bytes_from=_NEVER)
+        if memory < _LITTLE:
+            policy = attrs.evolve(policy, serial_below=_NEVER, deal_from=_NEVER)
+        own = found.with_policy(policy)
+        return cls(own, min(_MOST_WORKERS, _cores()), own if memory < _LITTLE else found)
+
+    @property
+    def alone(self) -> OwnEngine:
+        return OwnEngine(self.target if self.for_one is None else self.for_one)
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         sort(x, out=out, descending=order is SortOrder.DESCENDING, stable=stable, target=self.target)
@@ -22,3 +50,9 @@ class OwnEngine:
     def argsort(self, x: Array, order: SortOrder) -> Places:
         places: Places = argsort(x, descending=order is SortOrder.DESCENDING, target=self.target)
         return places
+
+
+def _cores() -> int:
+    """Those that this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

@@ -56,7 +56,7 @@ def sort_file(
     order = ORDERS[checked_flag("descending", descending)]
     is_stable = checked_flag("stable", stable)
     job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
-    engine = OwnEngine(target_device)
+    engine = OwnEngine.for_files(target_device, job.memory)
     if Format.of(job.source).is_table or Format.of(job.target).is_table:
         job.run_table(by, order, engine, dtype, places=False)
         return
@@ -81,7 +81,7 @@ def argsort_file(
     job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
     if job.source == job.target:
         raise InvalidArgumentError(f"target: expected another file than the source, found {job.target}")
-    engine = OwnEngine(target_device)
+    engine = OwnEngine.for_files(target_device, job.memory)
     if Format.of(job.source).is_table:
         job.run_table(by, order, engine, dtype, places=True)
         return

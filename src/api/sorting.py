@@ -6,6 +6,7 @@ from typing import SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
+from numpy import memmap
 
 from ..algos.sorts import SortAlgorithm
 from ..arrays.kinds import HostArray
@@ -13,8 +14,10 @@ from ..operations.argsort import Argsort, SortPairs
 from ..operations.base import index_of
 from ..operations.sort import Sort
 from ..targets.base import Target
+from ..types.indices import SortOrder
 from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag
-from .call import call, call_in_place, call_with
+from .call import Settings, call, call_in_place, call_with
+from .prepared import Planning
 from .signatures import Keyed, Nested, Other
 
 D = TypeVar("D", bound=np.dtype[np.generic])
@@ -74,6 +77,8 @@ def sort(
     came in; nothing else can tell. `out` takes the result and must have its shape and dtype; it may be `x`, or lie
     partly where `x` does, which costs a copy. `target` is a name of `targets()` or a target; "auto" works where the
     array lies. `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order.
+    A memory-mapped array that is larger than `$GPUSORT_MEMORY`, by default half of what is free, is sorted by way of a
+    file beside it; the result is mapped too.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
@@ -86,6 +91,10 @@ def sort(
     if key is not None:
         check_key(key)
     settings = (axis, ORDERS[descending], stable, key, algorithm)
+    if x.__class__ is memmap or out.__class__ is memmap:
+        found = _sorted_map(x, out, settings, target)
+        if found is not None:
+            return found
     if out is None:
         return call(Sort, settings, target, x)
     return call_with(Sort, settings, target, {"x": x}, {"out": out})
@@ -101,7 +110,20 @@ def sort_inplace(
     order = ORDERS[checked_flag("descending", descending)]
     check_algorithm(algorithm)
     check_key(key)
-    call_in_place(Sort, (axis, order, checked_flag("stable", stable), key, algorithm), target, x)
+    settings = (axis, order, checked_flag("stable", stable), key, algorithm)
+    if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
+        call_in_place(Sort, settings, target, x)
+
+
+def _sorted_map(x: object, out: object, settings: Settings, target: str | Target | Planning) -> object | None:
+    """The result where a memory-mapped array is too much for memory; None where it is not."""
+    axis, order, stable, key, algorithm = settings
+    if key is not None or algorithm is not None or isinstance(target, Planning):
+        return None
+    from .maps import MappedCall  # which few need
+
+    call = MappedCall(cast(SortOrder, order), bool(stable), target)
+    return call.sorted(x, out, cast("int | None", axis))
 
 
 # -- where elements come from ------------------------------------------------------------------------------

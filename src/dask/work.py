@@ -13,12 +13,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..algos.words import KeyWords, Transform
+from ..algos.words import Transform
 from ..api.arguments import ORDERS
 from ..api.sorting import argsort, sort, sort_by_key, sort_inplace
 from ..external.cuts import Array, Places
 from ..external.order import words_of
-from ..types.dtypes import key_for, native
 from .cutting import Run
 
 
@@ -35,10 +34,7 @@ def joined(parts: Sequence[Any], axis: int = 0) -> Any:
 
 @lru_cache(maxsize=64)
 def _transform(dtype: np.dtype[Any], descending: bool, ranks: bool) -> Transform:
-    if ranks:
-        return words_of(dtype, ORDERS[descending], ranks=True)
-    words, machines = KeyWords(key_for(dtype), ORDERS[descending]).to_words(), native(dtype)
-    return lambda elements: words(np.ascontiguousarray(elements, machines))
+    return words_of(dtype, ORDERS[descending], ranks=ranks)
 
 
 @attrs.frozen

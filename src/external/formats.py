@@ -60,7 +60,7 @@ def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
 def _npy_layout(source: Path) -> Layout:
     try:
         mapped: object = np.load(source, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
+    except (ValueError, EOFError) as error:
         raise InvalidArgumentError(f"source: {source} is no whole .npy file of numbers or records: {error}") from error
     if not isinstance(mapped, np.memmap):
         raise InvalidArgumentError(f"source: expected an array in {source}, found {mapped!r}")

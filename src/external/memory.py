@@ -13,9 +13,9 @@ _SHARE = 2  # the other half is for who else is here, and for the libraries
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
-def bytes_of(memory: object) -> int:
+def bytes_of(memory: object, name: str = "memory") -> int:
     """From a number of bytes, a text such as "600M" or "1.5GiB", or "auto"."""
-    expected = 'memory: expected a number of bytes, a text such as "600M" or "1.5GiB", or "auto",'
+    expected = f'{name}: expected a number of bytes, a text such as "600M" or "1.5GiB", or "auto",'
     if isinstance(memory, bool) or not isinstance(memory, int | str):
         raise UnsupportedTypeError(f"{expected} found {memory!r}")
     if memory == "auto":
@@ -27,7 +27,7 @@ def bytes_of(memory: object) -> int:
         number, unit = parts.groups()
         memory = int(float(number) * (1 << _UNITS[unit]))
     if memory < LEAST:
-        raise InvalidArgumentError(f"memory: expected at least {LEAST} bytes, found {memory}")
+        raise InvalidArgumentError(f"{name}: expected at least {LEAST} bytes, found {memory}")
     return memory
 
 

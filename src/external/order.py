@@ -18,6 +18,16 @@ from .cuts import Array, Places
 class Engine(Protocol):
     """Who sorts what fits into memory."""
 
+    @property
+    def workers(self) -> int:
+        """How many pieces are sorted at once, each in a thread of its own; of one the caller's."""
+        ...
+
+    @property
+    def alone(self) -> Engine:
+        """The same for a piece beside which there are no others."""
+        ...
+
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None: ...
 
     def argsort(self, x: Array, order: SortOrder) -> Places:
@@ -35,9 +45,9 @@ def transform_of(
 
 
 def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:
-    """From elements to unsigned integers that compare as sorted elements lie, every NaN being equal.
+    """From elements of any byte order to unsigned integers that compare as sorted elements lie: floats by their bits.
 
-    With `ranks`, 0.0 and -0.0 are equal too: that is the order of a stable sort.
+    With `ranks` every NaN is equal, and so are 0.0 and -0.0: that is the order of a stable sort.
     """
     transform = transform_of(dtype, order, ranks=ranks)
     machines = native(dtype)
@@ -45,7 +55,8 @@ def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transfor
 
     def words(elements: Array) -> Array:
         found = transform(np.ascontiguousarray(elements, machines))
-        return found if first_nan >> (8 * found.itemsize) else np.minimum(found, found.dtype.type(first_nan))
+        are_told_apart = not ranks or first_nan >> (8 * found.itemsize)
+        return found if are_told_apart else np.minimum(found, found.dtype.type(first_nan))
 
     return words
 
@@ -72,7 +83,7 @@ class KeyOrder:
     @property
     def extra(self) -> int:
         """Bytes that `places` takes for an element: keys in one piece, places, and what argsort works in."""
-        return max(column.dtype.itemsize for column in self.columns) + (24 if len(self.columns) == 1 else 40)
+        return max(column.dtype.itemsize for column in self.columns) + (32 if len(self.columns) == 1 else 48)
 
     def words(self, keys: Sequence[Array]) -> Array:
         """What compares as the keys do: an integer where there is one of them, bytes where there are several."""

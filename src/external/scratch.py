@@ -14,9 +14,10 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, cast
 
 from ..types.errors import DiskFullError, InvalidArgumentError
 
@@ -36,6 +37,7 @@ class Scratch:
             name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}.sorting"
         self.folder = (where or target.parent) / name
         self.done: set[str] = set()
+        self.believed: list[str] = []  # of what an earlier call wrote, in order
         self._keep = keep
         self._is_ours = True
         self._target = target
@@ -48,7 +50,15 @@ class Scratch:
         return self._target.with_name(f"{self._target.name}.part")
 
     def __enter__(self) -> Self:
-        self.folder.mkdir(exist_ok=True)
+        try:
+            self.folder.mkdir(exist_ok=True)
+            is_foreign = next(self.folder.iterdir(), None) is not None and not (self.folder / _JOURNAL).is_file()
+        except (FileExistsError, NotADirectoryError):
+            is_foreign = True
+        if is_foreign:
+            raise InvalidArgumentError(
+                f"target: {self.folder} is in the way, which no sort has left: move it, or see scratch="
+            )
         self._journal = os.open(self.folder / _JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -61,27 +71,28 @@ class Scratch:
         try:
             if self._is_ours and (kind is None or not (self._keep and self.done)):
                 if kind is not None:
-                    self.part.unlink(missing_ok=True)
+                    with suppress(OSError):  # whatever it is, there is another error to tell of
+                        self.part.unlink(missing_ok=True)
                 shutil.rmtree(self.folder, ignore_errors=True)
         finally:
             os.close(self._journal)
 
     def claim(self, identity: Facts, plan: Facts, *, resume: bool) -> Facts:
         """The plan to go by: that of an earlier call for the same, if there is one and it is to be resumed."""
-        lines = (self.folder / _JOURNAL).read_text().split("\n")[:-1]  # behind the last line's end nothing is whole
+        lines = self._lines()
         if resume and lines:
-            earlier = json.loads(lines[0])
+            earlier = self._first_of(lines)
             if earlier["of"] != json.loads(json.dumps(identity)):
                 self._is_ours = False
                 raise InvalidArgumentError(
                     f"resume: {self.folder} was left by a sort of other data, or with other arguments; "
                     "call with the same, or without resume"
                 )
-            believed = lines[1:] if earlier["boot"] == _boot() else _above_the_last(_SYNCED, lines[1:])
-            self.done = set(believed)
+            self.believed = lines[1:] if earlier["boot"] == _boot() else _above_the_last(_SYNCED, lines[1:])
+            self.done = set(self.believed)
             if not self.part.exists():
                 self.done = {step for step in self.done if not step.startswith("bucket")}
-            return dict(earlier["plan"])
+            return dict(cast(Facts, earlier["plan"]))
         self.part.unlink(missing_ok=True)
         for entry in self.folder.iterdir():
             if entry.name != _JOURNAL:
@@ -90,10 +101,30 @@ class Scratch:
         os.write(self._journal, f"{json.dumps({'of': identity, 'plan': plan, 'boot': _boot()})}\n".encode())
         return plan
 
+    def _lines(self) -> list[str]:
+        text = (self.folder / _JOURNAL).read_text("utf-8", "replace")
+        return text.split("\n")[:-1]  # behind the last line's end nothing is whole
+
+    def _first_of(self, lines: list[str]) -> Facts:
+        """What is sorted, and how."""
+        first: Facts = {}
+        try:
+            first = json.loads(lines[0])
+            known = {"of", "plan", "boot"} <= set(first)
+        except (ValueError, TypeError):
+            known = False
+        if not known:
+            self._is_ours = False
+            raise InvalidArgumentError(f"resume: {self.folder} has no journal that can be read; call without resume")
+        return first
+
+    def has(self, word: str) -> bool:
+        """Whether an earlier call wrote a line that begins so."""
+        return any(line.startswith(word) for line in self._lines()[1:])
+
     def is_published(self) -> bool:
         """Whether an earlier call did all but to remove this folder."""
-        last = (self.folder / _JOURNAL).read_text().split("\n")[-2:-1]
-        return last == [self._whole(self._target)] and not self.part.exists()
+        return self._lines()[-1:] == [self._whole(self._target)] and not self.part.exists()
 
     @staticmethod
     def _whole(path: Path) -> str:
@@ -139,6 +170,19 @@ def _above_the_last(word: str, lines: list[str]) -> list[str]:
     return lines[: len(lines) - lines[::-1].index(word) - 1] if word in lines else []
 
 
+class NoJournal:
+    """Of a sort that leaves nothing to go on from."""
+
+    def __init__(self) -> None:
+        self.done: set[str] = set()
+
+    def mark(self, step: str, sync: Callable[[], object]) -> None:
+        pass
+
+    def sync(self, sync: Callable[[], object]) -> None:
+        pass
+
+
 def identity_of(source: Path) -> Facts:
     """What tells a file from others, and from itself when it was written to."""
     found = source.stat()
@@ -163,3 +207,15 @@ def disk_full(folder: Path, nbytes: int, free: int) -> DiskFullError:
     return DiskFullError(
         errno.ENOSPC, f"sorting takes {nbytes:,} bytes more in {folder}, where {free:,} are free; see scratch="
     )
+
+
+@contextmanager
+def as_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None]:
+    """The system's error as our own, of the fullest of the disks that were written to."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or isinstance(error, DiskFullError):
+            raise
+        free, folder = min((shutil.disk_usage(folder).free, folder) for folder in folders)
+        raise disk_full(folder, nbytes, free) from error

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,11 +18,13 @@ from .formats import Format, header_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow import parquet
+    from pyarrow import ipc, parquet
 
 PLACE = "place of the row"
 
 _BATCH = 1 << 16  # rows that are decoded at a time
+_LONG = 1 << 24  # bytes of a batch
+_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of a number
 _CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # which are called otherwise when a file is written
 
 
@@ -62,14 +66,17 @@ class ParquetTable(TableFile):
 
 
 class ArrowTable(TableFile):
-    """A file of Arrow's, which may be looked at where it lies. What is read is copied."""
+    """A file of Arrow's, which may be looked at where it lies. Of long batches a part at a time is read there, and let
+    go of; short ones are read whole, which a file that becomes shorter meanwhile does not upset."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
 
         try:
-            self._mapped = pa.ipc.open_file(pa.memory_map(str(path)))
-        except pa.ArrowInvalid as error:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._mapped = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
+        except ValueError as error:  # ArrowInvalid is one; no file of no bytes can be mapped
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
         self._read = pa.ipc.open_file(pa.OSFile(str(path)))
         self.schema = self._mapped.schema
@@ -82,7 +89,10 @@ class ArrowTable(TableFile):
         import pyarrow as pa
 
         for i in range(self._read.num_record_batches):
-            batch = self._read.get_batch(i)
+            batch = self._mapped.get_batch(i)
+            is_long = batch.nbytes > _LONG
+            if not is_long:
+                batch = self._read.get_batch(i)
             for start in range(0, batch.num_rows, _BATCH):
                 part = batch.slice(start, _BATCH)
                 if columns is None:
@@ -90,6 +100,8 @@ class ArrowTable(TableFile):
                 else:
                     arrays = [part.column(column) for column in columns]
                     yield from pa.Table.from_arrays(arrays, names=columns).to_batches()
+                if is_long:
+                    self._map.madvise(mmap.MADV_DONTNEED)
 
     def _looked_at(self) -> Iterator[pa.RecordBatch]:
         return map(self._mapped.get_batch, range(self._mapped.num_record_batches))
@@ -120,8 +132,7 @@ class RowReader:
         self._rest: pa.RecordBatch | None = None
         self._at = 0
 
-    def read(self, start: int, count: int) -> list[pa.RecordBatch]:
-        found: list[pa.RecordBatch] = []
+    def read(self, start: int, count: int) -> Iterator[pa.RecordBatch]:
         while count > 0:
             batch = next(self._batches) if self._rest is None else self._rest
             part = batch.slice(min(start - self._at, batch.num_rows), count)
@@ -129,25 +140,35 @@ class RowReader:
             self._rest = batch.slice(used) if used < batch.num_rows else None
             self._at += used
             start, count = start + part.num_rows, count - part.num_rows
-            found.append(part)
-        return found
+            if part.num_rows:
+                yield part
 
 
 class ArrowRun:
     """A run: an Arrow file in batches of so many rows, any of which can be read."""
 
-    def __init__(self, path: Path, gap: int) -> None:
+    def __init__(self, path: Path, batch: int, keys: Sequence[str]) -> None:
         import pyarrow as pa
 
-        self._file, self._gap = pa.OSFile(str(path)), gap
-        self._reader = pa.ipc.open_file(self._file)
+        self._file, self._batch = pa.OSFile(str(path)), batch
+        self._rows = pa.ipc.open_file(self._file)
+        fields = [i for i, name in enumerate(self._rows.schema.names) if name in keys]
+        self._keys = pa.ipc.open_file(self._file, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
     def read(self, start: int, stop: int) -> list[pa.RecordBatch]:
         """Rows start..stop, of which there are some."""
+        return self._between(self._rows, start, stop)
+
+    def read_keys(self, start: int, stop: int) -> list[pa.RecordBatch]:
+        """The same of the keys alone."""
+        return self._between(self._keys, start, stop)
+
+    def _between(self, reader: ipc.RecordBatchFileReader, start: int, stop: int) -> list[pa.RecordBatch]:
         found: list[pa.RecordBatch] = []
-        for at in range(start // self._gap * self._gap, stop, self._gap):
+        for at in range(start // self._batch * self._batch, stop, self._batch):
             first = max(start - at, 0)
-            found.append(self._reader.get_batch(at // self._gap).slice(first, min(stop - at, self._gap) - first))
+            rows = min(stop - at, self._batch) - first
+            found.append(reader.get_batch(at // self._batch).slice(first, rows))
         return found
 
     def close(self) -> None:
@@ -165,27 +186,54 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
+@contextmanager
+def closing(sink: Sink) -> Generator[Sink, None, None]:
+    """A table being written, which is whole at the end. What is raised within counts, not that it is not."""
+    try:
+        yield sink
+    except BaseException:
+        with suppress(Exception):
+            sink.close()
+        raise
+    sink.close()
+
+
 class ParquetSink:
     """Compressed and encoded as the source is, if that is a Parquet file too."""
 
     def __init__(self, path: Path, like: TableFile) -> None:
+        import pyarrow as pa
         from pyarrow import parquet
 
+        self._file = pa.OSFile(str(path), "wb")  # which is closed even where the writer cannot be
         if isinstance(like, ParquetTable) and like.rows:
             chunks = list(like.chunks())
             codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
-            words = {c.path_in_schema for c in chunks if any("DICTIONARY" in e for e in c.encodings)}
+            words = sorted({c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)})
             self._rows: int | None = max(1, like.metadata.row_group(0).num_rows)
-            self._writer = parquet.ParquetWriter(path, like.schema, compression=codecs, use_dictionary=sorted(words))
+            self._writer = parquet.ParquetWriter(
+                self._file, like.schema, compression=codecs, use_dictionary=sorted(words)
+            )
         else:
             self._rows = None
-            self._writer = parquet.ParquetWriter(path, like.schema)
+            self._writer = parquet.ParquetWriter(self._file, like.schema)
 
     def write(self, table: pa.Table) -> None:
         self._writer.write_table(table, self._rows)
 
     def close(self) -> None:
-        self._writer.close()
+        try:
+            self._writer.close()
+        finally:
+            self._file.close()
+
+
+def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
+    """Whether it has one, and it saved something: a writer that is told nothing begins one of any column."""
+    if not any("DICTIONARY" in encoding for encoding in chunk.encodings):
+        return False
+    width = _WIDTHS.get(chunk.physical_type)
+    return width is None or chunk.total_uncompressed_size < chunk.num_values * width
 
 
 class ArrowSink:
@@ -201,8 +249,10 @@ class ArrowSink:
         self._writer.write_table(table, self._rows)
 
     def close(self) -> None:
-        self._writer.close()
-        self._file.close()
+        try:
+            self._writer.close()
+        finally:
+            self._file.close()
 
 
 @attrs.define

@@ -1,5 +1,5 @@
 """Sorts a table by some of its columns: runs, exact cuts, buckets, as for other files, but that the last pass is one:
-a Parquet file cannot be gone on with. Runs are Arrow files, whose batches are as long as samples are apart.
+a Parquet file cannot be gone on with. Runs are Arrow files in short batches.
 
 A null has no place among numbers: it comes last, in both orders.
 """
@@ -16,19 +16,35 @@ import numpy as np
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
+from .columns import ColumnGiven, ColumnMade
 from .cuts import Array, Samples, usual_gap
+from .direct import DirectFile, whole_pages
 from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
+from .passes import Ends, Passes
 from .pipeline import side_by_side
+from .plans import ENOUGH, Plan, for_data
 from .progress import Meter, Report
-from .scratch import Scratch, require_room
-from .sort import ENOUGH, Plan, agreed_plan, for_data
-from .table_files import PLACE, ArrowRun, ArrowSink, ParquetSink, PlacesSink, RowReader, Sink, TableFile, sync_file
+from .scratch import Scratch, as_disk_full, require_room
+from .sort import agreed_plan
+from .table_files import (
+    PLACE,
+    ArrowRun,
+    ArrowSink,
+    ParquetSink,
+    PlacesSink,
+    RowReader,
+    Sink,
+    TableFile,
+    closing,
+    sync_file,
+)
+from .work import SortElements
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH = 1 << 13  # rows: shorter ones take longer to read than they save
+_BATCH = 1 << 13  # rows of a run that are read at least: fewer take longer to read than they save
 _PYARROW = 3 << 25  # bytes that it takes besides
 _MOST = 1 << 30  # bytes of a piece: Arrow counts the letters of a column of text in 31 bits
 
@@ -54,14 +70,24 @@ class TableSort:
             if resume and scratch.is_published():
                 return
             work = f"{'argsort' if self.places else 'sort'} by {self.by} {self.order.value}"
-            plan = _plan_within(memory, self.table.rows, self.bytes_of_a_row, extra)
+            plan = self._plan(memory, extra)
             plan = agreed_plan(scratch, self.source, self.target, work, plan, resume=resume)
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
             whole = 8 * self.table.rows if self.places else self.source.stat().st_size
             require_room({scratch.folder / "runs": spill, scratch.part: whole})
-            _Passes(self, plan).run()
+            with as_disk_full(spill + whole, scratch.folder.parent, self.target.parent):
+                if self.numbers is None:
+                    _Passes(self, plan).run()
+                else:
+                    self._sort_numbers(self.numbers, plan, spill)
             sync_file(scratch.part)
             scratch.publish()
+
+    def _plan(self, memory: int, extra: int) -> Plan:
+        memory -= min(memory // 2, _PYARROW)
+        if self.numbers is not None:
+            return Plan.within(memory, self.table.rows, self.numbers)
+        return _plan_within(for_data(memory), self.table.rows, self.bytes_of_a_row, extra)
 
     @property
     def columns(self) -> list[str] | None:
@@ -82,9 +108,12 @@ class TableSort:
     @cached_property
     def keys(self) -> KeyOrder:
         """The order of the rows. Of a key that may be null, whether it is counts first."""
-        kinds = dict(zip(self.table.schema.names, self.table.schema.types, strict=True))
+        names = self.table.schema.names
+        kinds = dict(zip(names, self.table.schema.types, strict=True))
         if not self.by or not set(self.by) <= set(kinds):
             raise InvalidArgumentError(f"by: expected one or more of {', '.join(kinds)}, found {list(self.by)}")
+        if any(names.count(name) > 1 for name in self.by):
+            raise InvalidArgumentError(f"by: expected names of one column each, found {list(self.by)} of {names}")
         columns: list[KeyColumn] = []
         for name in self.by:
             if name in self.null_columns:
@@ -107,17 +136,27 @@ class TableSort:
             found.append(values)
         return found
 
+    @cached_property
+    def numbers(self) -> SortElements | None:
+        """How the rows are sorted, if they are numbers and nothing else: without places."""
+        dtype, kinds = self.keys.columns[-1].dtype, self.table.schema.types
+        if self.places or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
+            return None
+        return SortElements(dtype, self.order, stable=True, engine=self.engine)
+
+    def _sort_numbers(self, work: SortElements, plan: Plan, spill: int) -> None:
+        self.scratch.done = {step for step in self.scratch.done if step.startswith("run")}
+        with closing(self.sink()) as sink, DirectFile(self.scratch.folder / "runs", write=True) as runs:
+            runs.reserve(whole_pages(spill))
+            given = ColumnGiven(self.table, work.source)
+            ends = Ends(given, 0, runs, ColumnMade(sink, self.table.schema), 0)
+            Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
+
     def sorted(self, table: pa.Table) -> pa.Table:
         """The rows in order."""
         import pyarrow as pa
 
-        keys, kind = self.keys_of(table), table[self.by[0]].type
-        if len(keys) == len(table.column_names) == 1 and kind.bit_width == 8 * keys[0].itemsize:
-            out = np.empty_like(keys[0])  # nothing is taken along: no places are needed
-            self.engine.sort(keys[0], out, self.order, stable=True)
-            column = pa.Array.from_buffers(kind, out.size, [None, pa.py_buffer(out)])
-            return pa.Table.from_arrays([column], schema=table.schema)
-        return table.take(pa.array(self.keys.places(keys, self.engine)))
+        return table.take(pa.array(self.keys.places(self.keys_of(table), self.engine)))
 
     def sink(self) -> Sink:
         if self.places:
@@ -129,15 +168,13 @@ class TableSort:
 
 def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
     """One run, if the memory takes everything; else as few as it allows, and enough to have all at work."""
-    memory = for_data(memory)
-    memory -= min(memory // 2, _PYARROW)
     # A piece is read in batches, put in one, taken to its sorted copy, while the next is read and the last written.
     if rows * (3 * row_bytes + extra) <= memory and rows * row_bytes <= _MOST:
         return Plan(max(1, rows), 1)
     run = max(1, min(memory // (5 * row_bytes + extra), _MOST // row_bytes))
     runs = max(-(-rows // run), min(ENOUGH, rows))
     run = -(-rows // runs)
-    return Plan(run, max(1, min(max(usual_gap(rows, runs), _BATCH), run // 4)))
+    return Plan(run, max(1, min(usual_gap(rows, runs), run // 4)))
 
 
 class _Passes:
@@ -145,6 +182,7 @@ class _Passes:
 
     def __init__(self, sort: TableSort, plan: Plan) -> None:
         self._sort, self._scratch, self._gap = sort, sort.scratch, plan.gap
+        self._batch = plan.gap * -(-_BATCH // plan.gap)
         self._run, rows = plan.run, sort.table.rows
         self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
         self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
@@ -160,15 +198,14 @@ class _Passes:
             done = [run for run in pieces if f"run {run}" in self._scratch.done]
             self._meter.skip(sum(self._bytes_of(run) for run in done))
             side_by_side([run for run in pieces if run not in done], load, self._make_run, self._keep_run)
-            self._runs = [ArrowRun(self._file_of(run), self._gap) for run in pieces]
+            self._runs = [ArrowRun(self._file_of(run), self._batch, self._sort.by) for run in pieces]
             taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
             self._samples = Samples.of(taken, self._lengths, self._gap)
             load = self._load_slices
-        sink = self._sort.sink()
         try:
-            side_by_side(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table))
+            with closing(self._sort.sink()) as sink:
+                side_by_side(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table))
         finally:
-            sink.close()
             for run in self._runs:
                 run.close()
 
@@ -182,7 +219,7 @@ class _Passes:
         import pyarrow as pa
 
         start, count = piece * self._run, self._lengths[piece]
-        table = pa.Table.from_batches(self._rows.read(start, count)).combine_chunks()
+        table = pa.Table.from_batches(list(self._rows.read(start, count))).combine_chunks()
         if not self._sort.places:
             return table
         return table.append_column(PLACE, pa.array(np.arange(start, start + count)))
@@ -198,8 +235,10 @@ class _Passes:
         return pa.Table.from_batches(batches).combine_chunks()
 
     def _make_run(self, piece: int, loaded: pa.Table, slot: int) -> pa.Table:
+        import pyarrow as pa
+
         table = self._sort.sorted(loaded)
-        self._taken[piece] = self._words(table)[:: self._gap].copy()
+        self._taken[piece] = self._words(table.take(pa.array(np.arange(0, table.num_rows, self._gap))))
         self._done(piece, "runs")
         return table
 
@@ -216,9 +255,8 @@ class _Passes:
 
     def _keep_run(self, piece: int, table: pa.Table, slot: int) -> None:
         file = self._file_of(piece)
-        sink = ArrowSink(file, table.schema, self._gap)
-        sink.write(table.unify_dictionaries())
-        sink.close()
+        with closing(ArrowSink(file, table.schema, self._batch)) as sink:
+            sink.write(table.unify_dictionaries())
         self._scratch.mark(f"run {piece}", lambda: sync_file(file), now=True)
 
     def _find_cut(self, bucket: int) -> list[int]:
@@ -230,7 +268,7 @@ class _Passes:
     def _words_between(self, run: int, start: int, stop: int) -> Array:
         import pyarrow as pa
 
-        return self._words(pa.Table.from_batches(self._runs[run].read(start, stop)))
+        return self._words(pa.Table.from_batches(self._runs[run].read_keys(start, stop)))
 
     def _sample_again(self, run: int) -> Array:
         """Samples of a run that an earlier call sorted."""

@@ -37,6 +37,9 @@ class Work(Protocol):
         ...
 
     @property
+    def engine(self) -> Engine: ...
+
+    @property
     def extra(self) -> int:
         """Bytes that sorting takes for an element, besides what it reads and what it writes."""
         ...
@@ -100,7 +103,7 @@ class SortElements:
         self._swapped(machines)
 
     def to_result(self, piece: Array, out: Array) -> None:
-        self.to_run(piece, 0, out.view(self.spilled))
+        attrs.evolve(self, engine=self.engine.alone).to_run(piece, 0, out.view(self.spilled))
         self._swapped(out)
 
     def words(self, spilled: Array) -> Array:

@@ -14,6 +14,7 @@ from ..types.errors import CapabilityError
 from ..types.monoids import Monoid
 
 if TYPE_CHECKING:
+    from ..algos.host_sort import HostSortPolicy
     from ..algos.rules import SortRule
     from ..operations.base import Operation
     from ..types.specs import Spec
@@ -217,6 +218,17 @@ class TunesItself(Protocol):
 
     def read_tuning(self) -> None:
         """Goes by what is kept now."""
+        ...
+
+
+@runtime_checkable
+class SortsOnTheHost(Protocol):
+    """A target whose own way of sorting goes by sizes that may be others."""
+
+    policy: HostSortPolicy
+
+    def with_policy(self, policy: HostSortPolicy, /) -> Target:
+        """The same going by these."""
         ...
 
 

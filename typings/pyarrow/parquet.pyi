@@ -2,7 +2,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Self
 
-from . import RecordBatch, Schema, Table
+from . import NativeFile, RecordBatch, Schema, Table
 
 class Statistics:
     @property
@@ -13,6 +13,12 @@ class ColumnChunkMetaData:
     def path_in_schema(self) -> str: ...
     @property
     def compression(self) -> str: ...
+    @property
+    def physical_type(self) -> str: ...
+    @property
+    def num_values(self) -> int: ...
+    @property
+    def total_uncompressed_size(self) -> int: ...
     @property
     def encodings(self) -> tuple[str, ...]: ...
     @property
@@ -48,7 +54,7 @@ class ParquetFile:
 class ParquetWriter:
     def __init__(
         self,
-        where: str | PathLike[str],
+        where: str | PathLike[str] | NativeFile,
         schema: Schema,
         *,
         compression: str | Mapping[str, str] = "snappy",

@@ -56,6 +56,9 @@ class CpuTarget:
         self._safety = Safety(subgroup_size, asks=True)
         self.policy = choose_host_sort(self.info).policy if policy is None else policy
 
+    def with_policy(self, policy: HostSortPolicy, /) -> CpuTarget:
+        return CpuTarget(policy)
+
     @property
     def info(self) -> TargetInfo:
         threads = thread_count()

@@ -1,0 +1,185 @@
+"""The two passes over elements of a fixed size, wherever they come from and go to: pieces are sorted and kept as runs,
+and then slices of all runs are sorted, bucket by bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+
+from .cuts import Array, Samples
+from .direct import Bytes, DirectFile, buffer_for
+from .pipeline import side_by_side, slots_for
+from .plans import LARGE, Plan
+from .progress import Meter, Report
+from .work import Work
+
+
+class Given(Protocol):
+    """What is sorted. Pieces are asked for one after another, in their order; some may be left out."""
+
+    def read(self, buffer: Bytes, at: int, start: int, stop: int, /) -> int:
+        """Reads bytes start..stop into a buffer, behind `at`; gives back where they lie."""
+        ...
+
+
+class Made(Protocol):
+    """What the result is written to. Pieces come one after another, in their order; some may be there already."""
+
+    def write(self, buffer: Bytes, nbytes: int, offset: int, /) -> None:
+        """Writes so many bytes of a buffer, in which more may lie behind them."""
+        ...
+
+    def sync(self) -> None:
+        """Waits until what was written would outlast a loss of power."""
+        ...
+
+
+class Journal(Protocol):
+    """What knows which steps are done."""
+
+    done: set[str]
+
+    def mark(self, step: str, sync: Callable[[], object]) -> None:
+        """Writes down that a step is done; `sync` makes what was written for it, and before, last."""
+        ...
+
+    def sync(self, sync: Callable[[], object]) -> None:
+        """Makes what was done last, and says so."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class Ends:
+    """Where elements come from, where their runs lie meanwhile, and where the result goes."""
+
+    given: Given
+    start: int  # of the first element, in bytes
+    runs: DirectFile
+    made: Made
+    header: int  # bytes before the result
+
+
+class Passes:
+    """The two passes; over what fits into memory, one."""
+
+    def __init__(self, work: Work, count: int, plan: Plan, ends: Ends, scratch: Journal, report: Report | None) -> None:
+        self._work, self._count, self._plan, self._scratch = work, count, plan, scratch
+        self._given, self._start, self._runs = ends.given, ends.start, ends.runs
+        self._made, self._header, length = ends.made, ends.header, plan.run
+        self._lengths = [min(length, count - start) for start in range(0, count, length)]
+        sizes = self._work.source.itemsize, self._work.spilled.itemsize, self._work.result.itemsize
+        longest = max(self._lengths, default=0)
+        self._workers = min(self._work.engine.workers, max(1, len(self._lengths)))
+        self._slots = min(slots_for(self._workers), max(1, len(self._lengths)))
+        self._loaded = [buffer_for(longest * max(sizes[:2])) for _ in range(self._slots)]
+        self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(self._slots)]
+        self._cut = lru_cache(maxsize=2)(self._find_cut)  # each is where a bucket ends and the next one starts
+        self._meter = Meter(count * sizes[0] * min(2, len(self._lengths)), report)
+        self._taken: dict[int, Array] = {}  # samples of runs
+        self._samples = Samples.of([], [], 1)
+
+    def run(self) -> None:
+        everyone = range(len(self._lengths))
+        if len(everyone) == 1:
+            self._pass(everyone, self._load_piece, self._make_result, self._keep_bucket, "buckets")
+            return
+        self._pass(self._left("run"), self._load_piece, self._make_run, self._keep_run, "runs")
+        self._scratch.sync(self._runs.sync)
+        taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in everyone]
+        self._samples = Samples.of(taken, self._lengths, self._plan.gap)
+        self._taken.clear()
+        self._pass(self._left("bucket"), self._load_slices, self._make_bucket, self._keep_bucket, "buckets")
+
+    def _pass(
+        self,
+        pieces: Sequence[int],
+        load: Callable[[int, int], Array],
+        work: Callable[[int, Array, int], int],
+        keep: Callable[[int, int, int], None],
+        step: str,
+    ) -> None:
+        def tell(piece: int) -> None:
+            self._meter.add(self._bytes_of(piece), step)
+
+        side_by_side(pieces, load, work, keep, tell, self._workers)
+
+    def _left(self, step: str) -> list[int]:
+        """Which pieces are not yet done."""
+        done = [f"{step} {piece}" in self._scratch.done for piece in range(len(self._lengths))]
+        self._meter.skip(sum(self._bytes_of(piece) for piece, is_done in enumerate(done) if is_done))
+        return [piece for piece, is_done in enumerate(done) if not is_done]
+
+    def _bytes_of(self, piece: int) -> int:
+        return self._lengths[piece] * self._work.source.itemsize
+
+    def _load_piece(self, piece: int, slot: int) -> Array:
+        start = self._start + piece * self._plan.run * self._work.source.itemsize
+        nbytes = self._bytes_of(piece)
+        at = self._given.read(self._loaded[slot], 0, start, start + nbytes)
+        return _elements(self._loaded[slot][at:], self._work.source, self._lengths[piece])
+
+    def _make_result(self, piece: int, loaded: Array, slot: int) -> int:
+        self._work.to_result(loaded, self._out(slot, self._work.result, loaded.size))
+        return loaded.size * self._work.result.itemsize
+
+    def _make_run(self, piece: int, loaded: Array, slot: int) -> int:
+        out = self._out(slot, self._work.spilled, loaded.size)
+        self._work.to_run(loaded, piece * self._plan.run, out)
+        self._taken[piece] = self._work.words(out[:: self._plan.gap])
+        return out.nbytes
+
+    def _sample_again(self, run: int) -> Array:
+        """Samples of a run that an earlier call sorted."""
+        length, gap = self._lengths[run], self._plan.gap
+        step = -(-LARGE // (gap * self._work.spilled.itemsize)) * gap
+        return np.concatenate(
+            [self._words_between(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
+        )
+
+    def _keep_run(self, piece: int, nbytes: int, slot: int) -> None:
+        self._runs.write(self._sorted[slot], nbytes, self._run_start(piece))
+        self._scratch.mark(f"run {piece}", self._runs.sync)
+
+    def _load_slices(self, piece: int, slot: int) -> Array:
+        """A bucket's slice of every run, one behind the other."""
+        item, end = self._work.spilled.itemsize, 0
+        for run, (low, high) in enumerate(zip(self._cut(piece), self._cut(piece + 1), strict=True)):
+            if low < high:
+                start = self._run_start(run)
+                self._runs.read_to(self._loaded[slot], end, start + low * item, start + high * item)
+                end += (high - low) * item
+        return _elements(self._loaded[slot], self._work.spilled, self._lengths[piece])
+
+    def _make_bucket(self, piece: int, loaded: Array, slot: int) -> int:
+        out = self._out(slot, self._work.result, loaded.size)
+        self._work.to_bucket(loaded, out)
+        return out.nbytes
+
+    def _keep_bucket(self, piece: int, nbytes: int, slot: int) -> None:
+        offset = self._header + piece * self._plan.run * self._work.result.itemsize
+        self._made.write(self._sorted[slot], nbytes, offset)
+        self._scratch.mark(f"bucket {piece}", self._made.sync)
+
+    def _find_cut(self, bucket: int) -> list[int]:
+        """Where a bucket starts in every run."""
+        rank = min(bucket * self._plan.run, self._count)
+        cut: list[int] = self._samples.cut(rank, self._words_between).tolist()
+        return cut
+
+    def _words_between(self, run: int, start: int, stop: int) -> Array:
+        first = self._run_start(run) + start * self._work.spilled.itemsize
+        return self._work.words(self._runs.read_elements(self._work.spilled, first, stop - start))
+
+    def _run_start(self, run: int) -> int:
+        return run * self._plan.run * self._work.spilled.itemsize
+
+    def _out(self, slot: int, dtype: np.dtype[Any], count: int) -> Array:
+        return _elements(self._sorted[slot], dtype, count)
+
+
+def _elements(buffer: Bytes, dtype: np.dtype[Any], count: int) -> Array:
+    return buffer[: count * dtype.itemsize].view(dtype)

@@ -1,0 +1,261 @@
+"""Memory-mapped arrays handed to `sort` that are too much for memory: results, and what is left where one is killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.external import direct
+from tests.reference import Array, assert_same_bits, sample, sorted_by_numpy
+
+COUNT = 40_000
+
+
+@pytest.fixture(autouse=True)
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSORT_MEMORY", "64K")
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that runs were written to."""
+    found: list[Path] = []
+    opened = direct.DirectFile.__init__
+
+    def open_(self: direct.DirectFile, path: Path, *, write: bool = False) -> None:
+        found.append(path)
+        opened(self, path, write=write)
+
+    monkeypatch.setattr(direct.DirectFile, "__init__", open_)
+    return found
+
+
+def mapped(path: Path, x: Array, mode: Any = "r+") -> Array:
+    np.save(path, x)
+    found: Array = np.load(path, mmap_mode=mode)
+    assert isinstance(found, np.memmap)
+    return found
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "i8", "f4", "M8[ns]", ">f8"])
+def test_every_dtype(dtype: str, tmp_path: Path, taken: list[Path]) -> None:
+    """In place, into another map, into an array of the host, and into a new map."""
+    x = sample(dtype, COUNT if dtype[-1] in "12" else COUNT // 2, seed=2)
+    is_external = x.nbytes > 1 << 16
+    for descending in (False, True):
+        expected = sorted_by_numpy(x, descending=descending)
+        held = mapped(tmp_path / "x.npy", x)
+        new = gpusort.sort(held, descending=descending, stable=True)
+        assert isinstance(new, np.memmap) or not is_external
+        assert_same_bits(np.asarray(new), expected)
+        host = np.empty_like(x)
+        assert gpusort.sort(held, out=host, descending=descending, stable=True) is host
+        assert_same_bits(host, expected)
+        other = mapped(tmp_path / "y.npy", np.zeros_like(x))
+        assert gpusort.sort(held, out=other, descending=descending, stable=True) is other
+        assert_same_bits(np.load(tmp_path / "y.npy"), expected)
+        assert_same_bits(np.load(tmp_path / "x.npy"), x)
+        gpusort.sort_inplace(held, descending=descending, stable=True)
+        assert_same_bits(np.load(tmp_path / "x.npy"), expected)
+        assert names(tmp_path) == ["x.npy", "y.npy"]
+    assert len(taken) == (8 if is_external else 0)
+
+
+def test_floats_lie_by_their_bits_without_stable(tmp_path: Path) -> None:
+    x = np.random.default_rng(5).choice(np.array([0.0, -0.0, 1.0, -np.inf]), COUNT)
+    held = mapped(tmp_path / "x.npy", x)
+    gpusort.sort_inplace(held)
+    assert_same_bits(np.asarray(held), gpusort.sort(x))
+
+
+def test_parts_of_a_map_and_raw_files(tmp_path: Path, taken: list[Path]) -> None:
+    """Where in its file an array begins is told by its address; what lies about it stays."""
+    x = sample("i4", COUNT, 3)
+    x.tofile(tmp_path / "raw")
+    held = np.memmap(tmp_path / "raw", "i4", "r+", offset=8 * 1024 + 4)
+    part = held[1_001:30_000]
+    gpusort.sort_inplace(part)
+    expected = x.copy()
+    expected[2049 + 1_001 : 2049 + 30_000].sort()
+    assert_same_bits(np.fromfile(tmp_path / "raw", "i4"), expected)
+    whole = np.memmap(tmp_path / "raw", "i4", "r+")
+    again = np.memmap(tmp_path / "raw", "i4", "r+")
+    assert gpusort.sort(whole, out=again) is again  # the same file mapped twice is in place, too
+    assert [path.parent.name for path in taken] == ["raw@12200.sorting", "raw@0.sorting"]
+    assert_same_bits(np.fromfile(tmp_path / "raw", "i4"), np.sort(x))
+
+
+def test_rows(tmp_path: Path, taken: list[Path]) -> None:
+    """Those that fit are sorted some at a time, one that does not in runs."""
+    x = sample("f4", 120_000, 4)
+    for shape, runs in (((400, 300), 0), ((4, 30_000), 4), ((2, 2, 30_000), 4), ((120_000, 1), 0)):
+        held = mapped(tmp_path / "x.npy", x.reshape(shape))
+        taken.clear()
+        new = gpusort.sort(held, stable=True)
+        assert_same_bits(np.asarray(new), np.sort(np.asarray(held), axis=-1, kind="stable"))
+        assert len(taken) == runs
+    held = mapped(tmp_path / "x.npy", x.reshape(400, 300))
+    flat = gpusort.sort(held, axis=None, stable=True)
+    assert_same_bits(np.asarray(flat), np.sort(x, kind="stable"))
+    columns = gpusort.sort(held, axis=0, stable=True)  # these do not lie one behind the other
+    assert_same_bits(np.asarray(columns), np.sort(np.asarray(held), axis=0, kind="stable"))
+
+
+def test_what_takes_the_usual_way(tmp_path: Path, taken: list[Path]) -> None:
+    """Maps that fit, changes that no file sees, an algorithm that is asked for, and no map at all."""
+    x = sample("u4", COUNT, 5)
+    small = mapped(tmp_path / "small.npy", x[:10_000])
+    gpusort.sort_inplace(small)
+    assert_same_bits(np.asarray(small), np.sort(x[:10_000]))
+    private = mapped(tmp_path / "x.npy", x, "c")
+    gpusort.sort_inplace(private)
+    assert_same_bits(np.asarray(private), np.sort(x))
+    held = mapped(tmp_path / "x.npy", x)
+    for found in (gpusort.sort(x), gpusort.sort(held, algorithm=gpusort.HostSort()), gpusort.sort(held[::-1])):
+        assert_same_bits(np.asarray(found), np.sort(x))
+    assert taken == []
+
+
+def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = sample("f8", COUNT, 6)
+    held = mapped(tmp_path / "x.npy", x, "r")
+    with pytest.raises(gpusort.InvalidArgumentError, match="x: expected an array that can be written"):
+        gpusort.sort_inplace(held)
+    with pytest.raises(gpusort.InvalidArgumentError, match="out: expected an array that can be written"):
+        gpusort.sort(held, out=held)
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"out: expected shape \(40000,\) and dtype float64"):
+        gpusort.sort(held, out=np.empty(COUNT, "f4"))
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"out: expected shape \(40000,\)"):  # as pyright says, too
+        gpusort.sort(held, axis=None, out=np.empty((4, COUNT // 4)))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(tmp_path / "none"))
+    with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_SCRATCH: expected a folder that is there"):
+        gpusort.sort(held)
+    monkeypatch.setenv("GPUSORT_MEMORY", "much")
+    with pytest.raises(gpusort.InvalidArgumentError, match="GPUSORT_MEMORY: expected a number of bytes"):
+        gpusort.sort(held)
+    assert names(tmp_path) == ["x.npy"]
+
+
+def test_runs_lie_where_it_is_said(tmp_path: Path, taken: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setenv("GPUSORT_SCRATCH", str(elsewhere))
+    x = sample("f8", COUNT, 6)
+    held = mapped(tmp_path / "x.npy", x)
+    gpusort.sort(held, out=np.empty_like(x))
+    gpusort.sort_inplace(held)
+    assert all(elsewhere in path.parents for path in taken)
+    assert len(taken) == 2
+    assert names(elsewhere) == []
+
+
+# -- in place, and not to its end -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", [0, 1, 5])
+def test_an_exception_leaves_all_elements(at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where some of the result was written."""
+    x = sample("f8", COUNT, 7)
+    held = mapped(tmp_path / "x.npy", x)
+    kept: list[int] = []
+    from gpusort.external import maps
+
+    write = maps.End.write
+
+    def stop(self: maps.End, buffer: direct.Bytes, nbytes: int, offset: int) -> None:
+        if len(kept) == at:
+            raise KeyboardInterrupt
+        kept.append(offset)
+        write(self, buffer, nbytes, offset)
+
+    monkeypatch.setattr(maps.End, "write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        gpusort.sort_inplace(held, stable=True)
+    assert names(tmp_path) == ["x.npy"]
+    left = np.load(tmp_path / "x.npy")
+    assert_same_bits(gpusort.sort(left), gpusort.sort(x))
+    monkeypatch.setattr(maps.End, "write", write)
+    gpusort.sort_inplace(held)
+    assert_same_bits(np.asarray(held), gpusort.sort(x))
+
+
+# Kills itself as a piece of the result is written, when half of it is there.
+KILLED = """
+import os, signal, sys
+import numpy as np
+import gpusort
+from gpusort.external import maps
+at = int(sys.argv[1])
+maps._AHEAD = 1  # so that what is not yet written is looked at
+write, pieces = maps.End.write, []
+def half(self, buffer, nbytes, offset):
+    pieces.append(offset)
+    if len(pieces) == at:
+        write(self, buffer, nbytes // 2, offset)
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(self, buffer, nbytes, offset)
+maps.End.write = half
+gpusort.sort_inplace(np.load("x.npy", mmap_mode="r+"), stable=True)
+print(len(pieces))
+"""
+
+
+def killed(folder: Path, at: int) -> subprocess.CompletedProcess[str]:
+    arguments = [sys.executable, "-c", KILLED, str(at)]
+    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_killed_and_gone_on_with(tmp_path: Path) -> None:
+    """What was half written is nowhere but in the runs."""
+    x = sample("f8", COUNT, 8)
+    np.save(tmp_path / "x.npy", x)
+    for at in (2, 4, 1):
+        assert killed(tmp_path, at).returncode == -signal.SIGKILL
+        assert names(tmp_path) == ["x.npy", "x.npy@128.sorting"]
+        assert not np.array_equal(np.sort(np.load(tmp_path / "x.npy")), np.sort(x), equal_nan=True)
+    done = killed(tmp_path, 0)
+    assert done.returncode == 0, done.stderr
+    assert names(tmp_path) == ["x.npy"]
+    assert_same_bits(np.load(tmp_path / "x.npy"), np.sort(x, kind="stable"))
+
+
+def test_killed_and_written_to(tmp_path: Path) -> None:
+    """Data that came since is not overwritten by what was there before; what was there is still to be had."""
+    x = sample("i8", COUNT, 9)
+    np.save(tmp_path / "x.npy", x)
+    assert killed(tmp_path, 3).returncode == -signal.SIGKILL
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    held[-1] += 1
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"x: .* was written to after a process .* was killed") as e:
+        gpusort.sort_inplace(held, stable=True)
+    runs = tmp_path / "x.npy@128.sorting" / "runs"
+    assert str(runs) in str(e.value)
+    assert_same_bits(np.sort(np.fromfile(runs, "i8", COUNT)), np.sort(x))
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"x: .* sort it with the same arguments first"):
+        gpusort.sort_inplace(held, descending=True)
+
+
+def test_killed_before_anything_was_written(tmp_path: Path) -> None:
+    """Runs alone are of no use: the array has all that they have, and may have changed."""
+    x = sample("i8", COUNT, 9)
+    np.save(tmp_path / "x.npy", x)
+    code = KILLED.replace("maps.End.write = half", "maps.End.read = lambda *_: os.kill(os.getpid(), signal.SIGKILL)")
+    done = subprocess.run([sys.executable, "-c", code, "0"], cwd=tmp_path, check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    held[:100] = 5
+    expected = np.sort(np.asarray(held))
+    gpusort.sort_inplace(held)
+    assert_same_bits(np.asarray(held), expected)
+    assert names(tmp_path) == ["x.npy"]
