@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web page coverage clean
+.PHONY: demo test check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page coverage clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -17,11 +17,16 @@ demo: $(READY)
 test: $(READY)
 	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable $(ARGS)
 
+# Side by side, and all of them whatever one says.
 check: $(READY)
+	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target ruff mypy pyright
+
+ruff: $(READY)
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
-	$(PYTHON) -m mypy
-	$(PYTHON) -m pyright
+
+mypy pyright: $(READY)
+	$(PYTHON) -m $@
 
 # A few minutes; ARGS='--largest 16777216', ARGS='-k "u4 and 1048576"', ARGS='--benchmark-json results.json'
 bench: $(READY)
@@ -78,8 +83,5 @@ clean:
 	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web .ci/native
-	@.ci/setup $(VENV)
-	@.ci/vulkan $(PYTHON)
-	@.ci/web $(CURDIR)/$(PYTHON)
-	@.ci/native
+	@.ci/native & .ci/setup $(VENV) && { .ci/web $(CURDIR)/$(PYTHON) & .ci/vulkan $(PYTHON); wait; }
 	@touch $@
