@@ -9,7 +9,7 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page coverage clean
+.PHONY: demo test check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page coverage mutate clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -19,7 +19,7 @@ test: $(READY)
 
 # Side by side, and all of them whatever one says.
 check: $(READY)
-	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target ruff mypy pyright
+	@$(MAKE) --no-print-directory --keep-going --jobs ruff mypy pyright
 
 ruff: $(READY)
 	$(PYTHON) -m ruff check
@@ -71,6 +71,10 @@ web: $(READY)
 # The page of examples/web, into build/page: static files.
 page: $(READY)
 	@$(PYTHON) -m examples.web.build build/page
+
+# Whether tests fail where one operator or constant is another one, an hour or two: make mutate ARGS='--count 10 --seed 1'
+mutate: $(READY)
+	$(PYTHON) -m tests.mutate --jobs $(JOBS) $(ARGS)
 
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
