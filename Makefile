@@ -9,7 +9,8 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check bench bench-peers throughput pictures compare sweep ptx docs web page platforms coverage clean
+.PHONY: demo test check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page platforms \
+	coverage mutate clean
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo
@@ -18,11 +19,16 @@ test: $(READY)
 	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --durations=10 --benchmark-disable \
 		--junitxml build/tests.xml $(ARGS)
 
+# Side by side, and all of them whatever one says.
 check: $(READY)
+	@$(MAKE) --no-print-directory --keep-going --jobs ruff mypy pyright
+
+ruff: $(READY)
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
-	$(PYTHON) -m mypy
-	$(PYTHON) -m pyright
+
+mypy pyright: $(READY)
+	$(PYTHON) -m $@
 
 # A few minutes; ARGS='--largest 16777216', ARGS='-k "u4 and 1048576"', ARGS='--benchmark-json results.json'
 bench: $(READY)
@@ -72,6 +78,10 @@ page: $(READY)
 platforms: $(READY)
 	@$(PYTHON) -m web.platforms build/tests.xml
 
+# Whether tests fail where one operator or constant is another one, an hour or two: make mutate ARGS='--count 10 --seed 1'
+mutate: $(READY)
+	$(PYTHON) -m tests.mutate --jobs $(JOBS) $(ARGS)
+
 # Apart from `test`, which would take twice as long with it: most of the tests are interpreters in Python.
 coverage: $(READY)
 	$(PYTHON) -m pytest -n $(JOBS) --dist worksteal --benchmark-disable --cov --cov-report=term-missing --cov-report=html $(ARGS)
@@ -83,8 +93,5 @@ clean:
 	find src tests benchmarks examples typings -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt tests/web/package-lock.json .ci/setup .ci/packages .ci/vulkan .ci/web .ci/pyodide .ci/native
-	@.ci/setup $(VENV)
-	@.ci/vulkan $(PYTHON)
-	@.ci/web $(CURDIR)/$(PYTHON)
-	@.ci/native
+	@.ci/native & .ci/setup $(VENV) && { .ci/web $(CURDIR)/$(PYTHON) & .ci/vulkan $(PYTHON); wait; }
 	@touch $@

@@ -23,8 +23,8 @@ import pytest
 # The last but one is what makes WebGPU there without a GPU; the last makes file descriptors 3 and 4 the pipe.
 _FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu-sandbox", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-quic", "--enable-unsafe-webgpu",
-    "--remote-debugging-pipe",
+    "--disable-component-update", "--disable-sync", "--disable-quic", "--disable-dev-shm-usage",
+    "--enable-unsafe-webgpu", "--remote-debugging-pipe",
 )  # fmt: skip
 _SECONDS = 120  # that a command may take
 

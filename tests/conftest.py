@@ -36,13 +36,10 @@ def browser() -> Iterator[Browser]:
     started.close()
 
 
-@pytest.fixture(scope="module")
-def young_garbage() -> Iterator[None]:
+@pytest.fixture(scope="module", autouse=True)
+def young_garbage() -> None:
     """Collections look at what a module's tests make, and not at all that the process holds, which takes a second."""
-    gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

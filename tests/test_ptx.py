@@ -1,11 +1,19 @@
-"""Every kernel compiles to PTX for every key, with no card at all: NVVM needs none."""
+"""Every kernel compiles to PTX for every key, with no card at all: NVVM needs none.
+
+Of a kernel that comes in several forms (the passes of a radix sort, a monoid and its mirror image) each key has every
+second one, by turns: each form is compiled for every width, for signed, for unsigned and for floats. With `--whole`
+each key has all.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any, cast
 
 import attrs
+import numpy as np
 import pytest
 
 from gpusort.algos.bitonic import bitonic_sort
@@ -67,22 +75,35 @@ def sorts(dtype: str) -> Iterator[Schedule]:
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 
-def reductions(dtype: str) -> Iterator[Schedule]:
+def reductions(dtype: str, whole: bool) -> Iterator[Schedule]:
     policy = ReducePolicy(group_size=64, items=2, groups=4, subgroups=True, totals=Totals.ONE)
     key = key_for(dtype)
-    monoids: list[Monoid[Any, Any]] = [Minimum(key), Maximum(key), MinMax(key), ArgMin(key), ArgMax(key)]
-    for monoid in (*monoids, AnyTrue(key), AllTrue(key)):
-        yield reduce_rows(monoid, 1, 5000, policy)
+    monoids: list[Monoid[Any, Any]] = [Minimum(key), Maximum(key), ArgMin(key), ArgMax(key), AnyTrue(key), AllTrue(key)]
     try:
         number = number_for(dtype)
     except UnsupportedTypeError:
-        return
-    yield reduce_rows(Sum(number), 1, 5000, policy)
-    yield reduce_rows(Product(number), 1, 5000, policy)
+        pass
+    else:
+        monoids += Sum(number), Product(number)
+    for monoid in (MinMax(key), *(monoids if whole else monoids[turn(dtype) :: 2])):
+        yield reduce_rows(monoid, 1, 5000, policy)
 
 
 def programs(schedules: Iterator[Schedule]) -> list[Program]:
     return list({specialise(launch).program: None for schedule in schedules for launch in schedule.launches})
+
+
+def turn(dtype: str) -> int:
+    """0 or 1, such that dtypes of one width, and dtypes of one kind, have both."""
+    return ("uifM".index(dtype[0]) + np.dtype(dtype).itemsize.bit_length()) % 2
+
+
+def by_turns(dtype: str, found: list[Program]) -> list[Program]:
+    """Of each kernel every second form, or its only one."""
+    forms: dict[str, list[Program]] = defaultdict(list)
+    for program in found:
+        forms[program.name].append(program)
+    return [one for same in forms.values() for one in (same[turn(dtype) :: 2] if len(same) > 1 else same)]
 
 
 def check(found: list[Program]) -> None:
@@ -94,15 +115,26 @@ def check(found: list[Program]) -> None:
         assert "fma." not in ptx, f"{program.name} fuses a product into a sum, which rounds differently"
 
 
+@pytest.fixture
+def whole(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--whole"))
+
+
+def test_every_form_meets_every_width_and_kind() -> None:
+    numbers = [np.dtype(dtype) for dtype in DTYPES if "M" not in dtype]
+    assert {(dtype.itemsize, turn(dtype.str[1:])) for dtype in numbers} == {*product((1, 2, 4, 8), (0, 1))}
+    assert {(dtype.kind, turn(dtype.str[1:])) for dtype in numbers} == {*product("uif", (0, 1))}
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sorts_compile(dtype: str) -> None:
+def test_sorts_compile(dtype: str, whole: bool) -> None:
     found = programs(sorts(dtype))
     assert {program.name for program in found} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
         "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
         "radix_rows", "find_cuts", "merge_keys", "merge_pairs", "part_elements",
     }  # fmt: skip
-    check(found)
+    check(found if whole else by_turns(dtype, found))
 
 
 INSIDE = RadixRows(items=2, least_group=64, digit_bits=4)
@@ -124,8 +156,8 @@ def test_sorts_of_rows_and_of_portions_compile(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_reductions_compile(dtype: str) -> None:
-    check(programs(reductions(dtype)))
+def test_reductions_compile(dtype: str, whole: bool) -> None:
+    check(programs(reductions(dtype, whole)))
 
 
 def along_axes(dtype: str) -> Iterator[Schedule]:

@@ -20,7 +20,7 @@ DOUBLE = np.dtype(np.float64)
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept(young_garbage: None) -> Iterator[None]:
+def nothing_kept() -> Iterator[None]:
     gc.collect()
     reuse.forget()
     yield

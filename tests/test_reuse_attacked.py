@@ -29,7 +29,7 @@ Result = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @pytest.fixture(autouse=True)
-def short_ones_are_kept_too(monkeypatch: pytest.MonkeyPatch, young_garbage: None) -> Iterator[None]:
+def short_ones_are_kept_too(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     gc.collect()
     reuse.forget()
     monkeypatch.setattr(reuse, "_LEAST", 1 << 10)

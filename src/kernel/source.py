@@ -6,8 +6,8 @@ import ast
 import builtins
 import inspect
 from collections import Counter
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from types import CellType, FunctionType
 from typing import Any
 
@@ -87,6 +87,7 @@ def _stored(tree: ast.AST) -> Iterator[str]:
             yield node.id
 
 
+@lru_cache(maxsize=4096)
 def escapes(statement: ast.stmt) -> bool:
     """Whether a `return` stands in the statement, or a `continue` of a loop around it."""
     if isinstance(statement, ast.Return | ast.Continue):
@@ -118,7 +119,8 @@ def _blocks(statement: ast.stmt) -> list[ast.stmt]:
     return []
 
 
-def stored_in(loop: ast.For | ast.While) -> dict[str, bool]:
+@lru_cache(maxsize=4096)
+def stored_in(loop: ast.For | ast.While) -> Mapping[str, bool]:
     """The names that a loop sets; True for those that it or a loop inside it counts with."""
     names = dict.fromkeys(_stored(loop), False)
     for inner in ast.walk(loop):

@@ -16,7 +16,7 @@ import attrs
 
 from ..kernel import ir
 from ..types.layout import Type
-from .render import Row, render_operation
+from .render import Names, Row, render_operation
 
 TYPE_NAMES: Mapping[Type, str] = {
     Type.BOOL: "b1",
@@ -52,6 +52,30 @@ def literal(value: int | float | bool, type: Type) -> str:
     if math.isinf(number):
         return f"{name}(inf)" if number > 0 else f"{name}(-inf)"
     return f"{name}({number!r})"
+
+
+class Constants:
+    """Unsigned literals by names, bound once above the body: `u4(7)` is a call, which takes Numba a millisecond
+    wherever it stands, and half of a kernel's calls are such."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._found: dict[str, str] = {}
+
+    def text(self, node: ir.Const) -> str:
+        return self.of(node.value, node.type)
+
+    def of(self, value: int | float | bool, type: Type) -> str:
+        shown = literal(value, type)
+        if not type.is_unsigned:
+            return shown
+        if shown not in self._found:
+            self._found[shown] = self._names.of(object(), f"{TYPE_NAMES[type]}_{int(value)}")
+        return self._found[shown]
+
+    def bindings(self) -> list[str]:
+        """The lines that bind all names used so far."""
+        return [f"{name} = {shown}" for shown, name in self._found.items()]
 
 
 def _wrapped(template: str) -> Callable[[ir.Apply, Sequence[str]], str]:

@@ -53,22 +53,22 @@ class LaneWriter(Writer):
     def identity(self, builtin: ir.Builtin) -> str:
         match builtin:
             case ir.Builtin.GROUP_SIZE:
-                return f"u4({self.size})"
+                return self.u4(self.size)
             case ir.Builtin.SUBGROUP_SIZE:
-                return f"u4({self.subgroup})"
+                return self.u4(self.subgroup)
             case ir.Builtin.LOCAL_ID:
                 return "local"
             case ir.Builtin.LANE:
-                return f"u4(local % u4({self.subgroup}))"
+                return f"u4(local % {self.u4(self.subgroup)})"
             case ir.Builtin.SUBGROUP_ID:
-                return f"u4(local // u4({self.subgroup}))"
+                return f"u4(local // {self.u4(self.subgroup)})"
             case ir.Builtin.GROUP_ID | ir.Builtin.NUM_GROUPS:
                 return super().identity(builtin)
 
     def place(self, memory: ir.Memory, index: ir.Expression) -> str:
         """Registers that outlive a region hold element i of all lanes side by side: so lanes vectorise."""
         if memory.space is ir.Space.REGISTERS and memory not in self._private:
-            return f"{self.memory(memory)}[u8({self.text(index)}) * u8({self.size}) + u8(local)]"
+            return f"{self.memory(memory)}[u8({self.text(index)}) * {self.u8(self.size)} + u8(local)]"
         return super().place(memory, index)
 
     # -- declarations -------------------------------------------------------------------------------------
@@ -186,10 +186,10 @@ class LaneWriter(Writer):
     def _source(self, statement: ir.Subgroup) -> str:
         """The lane that a shuffle reads. What names no lane gives some lane's value, never a fault."""
         operand = f"u8({self.text(statement.operands[1])})"
-        size, count = f"u8({self.subgroup})", self.size
+        size, count = self.u8(self.subgroup), self.size
         here, lead = (
-            f"u8(local % u4({self.subgroup}))",
-            f"u8(local // u4({self.subgroup}) * u4({self.subgroup}))",
+            f"u8(local % {self.u4(self.subgroup)})",
+            f"u8(local // {self.u4(self.subgroup)} * {self.u4(self.subgroup)})",
         )
         ragged = count % self.subgroup != 0
         match statement.op:
@@ -198,13 +198,13 @@ class LaneWriter(Writer):
             case SubgroupOp.SHUFFLE_DOWN:
                 inside = f"{here} + {operand} < {size}"
                 if ragged:
-                    inside = f"({inside}) & (u8(local) + {operand} < u8({count}))"
+                    inside = f"({inside}) & (u8(local) + {operand} < {self.u8(count)})"
                 return f"select({inside}, u8(local) + {operand}, u8(local))"
             case SubgroupOp.SHUFFLE_XOR:
                 source = f"{lead} + ({here} ^ {operand}) % {size}"
             case _:
                 source = f"{lead} + {operand} % {size}"
-        return f"min({source}, u8({count - 1}))" if ragged else source
+        return f"min({source}, {self.u8(count - 1)})" if ragged else source
 
     def _combine(self, exchange: Exchange) -> None:
         """What the lanes of each subgroup find together."""
@@ -221,21 +221,21 @@ class LaneWriter(Writer):
             )
             match statement.op:
                 case SubgroupOp.BALLOT:
-                    self.lines.add("mask = u8(0)")
+                    self.lines.add(f"mask = {self.u8(0)}")
                     self._each("lane", f"mask = u8(mask | (u8({given}[lead + lane]) << u8(lane)))")
                     self._each("lane", f"{found}[lead + lane] = mask")
                 case SubgroupOp.ADD:
-                    self.lines.add("total = u4(0)")
+                    self.lines.add(f"total = {self.u4(0)}")
                     self._each("lane", f"total = u4(total + {given}[lead + lane])")
                     self._each("lane", f"{found}[lead + lane] = total")
                 case SubgroupOp.EXCLUSIVE_ADD:
-                    self.lines.add("total = u4(0)")
+                    self.lines.add(f"total = {self.u4(0)}")
                     self._each("lane", f"{found}[lead + lane] = total", f"total = u4(total + {given}[lead + lane])")
                 case SubgroupOp.MATCH:
                     self.lines.add("for lane in range(count):")
                     with self.lines.indented():
                         self.lines.add(f"mine = {given}[lead + lane]")
-                        self.lines.add("mask = u8(0)")
+                        self.lines.add(f"mask = {self.u8(0)}")
                         self._each("other", f"mask = u8(mask | (u8({given}[lead + other] == mine) << u8(other)))")
                         self.lines.add(f"{found}[lead + lane] = mask")
                 case _:

@@ -16,6 +16,7 @@ from ...compile_log import told
 from ...forks import compiling
 from ...types.errors import TargetUnavailableError
 from ..apart import import_apart
+from ..garbage import no_collections
 
 # A compiled kernel takes arrays and NumPy scalars by position; Numba checks them against its signature.
 Kernel: TypeAlias = Callable[..., None]
@@ -37,7 +38,7 @@ def load_kernel(name: str, text: str) -> Kernel:
     with compiling():
         kernel = _loaded.kernels.get(module)
         if kernel is None:
-            with told("cpu", f"kernel {name!r}"):
+            with told("cpu", f"kernel {name!r}"), no_collections():
                 kernel = _loaded.kernels[module] = _compiled(module, text)
         return kernel
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ...kernel import ir
+from ...kernel.passes.scopes import scopes_of
 from ...kernel.passes.uniform import check_uniform
 from ..numba_text import TYPE_NAMES
 from ..render import Lines
@@ -20,15 +21,18 @@ _RUNTIME = Path(__file__).with_name("runtime.py")
 def module_text(program: ir.Program) -> str:
     """The whole module."""
     uniformity = check_uniform(program)
-    lines = Lines()
+    body = Lines()
     writer: SerialWriter | LaneWriter
     if program.group_size == 1:
-        writer = SerialWriter(program, lines)
+        writer = SerialWriter(program, body)
     else:
-        writer = LaneWriter(program, lines, split_at_barriers(program, uniformity))
-    _imports(program, lines)
-    _function(writer)
-    return lines.text()
+        writer = LaneWriter(program, body, split_at_barriers(program, uniformity))
+    asking = asks(program)
+    _body(writer, asking)
+    head = Lines()
+    _imports(program, head)
+    _function(writer, asking, head)
+    return head.text() + body.text()
 
 
 class SerialWriter(Writer):
@@ -41,8 +45,11 @@ class SerialWriter(Writer):
                 self.array(self.memory(memory), memory.type, memory.length)
 
     def group(self) -> None:
+        inner = scopes_of(self.program).inner
         for variable in self.program.variables:
-            self.zero(variable)
+            # Where Numba sees that itself none is needed: what is assigned twice costs it a look at the whole kernel.
+            if variable not in inner:
+                self.zero(variable)
         self.block(self.program.body)
 
 
@@ -56,6 +63,7 @@ def _imports(program: ir.Program, lines: Lines) -> None:
     lines.add("import numpy as np")
     lines.add(f"from numba import {', '.join(sorted(TYPE_NAMES.values()))}, njit")
     lines.add()
+    lines.add(f"from {package}.pipeline import Straight")
     lines.add(f"from {package}.runtime import (")
     with lines.indented():
         for name in HELPERS:
@@ -65,20 +73,26 @@ def _imports(program: ir.Program, lines: Lines) -> None:
     lines.add("inf, nan = math.inf, math.nan")
 
 
-def _function(writer: SerialWriter | LaneWriter) -> None:
-    """The kernel: storage arrays and parameters come by position, in the program's order."""
-    program, lines = writer.program, writer.lines
+def _function(writer: SerialWriter | LaneWriter, asking: bool, lines: Lines) -> None:
+    """All of the kernel above its body: storage arrays and parameters come by position, in the program's order."""
+    program = writer.program
     arrays = [f"{TYPE_NAMES[memory_type(m.type)]}[::1]" for m in program.storage]
     scalars = [TYPE_NAMES[p.type] for p in program.parameters]
-    asking = asks(program)
     stop = {"stop": "i8"} if asking else {}  # where the host says that it wants the kernel to end
     signature = f"void({', '.join(['i8', 'i8', 'u4', *stop.values(), *arrays, *scalars])})"
     names = [*map(writer.memory, program.storage), *map(writer.parameter, program.parameters)]
     lines.add(f'SIGNATURE = "{signature}"')
     lines.add()
     lines.add()
-    lines.add('@njit(nogil=True, error_model="numpy", boundscheck=False)')
+    lines.add('@njit(nogil=True, error_model="numpy", boundscheck=False, pipeline_class=Straight)')
     lines.add(f"def kernel({', '.join(['first', 'last', 'num_groups', *stop, *names])}):")
+    with lines.indented():
+        for binding in writer.constants.bindings():
+            lines.add(binding)
+
+
+def _body(writer: SerialWriter | LaneWriter, asking: bool) -> None:
+    lines = writer.lines
     with lines.indented():
         writer.declare()
         if asking:

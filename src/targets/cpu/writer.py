@@ -10,7 +10,7 @@ from ...kernel import ir
 from ...kernel.passes.walk import leaves_loop, statements_in
 from ...types.layout import Type
 from ...types.ops import AtomicOp, SubgroupOp
-from ..numba_text import OPERATIONS, RESERVED_NAMES, TYPE_NAMES, Expressions, literal
+from ..numba_text import OPERATIONS, RESERVED_NAMES, TYPE_NAMES, Constants, Expressions
 from ..render import Lines, Names, Row
 
 HELPERS = (
@@ -20,7 +20,7 @@ HELPERS = (
 )  # fmt: skip
 SCAFFOLDING = frozenset(
     {"first", "last", "num_groups", "group", "group_at", "lane", "local", "lead", "other", "mask", "total",
-     "mine", "count", "position", "old", "kernel", "njit", "stop", "left"}
+     "mine", "count", "position", "old", "kernel", "njit", "stop", "left", "Straight"}
 )  # fmt: skip
 
 CPU_OPERATIONS: Mapping[str, Row] = {
@@ -68,6 +68,7 @@ class Writer:
         self.program = program
         self.lines = lines
         self.names = Names(RESERVED_NAMES | SCAFFOLDING | frozenset(HELPERS))
+        self.constants = Constants(self.names)
         self._stack_left = _STACK_BYTES
         # by value: statements may hold equal copies of the program's own memories and parameters
         self._memories = {memory: self.names.of(memory, memory.name) for memory in program.memories}
@@ -79,6 +80,7 @@ class Writer:
             parameter=self.parameter,
             identity=self.identity,
             length=lambda memory: f"u4(len({self.memory(memory)}))",
+            constant=self.constants.text,
         )
 
     # -- names --------------------------------------------------------------------------------------------
@@ -92,6 +94,12 @@ class Writer:
     def parameter(self, parameter: ir.Parameter) -> str:
         return self._parameters[parameter]
 
+    def u4(self, value: int) -> str:
+        return self.constants.of(value, Type.U32)
+
+    def u8(self, value: int) -> str:
+        return self.constants.of(value, Type.U64)
+
     def identity(self, builtin: ir.Builtin) -> str:
         """One invocation a workgroup: it is lane 0 of the only subgroup."""
         match builtin:
@@ -100,9 +108,9 @@ class Writer:
             case ir.Builtin.NUM_GROUPS:
                 return "num_groups"
             case ir.Builtin.GROUP_SIZE | ir.Builtin.SUBGROUP_SIZE:
-                return "u4(1)"
+                return self.u4(1)
             case ir.Builtin.LOCAL_ID | ir.Builtin.LANE | ir.Builtin.SUBGROUP_ID:
-                return "u4(0)"
+                return self.u4(0)
 
     # -- declarations -------------------------------------------------------------------------------------
 
@@ -118,7 +126,7 @@ class Writer:
 
     def zero(self, variable: ir.Variable) -> None:
         """A start value, for the type's sake: every variable is assigned before it is read."""
-        self.lines.add(f"{self.variable(variable)} = {literal(0, variable.type)}")
+        self.lines.add(f"{self.variable(variable)} = {self.constants.of(0, variable.type)}")
 
     # -- statements ---------------------------------------------------------------------------------------
 
@@ -266,8 +274,8 @@ class Writer:
             case SubgroupOp.BALLOT:
                 return f"u8({value})"
             case SubgroupOp.MATCH:
-                return "u8(1)"
+                return self.u8(1)
             case SubgroupOp.EXCLUSIVE_ADD:
-                return "u4(0)"
+                return self.u4(0)
             case _:
                 return value

@@ -24,6 +24,7 @@ from ...kept.seal import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..apart import import_apart
+from ..garbage import no_collections
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
 from .writer import WARP
@@ -170,15 +171,16 @@ def compile_anew(program: ir.Program, capability: ComputeCapability) -> str:
 
     namespace: dict[str, object] = {"__name__": f"gpusort.generated.{program.name}"}
     exec(compile(text.source, f"<{program.name} for CUDA>", "exec"), namespace)
-    ptx, _ = cuda.compile(
-        cast("FunctionType", namespace["kernel"]),
-        cast("Signature", namespace["SIGNATURE"]),
-        device=False,
-        abi="numba",
-        fastmath=False,
-        cc=capability,
-        launch_bounds=program.group_size,
-    )
+    with no_collections():
+        ptx, _ = cuda.compile(
+            cast("FunctionType", namespace["kernel"]),
+            cast("Signature", namespace["SIGNATURE"]),
+            device=False,
+            abi="numba",
+            fastmath=False,
+            cc=capability,
+            launch_bounds=program.group_size,
+        )
     return _tidied(ptx, entry_name(program))
 
 

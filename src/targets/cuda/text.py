@@ -136,8 +136,8 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
                 length = 0 if memory in offsets else _length(memory)  # 0: all that is asked for at the launch
                 element = TYPE_NAMES[held_type(memory.type)]
                 lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
-        for constant, name in writer.constants.items():
-            lines.add(f"{name} = {constant}")
+        for binding in writer.constants.bindings():
+            lines.add(binding)
         inner = scopes_of(program).inner
         for variable in program.variables:
             # A start value for the type's sake: every variable is assigned before it is read. Where Numba sees that

@@ -10,7 +10,7 @@ from ...kernel.passes.widths import Widths
 from ...types import ops
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
-from ..numba_text import RESERVED_NAMES, TYPE_NAMES, Expressions, literal
+from ..numba_text import RESERVED_NAMES, Constants, Expressions
 from ..render import Lines, Names, render_operation
 from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
 
@@ -31,7 +31,6 @@ class BodyWriter:
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
         self.lengths: dict[ir.Memory, str] = {}
-        self.constants: dict[str, str] = {}  # names by literals
         self.identities: set[ir.Builtin] = set()
         self.lanes_vary = False  # whether the last subgroup of a workgroup has fewer lanes than the others
         self._program = program
@@ -40,6 +39,7 @@ class BodyWriter:
         self._lines = Lines()
         self._widths = Widths(program, WARP)
         self._names = Names(_RESERVED)
+        self.constants = Constants(self._names)
         # by value: statements may hold equal copies of the program's own memories and parameters
         outer: tuple[ir.Memory | ir.Parameter, ...] = (*program.memories, *program.parameters)
         self._outer = {thing: self._names.of(thing, thing.name) for thing in outer}
@@ -55,7 +55,7 @@ class BodyWriter:
             parameter=self.parameter,
             identity=self._identity,
             length=self._length,
-            constant=self._constant,
+            constant=self.constants.text,
         )
 
     def text(self) -> str:
@@ -71,16 +71,6 @@ class BodyWriter:
 
     def memory(self, memory: ir.Memory) -> str:
         return self._outer[memory]
-
-    def _constant(self, node: ir.Const) -> str:
-        """A name for it, bound once at the top: `u4(7)` is a call, which takes Numba a millisecond wherever it stands,
-        and half of a kernel's calls are such."""
-        text, name = literal(node.value, node.type), TYPE_NAMES[node.type]
-        if not name.startswith("u"):
-            return text
-        if text not in self.constants:
-            self.constants[text] = self._names.of(object(), f"{name}_{node.value}")
-        return self.constants[text]
 
     def parameter(self, parameter: ir.Parameter) -> str:
         return self._outer[parameter]

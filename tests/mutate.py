@@ -1,0 +1,122 @@
+"""`make mutate`: whether the tests see it where one operator or constant of kernels or of the compiler is another one.
+
+Each mutant is a copy of the tree with one change in src/algos or src/kernel, tested until the first failure. Golden
+files and the archive of PTX are left out: they see any change, without knowing whether it is wrong. A mutant that
+survives is shown, and is a gap in the tests, or means the same (a bound that is only a hint, a length of 3 for 4).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+ROOT = Path(__file__).parent.parent
+MUTATED = ("src/algos", "src/kernel")
+SWAPPED: dict[type[ast.operator | ast.cmpop], tuple[str, str]] = {
+    ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.FloorDiv: ("//", "*"), ast.Mod: ("%", "//"),
+    ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"),
+    ast.BitXor: ("^", "|"), ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="),
+}  # fmt: skip
+# These have no part in what kernels compute, or run for minutes.
+LEFT_OUT = (
+    "background", "benchmarks", "covering", "dask", "docs", "examples", "export", "files", "forks", "golden",
+    "interrupt", "kept", "packaging", "ptx", "shipped", "site", "type_errors", "vulkan", "web",
+)  # fmt: skip
+MEASURED = ("table.py", "tuned.py")  # numbers for speed, where the next one is as right
+SECONDS = 1800.0  # a mutant that takes longer does not end, or the machine is busy: it counts as not caught
+
+
+@attrs.frozen
+class Mutant:
+    """One place in a file, and what stands there instead."""
+
+    path: Path
+    line: int
+    start: int
+    end: int
+    text: str
+
+    def source(self) -> str:
+        lines = (ROOT / self.path).read_text().splitlines(keepends=True)
+        line = lines[self.line - 1]
+        lines[self.line - 1] = line[: self.start] + self.text + line[self.end :]
+        return "".join(lines)
+
+    def __str__(self) -> str:
+        was = (ROOT / self.path).read_text().splitlines()[self.line - 1]
+        return f"{self.path}:{self.line}: {was.strip()}  ->  {self.source().splitlines()[self.line - 1].strip()}"
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
+    """All of a file, but for what annotations and messages say."""
+    text = (ROOT / path).read_text()
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
+                if type(op) in SWAPPED and left.end_lineno == right.lineno:
+                    assert left.end_lineno is not None
+                    assert left.end_col_offset is not None
+                    was, becomes = SWAPPED[type(op)]
+                    at = lines[right.lineno - 1].find(was, left.end_col_offset, right.col_offset)
+                    if at >= 0:
+                        yield Mutant(path, right.lineno, at, at + len(was), becomes)
+            case ast.Constant(value=int() as value) if not isinstance(value, bool):
+                assert node.end_col_offset is not None
+                yield Mutant(path, node.lineno, node.col_offset, node.end_col_offset, str(value + 1))
+            case _:
+                pass
+
+
+def fate(mutant: Mutant, tree: Path, jobs: int) -> str:
+    """What becomes of it; the tests named after its file are run first."""
+    target = tree / mutant.path
+    target.write_text(mutant.source())
+    tests = [path for path in sorted(tree.glob("tests/test_*.py")) if not any(word in path.name for word in LEFT_OUT)]
+    word = mutant.path.stem.split("_")[0]
+    tests.sort(key=lambda path: word not in path.name)
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", str(jobs), "-p", "no:cacheprovider", *map(str, tests)]
+    environment = {**os.environ, "PYTHONPATH": str(tree / "typings" / "on-path")}
+    try:
+        found = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return "TOO LONG"
+    finally:
+        shutil.copyfile(ROOT / mutant.path, target)
+    return "SURVIVES" if found.returncode == 0 else "caught"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    paths = [path.relative_to(ROOT) for folder in MUTATED for path in sorted((ROOT / folder).rglob("*.py"))]
+    paths = [path for path in paths if path.name not in MEASURED]
+    chosen = random.Random(given.seed).sample([one for path in paths for one in mutants(path)], given.count)
+    caught = 0
+    with tempfile.TemporaryDirectory(prefix="gpusort-mutate-") as folder:
+        tree = Path(folder) / "tree"
+        ignored = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "build", "node_modules")
+        shutil.copytree(ROOT, tree, symlinks=True, ignore=ignored)
+        for mutant in chosen:
+            found = fate(mutant, tree, given.jobs)
+            caught += found == "caught"
+            print(f"{found:8} {mutant}", flush=True)
+    print(f"{caught} of {given.count} caught")
+
+
+if __name__ == "__main__":
+    main()
