@@ -18,6 +18,8 @@ from ....types.dtypes import FloatBits, key_for
 from ....types.indices import SortOrder
 from .key_words import Elements, bits_of, elements_in_order, ordered_words
 
+_BLOCK = 1 << 15  # elements
+
 
 @attrs.frozen
 class Kind:
@@ -46,37 +48,49 @@ def restore_ties(source: Elements, results: Elements, order: SortOrder, stable: 
     zeros, nans = _kinds(source.dtype)
     last = results[..., -1]
     has_nans = bool((last != last).any())
-    first = _first_zero(results, order, has_nans)
-    if first is not None:
+    span = _zeros_among(results, order, has_nans)
+    if span is not None:
         words = bits_of(source)
-        if int(words.view(f"i{words.itemsize}").min()) == -(zeros.bits.magnitude + 1):  # without -0.0 all are alike
-            _write(words, bits_of(results), zeros, first, order, stable)
+        if len(results) == 1 and not stable:
+            _write_zeros(words, bits_of(results)[0, span], order)
+        elif int(words.view(f"i{words.itemsize}").min()) == -(zeros.bits.magnitude + 1):  # without -0.0 all are alike
+            _write(words, bits_of(results), zeros, span.start, order, stable)
     if has_nans:
         _write(bits_of(source), bits_of(results), nans, None, order, stable)
 
 
-def _first_zero(results: Elements, order: SortOrder, has_nans: bool) -> int | None:
-    """Where zeros begin in a sorted row; of several rows 0. None if there are none."""
+def _zeros_among(results: Elements, order: SortOrder, has_nans: bool) -> slice | None:
+    """Where the zeros of a sorted row lie; of several rows they lie anywhere. None if there are none."""
     if len(results) > 1:
-        return 0 if (results == 0).any() else None
+        return slice(0, None) if (results == 0).any() else None
     row, value, numbers = results[0], results[0].item, results.size
     if order is SortOrder.ASCENDING:
-        first = int(row.searchsorted(row.dtype.type(0)))
-    else:
-        if has_nans:
-            numbers = bisect_left(range(row.size), True, key=lambda at: value(at) != value(at))
-        first = bisect_left(range(numbers), True, key=lambda at: value(at) <= 0)
-    return first if first < row.size and value(first) == 0 else None
+        zero = row.dtype.type(0)
+        first = int(row.searchsorted(zero))
+        if first == row.size or value(first) != 0:
+            return None
+        return slice(first, int(row.searchsorted(zero, side="right")))
+    if has_nans:
+        numbers = bisect_left(range(row.size), True, key=lambda at: value(at) != value(at))
+    first = bisect_left(range(numbers), True, key=lambda at: value(at) <= 0)
+    end = bisect_left(range(numbers), True, key=lambda at: value(at) < 0)
+    return slice(first, end) if first < end else None
+
+
+def _write_zeros(words: Elements, zeros: Elements, order: SortOrder) -> None:
+    """All zeros of a row, in the order of their words: one kind need but be counted, block by block in the cache."""
+    row, negative = words[0], words.dtype.type(1 << (8 * words.itemsize - 1))
+    blocks = (row[start : start + _BLOCK] for start in range(0, row.size, _BLOCK))
+    negatives = sum([int(np.count_nonzero(block == negative)) for block in blocks])
+    if negatives:
+        ascends = order is SortOrder.ASCENDING
+        middle = negatives if ascends else zeros.size - negatives
+        zeros[:middle], zeros[middle:] = (negative, 0) if ascends else (0, negative)
 
 
 def _write(words: Elements, sorted_: Elements, kind: Kind, first: int | None, order: SortOrder, stable: bool) -> None:
     """All of a kind, in one call; in a single row from `first` on, or at its end."""
-    several, of = len(words) > 1, words.dtype.type
-    if first is not None and not several and not stable:  # zeros need but be counted
-        zeros = [of(kind.bits.magnitude + 1), of(0)][:: 1 if order is SortOrder.ASCENDING else -1]
-        counts = [np.count_nonzero(words == zero) for zero in zeros]
-        sorted_[0, first : first + sum(counts)] = np.repeat(np.array(zeros), counts)
-        return
+    several = len(words) > 1
     are_such = kind.among(words)
     found = words[are_such]
     if not stable and (found != found[0]).any():
