@@ -330,6 +330,16 @@ def test_what_no_sort_has_left_stays(tmp_path: Path) -> None:
         with pytest.raises(gpusort.InvalidArgumentError, match=r"target: .*y\.npy\.sorting is in the way"):
             gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
         assert folder.exists()
+    folder.unlink()
+    part = tmp_path / "y.npy.part"
+    for make in (part.touch, part.mkdir):
+        make()
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"target: .*y\.npy\.part is in the way"):
+            gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+        assert part.exists()
+        assert not folder.exists()
+        if part.is_file():
+            part.unlink()
 
 
 # -- pieces side by side ----------------------------------------------------------------------------------

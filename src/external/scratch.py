@@ -50,6 +50,11 @@ class Scratch:
         return self._target.with_name(f"{self._target.name}.part")
 
     def __enter__(self) -> Self:
+        # A part comes with a folder; what has its name without one, or is a folder itself, is somebody else's.
+        if self.part.is_dir() or (os.path.lexists(self.part) and not self.folder.exists()):
+            raise InvalidArgumentError(
+                f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it"
+            )
         try:
             self.folder.mkdir(exist_ok=True)
             is_foreign = next(self.folder.iterdir(), None) is not None and not (self.folder / _JOURNAL).is_file()
