@@ -14,6 +14,7 @@ import gpusort
 from gpusort.algos.fit import fitted_part
 from gpusort.algos.part import BUCKETS, part
 from gpusort.external.order import transform_of
+from gpusort.multi import parted
 from gpusort.multi.driving import Traffic, in_lockstep
 from gpusort.multi.memory import DeviceArray, HostMemory
 from gpusort.multi.parted import Parting, sort_parted
@@ -121,6 +122,14 @@ def test_what_samples_do_not_show() -> None:
         one[:: (1 << 14) // 256] = np.arange(256) * 2 + rank
     found = sorted_over(parts)
     assert_same_bits(np.concatenate(found), np.sort(np.concatenate(parts)))
+
+
+def test_more_room_than_can_be_counted_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parted, "LARGEST_U32", 1000)
+    traffic = Traffic()
+    parts = [sample("u4", 900, seed=rank) for rank in range(2)]
+    assert_same_bits(np.concatenate(sorted_over(parts, traffic=traffic)), np.sort(np.concatenate(parts)))
+    assert traffic.messages == 2  # what merging exchanges
 
 
 @settings(max_examples=20, deadline=None)

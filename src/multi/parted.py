@@ -19,6 +19,7 @@ import numpy as np
 
 from ..algos.fit import fitted_part
 from ..algos.part import BUCKETS, part
+from ..algos.sizes import LARGEST_U32
 from ..external.agreed_cuts import Gather, HostArray
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
@@ -95,7 +96,8 @@ class _Plan:
             return None
         margin = _SIGMAS * (np.sqrt(share * (1 - share) / how.samples) + 1 / how.samples)
         most = np.ceil(np.minimum(share + margin, 1) * np.array(lengths)[:, None]).astype(np.int64)
-        return cls(between, ranks, pieces, most)
+        plan = cls(between, ranks, pieces, most)
+        return plan if all(_rounded(plan.room(rank)) <= LARGEST_U32 for rank in range(ranks)) else None
 
     def bucket(self, rank: int, piece: int) -> int:
         """The number of a rank's bucket."""
@@ -113,12 +115,16 @@ class _Plan:
         starts = np.cumsum(apart) - apart
         return np.stack([starts, starts + self.most[rank], starts + apart], axis=1)
 
+    def room(self, rank: int) -> int:
+        """For all of a rank's buckets."""
+        return int(self.rooms(rank)[-1, 2])
+
     def parted(
         self, work: Work, memory: Memory, data: DeviceArray, rank: int, how: Parting
     ) -> tuple[DeviceArray, DeviceArray]:
         """The rank's elements in buckets, and how many each has: that may be more than it has room for."""
         rooms, target = self.rooms(rank), memory.target()
-        schedule = _schedule(work.dtype, len(data), _rounded(int(rooms[-1, 2])), work.order, how.policy, target.info)
+        schedule = _schedule(work.dtype, len(data), _rounded(self.room(rank)), work.order, how.policy, target.info)
         held = memory.empty(schedule.buffers[-1].count, work.dtype)
         taken = memory.of_host(np.zeros(BUCKETS, np.uint32))
         arrays: dict[str, DeviceArray] = {
