@@ -19,6 +19,7 @@ from gpusort.targets.wgsl import device as devices
 from gpusort.targets.wgsl import native
 from gpusort.targets.wgsl import target as targets
 from gpusort.targets.wgsl.commands import Place, PublicCommands
+from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.native import NativeCommands
 from gpusort.types.errors import DeviceLostError, GpusortError, TargetUnavailableError
 from gpusort.types.specs import Memory
@@ -62,7 +63,7 @@ def unwatched_device(way: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(targets, "device_of_caller", unwatched)
     adapter = wgpu.gpu.request_adapter_sync()
     wanted = [name for name in ("subgroups", "subgroup") if name in adapter.features][:1]
-    limits = {name: adapter.limits[name] for name in devices._LIMITS}  # pyright: ignore[reportPrivateUsage]
+    limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS}
     return cast(Any, adapter.request_device_sync(required_features=wanted, required_limits=dict(limits)))
 
 

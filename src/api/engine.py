@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import attrs
 
 from ..external.cuts import Array, Places
 from ..targets.base import SortsOnTheHost, Target
 from ..targets.registry import choose
+from ..types.environment import core_count
 from ..types.indices import SortOrder
 from ..types.specs import Memory
 from .sorting import argsort, sort
@@ -38,7 +37,7 @@ class OwnEngine:
         if memory < _LITTLE:
             policy = attrs.evolve(policy, serial_below=_NEVER, deal_from=_NEVER)
         own = found.with_policy(policy)
-        return cls(own, min(_MOST_WORKERS, _cores()), own if memory < _LITTLE else found)
+        return cls(own, min(_MOST_WORKERS, core_count()), own if memory < _LITTLE else found)
 
     @property
     def alone(self) -> OwnEngine:
@@ -50,9 +49,3 @@ class OwnEngine:
     def argsort(self, x: Array, order: SortOrder) -> Places:
         places: Places = argsort(x, descending=order is SortOrder.DESCENDING, target=self.target)
         return places
-
-
-def _cores() -> int:
-    """Those that this process may run on."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

@@ -209,7 +209,7 @@ class ParquetSink:
         if isinstance(like, ParquetTable) and like.rows:
             chunks = list(like.chunks())
             codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
-            words = sorted({c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)})
+            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
             self._rows: int | None = max(1, like.metadata.row_group(0).num_rows)
             self._writer = parquet.ParquetWriter(
                 self._file, like.schema, compression=codecs, use_dictionary=sorted(words)

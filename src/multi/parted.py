@@ -74,7 +74,6 @@ class _Plan:
     """Agreed on, for all ranks see the same samples."""
 
     between: HostArray  # words, one fewer than there are buckets
-    ranks: int
     pieces: int  # buckets of each rank; the first ones of all are nobody's where that leaves some, and empty
     most: HostArray  # a rank's elements of each bucket, at most: a row a rank
 
@@ -96,12 +95,12 @@ class _Plan:
             return None
         margin = _SIGMAS * (np.sqrt(share * (1 - share) / how.samples) + 1 / how.samples)
         most = np.ceil(np.minimum(share + margin, 1) * np.array(lengths)[:, None]).astype(np.int64)
-        plan = cls(between, ranks, pieces, most)
+        plan = cls(between, pieces, most)
         return plan if all(_rounded(plan.room(rank)) <= LARGEST_U32 for rank in range(ranks)) else None
 
     def bucket(self, rank: int, piece: int) -> int:
         """The number of a rank's bucket."""
-        return BUCKETS - (self.ranks - rank) * self.pieces + piece
+        return BUCKETS - (len(self.most) - rank) * self.pieces + piece
 
     def owned(self, rank: int) -> slice:
         """All buckets of a rank."""

@@ -27,6 +27,12 @@ def whole_number(name: str, usual: int, *, least: int, what: str, most: int = _L
     return usual if not said else min(_number(name, said, least, what), most)
 
 
+def core_count() -> int:
+    """The cores that this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
 @lru_cache(maxsize=64)
 def _number(name: str, said: str, least: int, what: str) -> int:
     if _DIGITS.issuperset(said):

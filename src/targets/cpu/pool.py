@@ -17,7 +17,7 @@ from queue import SimpleQueue
 
 import attrs
 
-from ...types.environment import whole_number
+from ...types.environment import core_count, whole_number
 from .job import Job, WholeJob
 
 MOST_THREADS = max(64, 4 * (os.cpu_count() or 1))
@@ -176,10 +176,7 @@ def thread_count() -> int:
     """How many threads to use: $GPUSORT_THREADS, though no more than could help; else the cores this process may run
     on."""
     asked = whole_number("GPUSORT_THREADS", 0, least=1, most=MOST_THREADS, what="a number of threads, e.g. 4")
-    if asked:
-        return asked
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return asked or core_count()
 
 
 @attrs.define

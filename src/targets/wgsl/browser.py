@@ -13,6 +13,7 @@ import numpy as np
 
 from ...types.errors import TargetUnavailableError
 from .browser_errors import Errors, GPUError, GPUOutOfMemoryError, GPUValidationError
+from .defaults import DEFAULT_LIMITS
 from .javascript import HOW_TO_WAIT, Owner, camel, can_wait, described, owned, require_waiting, waited
 
 if TYPE_CHECKING:
@@ -20,17 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GPUAdapter", "GPUDevice", "GPUError", "GPUOutOfMemoryError", "GPUValidationError", "gpu"]
 
-_LIMITS = (
-    "max-bind-groups",
-    "max-buffer-size",
-    "max-compute-invocations-per-workgroup",
-    "max-compute-workgroup-size-x",
-    "max-compute-workgroup-storage-size",
-    "max-compute-workgroups-per-dimension",
-    "max-storage-buffer-binding-size",
-    "max-storage-buffers-per-shader-stage",
-    "min-storage-buffer-offset-alignment",
-)
+_LIMITS = (*DEFAULT_LIMITS, "max-bind-groups", "min-storage-buffer-offset-alignment")
 _MAP_READ, _COPY_DST, _READ = 1, 8, 1  # WebGPU fixes the numbers of these flags
 _MAPPED_AT = 8  # a mapped range begins at a multiple of these bytes
 

@@ -37,15 +37,6 @@ _OPENGL = "OpenGL"  # has no storage buffers to speak of: taken only where it is
 # A driver that computes on the host's processor calls itself a CPU; these are known by name besides.
 _SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "basic render")
 _SUBGROUP_FEATURES = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
-_LIMITS = (
-    "max-buffer-size",
-    "max-compute-invocations-per-workgroup",
-    "max-compute-workgroup-size-x",
-    "max-compute-workgroup-storage-size",
-    "max-compute-workgroups-per-dimension",
-    "max-storage-buffer-binding-size",
-    "max-storage-buffers-per-shader-stage",
-)
 _WORD = 4
 _NO_LAYER = "NODEVICE_SELECT"
 
@@ -129,7 +120,7 @@ def asked_of(adapter: wgpu.GPUAdapter) -> tuple[list[str], dict[str, int | None]
     if _asks_for_defaults():
         return [], dict(DEFAULT_LIMITS)
     subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
-    return [*subgroups, *({FEATURE} & adapter.features)], {name: adapter.limits[name] for name in _LIMITS}
+    return [*subgroups, *({FEATURE} & adapter.features)], {name: adapter.limits[name] for name in DEFAULT_LIMITS}
 
 
 def _asks_for_defaults() -> bool:

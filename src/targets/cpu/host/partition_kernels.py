@@ -149,27 +149,18 @@ def part_all(
     """
     parts = pivots.size + 1
     bounds[0], bounds[parts] = 0, source.size
-    row, stride = 1, parts
-    if not _pass(source, pivots, spare if _is_odd(parts) else target, block, claimed, bounds, row, first):
-        return False
-    while stride > 2:
-        row, stride = 2 * row, stride // 2
-        if _is_odd(stride):
-            ended = _pass(target, pivots, spare, block, claimed, bounds, row, first)
-        else:
+    row, to_target = 2, True  # where the pass goes: the last one there
+    while row < parts:
+        row, to_target = 2 * row, not to_target
+    row = 1
+    ended = _pass(source, pivots, target if to_target else spare, block, claimed, bounds, row, first)
+    while ended and 2 * row < parts:
+        row, to_target = 2 * row, not to_target
+        if to_target:
             ended = _pass(spare, pivots, target, block, claimed, bounds, row, first)
-        if not ended:
-            return False
-    return True
-
-
-@njit
-def _is_odd(stride: int) -> bool:
-    """Whether an odd number of passes follow on the one that halves so many parts."""
-    odd = True
-    while stride > 1:
-        odd, stride = not odd, stride // 2
-    return odd
+        else:
+            ended = _pass(target, pivots, spare, block, claimed, bounds, row, first)
+    return ended
 
 
 @njit
