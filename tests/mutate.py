@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import attrs
@@ -79,43 +80,60 @@ def mutants(path: Path) -> Iterator[Mutant]:
                 pass
 
 
-def fate(mutant: Mutant, tree: Path, jobs: int) -> str:
-    """What becomes of it; the tests named after its file are run first."""
+def fate(mutant: Mutant, tree: Path, jobs: int) -> tuple[str, str]:
+    """What becomes of it, and which test saw it. The tests named after its file are run first."""
     target = tree / mutant.path
     target.write_text(mutant.source())
     tests = [path for path in sorted(tree.glob("tests/test_*.py")) if not any(word in path.name for word in LEFT_OUT)]
     word = mutant.path.stem.split("_")[0]
-    tests.sort(key=lambda path: word not in path.name)
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", str(jobs), "-p", "no:cacheprovider", *map(str, tests)]
-    environment = {**os.environ, "PYTHONPATH": str(tree / "typings" / "on-path")}
+    near = [path for path in tests if word in path.name]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", str(jobs), "-p", "no:cacheprovider", "--tb=no"]
+    searched = [str(tree / "typings" / "on-path"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(searched), "XDG_CACHE_HOME": str(tree.parent / "cache")}
     try:
-        found = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        for some in (near, [path for path in tests if path not in near]):
+            found = subprocess.run(
+                [*command, *map(str, some)], cwd=tree, env=environment, capture_output=True, text=True,
+                timeout=SECONDS, check=False,
+            )  # fmt: skip
+            if some and found.returncode != 0:
+                seen = [line for line in found.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+                return "caught", (seen or found.stdout.splitlines()[-1:] or [""])[0]
     except subprocess.TimeoutExpired:
-        return "TOO LONG"
+        return "TOO LONG", ""
     finally:
         shutil.copyfile(ROOT / mutant.path, target)
-    return "SURVIVES" if found.returncode == 0 else "caught"
+    return "SURVIVES", ""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--first", type=int, default=0, help="leaves out so many of them, tested before")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2, help="processes a mutant")
+    parser.add_argument("--trees", type=int, default=1, help="mutants at once, each in a tree of its own")
     given = parser.parse_args()
     paths = [path.relative_to(ROOT) for folder in MUTATED for path in sorted((ROOT / folder).rglob("*.py"))]
     paths = [path for path in paths if path.name not in MEASURED]
     chosen = random.Random(given.seed).sample([one for path in paths for one in mutants(path)], given.count)
-    caught = 0
-    with tempfile.TemporaryDirectory(prefix="gpusort-mutate-") as folder:
-        tree = Path(folder) / "tree"
-        ignored = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "build", "node_modules")
-        shutil.copytree(ROOT, tree, symlinks=True, ignore=ignored)
-        for mutant in chosen:
-            found = fate(mutant, tree, given.jobs)
-            caught += found == "caught"
-            print(f"{found:8} {mutant}", flush=True)
-    print(f"{caught} of {given.count} caught")
+    chosen = chosen[given.first :]
+    waiting = iter(chosen)
+    caught: list[Mutant] = []
+
+    def test_some(folder: Path) -> None:
+        ignored = shutil.ignore_patterns(".git", ".venv", ".gpu", ".*_cache", "__pycache__", "build", "node_modules")
+        shutil.copytree(ROOT, folder / "tree", symlinks=True, ignore=ignored)
+        for mutant in iter(lambda: next(waiting, None), None):
+            found, by = fate(mutant, folder / "tree", given.jobs)
+            if found == "caught":
+                caught.append(mutant)
+            print(f"{found:8} {mutant}  {by}", flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="gpusort-mutate-") as folder, ThreadPoolExecutor(given.trees) as threads:
+        for _ in threads.map(test_some, [Path(folder) / str(number) for number in range(given.trees)]):
+            pass
+    print(f"{len(caught)} of {len(chosen)} caught")
 
 
 if __name__ == "__main__":
