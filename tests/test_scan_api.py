@@ -196,3 +196,19 @@ def test_a_target_without_float64_says_so(target: str) -> None:
         pytest.skip("has float64")
     with pytest.raises(gpusort.CapabilityError, match=r"^x: RunningSum of float64 needs"):
         gpusort.cumsum(np.zeros(3), target=target)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(1,), (7,), (5, 4), (3, 4, 5), (2000,), (300, 200), (40_000,), (3, 200_000)])
+def test_a_scan_of_floats_by_sum_starts_with_zero(shape: tuple[int, ...], dtype: str) -> None:
+    """On the CPU it is NumPy's cumulative sum, which begins with -0.0 where the elements do."""
+    few = np.random.default_rng(3).integers(-9, 9, shape).astype(dtype)
+    for share in (0, 2, 1):
+        x = few.copy()
+        if share:
+            x.reshape(-1)[: x.size // share] = -0.0
+        for axis in range(x.ndim):
+            found = gpusort.scan(x, Sum(gpusort.number_for(x.dtype)), axis=axis, target="cpu")
+            expected = np.cumsum(x, axis=axis) + x.dtype.type(0)
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            assert found.tobytes() == expected.tobytes()

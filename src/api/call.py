@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias, cast
 
+from numpy import ndarray
+
 from ..arrays.host import NUMPY, SUBCLASS
 from ..arrays.kinds import Kind, is_deferred
 from ..arrays.registry import KNOWN, known_kind, recognised
@@ -26,18 +28,21 @@ Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan m
 
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
+_runs: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # of each plan, for warm calls
 
 
 def call(make: Maker, settings: Settings, target: str | Target | Planning, x: object) -> object:
     """The result of an operation with these settings on an array. Settings that are equal must be of one class."""
-    kind = KNOWN.get(type(x)) or known_kind(x)
-    if kind is not None:
-        try:
-            plan = _plans.get((make, settings, target, kind, kind.signature(x)))
-        except TypeError:  # what cannot be hashed has its plan made anew
-            plan = None
-        if plan is not None:
-            return plan.__call__(x)  # a method is called sooner than an object
+    try:
+        if type(x) is ndarray:  # the same as below, without calls
+            run = _runs.get((make, settings, target, NUMPY, (x.dtype, x.ndim)))
+        else:
+            kind = KNOWN.get(type(x)) or known_kind(x)
+            run = None if kind is None else _runs.get((make, settings, target, kind, kind.signature(x)))
+    except TypeError:  # what cannot be hashed has its plan made anew
+        run = None
+    if run is not None:
+        return run(x)
     kind, array = recognised("x", x)
     if is_deferred(kind):
         return kind.deferred(make(*settings), target, (array,))
@@ -58,11 +63,11 @@ def call_with(
         kind = KNOWN.get(type(arrays[0]))
         if kind is not None and len(set(map(type, arrays))) == 1:
             try:
-                plan = _plans.get((make, settings, target, kind, tuple([kind.signature(array) for array in arrays])))
+                run = _runs.get((make, settings, target, kind, tuple([kind.signature(array) for array in arrays])))
             except TypeError:
-                plan = None
-            if plan is not None:
-                return plan(*arrays)
+                run = None
+            if run is not None:
+                return run(*arrays)
     kinds, arrays = _alike(named)
     if is_deferred(kinds[0]):
         if outs:
@@ -129,9 +134,11 @@ def planned(
         plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
             _plans[key] = plan
+            _runs[key] = plan.function
     return plan
 
 
 def forget_plans() -> None:
     """What was chosen may be chosen anew."""
     _plans.clear()
+    _runs.clear()

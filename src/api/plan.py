@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeGuard
 
 import attrs
@@ -40,6 +40,11 @@ class Plan(ABC):
     """What a warm call runs. Safe to use from several threads."""
 
     operation: Operation
+
+    @property
+    def function(self) -> Callable[..., object]:
+        """What `__call__` is, with as little around it as can be."""
+        return self.__call__
 
     @abstractmethod
     def __call__(self, x: Any, /, *others: Any) -> object:

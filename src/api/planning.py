@@ -19,7 +19,7 @@ from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
 from .kernel_plan import KernelPlan
-from .plan import Arrays, Cost, Plan, answers, as_tuple, one_or_all, require_fitting, scalar_of, specs_of
+from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, require_fitting, scalar_of, specs_of
 
 _MOST_SHAPES = 256
 
@@ -85,18 +85,21 @@ class NativePlan(Plan):
     kind: Located[HostArray]
     operation: Operation
     native: Native
-    _run: Callable[..., object] = attrs.field(init=False)  # a method is called sooner than an object
+    _fitting: Bounded[Hashable, bool] = attrs.field(factory=lambda: Bounded[Hashable, bool](_MOST_SHAPES), init=False)
 
-    def __attrs_post_init__(self) -> None:
-        native = self.native
-        object.__setattr__(self, "_run", native.function if isinstance(native, IsFunction) else native.__call__)
+    @property
+    def function(self) -> Callable[..., object]:
+        return self.native.function if isinstance(self.native, IsFunction) else self.__call__
 
     def __call__(self, x: Any, /, *others: Any) -> object:
-        if not x.size:
+        shapes = (x.shape, *[other.shape for other in others])
+        if shapes not in self._fitting:  # no part of the signature: what does not fit is refused here
             specs = specs_of(self.kind, self.operation, (x, *others))
-            found = zip(answers(self.operation, specs), self.operation.outputs(*specs), strict=True)
-            return one_or_all([scalar_of(values, output) for values, output in found])
-        return self._run(x, *others) if others else self._run(x)
+            outputs, found = self.operation.outputs(*specs), self.operation.answer(*specs)
+            if found is not None:
+                return one_or_all([scalar_of(values, output) for values, output in zip(found, outputs, strict=True)])
+            self._fitting[shapes] = True
+        return cast(object, self.native(x, *others))
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
@@ -172,7 +175,8 @@ class ShapedPlan(Plan):
         self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
 
     def _plan(self, arrays: Arrays) -> Plan:
-        key = tuple([(array.shape, array.strides) for array in arrays])  # with the signature all there is to know
+        # with the signature all there is to know
+        key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
         plan = self._plans.get(key)
         if plan is None:
             specs = specs_of(self.kind, self.operation, arrays)

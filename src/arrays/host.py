@@ -60,12 +60,12 @@ HOST: Device[HostArray] = Device(
 
 
 class NumPyKind(Located[HostArray]):
-    """NumPy's own class. The shape is no part of a signature: the CPU's own ways take any."""
+    """NumPy's own class. Neither shape nor layout is part of a signature: the CPU's own ways take any."""
 
     is_host = True
 
     def signature(self, array: HostArray) -> Hashable:
-        return array.dtype, array.ndim, array.flags.num
+        return array.dtype, array.ndim
 
     def spec(self, name: str, array: HostArray) -> Spec:
         return host_spec(array)
@@ -86,7 +86,7 @@ class SubclassKind(Viewed[HostArray, HostArray]):
     is_host, base = True, NUMPY
 
     def signature(self, array: HostArray) -> Hashable:
-        return type(array), array.dtype, array.ndim, array.flags.num
+        return type(array), array.dtype, array.ndim
 
     def spec(self, name: str, array: HostArray) -> Spec:
         return host_spec(array)

@@ -53,8 +53,8 @@ class ArrayKind(ABC, Generic[A]):
 
     @abstractmethod
     def signature(self, array: A) -> Hashable:
-        """All that a plan depends on: two arrays with equal signatures have the same spec, but for one on the host, of
-        which the shape may be left out; both are packed, or neither; and they lie on the same device."""
+        """All that a plan depends on: two arrays with equal signatures have the same spec and lie on the same device.
+        Those of the host may leave out their shape and layout."""
 
     @abstractmethod
     def spec(self, name: str, array: A) -> Spec:

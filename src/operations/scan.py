@@ -132,11 +132,10 @@ class Scan(Scanning):
     commutes = False
 
     def simplest(self, *given: Spec) -> Operation:
-        """Of floats it is another: their cumulative sum may begin with -0.0."""
         (x,) = given
         is_plain = type(self.of) is Sum and self.policy is None and self.kind is ScanKind.INCLUSIVE
-        if is_plain and x.dtype.kind in "iu" and adds_as_numpy(self.of, "cumsum", x.dtype):
-            return Cumsum(self.axis)
+        if is_plain and x.dtype.kind in "iuf" and adds_as_numpy(self.of, "cumsum", x.dtype):
+            return Cumsum(self.axis, from_zero=x.dtype.kind == "f")
         return self
 
     @property
@@ -158,6 +157,8 @@ class Scan(Scanning):
 class Cumsum(Scanning):
     """NumPy's cumulative sum."""
 
+    from_zero: bool = attrs.field(default=False, kw_only=True)  # floats are added to 0.0: none is -0.0 then
+
     def is_the_hosts(self, given: Spec) -> bool:
         return given.dtype.kind == "m"
 
@@ -166,7 +167,7 @@ class Cumsum(Scanning):
         return result_dtype("cumsum", given.dtype)
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        return RunningSum(number_for(given.dtype, "x"))
+        return (Sum if self.from_zero else RunningSum)(number_for(given.dtype, "x"))
 
     def finish(self, given: Spec) -> Finish[Any, Any]:
         return finish_of(self.monoid(given))

@@ -184,7 +184,8 @@ class Native(Protocol):
 
 @runtime_checkable
 class IsFunction(Protocol):
-    """A native way that is a function of one array: a warm call goes straight to it."""
+    """A native way that is a function of one array: a warm call goes straight to it. It takes any shape, one without
+    elements too."""
 
     @property
     def function(self) -> Callable[[HostArray], object]: ...

@@ -22,6 +22,7 @@ from ...base import HostArray
 from .loading import can_scan
 from .reduce_plans import BLOCK, in_threads
 from .reducers import result_of, takes
+from .short_sort import count_nonzero
 from .silence import silently
 from .strides import Walk
 
@@ -34,6 +35,7 @@ _PIECE = 1 << 12
 _SHARED = 1 << 19  # elements: below, waking a thread costs more than it saves
 _WIDE_BYTES = 1 << 26  # of integers as wide as their sums in rows: below, NumPy is as fast as memory lets it
 _MOST_ROUTES = 64
+_FEW_SUMS = 1 << 10  # of more, a count of those that are not zero costs more than an addition to all
 
 
 def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> HostScan | None:
@@ -58,6 +60,20 @@ def _plain(axis: int | None, long: LongScan, is_float: bool) -> HostScan:
             if found is not None:
                 return found
         return silently(x.cumsum, axis) if is_float else x.cumsum(axis)
+
+    return add_up
+
+
+def from_zero(scan: HostScan, axis: int | None) -> HostScan:
+    """The same sums, of floats, when zero comes first: -0.0 is 0.0 then, and may be nothing but the first sums."""
+
+    def add_up(x: HostArray) -> HostArray:
+        sums = scan(x)
+        if sums.size <= _FEW_SUMS and count_nonzero(sums) == sums.size:
+            return sums
+        if sums.size < _LONG or not sums.take(0, axis or 0).all():
+            np.add(sums, 0.0, out=sums)
+        return sums
 
     return add_up
 

@@ -22,15 +22,15 @@ from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
-from .cumsum import host_cumsum
+from .cumsum import from_zero, host_cumsum
 from .key_words import bits_of, ordered_words
 from .keyed import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .reduce import host_reduction
 from .reducers import HostCall
 from .row_blocks import sort_many_rows
-from .short_sort import are_plain, count_nonzero, has_minus_zero, turning
+from .short_sort import are_plain, has_minus_zero, turning
 from .sort import sort_rows, sort_spread_rows
-from .top_k import top_k_rows
+from .top_k import top_k_of_one, top_k_rows
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
@@ -65,7 +65,9 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             return None if found is None else ReducePath(found)
         case Cumsum(axis):
             scan = host_cumsum(given[0].dtype, len(given[0].shape), axis)
-            return None if scan is None else ReducePath(scan)
+            if scan is None:
+                return None
+            return ReducePath(from_zero(scan, axis) if operation.from_zero else scan)
         case TopK(k, axis, order, in_order, None):
             return TopKPath(policy, k, axis, order, in_order)
         case _:
@@ -134,27 +136,26 @@ class SortPath:
         has_rows, is_float = self.has_rows, self.is_float
 
         def sort(x: HostArray) -> HostArray:
-            if x.size > short:
+            if not 0 < x.size <= short:
                 return go_on(x)
             results: HostArray = x.flatten() if is_flat else x.copy("K")
             if not is_float:
                 results.sort(axis)
                 return results
             if has_rows:
-                if not are_plain(results):
-                    return go_on(x)
+                greatest = results.item(results.argmax())  # NaN, where there is one
                 results.sort(axis)
-                return results
-            if count_nonzero(results) != x.size and has_minus_zero(results):
-                return go_on(x)
-            results.sort()
-            last = results.item(-1)  # NaN, where there is one
-            return results if last == last else go_on(x)
+            else:
+                results.sort()
+                greatest = results.item(-1)
+            return results if greatest == greatest and not has_minus_zero(results) else go_on(x)
 
         return sort
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         axis, turn = self.axis, self.turn
+        if not x.size:
+            return x.flatten() if axis is None else x.copy("K")
         if turn is not None and x.size <= self.short:
             results: HostArray = x.copy("K") if axis is not None else x.flatten()
             if not self.is_float or are_plain(results):
@@ -214,8 +215,14 @@ class ArgsortPath:
     by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits
     is_plain: bool = False
 
-    def __call__(self, *arrays: HostArray) -> HostArray:
-        x, axis = arrays[0], self.axis
+    @property
+    def function(self) -> Callable[[HostArray], HostArray]:
+        return self.__call__
+
+    def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
+        axis = self.axis
+        if not x.size:
+            return np.empty((0,) if axis is None else x.shape, _INDEX)
         if self.is_plain and self._is_short(x) and (not self.by_bits or are_plain(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
         if axis is None or x.ndim == 0:
@@ -289,6 +296,8 @@ class TopKPath:
         x, axis = arrays[0], self.axis
         if axis is None:
             x, axis = x.reshape(-1), -1
+        if x.ndim == 1 and _is_packed(x):
+            return top_k_of_one(x, self.k, self.order, self.in_order, self.policy)
         is_last = axis in (-1, x.ndim - 1)
         rows = x if is_last else x.transpose(_with_last(x.ndim, axis))
         packed = rows if _is_packed(rows) else np.array(rows, native(x.dtype), order="C")

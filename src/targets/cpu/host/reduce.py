@@ -7,6 +7,7 @@ way an array takes, and so the order in which its floats are added, depends on i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -38,13 +39,16 @@ def host_reduction(
         return None
     if fold in PLACES:
         along = None if axis is None or ndim == 0 else axes[0]
-        return _guarded(_place(fold, along, keepdims), PlaceFolding.of(fold, dtype, along, ndim, keepdims))
+        return _guarded(_place(fold, keepdims), (along, None), PlaceFolding.of(fold, dtype, along, ndim, keepdims))
     long = Folding.of(fold, dtype, axes, ndim, keepdims)
     reduce = reducing(fold)
     if dtype.kind == "f" and dtype.itemsize == 2 and fold in (Reducer.SUM, Reducer.PROD):
-        return _guarded(_halves(reduce, axes, keepdims))
-    call = _plain(reduce, dtype, np.dtype(np.bool_) if fold in TRUTHS else None, axes, keepdims)
-    return _guarded(call, long)
+        return _guarded(partial(_halves, reduce), (axes, keepdims))
+    call = (
+        partial(silently, reduce) if dtype.kind == "f" else reduce
+    )  # NumPy's loops of floats warn of what is no mistake
+    made = np.dtype(np.bool_) if fold in TRUTHS else None
+    return _guarded(call, (axes[0] if len(axes) == 1 else axes, made, None, keepdims), long)
 
 
 def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
@@ -62,32 +66,22 @@ def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
 # -- short arrays -----------------------------------------------------------------------------------------
 
 
-def _plain(
-    reduce: Callable[..., object],
-    dtype: np.dtype[np.generic],
-    made: np.dtype[np.generic] | None,
-    axes: tuple[int, ...],
-    keepdims: bool,
-) -> HostCall:
-    """NumPy's loop. That of floats warns of what is no mistake."""
-    axis = axes[0] if len(axes) == 1 else axes
-    if dtype.kind == "f":
-        return lambda x: silently(reduce, x, axis, made, None, keepdims)
-    return lambda x: reduce(x, axis, made, None, keepdims)
-
-
-def _halves(reduce: Callable[..., object], axes: tuple[int, ...], keepdims: bool) -> HostCall:
+def _halves(
+    reduce: Callable[..., object], x: HostArray, axes: tuple[int, ...], keepdims: bool
+) -> object:  # fmt: skip
     """In 32 bits, rounded once."""
     single, half = np.dtype(np.float32), np.dtype(np.float16)
-    return lambda x: silently(lambda: cast(HostArray, reduce(x, axes, single, None, keepdims)).astype(half))
+    return silently(lambda: cast(HostArray, reduce(x, axes, single, None, keepdims)).astype(half))
 
 
-def _place(fold: Reducer, axis: int | None, keepdims: bool) -> HostCall:
+def _place(fold: Reducer, keepdims: bool) -> Callable[..., object]:
     method = cast(Callable[..., object], np.ndarray.argmin if fold is Reducer.ARGMIN else np.ndarray.argmax)
-    return lambda x: method(x, axis, None, keepdims=keepdims)
+    return partial(method, keepdims=True) if keepdims else method
 
 
-def _guarded(call: HostCall, long: Folding | PlaceFolding | None = None) -> HostCall:
+def _guarded(
+    call: Callable[..., object], settings: tuple[object, ...], long: Folding | PlaceFolding | None = None
+) -> HostCall:
     """With another way for long arrays, and errors of our own kind for arrays of nothing."""
 
     least = LONG if long is None else long.least
@@ -98,7 +92,7 @@ def _guarded(call: HostCall, long: Folding | PlaceFolding | None = None) -> Host
             if found is not None:
                 return found
         try:
-            return call(x)
+            return call(x, *settings)
         except ValueError as error:
             raise InvalidArgumentError(str(error)) from error
 

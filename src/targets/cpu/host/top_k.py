@@ -29,7 +29,9 @@ _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a sh
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
 _ORDERED, _BYTES_ORDERED = 1 << 7, 1 << 10  # elements of a row, of many, that are sorted sooner than chosen from
 _SHORT = 1 << 12  # elements in all rows
-_FEW = 64  # elements of a row that are sorted outright
+_FEW = 128  # elements of a row that are sorted outright
+_COLUMN, _SHORTEST_COLUMN = 64, 8  # elements
+_COLUMN_BYTES = 1 << 21  # of a row: of a longer one all threads read their part
 _LARGE_SHARE = 16  # one of so many elements, or more of them: all are sorted
 _SORTED_BY_NUMPY = 256  # candidates
 
@@ -41,22 +43,28 @@ def top_k_rows(
     stand. Of equals the first come first. They need not be in order where that is not asked for."""
     rows, length = source.shape
     if rows == 1 and k:
-        row = source[0]
-        indices = _places_of_one(row, k, order, in_order, policy)
-        return row[indices][np.newaxis], indices[np.newaxis]
+        values, places = top_k_of_one(source[0], k, order, in_order, policy)
+        return values[np.newaxis], places[np.newaxis]
     if 0 < source.size <= _SHORT:  # sorted before anything else has begun
         found: Places = places_in_rows(ascending_words(source, order))[:, :k]
         flat = found + np.arange(0, source.size, length)[:, np.newaxis]
         return source.reshape(-1).take(flat), found.copy()
-    places = np.empty((rows, k), np.intp)
-    if places.size:
+    indices = np.empty((rows, k), np.intp)
+    if indices.size:
         if length >= 4 * _sampled_from(source):
             for number in range(rows):
-                places[number] = _places_of_one(source[number], k, order, in_order, policy)
+                indices[number] = _places_of_one(source[number], k, order, in_order, policy)
         else:
-            _places_of_many(source, places, k, order, policy)
-    values: HostArray = np.take_along_axis(source, places, axis=1)
-    return values, places
+            _places_of_many(source, indices, k, order, policy)
+    return np.take_along_axis(source, indices, axis=1), indices
+
+
+def top_k_of_one(
+    row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy
+) -> tuple[HostArray, npt.NDArray[np.int64]]:  # fmt: skip
+    """The same of one row."""
+    places = _places_of_one(row, k, order, in_order, policy)
+    return row[places], places
 
 
 def ascending_words(elements: Elements, order: SortOrder, out: Elements | None = None) -> Elements:
@@ -79,8 +87,10 @@ def ascending_words(elements: Elements, order: SortOrder, out: Elements | None =
 
 
 def _places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy) -> Places:
-    if row.size < _sampled_from(row):
-        return _first_of(ascending_words(row, order), k, in_order)
+    if row.size < _sampled_from(row) or (row.nbytes < _COLUMN_BYTES and _height(row.size, k)):
+        is_half = row.dtype == np.float16  # which are compared as integers in a tenth of the time
+        words = ordered_ranks(key_for(row.dtype), bits_of(row), order) if is_half else ascending_words(row, order)
+        return _first_of(words, k, in_order)
     if in_order and k > row.size // _LARGE_SHARE:
         return _argsort(row, order, policy)[:k]
     found = _candidates(row, k, order)
@@ -105,6 +115,9 @@ def _first_of(words: Elements, k: int, in_order: bool) -> Places:
     """The places of the first k of ascending words: in order, or as they lie."""
     if words.size <= _FEW or k == words.size:
         return words.argsort(kind="stable")[:k]
+    near = _near_first(words, k)
+    if near is not None:
+        return near[words[near].argsort(kind="stable")[:k]]
     parted = words.copy()
     parted.partition(k - 1)
     threshold = parted[k - 1]
@@ -112,6 +125,25 @@ def _first_of(words: Elements, k: int, in_order: bool) -> Places:
     if places.size != k:
         places = _cut(words, threshold, k, places)
     return places[words[places].argsort(kind="stable")] if in_order else places
+
+
+def _height(length: int, k: int) -> int:
+    """How many elements a column has, if there are some times as many columns as are looked for; or else 0."""
+    height = min(_COLUMN, length // (4 * k))
+    return height if height >= _SHORTEST_COLUMN else 0
+
+
+def _near_first(words: Elements, k: int) -> Places | None:
+    """Where the first k of ascending words stand, and a few more. The least of each of some columns are told by one
+    reading, and the k-th of those is at least the k-th of all. None where that does not part them."""
+    height = _height(words.size, k)
+    if not height:
+        return None
+    width = words.size // height
+    least = words[: height * width].reshape(height, width).min(0)
+    least.partition(k - 1)
+    places: Places = (words <= least[k - 1]).nonzero()[0]  # none, where it is NaN
+    return places if k <= places.size <= max(4 * k + 64, words.size >> 6) else None
 
 
 def _cut(words: Elements, threshold: Any, k: int, places: Places) -> Places:

@@ -1,0 +1,55 @@
+"""A call whose plan was made for another shape: what does not fit is refused all the same, by our own errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.types.errors import InvalidArgumentError
+
+Call = Callable[..., object]
+TABLE = np.arange(20, dtype=np.float32).reshape(4, 5)
+ROW = TABLE[0]
+
+
+def _top(x: object, **settings: object) -> object:
+    return gpusort.top_k(x, 3, **settings)  # type: ignore[call-overload]
+
+
+REFUSED: dict[str, tuple[Call, tuple[object, ...], tuple[object, ...], str]] = {
+    "more values than keys": (gpusort.sort_by_key, (ROW, ROW), (ROW, np.zeros(7)), "one for each key"),
+    "fewer values than keys": (gpusort.sort_by_key, (ROW, ROW), (ROW, np.zeros(3)), "one for each key"),
+    "values of no keys": (gpusort.sort_by_key, (ROW, ROW), (ROW[:0], np.zeros(3)), "one for each key"),
+    "fewer than k": (_top, (ROW,), (ROW[:2],), "expected 0 to the 2 elements"),
+    "rows shorter than k": (_top, (TABLE,), (TABLE[:, :2],), "expected 0 to the 2 elements"),
+    "nothing for k": (_top, (ROW,), (ROW[:0],), "expected 0 to the 0 elements"),
+    "the least of nothing": (gpusort.min, (ROW,), (ROW[:0],), "zero-size array"),
+    "where the least of nothing is": (gpusort.argmin, (ROW,), (ROW[:0],), "empty sequence"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_refused_after_what_does(name: str, target: str) -> None:
+    function, fitting, others, message = REFUSED[name]
+    for _ in range(2):
+        function(*fitting, target=target)
+    for _ in range(2):
+        with pytest.raises(InvalidArgumentError, match=message):
+            function(*others, target=target)
+    function(*fitting, target=target)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (4, 0), (4, 5)])
+def test_any_shape_after_another_gives_what_numpy_gives(shape: tuple[int, int], target: str) -> None:
+    x = np.zeros(shape, np.float32)
+    for axis in (0, 1, None):
+        for name in ("sort", "argsort", "sum", "any", "cumsum"):
+            ours, numpys = getattr(gpusort, name), getattr(np, name)
+            ours(TABLE, axis=axis, target=target)
+            found, expected = ours(x, axis=axis, target=target), numpys(x, axis=axis)
+            assert type(found) is type(expected), name
+            assert (np.shape(found), found.dtype) == (np.shape(expected), expected.dtype), name
+            np.testing.assert_array_equal(found, expected)
