@@ -77,6 +77,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         SerialRadix().schedule(key, 1, _LENGTH, order, Placement.ELSEWHERE),
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7)),
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7), U32),
+        merge(key, _LENGTH, _LENGTH, order, MergePolicy(1, 127), U32),
         part(key, _LENGTH, _LENGTH, order, ScanPolicy(128, 7, subgroups=True)),
     ]
 

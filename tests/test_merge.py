@@ -57,16 +57,16 @@ def test_merging_is_sorting_both(target: str) -> None:
             np.testing.assert_array_equal(values, expected[1])
 
 
-def small(target: str) -> MergePolicy:
-    return MergePolicy(4, 3) if target != "cpu" else MergePolicy(8, 127)
+# Cut up so small that there are many tiles: of some invocations, and of one.
+POLICIES = [MergePolicy(4, 3), MergePolicy(1, 12), MergePolicy(1, 7)]
 
 
+@pytest.mark.parametrize("policy", POLICIES, ids=["four", "one", "one, odd"])
 @pytest.mark.parametrize("kind", ["all equal", "apart", "apart the other way", "alternating", "runs"])
-def test_adverse_data_over_tiles(target: str, kind: str) -> None:
-    """Cut up so small that there are many tiles, and one element more and less than fills them."""
+def test_adverse_data_over_tiles(target: str, kind: str, policy: MergePolicy) -> None:
+    """And one element more and less than fills them."""
     if target == "python":
         pytest.skip("takes too long there")
-    policy = small(target)
     key = RankKey(key_for("i4"))
     for size in (policy.tile - 1, policy.tile, policy.tile + 1, 5 * policy.tile + 2):
         x, y = (np.sort(part) for part in halves(kind, size))
@@ -103,6 +103,21 @@ def halves(kind: str, size: int) -> tuple[Array, Array]:
             return ramp[:size] // 50, ramp[: size // 3 + 1] // 20
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_stretches_of_all_dtypes(dtype: str) -> None:
+    key, policy = key_for(dtype), MergePolicy(1, 6)
+    bits = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    for order in SortOrder:
+        descending = order is SortOrder.DESCENDING
+        x, y = (gpusort.sort(sample(dtype, n, seed=n), descending=descending) for n in (23, 40))
+        arrays = {"first": x.view(bits), "second": y.view(bits), "results": np.zeros(63, bits)}
+        schedule = merge(key, x.size, y.size, order, policy)
+        given = {b.name: arrays[b.name].view(element_of(b)) for b in schedule.buffers if b.name in arrays}
+        target_of("simulator").run(schedule, given)
+        expected = gpusort.sort(np.concatenate([x, y]), descending=descending)
+        assert_same_bits(arrays["results"].view(dtype), expected)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.integers(-3, 3), max_size=60), st.lists(st.integers(-3, 3), max_size=60), st.booleans()
@@ -122,6 +137,9 @@ def test_what_is_not_sorted_is_not_lost_in_other_memory(target: str) -> None:
         x, y = (np.random.default_rng(seed + n).integers(1, 9, 30 + n * seed) for n in (3, 7))
         found = gpusort.merge(x, y, target=target)
         assert found.size == x.size + y.size
+        schedule = merge(key_for("i8"), x.size, y.size, SortOrder.ASCENDING, MergePolicy(1, 6))
+        results = np.zeros(found.size, np.uint64)
+        target_of(target).run(schedule, {"first": x.view("u8"), "second": y.view("u8"), "results": results})
 
 
 def test_wrong_uses() -> None:

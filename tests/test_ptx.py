@@ -71,6 +71,7 @@ def sorts(dtype: str) -> Iterator[Schedule]:
         yield radix_sort_pairs(key, U64, 1, 5000, ASCENDING, policy, bits)
     for values in (None, U64):
         yield merge(key, 3000, 2000, ASCENDING, MergePolicy(64, 3), values)
+    yield merge(key, 3000, 2000, ASCENDING, MergePolicy(1, 9), U64)
     yield part(key, 3000, 3000, ASCENDING, ScanPolicy(64, 7, subgroups=True))
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
@@ -132,7 +133,8 @@ def test_sorts_compile(dtype: str, whole: bool) -> None:
     assert {program.name for program in found} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
         "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
-        "radix_rows", "find_cuts", "merge_keys", "merge_pairs", "part_elements",
+        "radix_rows", "find_cuts", "merge_keys", "merge_pairs", "serial_merge",
+        "part_elements",
     }  # fmt: skip
     check(found if whole else by_turns(dtype, found))
 

@@ -143,7 +143,10 @@ def no_radix(info: TargetInfo) -> CapabilityError:
 
 
 def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetInfo) -> MergePolicy:
-    """A merge of such elements: a tile of them lies in workgroup memory, and where each of its places comes from."""
+    """A merge of such elements: where several invocations share a tile, it lies in workgroup memory, and where each of
+    its places comes from."""
+    if policy.group_size == 1:
+        return policy
     held = info.limits.workgroup_bytes // (bytes_held(key.element) + _WORD)
     most = min(info.limits.group_size, held)
     if most < 1:

@@ -1,9 +1,9 @@
 """Merging two sorted arrays: the merged array is cut into tiles, and each workgroup makes one of them.
 
-Where a tile begins in both arrays is found by a binary search along a diagonal of the merge path (Odeh, Green, Mwassi,
-Shmueli, Birk 2012): of the first `d` merged elements, how many are of the first array. A launch finds that for all
-tiles, an invocation each. Then an invocation searches in the same way where its own elements begin in the workgroup's
-tile, and takes them one after the other. What it writes down is where each comes from, so that values can follow.
+A launch finds where the tiles begin in both arrays, an invocation each; see merge_path.py. Then an invocation searches
+in the same way where its own elements begin in the workgroup's tile, and takes them one after the other. What it writes
+down is where each comes from, so that values can follow. A processor's core has no neighbours to share a tile with, and
+makes it in another way; see merge_serial.py.
 
 Of equal elements those of the first array come first.
 """
@@ -21,24 +21,17 @@ from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, maximum, minimum
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, Word
-from ..types.memory import Array, Storage, Workgroup
+from ..types.memory import Storage, Workgroup
 from ..types.params import MergePolicy
 from ..types.scalars import U32
 from .bitonic import to_ordered
+from .merge_path import MergeParams, find_cuts, of_first_before
+from .merge_serial import Merged, serial_merge
 from .sizes import LARGEST_U32
 
 E = TypeVar("E")
 V = TypeVar("V")
 W = TypeVar("W", bound=Word)
-
-
-@attrs.frozen
-class MergeParams:
-    """How many elements both arrays have, and how many tiles the merged one."""
-
-    first: U32
-    second: U32
-    tiles: U32
 
 
 @attrs.frozen
@@ -61,38 +54,6 @@ class Tile:
         least = count - minimum(count, params.second - second)
         of_first = minimum(cuts[number + 1] - first, minimum(count, params.first - first))
         return Tile(start, count, first, second, maximum(of_first, least))
-
-
-def of_first_before(
-    key: SortableKey[E, W], first: Array[E], second: Array[E], start: U32, of_first: U32, of_second: U32,
-    diagonal: U32, order: SortOrder,
-) -> U32:  # fmt: skip
-    """How many of so many merged elements, the diagonal, are of the first array; the second begins at `start`."""
-    low = diagonal - of_second if diagonal > of_second else U32(0)
-    high = minimum(diagonal, of_first)
-    while low < high:
-        middle = low + (high - low) // 2
-        theirs = to_ordered(key, second[start + (diagonal - 1 - middle)], order)
-        if theirs < to_ordered(key, first[middle], order):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel
-def find_cuts(
-    cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], cuts: Storage[U32],
-    params: MergeParams, order: SortOrder, policy: MergePolicy,
-) -> None:  # fmt: skip
-    """How many elements of the first array lie before each tile; and behind the last one, all."""
-    if cx.global_id < params.tiles:
-        diagonal = cx.global_id * policy.tile
-        cuts[cx.global_id] = of_first_before(
-            key, first, second, U32(0), params.first, params.second, diagonal, order
-        )  # fmt: skip
-    elif cx.global_id == params.tiles:
-        cuts[cx.global_id] = params.first
 
 
 def merge_tile(
@@ -173,27 +134,26 @@ def merge(
         raise InvalidArgumentError(
             f"first, second: expected no more than {LARGEST_U32} elements in all, found {first} and {second}"
         )
-    first_keys, second_keys, results = _buffers(("first", "second", "results"), key.element, first, second)
+    one, other, results = keys = _buffers(("first", "second", "results"), key.element, first, second)
+    carried = None if values is None else _buffers(("first_values", "second_values", "moved"), values, first, second)
     tiles = -(-(first + second) // policy.tile)
     cuts = Buffer("cuts", U32, tiles + 1, Role.SCRATCH)
     params = MergeParams(U32(first), U32(second), U32(tiles))
     searchers = Grid(-(-(tiles + 1) // policy.group_size), policy.group_size)
-    find = find_cuts.launch(searchers, key, first_keys, second_keys, cuts, params, order, policy)
-    grid, tile, places = (
-        Grid(tiles, policy.group_size),
-        Workgroup(key.element, policy.tile),
-        Workgroup(U32, policy.tile),
-    )
-    if values is None:
-        by_tiles = merge_keys.launch(
-            grid, key, first_keys, second_keys, results, cuts, tile, places, params, order, policy
+    find = find_cuts.launch(searchers, key, one, other, cuts, params, order, policy)
+    grid = Grid(tiles, policy.group_size)
+    tile, places = Workgroup(key.element, policy.tile), Workgroup(U32, policy.tile)
+    if policy.group_size == 1:
+        mode = Merged(key.element if values is None else values, takes_values=values is not None)
+        by_tiles = serial_merge.launch(grid, key, *keys, *(carried or keys), cuts, params, order, policy, mode)
+    elif carried is None:
+        by_tiles = merge_keys.launch(grid, key, *keys, cuts, tile, places, params, order, policy)
+    else:
+        by_tiles = merge_pairs.launch(
+            grid, key, one, carried[0], other, carried[1], results, carried[2], cuts, tile, places, params, order,
+            policy,
         )  # fmt: skip
-        return Schedule((first_keys, second_keys, results, cuts), (find, by_tiles))
-    firsts, seconds, moved = _buffers(("first_values", "second_values", "moved"), values, first, second)
-    by_tiles = merge_pairs.launch(
-        grid, key, first_keys, firsts, second_keys, seconds, results, moved, cuts, tile, places, params, order, policy
-    )
-    return Schedule((first_keys, firsts, second_keys, seconds, results, moved, cuts), (find, by_tiles))
+    return Schedule((*keys, *(carried or ()), cuts), (find, by_tiles))
 
 
 def _buffers(

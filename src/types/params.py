@@ -226,11 +226,11 @@ class ScanPolicy(Policy):
 
 @attrs.frozen
 class MergePolicy(Policy):
-    """How a merge is cut up."""
+    """How a merge is cut up. A workgroup of one invocation shares nothing: it merges from both ends of its tile."""
 
     group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
-    # elements that one invocation merges; an odd number, so that its lanes meet different memory banks
-    items: int = attrs.field(default=15, converter=whole, validator=within(1, MOST_ITEMS))
+    # elements that one invocation merges; an odd number of them, so that lanes meet different memory banks
+    items: int = attrs.field(default=15, converter=whole, validator=within(1, 1 << 20))
 
     @property
     def tile(self) -> int:

@@ -1,0 +1,87 @@
+"""Merging two sorted arrays on processor cores: each makes a stretch of the merged array, from both its ends at once.
+
+The comparisons from the front do not wait for those from the back, which gives a core two chains to work on, and what
+they find selects and never branches. Where stretches begin in both arrays is told by the merge path.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import attrs
+
+from ..kernel.kernel import kernel
+from ..types.indices import SortOrder
+from ..types.intrinsics import dynamic_range, minimum
+from ..types.invocation import Invocation
+from ..types.keys import SortableKey, Word
+from ..types.memory import Storage
+from ..types.params import MergePolicy
+from ..types.scalars import U32
+from .bitonic import to_ordered
+from .merge_path import MergeParams
+
+E = TypeVar("E")
+V = TypeVar("V")
+W = TypeVar("W", bound=Word)
+
+
+@attrs.frozen
+class Merged(Generic[V]):
+    """What is merged: keys, or keys with values of a class."""
+
+    value: type[V]
+    takes_values: bool
+
+
+@kernel
+def serial_merge(
+    cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
+    first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], params: MergeParams,
+    order: SortOrder, policy: MergePolicy, mode: Merged[V],
+) -> None:  # fmt: skip
+    """A stretch of the merged array. Of equal elements those of the first array come first."""
+    start = cx.group_id * policy.tile
+    count = minimum(params.first + params.second - start, U32(policy.tile))
+    from_one, to_one = cuts[cx.group_id], cuts[cx.group_id + 1]
+    from_other, to_other = start - from_one, start + count - to_one
+    one, other, one_end, other_end = from_one, from_other, to_one, to_other
+    for step in dynamic_range(U32(0), (count + 1) // 2):
+        place = start + step
+        if (one < to_one) & (other < to_other):
+            ours, theirs = first[one], second[other]
+            is_theirs = to_ordered(key, theirs, order) < to_ordered(key, ours, order)
+            results[place] = theirs if is_theirs else ours
+            if mode.takes_values:
+                my_value, their_value = first_values[one], second_values[other]
+                moved[place] = their_value if is_theirs else my_value
+            one, other = one + U32(~is_theirs), other + U32(is_theirs)
+        elif other < to_other:
+            results[place] = second[other]
+            if mode.takes_values:
+                moved[place] = second_values[other]
+            other = other + 1
+        else:
+            results[place] = first[minimum(one, params.first - 1)]
+            if mode.takes_values:
+                moved[place] = first_values[minimum(one, params.first - 1)]
+            one = one + 1
+        place = start + (count - 1 - step)
+        if (one_end > from_one) & (other_end > from_other):
+            ours, theirs = first[one_end - 1], second[other_end - 1]
+            is_ours = to_ordered(key, theirs, order) < to_ordered(key, ours, order)
+            results[place] = ours if is_ours else theirs
+            if mode.takes_values:
+                my_value, their_value = first_values[one_end - 1], second_values[other_end - 1]
+                moved[place] = my_value if is_ours else their_value
+            one_end, other_end = one_end - U32(is_ours), other_end - U32(~is_ours)
+        elif other_end > from_other:
+            other_end = other_end - 1
+            results[place] = second[other_end]
+            if mode.takes_values:
+                moved[place] = second_values[other_end]
+        else:
+            one_end = one_end - 1
+            results[place] = first[minimum(one_end, params.first - 1)]
+            if mode.takes_values:
+                moved[place] = first_values[minimum(one_end, params.first - 1)]
