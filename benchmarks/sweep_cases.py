@@ -65,6 +65,20 @@ def _by_key_in_torch(torch: Any, x: Any, axis: int | None) -> object:
     return keys, x[order]
 
 
+def _two_runs(x: Array) -> Array:
+    return np.concatenate([np.sort(half) for half in np.array_split(x.reshape(-1), 2)]).reshape(x.shape)
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    middle = (len(x) + 1) // 2
+    return x[:middle], x[middle:]
+
+
+def _merged(module: Any, x: Any, axis: int | None) -> object:
+    """By a sort that finds the runs, where there is such."""
+    return module.sort(module.concatenate(_halves(x)), **({"kind": "stable"} if module is np else {}))
+
+
 def _length(x: Any, axis: int | None) -> int:
     shape: tuple[int, ...] = tuple(x.shape)
     return math.prod(shape) if axis is None else shape[axis]
@@ -123,6 +137,14 @@ FUNCTIONS = (
         numpy=_by_key,
         torch=_by_key_in_torch,
         results=2,
+        is_of_rows=True,
+    ),
+    Function(
+        "merge",
+        ours=lambda gpusort, x, _: gpusort.merge(*_halves(x)),
+        numpy=_merged,
+        torch=lambda torch, x, _: torch.sort(torch.cat(_halves(x))).values,
+        data=_two_runs,
         is_of_rows=True,
     ),
     _top(10),

@@ -11,7 +11,7 @@ import attrs
 
 from ..kernel.kernel import kernel
 from ..types.indices import SortOrder
-from ..types.intrinsics import minimum
+from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, Word
 from ..types.memory import Array, Storage
@@ -21,6 +21,8 @@ from .bitonic import to_ordered
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
+
+_MOST_HALVINGS = 32
 
 
 @attrs.frozen
@@ -39,7 +41,9 @@ def of_first_before(
     """How many of so many merged elements, the diagonal, are of the first array; the second begins at `start`."""
     low = diagonal - of_second if diagonal > of_second else U32(0)
     high = minimum(diagonal, of_first)
-    while low < high:
+    for _ in dynamic_range(U32(0), U32(_MOST_HALVINGS)):  # and no `while`, of which nobody knows that it ends
+        if low >= high:
+            break
         middle = low + (high - low) // 2
         theirs = to_ordered(key, second[start + (diagonal - 1 - middle)], order)
         if theirs < to_ordered(key, first[middle], order):

@@ -60,8 +60,9 @@ def call_with(
     """The same of several arrays, or into arrays that the caller brought."""
     if outs is None:
         arrays = tuple(named.values())
-        kind = KNOWN.get(type(arrays[0]))
-        if kind is not None and len(set(map(type, arrays))) == 1:
+        classes = set(map(type, arrays))
+        kind = KNOWN.get(classes.pop())
+        if kind is not None and not classes:
             try:
                 run = _runs.get((make, settings, target, kind, tuple([kind.signature(array) for array in arrays])))
             except TypeError:

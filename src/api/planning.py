@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import attrs
 
 from ..arrays.host import HOST
 from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
 from ..operations.base import Operation
-from ..targets.base import HasNative, HasPieces, InPieces, IsFunction, Native, Target
+from ..targets.base import HasNative, HasPieces, InPieces, IsForFew, IsFunction, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
@@ -34,7 +34,14 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
     if operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
     native = target.native(operation, specs) if isinstance(target, HasNative) else None
-    return ShapedPlan(found, operation, target) if native is None else NativePlan(found, operation, native)
+    if native is None:
+        return ShapedPlan(found, operation, target)
+    plan = NativePlan(found, operation, native)
+    return FewPlan(operation, plan, ShapedPlan(found, operation, target), native.most) if _is_for_few(native) else plan
+
+
+def _is_for_few(native: Native) -> TypeGuard[IsForFew]:
+    return isinstance(native, IsForFew)
 
 
 @attrs.frozen(eq=False)
@@ -127,6 +134,37 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     return overlap(
         first, bounds(array.shape, array.strides, array.itemsize), other, bounds(out.shape, out.strides, out.itemsize)
     )
+
+
+@attrs.frozen(eq=False)
+class FewPlan(Plan):
+    """Of arrays that one way is for while they have few elements, and another one when they have more."""
+
+    operation: Operation
+    few: Plan
+    many: Plan
+    most: int  # that are few, in all arrays
+
+    def _plan(self, arrays: Arrays) -> Plan:
+        return self.few if sum([array.size for array in arrays]) <= self.most else self.many
+
+    def __call__(self, *arrays: Any) -> object:
+        return self._plan(arrays)(*arrays)
+
+    def into(self, arrays: Arrays, outs: Arrays) -> object:
+        return self._plan(arrays).into(arrays, outs)
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        return self._plan(arrays).new_outputs(arrays)
+
+    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
+        return self.few if sum([spec.size for spec in specs]) <= self.most else self.many.reserved(specs)
+
+    def make_ready(self, arrays: Arrays) -> None:
+        self._plan(arrays).make_ready(arrays)
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return self.many.cost(specs)
 
 
 @attrs.frozen(eq=False)

@@ -53,6 +53,7 @@ class Merge(Operation):
         if self.with_values:
             SortPairs(self.order, self.key).outputs(*given[:2])
             SortPairs(self.order, self.key).outputs(*given[2:])
+            self._values(given)
         key_of(self.names[0], given[0], self.key)
         shape = (given[0].size + given[each].size,)
         return tuple(Output(shape, spec.dtype, (0,)) for spec in given[:each])

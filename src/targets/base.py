@@ -192,6 +192,16 @@ class IsFunction(Protocol):
 
 
 @runtime_checkable
+class IsForFew(Protocol):
+    """A native way for short arrays: kernels are as fast for longer ones."""
+
+    @property
+    def most(self) -> int:
+        """Elements of all its arrays."""
+        ...
+
+
+@runtime_checkable
 class HasNative(Protocol):
     """A target with ways of its own on host arrays, faster than a schedule of kernels."""
 

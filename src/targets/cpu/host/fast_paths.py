@@ -13,6 +13,7 @@ from ....algos.words import KeyWords
 from ....arrays.recycled import new_array
 from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
+from ....operations.merge import Merge
 from ....operations.reduce import Reduce, Reducer
 from ....operations.scan import Cumsum
 from ....operations.select import TopK
@@ -25,6 +26,7 @@ from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .cumsum import from_zero, host_cumsum
 from .key_words import bits_of, ordered_words
 from .keyed import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
+from .merge import ShortMerge
 from .reduce import host_reduction
 from .reducers import HostCall
 from .row_blocks import sort_many_rows
@@ -68,6 +70,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             if scan is None:
                 return None
             return ReducePath(from_zero(scan, axis) if operation.from_zero else scan)
+        case Merge(order, None, takes_values):
+            return ShortMerge(order, takes_values)
         case TopK(k, axis, order, in_order, None):
             return TopKPath(policy, k, axis, order, in_order)
         case _:

@@ -1,0 +1,55 @@
+"""Merging short host arrays: NumPy's stable sort of both, one behind the other, finds that they are two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import attrs
+import numpy as np
+
+from ....types.dtypes import key_for
+from ....types.indices import SortOrder
+from ...base import HostArray
+from .key_words import Places, bits_of, ordered_words
+from .short_sort import are_plain
+
+
+@attrs.frozen(eq=False)
+class ShortMerge:
+    """Two arrays, or two with a value for each of their elements."""
+
+    order: SortOrder
+    takes_values: bool
+    most: int = 1 << 12  # elements of both: of more the kernels take less time
+
+    def __call__(self, *arrays: HostArray) -> HostArray | tuple[HostArray, HostArray]:
+        if not self.takes_values:
+            both = _joined(*arrays)
+            if self._is_numpys(both):
+                both.sort(kind="stable")
+                return both
+            return cast(HostArray, both[self._places(both)])
+        keys, values = _joined(arrays[0], arrays[2]), _joined(arrays[1], arrays[3])
+        places = self._places(keys)
+        return cast("tuple[HostArray, HostArray]", (keys[places], values[places]))
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        found = self(*arrays)
+        for out, merged in zip(outs, found if isinstance(found, tuple) else (found,), strict=True):
+            out[...] = merged
+
+    def _is_numpys(self, keys: HostArray) -> bool:
+        """Whether NumPy's order is ours."""
+        if self.order is SortOrder.DESCENDING:
+            return False
+        return keys.dtype.kind in "iu" or (keys.dtype.kind == "f" and are_plain(keys))
+
+    def _places(self, keys: HostArray) -> Places:
+        words = keys if self._is_numpys(keys) else ordered_words(key_for(keys.dtype), bits_of(keys), self.order)
+        return words.argsort(kind="stable")
+
+
+def _joined(first: HostArray, second: HostArray) -> HostArray:
+    """Both, in the machine's byte order."""
+    return np.concatenate((first, second))
