@@ -47,7 +47,7 @@ def call(make: Maker, settings: Settings, target: str | Target | Planning, x: ob
     if is_deferred(kind):
         return kind.deferred(make(*settings), target, (array,))
     plan = planned(make, settings, target, (kind,), (array,))
-    return plan(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)
+    return plan.function(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)
 
 
 def call_with(

@@ -43,7 +43,7 @@ class Plan(ABC):
 
     @property
     def function(self) -> Callable[..., object]:
-        """What `__call__` is, with as little around it as can be."""
+        """What `__call__` is, with as little around it as can be: to be kept for warm calls."""
         return self.__call__
 
     @abstractmethod

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from typing import Any, TypeGuard, cast
 
 import attrs
+import numpy as np
 
 from ..arrays.host import HOST
 from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
@@ -44,6 +45,10 @@ def _is_for_few(native: Native) -> TypeGuard[IsForFew]:
     return isinstance(native, IsForFew)
 
 
+def _function_within(plan: ViewedPlan) -> Callable[..., object]:
+    return plan.inner.function
+
+
 @attrs.frozen(eq=False)
 class ViewedPlan(Plan):
     """Of arrays that are seen as another library's."""
@@ -51,11 +56,12 @@ class ViewedPlan(Plan):
     kind: Viewed[Any, Any]
     operation: Operation
     inner: Plan
+    _run: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_function_within, takes_self=True))
 
     def __call__(self, *arrays: Any) -> object:
         kind, like = self.kind, arrays[0]
         with kind.scope(like) or nullcontext():
-            found = self.inner(*[kind.view(array) for array in arrays])
+            found = self._run(*[kind.view(array) for array in arrays])
             return one_or_all([self._given_back(values, like) for values in as_tuple(found)])
 
     def _given_back(self, values: Any, like: Any) -> object:
@@ -85,6 +91,10 @@ class ViewedPlan(Plan):
         return self.inner.cost(specs)
 
 
+def _native_function(plan: NativePlan) -> Callable[..., object]:
+    return plan.native.function if isinstance(plan.native, IsFunction) else plan.__call__
+
+
 @attrs.frozen(eq=False)
 class NativePlan(Plan):
     """A function of the target's own, for NumPy's arrays of any shape that it has seen a signature of."""
@@ -93,10 +103,11 @@ class NativePlan(Plan):
     operation: Operation
     native: Native
     _fitting: Bounded[Hashable, bool] = attrs.field(factory=lambda: Bounded[Hashable, bool](_MOST_SHAPES), init=False)
+    _function: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_native_function, takes_self=True))
 
     @property
     def function(self) -> Callable[..., object]:
-        return self.native.function if isinstance(self.native, IsFunction) else self.__call__
+        return self._function
 
     def __call__(self, x: Any, /, *others: Any) -> object:
         shapes = (x.shape, *[other.shape for other in others])
@@ -109,7 +120,10 @@ class NativePlan(Plan):
         return cast(object, self.native(x, *others))
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
+        given = tuple([array.shape for array in arrays]), tuple([(out.shape, out.dtype) for out in outs])
+        if given not in self._fitting or not all(out.flags.writeable for out in outs):
+            require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
+            self._fitting[given] = True
         if any(_overlap_partly(array, out) for array in arrays for out in outs):
             for out, values in zip(outs, as_tuple(self.native(*arrays)), strict=True):
                 out[...] = values
@@ -128,6 +142,8 @@ class NativePlan(Plan):
 
 def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     """Whether arrays share memory, or may, but are not the same."""
+    if array is out or not np.may_share_memory(array, out):
+        return False
     first, other = array.ctypes.data, out.ctypes.data
     if first == other and array.strides == out.strides and array.shape == out.shape:
         return False

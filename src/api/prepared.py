@@ -6,13 +6,14 @@ y = call(x)  # nothing is compiled, looked up or allocated; y is the same array 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, Protocol, cast
 
 import attrs
 
 from ..arrays.kinds import Kind, is_viewed
+from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
 from .plan import Cost, Plan
@@ -25,12 +26,16 @@ class PreparedCall:
     plan: Plan
     kind: Kind
     specs: tuple[Spec, ...]
-    signatures: list[Hashable]
+    layouts: list[object]
     outs: tuple[Any, ...]
 
     def __call__(self, *arrays: object) -> Any:
         """The results: the same arrays in every call, those that were handed in as `out` where there were such."""
-        if self.kind.is_host or [self.kind.signature(x) for x in arrays] != self.signatures:
+        try:
+            is_known = [self.kind.layout(x) for x in arrays] == self.layouts
+        except AttributeError:  # no array at all, or one of another library
+            is_known = False
+        if not is_known:
             self._require_fitting(arrays)
         return self.plan.into(arrays, self.outs)
 
@@ -38,9 +43,16 @@ class PreparedCall:
         names = self.plan.operation.names
         if len(arrays) != len(names):
             raise InvalidArgumentError(f"arrays: expected {', '.join(names)}, found {len(arrays)} arrays")
+        for name, x in zip(names, arrays, strict=True):
+            kind, array = recognised(name, x)
+            if kind is not self.kind or array is not x:
+                raise UnsupportedTypeError(
+                    f"{name}: expected an array such as was planned for, found {type(x).__name__}"
+                )
         found = tuple([self.kind.spec(name, x) for name, x in zip(names, arrays, strict=True)])
         if found != self.specs:
-            raise InvalidArgumentError(f"arrays: expected such as were planned for, {self.specs}, found {found}")
+            wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
+            raise InvalidArgumentError(f"arrays: expected such as were planned for, {wanted}, found {given}")
 
     def encode(self, encoder: Any, /, *arrays: object) -> Any:
         """Records the call into a command encoder of wgpu, for arrays of `gpusort.webgpu`: in passes of its own, which
@@ -52,6 +64,11 @@ class PreparedCall:
     def cost(self) -> Cost:
         """Launches, temporary bytes and bytes moved."""
         return self.plan.cost(self.specs)
+
+
+def _told(spec: Spec) -> str:
+    lies = "" if spec.strides is None else f" with strides {spec.strides}"
+    return f"{spec.dtype} of shape {spec.shape}{lies}{'' if spec.is_aligned else ', not aligned'}"
 
 
 @attrs.frozen(eq=False)
@@ -73,7 +90,7 @@ class Planning:
         with kind.scope(arrays[0]) or nullcontext():
             plan.make_ready(arrays)
         outs = plan.new_outputs(arrays) if outs is None else outs
-        return PreparedCall(plan, kind, specs, [kind.signature(x) for x in arrays], tuple(outs))
+        return PreparedCall(plan, kind, specs, [kind.layout(x) for x in arrays], tuple(outs))
 
 
 class Function(Protocol):

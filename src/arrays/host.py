@@ -67,6 +67,9 @@ class NumPyKind(Located[HostArray]):
     def signature(self, array: HostArray) -> Hashable:
         return array.dtype, array.ndim
 
+    def layout(self, array: HostArray) -> object:
+        return array.dtype, array.shape, array.strides, array.flags.aligned
+
     def spec(self, name: str, array: HostArray) -> Spec:
         return host_spec(array)
 

@@ -56,6 +56,10 @@ class ArrayKind(ABC, Generic[A]):
         """All that a plan depends on: two arrays with equal signatures have the same spec and lie on the same device.
         Those of the host may leave out their shape and layout."""
 
+    def layout(self, array: A) -> object:
+        """What is equal for two arrays of one signature if their specs are."""
+        return self.spec("x", array) if self.is_host else self.signature(array)
+
     @abstractmethod
     def spec(self, name: str, array: A) -> Spec:
         """Shape, dtype and memory. Raises UnsupportedTypeError, by the argument's name, for what cannot be used."""

@@ -23,6 +23,7 @@ Chooser: TypeAlias = Callable[[str, Any], Kind]
 # By class, once seen. What is in neither and not found below is handed to NumPy.
 KNOWN: dict[type, Kind] = {np.ndarray: NUMPY}
 CHOSEN: dict[type, Chooser] = {}
+_PLAIN = frozenset((list, tuple, int, float, bool, range))  # of which NumPy makes arrays of its own class
 
 
 def recognised(name: str, x: object) -> tuple[Kind, Any]:
@@ -30,6 +31,8 @@ def recognised(name: str, x: object) -> tuple[Kind, Any]:
     kind = KNOWN.get(type(x))
     if kind is not None:
         return kind, x
+    if type(x) in _PLAIN:
+        return NUMPY, converted(name, x)
     choose = CHOSEN.get(type(x))
     if choose is not None:
         return choose(name, x), x

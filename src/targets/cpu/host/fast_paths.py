@@ -57,7 +57,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             extreme = Extreme.LEAST if reducer is Reducer.MIN else Extreme.GREATEST
             return KeyedExtreme(policy, KeyWords(key), operation.axes(0, given[0]), keepdims, extreme)
         case Argsort(axis, order, None, by_bits):
-            return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order))
+            turn = turning(order, given[0].dtype.kind) if given[0].dtype.kind in "iuf" else None
+            return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order), turn)
         case SortPairs(order, None):
             by_bits = given[0].dtype.kind == "f"  # of all else that ties the bits are alike
             is_plain = _is_plain(given[0], order) and given[0].dtype.isnative
@@ -124,59 +125,52 @@ class SortPath:
     is_float: bool  # whether some may be in an order of their own
     has_rows: bool  # whether there may be several
     turn: np.ufunc | None  # done to all before and after
+    _run: Callable[[HostArray], HostArray] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_run", self.function)
 
     @property
     def function(self) -> Callable[[HostArray], HostArray]:
-        """For a warm call: what is known of the signature is bound, and a short array that NumPy sorts as we do asks no
-        more than that."""
-        if self.turn is not None:
-            return self.__call__
-        short, is_flat, axis, go_on = (
-            self.short,
-            self.axis is None,
-            -1 if self.axis is None else self.axis,
-            self.__call__,
-        )
-        has_rows, is_float = self.has_rows, self.is_float
+        """What is known of the signature is bound, and a short array that NumPy sorts as we do asks no more."""
+        short, is_float, has_rows, turn, go_on = self.short, self.is_float, self.has_rows, self.turn, self._sorted
+        is_flat, axis = self.axis is None, -1 if self.axis is None else self.axis
 
         def sort(x: HostArray) -> HostArray:
             if not 0 < x.size <= short:
                 return go_on(x)
             results: HostArray = x.flatten() if is_flat else x.copy("K")
-            if not is_float:
-                results.sort(axis)
-                return results
-            if has_rows:
+            if turn is not None:
+                turn(results, results)
+            greatest: Any = 0
+            if is_float and has_rows:
                 greatest = results.item(results.argmax())  # NaN, where there is one
-                results.sort(axis)
-            else:
-                results.sort()
-                greatest = results.item(-1)
-            return results if greatest == greatest and not has_minus_zero(results) else go_on(x)
+            results.sort(axis)
+            if is_float:
+                if not has_rows:
+                    greatest = results.item(-1)
+                if greatest != greatest or has_minus_zero(results):
+                    return go_on(x)
+            if turn is not None:
+                turn(results, results)
+            return results
 
         return sort
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
-        axis, turn = self.axis, self.turn
-        if not x.size:
-            return x.flatten() if axis is None else x.copy("K")
-        if turn is not None and x.size <= self.short:
-            results: HostArray = x.copy("K") if axis is not None else x.flatten()
-            if not self.is_float or are_plain(results):
-                turn(results, results)
-                results.sort(-1 if axis is None else axis)
-                turn(results, results)
-                return results
-        if axis is None:
+        return self._run(x)
+
+    def _sorted(self, x: HostArray) -> HostArray:
+        if self.axis is None:
             return self._flat(x)
         results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
-        self._sort_along(axis, x, results)
+        self._sort_along(self.axis, x, results)
         return results
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         x, results = arrays[0], outs[0]
-        if self.axis is None:
-            results[...] = self._flat(x)
+        if self.axis is None or x.size <= self.short:
+            results[...] = self._run(x)
         else:
             in_place = _address_of(x) == _address_of(results) and x.strides == results.strides
             self._sort_along(self.axis, x, x if in_place else results)
@@ -187,6 +181,8 @@ class SortPath:
         return flat
 
     def _sort_along(self, axis: int, x: HostArray, results: HostArray) -> None:
+        if not x.size:
+            return
         in_place = results is x
         may_tie = self.stable and x.dtype.kind == "f"
         if not may_tie and sort_many_rows(x, results, axis, self.order, self.policy):
@@ -218,6 +214,7 @@ class ArgsortPath:
     order: SortOrder
     by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits
     is_plain: bool = False
+    turn: np.ufunc | None = None  # what makes elements ascend, of short arrays whose order is another
 
     @property
     def function(self) -> Callable[[HostArray], HostArray]:
@@ -229,6 +226,8 @@ class ArgsortPath:
             return np.empty((0,) if axis is None else x.shape, _INDEX)
         if self.is_plain and self._is_short(x) and (not self.by_bits or are_plain(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
+        if self.turn is not None and x.ndim and self._is_short(x):
+            return cast(HostArray, self.turn(x)).argsort(axis, "stable")  # NaNs are last still
         if axis is None or x.ndim == 0:
             x, axis = x.reshape(-1), -1
         rows = x if axis in (-1, x.ndim - 1) else np.moveaxis(x, axis, -1)
