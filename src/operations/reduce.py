@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from enum import Enum
@@ -319,6 +320,10 @@ class Fold(Reduction):
         return super().policy_for(given, layout, info)
 
 
+# In a page there is no Numba for "cpu".
+_HAS_DOUBLES = "simulator" if sys.platform == "emscripten" else "cpu"
+
+
 def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
     """Refuses arithmetic that the target lacks before anything is compiled for it."""
     if Capability.FLOAT64 in info.capabilities:
@@ -326,5 +331,5 @@ def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
     if any(leaf.type is Type.F64 for element in (monoid.element, monoid.state) for leaf in leaves(element)):
         raise CapabilityError(
             f"x: {type(monoid).__name__} of float64 needs {Capability.FLOAT64.value}, which target {info.name!r} "
-            f"({info.adapter}) lacks; use target='cpu', or convert to float32"
+            f"({info.adapter}) lacks; use target={_HAS_DOUBLES!r}, or convert to float32"
         )
