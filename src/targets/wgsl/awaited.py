@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def opened() -> wgpu.GPUDevice:
-    """A device of the strongest adapter, with all that it allows. In a page, those who wait for one together share it."""
+    """A device of the strongest adapter, with all it allows. In a page, those who wait for one together share it."""
     opens("wgsl")
     if not IN_BROWSER:
         adapter = choose_adapter()
