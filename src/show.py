@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .algos.argsort import bitonic_argsort
+from .algos.argsort_parts import argsort_parts
 from .algos.bitonic import bitonic_sort
 from .algos.copy import Strided, copy_strided, copy_whole, take_rows
 from .algos.finish import extremes, places
@@ -15,11 +16,14 @@ from .algos.reduce import reduce_rows
 from .algos.reduce_axis import reduce_axis
 from .algos.scan import scan_rows
 from .algos.scan_axis import scan_axis
+from .algos.scan_pieces import scan_in_turn
 from .algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, top_k
+from .algos.select_parts import placed_chosen
 from .algos.select_rows import PartPolicy
 from .algos.select_sampled import SampledPolicy
 from .algos.sort_parts import sort_parts
-from .algos.sorts import Bitonic, BitonicRows, Placement, RadixRows, bits_of
+from .algos.sorts import Bitonic, BitonicRows, Placement, Radix, RadixRows, bits_of
+from .algos.take_within import take_within
 from .algos.ties import restore_ties
 from .algos.words import Wanted, write_elements, write_words
 from .kernel.launch import Buffer, Grid, Launch, Role, Schedule
@@ -28,6 +32,7 @@ from .targets.registry import FORMS
 from .types.dtypes import ArrayKey, key_for, number_for
 from .types.elements import dtype_of
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
+from .types.finishes import AsItIs
 from .types.indices import ScanKind, SortOrder
 from .types.keys import FloatKey, RankKey
 from .types.monoids import ArgMin, Maximum, Minimum, Sum
@@ -68,6 +73,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         *rows,
         sort_parts(key, (_LENGTH, _ROW), order, Bitonic(), BitonicPolicy()),
         bitonic_argsort(ranks, 1, _LENGTH, order, BitonicPolicy()),
+        argsort_parts(ranks, (_LENGTH, _ROW), order, BitonicPolicy(), (Radix(RadixPolicy()), None)),
         BitonicRows().argsort(ranks, 2, _ROW, order),
         BitonicRows().pairs(key, U32, 2, _ROW, order),
         radix_sort(key, 1, _LENGTH, order, RadixPolicy(), bits),
@@ -92,6 +98,7 @@ def _sums(dtype: str) -> list[Schedule]:
         reduce_axis(total, _COLUMNS, ReducePolicy()),
         scan_rows(total, 1, _LENGTH, ScanKind.INCLUSIVE, ScanPolicy()),
         scan_axis(total, _COLUMNS, ScanKind.INCLUSIVE, ScanPolicy()),
+        scan_in_turn(total, 1, _LENGTH, 1, ScanKind.INCLUSIVE, ScanPolicy(), AsItIs(total.state)),
     ]
 
 
@@ -110,7 +117,8 @@ def _selections(key: ArrayKey) -> list[Schedule]:
         SampledPolicy(samples=64, group_size=64, ranked=32, filter_group=64, items=2, few=64, sorted_from=10)
     )
     ways: list[tuple[int, Selection]] = [(8, parts), (3, samples), (20, samples), (8, ArgsortAndTake())]
-    return [top_k(key, 1, _LENGTH, k, SortOrder.DESCENDING, selection) for k, selection in ways]
+    selections = [top_k(key, 1, _LENGTH, k, SortOrder.DESCENDING, selection) for k, selection in ways]
+    return [*selections, placed_chosen(1, 8, _ROW, 32, _LENGTH)]
 
 
 def _copies(key: ArrayKey) -> list[Schedule]:
@@ -125,6 +133,7 @@ def _copies(key: ArrayKey) -> list[Schedule]:
         copy_strided(key.element, shape, rows, columns),
         copy_strided(key.element, shape, rows, spread),
         take_rows(dtype_of(key.element).itemsize, 1, _ROW, 5),
+        take_within(dtype_of(key.element).itemsize, 0, _ROW, 5),
     ]
 
 

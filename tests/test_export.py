@@ -37,6 +37,7 @@ _COUNTS: tuple[Callable[[int], int], ...] = (
     lambda n: (n << 3) >> 1,
     lambda n: n % 10 + 1,
     lambda n: 1 << n.bit_length(),
+    lambda n: (20 - n // 100).bit_length(),
     lambda n: 5 if n == 17 else n - 1 if n else 0,
 )
 

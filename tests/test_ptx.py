@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 import pytest
 
+from gpusort.algos.argsort_parts import argsort_parts
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.finish import extremes, places
 from gpusort.algos.layout import Layout
@@ -26,10 +27,13 @@ from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
 from gpusort.algos.scan import scan_rows
 from gpusort.algos.scan_axis import scan_axis
+from gpusort.algos.scan_pieces import scan_in_turn
 from gpusort.algos.select import SelectByParts, SelectBySamples, top_k
+from gpusort.algos.select_parts import placed_chosen
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
-from gpusort.algos.sorts import BitonicRows, Placement, RadixRows
+from gpusort.algos.sorts import BitonicRows, Placement, Radix, RadixRows
+from gpusort.algos.take_within import take_within
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.ir import Program
 from gpusort.kernel.launch import Schedule
@@ -73,6 +77,9 @@ def sorts(dtype: str) -> Iterator[Schedule]:
         yield merge(key, 3000, 2000, ASCENDING, MergePolicy(64, 3), values)
     yield merge(key, 3000, 2000, ASCENDING, MergePolicy(1, 9), U64)
     yield part(key, 3000, 3000, ASCENDING, ScanPolicy(64, 7, subgroups=True))
+    network = BitonicPolicy(tile=256, group_size=64, fused_passes=2)
+    yield argsort_parts(RankKey(key), (2048, 2048), ASCENDING, network, (Radix(RADIX), None))
+    yield take_within(np.dtype(dtype).itemsize, 0, 2048, 5)
     yield RadixRows(items=2, least_group=64, digit_bits=4).schedule(key, 3, 100, ASCENDING, Placement.ELSEWHERE)
 
 
@@ -133,8 +140,8 @@ def test_sorts_compile(dtype: str, whole: bool) -> None:
     assert {program.name for program in found} == {
         "bitonic_step", "bitonic_registers", "bitonic_tile", "radix_count", "radix_add_up",
         "radix_scatter", "sweep_clear", "sweep_histograms", "sweep_starts", "sweep", "widen_places",
-        "radix_rows", "find_cuts", "merge_keys", "merge_pairs", "serial_merge",
-        "part_elements",
+        "radix_rows", "find_cuts", "merge_keys", "merge_pairs", "serial_merge", "part_elements", "place_part",
+        "place_sorted_part", "bitonic_across", "take_places", "take_elements_within",
     }  # fmt: skip
     check(found if whole else by_turns(dtype, found))
 
@@ -197,6 +204,8 @@ def test_what_makes_a_sort_stable_compiles(dtype: str) -> None:
 def test_scans_compile(dtype: str) -> None:
     policy, number = ScanPolicy(64, 3, subgroups=True), number_for(dtype)
     check(programs(scan_rows(Sum(number), 1, 5000, kind, policy) for kind in ScanKind))
+    total = RunningSum(number)
+    check(programs(iter([scan_in_turn(total, 1, 5000, 1, ScanKind.INCLUSIVE, policy, finish_of(total))])))
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8"])
@@ -218,10 +227,11 @@ def test_selections_compile(dtype: str) -> None:
     key, parts, samples = key_for(dtype), SelectByParts(PartPolicy(64, 2, 32, 40)), SelectBySamples(SELECTED)
     schedules = [top_k(key, 1, 5000, k, ASCENDING, selection) for selection, k in ((parts, 8), (samples, 3))]
     schedules.append(top_k(key, 1, 5000, 20, ASCENDING, samples))  # by the network
+    schedules.append(placed_chosen(1, 8, 60, 32, 5000))
     found = programs(iter(schedules))
     assert {program.name for program in found} >= {
         "select_from_parts", "select_from_rows", "select_threshold", "select_below", "select_anew", "select_ranked",
-        "select_padded", "select_sorted",
+        "select_padded", "select_sorted", "place_chosen",
     }  # fmt: skip
     reading = {"i8": {"select_from_parts", "select_from_rows", "select_threshold", "select_anew"}}
     check([one for one in found if dtype == "f4" or one.name in reading.get(dtype, {"select_below"})])

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import permutations, product
 from typing import Any, cast
 
-import attrs
 import numpy as np
 import pytest
 
 import gpusort
 from gpusort import webgpu
 from gpusort.algos.sort_parts import compared_parts, lengths_of_parts
-from gpusort.kernel.launch import Schedule, Step
-from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.registry import target_on_device
-from gpusort.targets.simulator.target import Simulator
-from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
-from gpusort.targets.wgsl.target import WgslTarget
-from gpusort.types.errors import CapabilityError, TargetUnavailableError
 from tests.covering import few_cases
 from tests.reference import assert_same_bits, sample, sorted_by_numpy
+from tests.small_bindings import Small, device_with_bindings_of
 
 BYTES = 512  # of a binding
 
 
-@attrs.define
-class Small:
-    """The simulator with small bindings."""
-
-    inner: Simulator = attrs.field(factory=Simulator)
-    parts: list[int] = attrs.field(factory=list[int])
-
-    @property
-    def info(self) -> TargetInfo:
-        limits: Limits = attrs.evolve(self.inner.info.limits, storage_bytes=BYTES)
-        return attrs.evolve(self.inner.info, limits=limits)
-
-    def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        assert all(buffer.nbytes <= BYTES for buffer in schedule.buffers)
-        self.parts.append(sum(buffer.name.startswith("results") for buffer in schedule.buffers))
-        self.inner.run(schedule, arrays)
-
-    def source(self, step: Step) -> str:
-        return self.inner.source(step)
+def parts_of(target: Small) -> list[int]:
+    """How many parts the results of each run were in."""
+    return [sum(buffer.name.startswith("results") for buffer in one.buffers) for one in target.schedules]
 
 
 @pytest.mark.parametrize("count", range(1, 9))
@@ -70,39 +48,33 @@ def test_parts_are_full_but_for_the_last() -> None:
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "u8"])
 @pytest.mark.parametrize("extra", [1, 7, BYTES - 1, BYTES, 2 * BYTES + 100])
 def test_long_rows_are_sorted(dtype: str, extra: int, descending: bool) -> None:
-    target, x = Small(), sample(dtype, (BYTES + extra) // np.dtype(dtype).itemsize + 1, seed=extra)
+    target, x = Small(BYTES), sample(dtype, (BYTES + extra) // np.dtype(dtype).itemsize + 1, seed=extra)
     before = x.copy()
     found = gpusort.sort(x, descending=descending, target=target)
     np.testing.assert_array_equal(found, sorted_by_numpy(x, descending=descending))
     assert_same_bits(x, before)
-    assert target.parts == [-(-x.nbytes // BYTES)]
+    assert parts_of(target) == [-(-x.nbytes // BYTES)]
 
 
 def test_several_long_rows_and_columns_and_in_place() -> None:
     x = sample("i4", (3, 300))
     for axis, given in ((1, x), (0, x.T.copy())):
-        target = Small()
+        target = Small(BYTES)
         assert_same_bits(gpusort.sort(given, axis=axis, target=target), np.sort(given, axis=axis))
-        assert target.parts == [3] * 3
-    gpusort.sort_inplace(x, target=Small())
+        assert parts_of(target) == [3] * 3
+    gpusort.sort_inplace(x, target=Small(BYTES))
     assert_same_bits(x, np.sort(sample("i4", (3, 300))))
 
 
 def test_orders_that_parts_may_come_in() -> None:
     x = np.arange(700, dtype=np.uint32)
     for given in (x, x[::-1].copy(), np.zeros_like(x), np.roll(x, 200)):
-        assert_same_bits(gpusort.sort(given, target=Small()), np.sort(given))
+        assert_same_bits(gpusort.sort(given, target=Small(BYTES)), np.sort(given))
 
 
 @pytest.fixture(scope="module", name="small_device")
 def device_with_small_bindings() -> Any:
-    wgpu = pytest.importorskip("wgpu")
-    try:
-        WgslTarget()
-    except TargetUnavailableError as error:
-        pytest.skip(str(error))
-    limits = {**DEFAULT_LIMITS, "max-storage-buffer-binding-size": 1 << 16}
-    return wgpu.gpu.request_adapter_sync().request_device_sync(required_limits=limits)
+    return device_with_bindings_of(1 << 16)
 
 
 @pytest.mark.parametrize(("dtype", "count"), [("u4", 50_005), ("f4", 20_000), ("u1", 65_537)])
@@ -116,11 +88,3 @@ def test_several_bindings_of_a_device(small_device: Any, dtype: str, count: int)
     np.testing.assert_array_equal(there.to_numpy(), x)
     on_device(there, out=there)
     np.testing.assert_array_equal(there.to_numpy(), np.sort(x))
-
-
-def test_what_goes_by_whole_rows_is_refused() -> None:
-    x = sample("f4", 300)
-    with pytest.raises(CapabilityError, match="x: a row of 300 elements of 4 bytes is more than target 'simulator'"):
-        gpusort.sort(x, stable=True, target=Small())
-    with pytest.raises(CapabilityError, match="x: a row of 300"):
-        gpusort.argsort(x, target=Small())

@@ -225,12 +225,12 @@ def test_results_are_numpys(small: WgslTarget, way: Callable[..., None], dtype: 
 
 
 def test_what_cannot_fit_says_so(small: WgslTarget) -> None:
-    """A row longer than a binding, of results; and schedules made for another device."""
+    """A row longer than a binding, by a sort that was named; and schedules made for another device."""
     longest = DEFAULT_LIMITS["max-storage-buffer-binding-size"]
     x = np.broadcast_to(np.uint8(1), longest + 4)
-    message = rf"x: a row of {longest + 4} elements of 8 bytes is more than target 'wgsl' takes"
+    message = rf"x: a row of {longest + 4} elements of 1 bytes .* of target 'wgsl': at most {longest} elements; with no"
     with pytest.raises(CapabilityError, match=message):
-        gpusort.cumsum(x, target=small)
+        gpusort.sort(x, algorithm=Bitonic(), target=small)
     arrays = {"data": np.zeros(9999, np.uint32), "results": np.zeros(9999, np.uint32)}
     for policy, message in (
         (RadixPolicy(subgroups=False), r"radix_scatter.* asks for 18432 bytes of workgroup memory, .* has 16384"),

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from ..types.errors import InvalidArgumentError
 
 LARGEST_U32 = (1 << 32) - 1
+_BOUND_AT = 256  # bytes: of WebGPU's limits on where a binding begins, the greatest that a device may have
+
+
+def bound_together(itemsize: int) -> int:
+    """So many elements that behind them any device binds."""
+    return _BOUND_AT // math.gcd(_BOUND_AT, itemsize)
 
 
 def require_countable(rows: int, length: int, together: int = 1) -> None:

@@ -10,7 +10,7 @@ greatest word.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -76,26 +76,44 @@ def sort_parts(
     buffers: dict[str, Buffer[Any]] = {}
     launches: list[Launch] = []
     for number, length in enumerate(lengths):
+        made, own = algorithm.schedule(key, 1, length, order, placement), dict[str, Buffer[Any]]()
         names = {"data": f"data_{number}" if elsewhere else f"results_{number}", "results": f"results_{number}"}
-        made, renamed = algorithm.schedule(key, 1, length, order, placement), dict[str, Buffer[Any]]()
         for buffer in made.buffers:
-            name = names.get(buffer.name, f"{buffer.name}_of_{length}")  # which parts of a length share
-            own = Buffer(name, buffer.element, buffer.count, buffer.role)
-            renamed[buffer.name] = buffers.setdefault(name, own)
-        launches += (_renamed(launch, renamed) for launch in made.launches)
-    for lower, upper in compared_parts(len(lengths)):
-        parts = [(buffers[f"results_{number}"], lengths[number]) for number in (lower, upper)]
-        launches.append(_across(key, parts, order, policy))
-        for data, length in parts:
-            launches += merge_launches(key, data, length, order, policy)
+            if buffer.name in names:
+                name = names[buffer.name]
+                own[buffer.name] = buffers[name] = Buffer(name, buffer.element, buffer.count, buffer.role)
+        launches += renamed(made, own, f"of_{length}", buffers)
+    parts = [(buffers[f"results_{number}"], length) for number, length in enumerate(lengths)]
+    launches += merged_parts(key, parts, order, policy)
     return Schedule(tuple(buffers.values()), tuple(launches))
 
 
-def _renamed(launch: Launch, buffers: dict[str, Buffer[Any]]) -> Launch:
-    arguments: list[object] = [
-        buffers.get(argument.name, argument) if is_buffer(argument) else argument for argument in launch.arguments
-    ]
-    return attrs.evolve(launch, arguments=tuple(arguments))
+def renamed(
+    schedule: Schedule, known: Mapping[str, Buffer[Any]], of: str, buffers: dict[str, Buffer[Any]]
+) -> Iterator[Launch]:  # fmt: skip
+    """A schedule's launches with other buffers in the place of some. The rest is scratch, which goes to `buffers`:
+    schedules that are of the same share it."""
+    found = dict(known)
+    for buffer in schedule.buffers:
+        if buffer.name not in known:
+            own = Buffer(f"{buffer.name}_{of}", buffer.element, buffer.count, buffer.role)
+            found[buffer.name] = buffers.setdefault(own.name, own)
+    for launch in schedule.launches:
+        arguments: list[object] = [
+            found.get(argument.name, argument) if is_buffer(argument) else argument for argument in launch.arguments
+        ]
+        yield attrs.evolve(launch, arguments=tuple(arguments))
+
+
+def merged_parts(
+    key: SortableKey[Any, Any], parts: Sequence[tuple[Buffer[Any], int]], order: SortOrder, policy: BitonicPolicy
+) -> Iterator[Launch]:
+    """Merges sorted parts, buffers of so many elements, in place."""
+    for pair in compared_parts(len(parts)):
+        both = [parts[number] for number in pair]
+        yield _across(key, both, order, policy)
+        for data, length in both:
+            yield from merge_launches(key, data, length, order, policy)
 
 
 def _across(

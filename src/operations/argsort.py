@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, cast
 
 import attrs
 import numpy as np
 
 from ..algos.argsort import bitonic_argsort, placed_class
+from ..algos.argsort_parts import argsort_parts
 from ..algos.choice import choose_bitonic, choose_pairs
 from ..algos.sizes import LARGEST_U32
 from ..algos.sorts import Bitonic, PairsAlgorithm
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
+from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, taking
+from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, single
+from .pieces import Pieces, fits_binding, pieces_of, require_counted
+from .taking import taking
 
 INDEX: np.dtype[np.generic] = np.dtype(np.int64)
+_PLACE = 4  # bytes of a place in a row
+_PLACED = 16  # of a word with its place, at most
 
 
 @attrs.frozen
@@ -60,32 +68,51 @@ class Argsort(Operation):
         (x,) = given
         key, (rows, length) = key_of(self.name, x, self.key), rows_of(x, self.axes(0, x))
         ranks: Any = key if self.by_bits else RankKey(key)
-        sort = choose_pairs(info, key, rows, length, 4)
+        sort = choose_pairs(info, key, rows, length, _PLACE)
         parts = {"data": Part(0, length), "places": Part(1, length)}
+        limits, network = info.limits, choose_bitonic(placed_class(key.word), info.limits)
+        if not fits_binding(length, INDEX.itemsize if sort is not None else _PLACED, info):
+            require_counted(length, info, self.name)
+            placed = dtype_of(placed_class(key.word)).itemsize
+            pieces = pieces_of(length, max(INDEX.itemsize, x.dtype.itemsize, placed), info, self.name)
+            return tuple(self._in_pieces(ranks, rows, pieces, network, info))
         if sort is not None:
 
             def places(count: int) -> Schedule:
                 return sort.argsort(ranks, count, length, self.order)
 
-            most = min(sort.most_rows(length, info.limits.groups), info.limits.storage_bytes // (8 * length))
+            most = min(sort.most_rows(length, limits.groups), limits.storage_bytes // (INDEX.itemsize * length))
             return (Work(rows, max(1, most), places, parts),)
-        network = choose_bitonic(placed_class(key.word), info.limits)
 
         def schedule(count: int) -> Schedule:
             return bitonic_argsort(ranks, count, length, self.order, network.policy)
 
         return (Work(rows, self._together(length, x.dtype.itemsize, network, info), schedule, parts),)
 
+    def _in_pieces(
+        self, ranks: SortableKey[Any, Any], rows: int, pieces: Pieces, network: Bitonic, info: TargetInfo
+    ) -> Iterator[Work]:
+        """A work for each row, on all its pieces."""
+        sorts = [choose_pairs(info, cast(Any, ranks), 1, piece.count, _PLACE) for piece in pieces]
+        once = argsort_parts(ranks, pieces.lengths, self.order, network.policy, sorts)
+        for row in range(rows):
+            parts = {
+                f"{name}_{piece.number}": Part(array, piece.count, row * pieces.length + piece.first)
+                for piece in pieces
+                for array, name in enumerate(("data", "places"))
+            }
+            yield single(once, parts)
+
     def _together(self, length: int, itemsize: int, network: Bitonic, info: TargetInfo) -> int:
         """How many rows the network argsorts at once."""
         limits = info.limits
         most = min(
-            limits.storage_bytes // (length * 16), LARGEST_U32 // length, network.most_rows(length, limits.groups)
+            limits.storage_bytes // (length * _PLACED), LARGEST_U32 // length, network.most_rows(length, limits.groups)
         )
         if most < 1:
             raise CapabilityError(
                 f"{self.name}: a row of {length} elements of {itemsize} bytes is more than target {info.name!r} can "
-                f"argsort: at most {info.limits.storage_bytes // 16} elements"
+                f"argsort with {limits.groups} workgroups in a launch; argsort parts of it"
             )
         return most
 
@@ -117,7 +144,7 @@ class SortPairs(Operation):
         return None if given[0].size else (np.empty(0, given[0].dtype), np.empty(0, given[1].dtype))
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The permutation, where no sort takes values of their size along."""
+        """The permutation, where no sort takes values of their size along, or no binding holds all."""
         return () if self._sort(given, info) is not None else self._permutation.outputs(given[0])
 
     @property
@@ -129,8 +156,8 @@ class SortPairs(Operation):
         key, length, sort = key_of("keys", keys, self.key), keys.size, self._sort(given, info)
         if sort is None:
             found = self._permutation.works((keys,), info, in_place) or ()
-            takes = (taking(x, 1, length, length, (number, 4, number + 2), info) for number, x in enumerate(given))
-            return (*moved_by(found, {0: 0, 1: 4}), *takes)
+            takes = [taking(x, 1, length, length, (number, 4, number + 2), info) for number, x in enumerate(given)]
+            return (*moved_by(found, {0: 0, 1: 4}), *chain.from_iterable(takes))
 
         def schedule(count: int) -> Schedule:
             return sort.pairs(key, UNSIGNED[values.dtype.itemsize], 1, length, self.order)
@@ -140,7 +167,8 @@ class SortPairs(Operation):
 
     def _sort(self, given: tuple[Spec, ...], info: TargetInfo) -> PairsAlgorithm | None:
         keys, values = given
-        if values.dtype.itemsize not in UNSIGNED:
+        largest = max(keys.dtype.itemsize, values.dtype.itemsize)
+        if values.dtype.itemsize not in UNSIGNED or not fits_binding(keys.size, largest, info):
             return None
         key = key_of("keys", keys, self.key)
         return choose_pairs(info, key, 1, keys.size, values.dtype.itemsize)

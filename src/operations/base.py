@@ -17,7 +17,6 @@ import attrs
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ..algos.copy import take_rows
 from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
@@ -159,24 +158,16 @@ def moved_by(permutation: tuple[Work, ...], numbers: Mapping[int, int]) -> tuple
     return tuple(
         attrs.evolve(
             work,
-            parts={name: Part(numbers[part.array], part.each) for name, part in work.parts.items()},
+            parts={name: attrs.evolve(part, array=numbers[part.array]) for name, part in work.parts.items()},
             copies=tuple((numbers[to], numbers[source]) for to, source in work.copies),
         )
         for work in permutation
     )
 
 
-def taking(
-    given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
-) -> Work:  # fmt: skip
-    """From each row of an array the elements at the row's indices: numbers of the array, indices and results."""
-    together = min(rows, rows_together(length, length * given.dtype.itemsize, 1, info))
-    each = length, taken, taken
-    parts = {
-        name: Part(number, count)
-        for name, number, count in zip(("source", "indices", "target"), numbers, each, strict=True)
-    }
-    return Work(rows, together, lambda count: take_rows(given.dtype.itemsize, count, length, taken), parts)
+def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[tuple[int, int], ...] = ()) -> Work:
+    """One run."""
+    return Work(1, 1, lambda _: schedule, parts, copies)
 
 
 def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name: str = "x") -> int:

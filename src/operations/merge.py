@@ -77,7 +77,8 @@ class Merge(Operation):
         if first + second > most or -(-(first + second) // policy.tile) > info.limits.groups:
             raise CapabilityError(
                 f"{self.names[0]}: {first + second} elements are more than target {info.name!r} merges: at most "
-                f"{min(most, info.limits.groups * policy.tile)}"
+                f"{min(most, info.limits.groups * policy.tile)}; sort{'_by_key' * self.with_values} takes more, "
+                "both one behind the other"
             )
         sizes = (first, second, first + second)
         parts: dict[str, Part] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from enum import Enum
@@ -44,8 +45,10 @@ from .base import (
     require_readable,
     rows_of,
     rows_together,
-    taking,
 )
+from .pieces import Slots, fits_binding, pieces_of, require_counted
+from .reduce_pieces import ReducedPieces
+from .taking import taking
 
 
 class Reducer(Enum):
@@ -134,6 +137,8 @@ class Reduction(Operation):
             if fits(once, info):
                 return (Work(1, 1, lambda _: once, whole, as_it_lies=True),)
         rows, length = rows_of(x, axes)
+        if not fits_binding(length, x.dtype.itemsize, info):
+            return tuple(self._in_pieces(x, info).works())
         together = min(rows, rows_together(length, length * x.dtype.itemsize, 1, info))
         policy = self.policy_for(x, Layout.rows(together, length), info)
 
@@ -141,6 +146,25 @@ class Reduction(Operation):
             return reduce_axis(monoid, Layout.rows(count, length), policy, finish)
 
         return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, 1)}),)
+
+    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
+        """What the pieces of rows come to that no binding holds."""
+        (x,) = given
+        if fits_binding(rows_of(x, self.axes(0, x))[1], x.dtype.itemsize, info):
+            return ()
+        return (self._in_pieces(x, info).left,)
+
+    def _in_pieces(self, given: Spec, info: TargetInfo) -> ReducedPieces:
+        rows, length = rows_of(given, self.axes(0, given))
+        if not self.ignores_indices:
+            require_counted(length, info)
+        monoid, pieces = self.monoid(given), pieces_of(length, given.dtype.itemsize, info)
+        slots = Slots.of(rows * len(pieces), dtype_of(monoid.state), info)
+
+        def policy(layout: Layout) -> ReducePolicy:
+            return self.policy_for(given, layout, info)
+
+        return ReducedPieces(monoid, self.finish(given), self.ignores_indices, policy, rows, pieces, slots)
 
     def _as_it_lies(self, given: Spec, axes: tuple[int, ...], info: TargetInfo) -> tuple[Layout, ...] | None:
         """How kernels read the array where it is, in one step or several; None where it has to be packed, or read in
@@ -199,7 +223,13 @@ class Reduce(Reduction):
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """Where each row's extreme stands, if the key's words do not tell which element it is."""
-        return (Output((*self.shape(given[0]), 1), INDEX, ()),) if self._goes_by_place else ()
+        if not self._goes_by_place:
+            return super().between(given, info)
+        return (Output((*self.shape(given[0]), 1), INDEX, ()), *self._place.between(given, info))
+
+    @property
+    def _place(self) -> Reduce:
+        return attrs.evolve(self, reducer=Reducer.ARGMIN if self.reducer is Reducer.MIN else Reducer.ARGMAX)
 
     @property
     def _goes_by_place(self) -> bool:
@@ -210,9 +240,8 @@ class Reduce(Reduction):
         if not self._goes_by_place:
             return super().works(given, info, in_place)
         rows, length = rows_of(x, self.axes(0, x))
-        place = attrs.evolve(self, reducer=Reducer.ARGMIN if self.reducer is Reducer.MIN else Reducer.ARGMAX)
-        found = place.works(given, info, in_place) or ()
-        return (*moved_by(found, {0: 0, 1: 2}), taking(x, rows, length, 1, (0, 2, 1), info))
+        found = self._place.works(given, info, in_place) or ()
+        return (*moved_by(found, {0: 0, 1: 2, 2: 3}), *taking(x, rows, length, 1, (0, 2, 1), info))
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         made = self._over_bytes(given)
@@ -291,6 +320,10 @@ class Fold(Reduction):
         return super().policy_for(given, layout, info)
 
 
+# In a page there is no Numba for "cpu".
+_HAS_DOUBLES = "simulator" if sys.platform == "emscripten" else "cpu"
+
+
 def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
     """Refuses arithmetic that the target lacks before anything is compiled for it."""
     if Capability.FLOAT64 in info.capabilities:
@@ -298,5 +331,5 @@ def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
     if any(leaf.type is Type.F64 for element in (monoid.element, monoid.state) for leaf in leaves(element)):
         raise CapabilityError(
             f"x: {type(monoid).__name__} of float64 needs {Capability.FLOAT64.value}, which target {info.name!r} "
-            f"({info.adapter}) lacks; use target='cpu', or convert to float32"
+            f"({info.adapter}) lacks; use target={_HAS_DOUBLES!r}, or convert to float32"
         )

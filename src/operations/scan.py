@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -13,6 +14,7 @@ from ..algos.fit import fitted_scan_policy
 from ..algos.layout import Layout, layout_to_scan
 from ..algos.scan import shares
 from ..algos.scan_axis import scan_axis
+from ..algos.scan_pieces import scan_in_turn
 from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
@@ -36,7 +38,9 @@ from .base import (
     require_readable,
     rows_of,
     rows_together,
+    single,
 )
+from .pieces import Pieces, Slots, fits_binding, pieces_of, require_counted
 from .reduce import adds_as_numpy, require_floats, result_dtype
 
 
@@ -78,7 +82,7 @@ class Scanning(Operation):
         (x,) = given
         monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(0, x)
         require_floats(monoid, info)
-        largest = max(x.dtype.itemsize, dtype_of(monoid.state).itemsize)
+        largest = self._largest(x)
         layout = _as_it_lies(x, axes, largest, info)
         if layout is not None:
             policy = self._policy(monoid, layout, info)
@@ -88,6 +92,8 @@ class Scanning(Operation):
             if fits(once, info):
                 return (Work(1, 1, lambda _: once, whole, as_it_lies=True),)
         rows, length = rows_of(x, axes)
+        if not fits_binding(length, largest, info):
+            return tuple(self._in_pieces(x, rows, self._pieces(x, info), info))
         policy = self._policy(monoid, Layout.rows(rows, length), info)
         together = min(rows, rows_together(length, length * largest, shares(rows, length, policy)[1], info))
 
@@ -95,6 +101,40 @@ class Scanning(Operation):
             return scan_axis(monoid, Layout.rows(count, length), self.kind, policy, finish)
 
         return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, length)}),)
+
+    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
+        """What the pieces of rows hand on that no binding holds."""
+        (x,) = given
+        rows, length = rows_of(x, self.axes(0, x))
+        if fits_binding(length, self._largest(x), info):
+            return ()
+        state = dtype_of(self.monoid(x).state)
+        return (Slots.of(rows * len(self._pieces(x, info)) + 1, state, info).output(state),)
+
+    def _largest(self, given: Spec) -> int:
+        """Bytes of an element or of its state, whichever has more."""
+        return max(given.dtype.itemsize, dtype_of(self.monoid(given).state).itemsize)
+
+    def _pieces(self, given: Spec, info: TargetInfo) -> Pieces:
+        length = rows_of(given, self.axes(0, given))[1]
+        require_counted(length, info)
+        return pieces_of(length, self._largest(given), info)
+
+    def _in_pieces(self, x: Spec, rows: int, pieces: Pieces, info: TargetInfo) -> Iterator[Work]:
+        """A work for each piece of each row. Each begins with what the one before it has left."""
+        monoid, finish = self.monoid(x), self.finish(x)
+        slots = Slots.of(rows * len(pieces) + 1, dtype_of(monoid.state), info)
+        for row in range(rows):
+            for piece in pieces:
+                policy = self._policy(monoid, Layout.rows(1, piece.count), info)
+                once = scan_in_turn(monoid, piece.first, piece.count, slots.apart, self.kind, policy, finish)
+                first, slot = row * pieces.length + piece.first, row * len(pieces) + piece.number
+                parts = {
+                    "data": Part(0, piece.count, first),
+                    "results": Part(1, piece.count, first),
+                    "carried": Part(2, slots.apart + 1, slot * slots.apart),
+                }
+                yield single(once, parts)
 
     def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
         if self.policy is not None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
+from ..algos.argsort import placed_class
 from ..algos.choice import choose_top_k
-from ..algos.select import top_k
+from ..algos.select import Selection, top_k
+from ..algos.select_parts import candidates_of, first_places, placed_chosen
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
+from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.specs import Spec
-from .argsort import INDEX
-from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, rows_of
+from .argsort import INDEX, Argsort
+from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, single
+from .pieces import Pieces, fits_binding, pieces_of, require_counted
+from .taking import taking
 
 
 @attrs.frozen
@@ -53,16 +59,108 @@ class TopK(Operation):
             return None
         return np.empty(values.shape, values.dtype), np.empty(indices.shape, INDEX)
 
+    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
+        """Of rows that no binding holds: their candidates, or their order."""
+        if self._fits(given[0], info):
+            return ()
+        (x,) = given
+        rows, _ = rows_of(x, self.axes(0, x))
+        cut = self._cut(x, info)
+        if cut is None:
+            return self._permutation.outputs(x)
+        candidates, chosen = (rows * cut.candidates,), (rows * self.k,)
+        return Output(candidates, x.dtype, (0,)), Output(candidates, INDEX, (0,)), Output(chosen, INDEX, (0,))
+
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         (x,) = given
         key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
+        if not self._fits(x, info):
+            cut = self._cut(x, info)
+            found = self._by_permutation(x, rows, length, info) if cut is None else self._in_pieces(x, rows, cut, info)
+            return tuple(found)
         selection = choose_top_k(info, key, rows, length, self.k)
         together = min(rows, selection.most_rows(key, length, self.k, info.limits))
         if together < 1:
-            raise CapabilityError(f"x: a row of {length} elements is more than target {info.name!r} takes")
+            raise CapabilityError(
+                f"x: the first {self.k} of a row of {length} elements of {x.dtype.itemsize} bytes are more than target "
+                f"{info.name!r} selects with bindings of {info.limits.storage_bytes} bytes; argsort the row instead"
+            )
 
         def schedule(count: int) -> Schedule:
             return top_k(key, count, length, self.k, self.order, selection)
 
         parts = {"data": Part(0, length), "values": Part(1, self.k), "indices": Part(2, self.k)}
         return (Work(rows, together, schedule, parts),)
+
+    # -- rows that no binding holds -----------------------------------------------------------------------
+
+    def _fits(self, given: Spec, info: TargetInfo) -> bool:
+        """Whether one binding holds a row, and another its results."""
+        _, length = rows_of(given, self.axes(0, given))
+        return fits_binding(length, given.dtype.itemsize, info) and fits_binding(self.k, INDEX.itemsize, info)
+
+    def _cut(self, given: Spec, info: TargetInfo) -> _Cut | None:
+        """How candidates are found piece by piece; None where k is too large for that."""
+        key, (rows, length) = key_of("x", given, self.key), rows_of(given, self.axes(0, given))
+        placed = dtype_of(placed_class(key.word)).itemsize  # which the sort of a whole piece would need
+        pieces = pieces_of(length, max(given.dtype.itemsize, placed), info)
+        left = candidates_of(self.k, given.dtype.itemsize)
+        if left > pieces.most:
+            return None
+        cut = _Cut(pieces, left, [choose_top_k(info, key, 1, n, min(left, n)) for n in pieces.lengths])
+        limits, last = info.limits, choose_top_k(info, key, rows, cut.candidates, self.k)
+        fit = (
+            sort.most_rows(key, n, min(left, n), limits) > 0
+            for sort, n in zip(cut.selections, pieces.lengths, strict=True)
+        )
+        is_held = fits_binding(rows * cut.candidates, max(INDEX.itemsize, given.dtype.itemsize), info)
+        return cut if is_held and all(fit) and last.most_rows(key, cut.candidates, self.k, limits) >= rows else None
+
+    def _in_pieces(self, x: Spec, rows: int, cut: _Cut, info: TargetInfo) -> Iterator[Work]:
+        """The first of each piece, and of those the first."""
+        key, pieces = key_of("x", x, self.key), cut.pieces
+        require_counted(pieces.length, info)
+        for row in range(rows):
+            for piece, selection in zip(pieces, cut.selections, strict=True):
+                left, slot = min(cut.left, piece.count), row * cut.candidates + piece.number * cut.left
+                parts = {
+                    "data": Part(0, piece.count, row * pieces.length + piece.first),
+                    "values": Part(3, left, slot), "indices": Part(4, left, slot),
+                }  # fmt: skip
+                yield single(top_k(key, 1, piece.count, left, self.order, selection), parts)
+        last = choose_top_k(info, key, rows, cut.candidates, self.k)
+        found = top_k(key, rows, cut.candidates, self.k, self.order, last)
+        candidates, chosen = rows * cut.candidates, rows * self.k
+        yield single(found, {"data": Part(3, candidates), "values": Part(1, chosen), "indices": Part(5, chosen)})
+        placed = placed_chosen(rows, self.k, cut.candidates, cut.left, pieces.most)
+        yield single(placed, {"candidates": Part(4, candidates), "chosen": Part(5, chosen), "indices": Part(2, chosen)})
+
+    @property
+    def _permutation(self) -> Argsort:
+        return Argsort(self.axis, self.order, self.key)
+
+    def _by_permutation(self, x: Spec, rows: int, length: int, info: TargetInfo) -> Iterator[Work]:
+        """All is put in order and most of it forgotten."""
+        yield from moved_by(self._permutation.works((x,), info, in_place=False) or (), {0: 0, 1: 3})
+        for row in range(rows):
+            for piece in pieces_of(self.k, INDEX.itemsize, info):
+                parts = {
+                    "places": Part(3, piece.count, row * length + piece.first),
+                    "indices": Part(2, piece.count, row * self.k + piece.first),
+                }
+                yield single(first_places(piece.count), parts)
+        yield from taking(x, rows, length, self.k, (0, 2, 1), info)
+
+
+@attrs.frozen
+class _Cut:
+    """Pieces of a row, each of which leaves so many candidates by a selection of its own."""
+
+    pieces: Pieces
+    left: int
+    selections: Sequence[Selection]
+
+    @property
+    def candidates(self) -> int:
+        """Of a row."""
+        return sum(min(self.left, length) for length in self.pieces.lengths)

@@ -9,9 +9,8 @@ import attrs
 import numpy as np
 
 from ..algos.choice import choose_bitonic, choose_scan, choose_sort
-from ..algos.fit import power_below
 from ..algos.scan import shares
-from ..algos.sort_parts import lengths_of_parts, parts_in, sort_parts
+from ..algos.sort_parts import parts_in, sort_parts
 from ..algos.sorts import Placement, SortAlgorithm, fitted
 from ..algos.ties import restore_ties
 from ..kernel.launch import Schedule
@@ -33,8 +32,10 @@ from .base import (
     moved_by,
     rows_of,
     rows_together,
-    taking,
+    single,
 )  # fmt: skip
+from .pieces import Pieces, fits_binding, pieces_of
+from .taking import taking
 
 
 @attrs.frozen
@@ -61,12 +62,16 @@ class Sort(Operation):
         return None if given[0].size else (np.empty(self.outputs(*given)[0].shape, given[0].dtype),)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The permutation, where the key's words do not tell which elements they are of."""
-        return self._permutation.outputs(*given) if self._goes_by_permutation else ()
+        """The permutation, where that is what is sorted."""
+        return self._permutation.outputs(*given) if self._goes_by_permutation(given[0], info) else ()
 
-    @property
-    def _goes_by_permutation(self) -> bool:
-        return self.key is not None and is_lossy(self.key)
+    def _goes_by_permutation(self, given: Spec, info: TargetInfo) -> bool:
+        """Where the key's words do not tell which elements they are of, and where elements keep their order though no
+        binding holds a row of them."""
+        if self.key is not None:
+            return is_lossy(self.key)
+        _, length = rows_of(given, self.axes(0, given))
+        return self._has_ties(given) and not fits_binding(length, given.dtype.itemsize, info)
 
     @property
     def _permutation(self) -> Argsort:
@@ -79,17 +84,21 @@ class Sort(Operation):
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         (x,) = given
         key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
-        if self._goes_by_permutation:
+        if self._goes_by_permutation(x, info):
             if in_place:
                 return None
             found = self._permutation.works(given, info, in_place) or ()
-            return (*moved_by(found, {0: 0, 1: 2}), taking(x, rows, length, length, (0, 2, 1), info))
+            return (*moved_by(found, {0: 0, 1: 2}), *taking(x, rows, length, length, (0, 2, 1), info))
         if self.algorithm is not None:
             chosen = fitted(self.algorithm, key, length, info)
         elif length < 2:
             return (Work(rows, rows, lambda count: Schedule((), ()), {}, ((1, 0),)),)
-        elif x.dtype.itemsize * length > info.limits.storage_bytes and not self._has_ties(x):
-            return None if in_place else tuple(self._in_parts(x, key, rows, length, info))
+        elif not fits_binding(length, x.dtype.itemsize, info):
+            return (
+                None
+                if in_place
+                else tuple(self._in_pieces(x, key, rows, pieces_of(length, x.dtype.itemsize, info), info))
+            )
         else:
             chosen = choose_sort(info, key, rows, length)
         placements = chosen.placements(key)
@@ -108,22 +117,22 @@ class Sort(Operation):
         sort = Work(rows, together, schedule, parts, copies)
         return (sort, self._ties(x, key, rows, length, info)) if self._has_ties(x) else (sort,)
 
-    def _in_parts(
-        self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo
-    ) -> Iterator[Work]:  # fmt: skip
+    def _in_pieces(
+        self, x: Spec, key: SortableKey[Any, Any], rows: int, pieces: Pieces, info: TargetInfo
+    ) -> Iterator[Work]:
         """Of rows of which a binding holds no whole one: a work each."""
-        most = power_below(info.limits.storage_bytes // x.dtype.itemsize)
-        lengths, chosen = lengths_of_parts(length, most), choose_sort(info, key, 1, most)
+        most, chosen = pieces.most, choose_sort(info, key, 1, pieces.most)
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
-        schedule = sort_parts(key, lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
+        once = sort_parts(key, pieces.lengths, self.order, chosen, choose_bitonic(key.word, info.limits).policy)
+        firsts = [piece.first for piece in pieces]
         for row in range(rows):
             parts = {
-                name: Part(0 if whose == "data" else 1, lengths[number], row * length + number * most)
-                for name, (whose, number) in parts_in(schedule).items()
+                name: Part(0 if whose == "data" else 1, pieces.lengths[number], row * pieces.length + firsts[number])
+                for name, (whose, number) in parts_in(once).items()
             }
             is_copied = row == 0 and all(part.array == 1 for part in parts.values())
-            yield Work(1, 1, lambda count: schedule, parts, ((1, 0),) if is_copied else ())
+            yield single(once, parts, ((1, 0),) if is_copied else ())
 
     def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
         """Floats that are equal are put back into their order, in rows where there are any."""
@@ -144,7 +153,10 @@ def sorted_together(chosen: SortAlgorithm, length: int, itemsize: int, info: Tar
     row = f"x: a row of {length} elements of {itemsize} bytes is more than"
     if fitting < 1:
         most = info.limits.storage_bytes // itemsize
-        raise CapabilityError(f"{row} target {info.name!r} takes: at most {most} elements")
+        raise CapabilityError(
+            f"{row} {chosen} sorts in one binding of target {info.name!r}: at most {most} elements; with no algorithm "
+            "named, long rows are sorted in several"
+        )
     if sortable < 1:
-        raise CapabilityError(f"{row} {chosen} takes on target {info.name!r}")
+        raise CapabilityError(f"{row} {chosen} takes on target {info.name!r}; leave the algorithm to the library")
     return min(fitting, sortable)

@@ -96,8 +96,8 @@ def target(name: str) -> Target:
     if found is None:
         with _lock.held:
             found = _opened.get(name)
-            if found is None:
-                found = _opened[name] = entry.open()
+            if found is None:  # in a page, another call may come here while this one waits: the first is kept
+                found = _opened.setdefault(name, entry.open())
     return found
 
 

@@ -234,8 +234,12 @@ class Traced(int):
     def bit_length(self) -> int:
         """A plain number: the range keeps to numbers of so many bits."""
         bits = int(self).bit_length()
-        self._ask(lt, 1 << bits)
-        self._ask(ge, (1 << bits) // 2)
+        if int(self) < 0:  # of a negative number they are those of its absolute value
+            self._ask(gt, -(1 << bits))
+            self._ask(le, -((1 << bits) // 2))
+        else:
+            self._ask(lt, 1 << bits)
+            self._ask(ge, (1 << bits) // 2)
         return bits
 
     def __hash__(self) -> NoReturn:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from ...forks import opens
 from .device import asked_of, choose_adapter, strongest, translated
-from .where import IN_BROWSER
+from .where import IN_BROWSER, one_opening
 
 if TYPE_CHECKING:
     import wgpu
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def opened() -> wgpu.GPUDevice:
-    """A device of the strongest adapter, with all that it allows."""
+    """A device of the strongest adapter, with all it allows. In a page, those who wait for one together share it."""
     opens("wgsl")
     if not IN_BROWSER:
         adapter = choose_adapter()
@@ -23,12 +23,13 @@ async def opened() -> wgpu.GPUDevice:
         return adapter.request_device_sync(required_features=features, required_limits=limits)
     from .browser import gpu
 
-    found = strongest(cast("list[wgpu.GPUAdapter]", await gpu.enumerate_adapters_async()))
-    features, limits = asked_of(found)
-    adapter_there = cast("browser.GPUAdapter", found)
-    device = await adapter_there.request_device_async(
-        required_features=features, required_limits=cast("dict[str, int]", limits)
-    )
+    with one_opening():
+        found = strongest(cast("list[wgpu.GPUAdapter]", await gpu.enumerate_adapters_async()))
+        features, limits = asked_of(found)
+        adapter_there = cast("browser.GPUAdapter", found)
+        device = await adapter_there.request_device_async(
+            required_features=features, required_limits=cast("dict[str, int]", limits)
+        )
     return cast("wgpu.GPUDevice", device)
 
 

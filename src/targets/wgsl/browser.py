@@ -15,6 +15,7 @@ from ...types.errors import TargetUnavailableError
 from .browser_errors import Errors, GPUError, GPUOutOfMemoryError, GPUValidationError
 from .defaults import DEFAULT_LIMITS
 from .javascript import HOW_TO_WAIT, Owner, camel, can_wait, described, owned, require_waiting, waited
+from .openings import Answer, Openings
 
 if TYPE_CHECKING:
     import js
@@ -65,6 +66,8 @@ def _limits(of: js.GPUAdapter | js.GPUDevice) -> dict[str, int]:
 
 
 class GPUAdapter(Owner["js.GPUAdapter"]):
+    _device: Answer[js.GPUDevice, GPUDevice] | None = None  # which it gives, once it was asked
+
     def __init__(self, js: js.GPUAdapter) -> None:
         super().__init__(js)
         self.features, self.limits, self.info = set(js.features), _limits(js), GPUAdapterInfo(js.info)
@@ -72,8 +75,11 @@ class GPUAdapter(Owner["js.GPUAdapter"]):
     async def request_device_async(
         self, *, required_features: Sequence[str] = (), required_limits: Mapping[str, int] | None = None
     ) -> GPUDevice:
-        asked = {"required_features": list(required_features), "required_limits": dict(required_limits or {})}
-        return GPUDevice(await self.js.requestDevice(described(asked)))
+        """An adapter gives one device, as WebGPU has it: whoever asks again gets the same."""
+        if self._device is None:
+            asked = {"required_features": list(required_features), "required_limits": dict(required_limits or {})}
+            self._device = Answer(self.js.requestDevice(described(asked)), GPUDevice)
+        return await self._device.awaited()
 
     def request_device_sync(
         self, *, required_features: Sequence[str] = (), required_limits: Mapping[str, int] | None = None
@@ -87,9 +93,7 @@ class GPU:
     async def enumerate_adapters_async(self) -> list[GPUAdapter]:
         from js import navigator
 
-        gpu: js.GPU | None = getattr(navigator, "gpu", None)
-        found = None if gpu is None else await gpu.requestAdapter(described({"power_preference": "high-performance"}))
-        return [GPUAdapter(found)] if found else []  # null is falsy, and not None everywhere
+        return [] if getattr(navigator, "gpu", None) is None else await openings.answer().awaited()
 
     def enumerate_adapters_sync(self) -> list[GPUAdapter]:
         if not can_wait():
@@ -97,7 +101,15 @@ class GPU:
         return waited(self.enumerate_adapters_async())
 
 
+def _asked_for_adapter() -> Answer[js.GPUAdapter | None, list[GPUAdapter]]:
+    from js import navigator
+
+    promise = navigator.gpu.requestAdapter(described({"power_preference": "high-performance"}))
+    return Answer(promise, lambda found: [GPUAdapter(found)] if found else [])  # null is falsy, and not None everywhere
+
+
 gpu = GPU()
+openings = Openings(_asked_for_adapter)
 
 
 # -- devices ----------------------------------------------------------------------------------------------

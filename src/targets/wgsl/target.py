@@ -22,7 +22,7 @@ from .kernel import written
 from .memory import Bytes
 from .prepared import WgslPrepared
 from .session import Ready, Session
-from .where import LIBRARY
+from .where import LIBRARY, one_opening
 
 if TYPE_CHECKING:
     import wgpu
@@ -118,7 +118,8 @@ class WgslTarget:
             self._session = session
 
     def _opened(self) -> Session:
-        return Session(open_device() if self._handle is None else device_of_caller(self._handle))
+        with one_opening():
+            return Session(open_device() if self._handle is None else device_of_caller(self._handle))
 
 
 @lru_cache(maxsize=8)

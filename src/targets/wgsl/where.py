@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 
 IN_BROWSER = sys.platform == "emscripten"  # Pyodide's word for it
 LIBRARY = f"{__package__}.browser" if IN_BROWSER else "wgpu"
@@ -12,6 +13,16 @@ NO_ADAPTER = (
     else "it needs a Vulkan, Metal or Direct3D 12 driver; Mesa's software one will do (on Debian: apt install "
     "mesa-vulkan-drivers)"
 )
+
+
+def one_opening() -> AbstractContextManager[None]:
+    """While a device is opened. In a page calls may wait side by side: of those that open one at a time, each gets the
+    same."""
+    if not IN_BROWSER:
+        return nullcontext()
+    from .browser import openings
+
+    return openings.one()
 
 
 def can_wait() -> bool:

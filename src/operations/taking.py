@@ -1,0 +1,49 @@
+"""Elements of each row by their places in it, which another work has found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..algos.copy import take_rows
+from ..algos.take_within import take_within
+from ..machine import TargetInfo
+from ..types.specs import Spec
+from .base import Part, Work, rows_together, single
+from .pieces import fits_binding, pieces_of, require_counted
+
+_INDEX = 8  # bytes
+
+
+def taking(
+    given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
+) -> tuple[Work, ...]:  # fmt: skip
+    """From each row of an array the elements at the row's indices: numbers of the array, indices and results."""
+    itemsize = given.dtype.itemsize
+    if not fits_binding(length, itemsize, info) or not fits_binding(taken, max(itemsize, _INDEX), info):
+        return tuple(_in_pieces(given, rows, length, taken, numbers, info))
+    largest = max(length * itemsize, taken * max(itemsize, _INDEX))
+    together = min(rows, rows_together(length, largest, 1, info))
+    each = length, taken, taken
+    parts = {
+        name: Part(number, count)
+        for name, number, count in zip(("source", "indices", "target"), numbers, each, strict=True)
+    }
+    return (Work(rows, together, lambda count: take_rows(itemsize, count, length, taken), parts),)
+
+
+def _in_pieces(
+    given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
+) -> Iterator[Work]:  # fmt: skip
+    """Each piece of the results from each of the elements: what a place leads to stands in one of them."""
+    require_counted(length, info)
+    itemsize, (source, indices, target) = given.dtype.itemsize, numbers
+    for row in range(rows):
+        for wanted in pieces_of(taken, max(itemsize, _INDEX), info):
+            goal = row * taken + wanted.first
+            for piece in pieces_of(length, itemsize, info):
+                parts = {
+                    "source": Part(source, piece.count, row * length + piece.first),
+                    "indices": Part(indices, wanted.count, goal),
+                    "target": Part(target, wanted.count, goal),
+                }
+                yield single(take_within(itemsize, piece.first, piece.count, wanted.count), parts)
