@@ -169,7 +169,9 @@ def test_values_are_taken_along_in_rows(module: Path, tmp_path: Path) -> None:
 def test_the_first_k_in_order(module: Path, tmp_path: Path) -> None:
     """Each with where it stands; of equals the first come first, and NaN last in both orders."""
     cases = Cases(module, tmp_path)
-    shapes = ((3, 1, 3), (3, 1, 2049), (3, 1, 70_000), (200, 1, 200), (3, 50, 7))
+    shapes = (
+        (3, 1, 3), (3, 1, 2049), (3, 1, 70_000), (200, 1, 200), (3, 50, 7), (3, 40, 11), (3, 5, 3000), (200, 6, 20_001),
+    )  # fmt: skip
     asked = [("f32", *shape, down) for shape in shapes for down in (False, True)]
     asked += [("u32", 3, 1, 2049, down) for down in (False, True)]
     for name, k, rows, length, down in asked:
@@ -256,13 +258,15 @@ def test_mistakes_are_named(module: Path, tmp_path: Path) -> None:
     cases.add("length", "refused", {"input": keys}, call="sort", n=1.5)
     cases.add("output", "refused", {"input": keys}, call="argsort", n=4)
     cases.add("row", "refused", {"input": keys}, call="topKArray", type="u32", options={"row": 2})
+    cases.add("k", "refused", {"input": keys}, call="topKArray", type="u32", options={"row": 2, "k": 5})
     cases.add("rows", "refused", {"input": keys}, call="sortArray", type="u32", options={"row": 3})
     cases.run()
-    found = {name: cases.found(name).decode() for name in ("type", "short", "length", "output", "row", "rows")}
+    found = {name: cases.found(name).decode() for name in ("type", "short", "length", "output", "row", "k", "rows")}
     assert found["type"].startswith("TypeError: expected an array of u32 or f32, found Uint8Array")
     assert found["short"].startswith("RangeError: keys: expected 1600 bytes")
     assert found["length"] == "RangeError: sort u32: expected n from 0 to 4294967295, found 1.5"
-    assert found["row"].startswith("TypeError: top_k u32 3 rows 2 is not in this module, which has sort u32, ")
+    assert found["row"] == "RangeError: top_k u32 3 rows any: expected n from 3 to 2147483647, found 2"
+    assert found["k"].startswith("TypeError: top_k u32 5 rows 2 is not in this module, which has sort u32, ")
     assert found["rows"] == "RangeError: sort u32 rows any: expected whole rows of 3, found 1.3333333333333333"
     assert found["output"] == "TypeError: argsort u32: expected a buffer as into"
 

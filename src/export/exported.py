@@ -62,7 +62,7 @@ def exported_of(
 
 
 def _plans_of(variant: Variant, make: Callable[..., Schedule], kernels: Kernels) -> tuple[Plan, ...]:
-    return plans_of_rows(make, kernels) if variant.of_rows else plans_of(make, kernels, variant.shortest)
+    return (plans_of_rows if variant.of_rows else plans_of)(make, kernels, variant.shortest)
 
 
 Json: TypeAlias = "int | str | list[Json] | dict[str, Json]"

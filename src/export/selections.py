@@ -15,7 +15,7 @@ from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.turned_keys import turned
-from .variants import Asked, Variant
+from .variants import Asked, Rows, Variant
 
 _FEW, _MANY = (SelectByParts(PartPolicy(group_size=128, items=16, sets=64)),
                SelectByParts(PartPolicy(group_size=256, items=16, sets=256)))  # fmt: skip
@@ -30,11 +30,11 @@ def selections(asked: Asked) -> Iterator[Variant]:
             if not 1 <= k <= MOST:
                 raise InvalidArgumentError(f"k: expected 1 to {MOST}, found {k}; a sort gives more")
             wished = _FEW if k <= _FEW.most_k else _MANY
-            lengths = [row for row in asked.rows if isinstance(row, int) and row >= k]
+            lengths = [row for row in asked.rows if row is Rows.ANY or row >= k]
             for row in (None, *lengths):
-                selection = wished.fitted(key, row or k, k, asked.info)
+                selection = wished.fitted(key, k if row is None or row is Rows.ANY else row, k, asked.info)
                 made = Variant.of_row(f"top_k {name} {k}", partial(_top_k, key, selection, k), row, _NAMES)
-                yield made if row is not None else attrs.evolve(made, shortest=k)
+                yield made if isinstance(row, int) else attrs.evolve(made, shortest=k)
 
 
 def _top_k(

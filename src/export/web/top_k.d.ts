@@ -5,7 +5,7 @@ export interface TopKOptions {
   k?: K;
   /** The greatest first, as is meant where nothing is said; or the least. NaN is selected last. */
   descending?: boolean;
-  /** The length of rows that are selected from each for itself; n is their number then, if it is not an array's own. */
+  /** The length of rows that are selected from each for itself, if the export has it, or any; n is their number then. */
   row?: number;
 }
 /** Makes a selection from n keys ready. */
