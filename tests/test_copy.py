@@ -27,7 +27,7 @@ def run(on: str, schedule: Schedule, **arrays: np.ndarray[Any, Any]) -> None:
 
 
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
-@pytest.mark.parametrize("case", range(5))
+@pytest.mark.parametrize("case", range(6))
 def test_copies_between_any_two_layouts(target: str, itemsize: int, case: int) -> None:
     word: Any = np.dtype(f"u{itemsize}")
     rng = np.random.default_rng(case)
@@ -38,6 +38,7 @@ def test_copies_between_any_two_layouts(target: str, itemsize: int, case: int) -
         (whole.transpose(3, 1, 2, 0), room[:, :5, :6, :4]),
         (whole[1:, ::2, 1::3, 2], room[1:4, 2:5, 1:3, 3]),
         (whole[2, 3, 4, 5:6], room[1, 1, 1, 1:2]),
+        (whole[::3, ::2, ::2, ::3], room[1:3, 1:4, 2:5, 1:4]),
         (whole[:0], room[:0, :5, :6, :0].reshape(0, 5, 6, 7)),
     ][case]
     expected = room.copy()

@@ -86,6 +86,14 @@ class Planned:
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("k", [7, 60])
+def test_more_candidates_than_one_workgroup_has(target: str, k: int) -> None:
+    """Ranked below ten, sorted from there on."""
+    if target == "python":
+        pytest.skip("takes too long there")
+    check(target, Planned(Plan(5, 2000, 0)), sample("f4", 2 * 3000, seed=k).reshape(2, 3000), k, largest=True)
+
+
 def dtypes_for(target: str) -> tuple[str, ...]:
     """Each kernel compiles for seconds on some."""
     match target:

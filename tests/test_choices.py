@@ -1,0 +1,73 @@
+"""What is chosen for which rows, where a wrong choice is a slow one and no wrong answer."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from gpusort.algos.choice import balanced, choose_pairs, choose_reduction, choose_sort
+from gpusort.algos.scan import shares
+from gpusort.algos.select_sampled import SampledPolicy, sampled_place
+from gpusort.algos.sorts import Radix
+from gpusort.types.dtypes import key_for
+from gpusort.types.params import RadixPolicy, ScanPolicy
+from gpusort.types.scalars import U32, U64
+from tests.test_policies import MEASURED
+
+CARD = MEASURED["cuda"]
+
+
+def radix(algorithm: object) -> RadixPolicy:
+    assert isinstance(algorithm, Radix)
+    return algorithm.policy
+
+
+def test_the_tiles_of_pairs_go_by_the_bits_of_both() -> None:
+    """What an invocation holds of keys and values fills its registers."""
+    narrow = radix(choose_pairs(CARD, key_for("u4"), 1, 1 << 24, 4))
+    wide = radix(choose_pairs(CARD, key_for("u8"), 1, 1 << 24, 8))
+    assert narrow.items > wide.items > 8
+    assert radix(choose_pairs(CARD, key_for("u2"), 1, 1 << 24, 4)).items >= narrow.items
+
+
+@pytest.mark.parametrize(
+    ("length", "tile"), [(22_000, 7_680), (10_752, 10_752), (10_753, 6_144), (16 * 10_752 + 1, 10_752)]
+)
+def test_tiles_are_such_that_the_last_of_a_row_is_not_empty(length: int, tile: int) -> None:
+    """Of rows of many tiles it matters little."""
+    whole = Radix(RadixPolicy(8, 384, 28, 32))
+    assert balanced(whole, length).policy.tile == tile
+    assert balanced(Radix(attrs.evolve(whole.policy, items=8)), length).policy.items == 8
+
+
+def test_two_rows_are_several() -> None:
+    one, two, three = (radix(choose_sort(CARD, key_for("u4"), rows, 22_000, with_tuned=False)) for rows in (1, 2, 3))
+    assert two == three
+    assert -(-22_000 // two.tile) * two.tile < -(-22_000 // one.tile) * one.tile * 1.5
+
+
+def test_short_rows_are_reduced_by_few_invocations() -> None:
+    assert choose_reduction(U64, 256, MEASURED["wgsl"]) != choose_reduction(U64, 257, MEASURED["wgsl"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "found"),
+    [(1, 0, (1, 0)), (1, 30, (1, 1)), (1, 31, (1, 2)), (1, 120, (1, 4)), (1, 121, (2, 3)), (1, 300, (3, 4)),
+     (2, 300, (5, 2)), (3, 300, (10, 1)), (9, 300, (10, 1))],
+)  # fmt: skip
+def test_a_row_is_scanned_in_shares(rows: int, length: int, found: tuple[int, int]) -> None:
+    """Of so many tiles each, and no more of them than there are workgroups."""
+    assert shares(rows, length, ScanPolicy(group_size=10, items=3, groups=4)) == found
+
+
+@pytest.mark.parametrize("count", [5000, 1 << 24, (1 << 32) - 1])
+def test_samples_are_taken_anywhere_in_their_stretches(count: int) -> None:
+    """As many in each tenth of them, give or take, so that no period of the data is met."""
+    policy = SampledPolicy()
+    number = policy.samples
+    places = [int(sampled_place(U32(i), U32(count), policy)) for i in range(number)]
+    stretches = [(count * i // number, count * (i + 1) // number) for i in range(number)]
+    assert all(low <= place < end for place, (low, end) in zip(places, stretches, strict=True))
+    tenths = [10 * (place - low) // (end - low) for place, (low, end) in zip(places, stretches, strict=True)]
+    if count > 1 << 20:
+        assert all(0.06 * number < tenths.count(tenth) < 0.14 * number for tenth in range(10))
