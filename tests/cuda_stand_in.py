@@ -100,6 +100,8 @@ _UNARY: dict[str, Callable[[Scalar], Scalar]] = {
     "count_ones": lambda a: ops.apply(ops.COUNT_ONES, a)[()],
     "leading_zeros": lambda a: ops.apply(ops.LEADING_ZEROS, a)[()],
     "trailing_zeros": lambda a: ops.apply(ops.TRAILING_ZEROS, a)[()],
+    "negative": lambda a: -a,
+    "bits_not": lambda a: ~a,
     "bits_u4": lambda a: a.view(np.uint32),
     "bits_i4": lambda a: a.view(np.int32),
     "bits_f4": lambda a: a.view(np.float32),
@@ -108,6 +110,19 @@ _UNARY: dict[str, Callable[[Scalar], Scalar]] = {
     "bits_f8": lambda a: a.view(np.float64),
 }
 _BINARY: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "quotient": lambda a, b: a / b,
+    "bits_and": lambda a, b: a & b,
+    "bits_or": lambda a, b: a | b,
+    "bits_xor": lambda a, b: a ^ b,
+    "equal": lambda a, b: a == b,
+    "unequal": lambda a, b: a != b,
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
     "divide": lambda a, b: a // b,
     "remainder": lambda a, b: a % b,
     "minimum": min,
@@ -120,7 +135,8 @@ _TERNARY: dict[str, Callable[[Scalar, Scalar, Any], Scalar]] = {
     "byte": lambda word, place, form: u4((int(word) >> (8 * int(place))) & 255),
     "choose": lambda condition, a, b: a if condition else b,
 }
-_SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
+_CONVERSIONS = {f"as_{name}": kind for name, kind in KINDS.items()}
+_SCALARS = {**_UNARY, **_BINARY, **_TERNARY, **_CONVERSIONS, **KINDS, "math": _MATH, "nan": np.nan, "inf": np.inf}
 
 
 class Invocation:

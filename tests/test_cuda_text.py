@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,7 @@ from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import pipeline
 from gpusort.targets.cuda.table import INTRINSICS
 from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import TargetUnavailableError
@@ -22,6 +24,9 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.params import BitonicPolicy
 from gpusort.types.scalars import F32, F64, U32
 from tests.cuda_cases import WORDS, N, lanes_case, memories_case, products, schedule_of, wait_for_flag
+
+if TYPE_CHECKING:
+    from numba.core.compiler_machinery import PassManager
 
 
 def program_of(schedule: Schedule) -> ir.Program:
@@ -58,14 +63,14 @@ def test_workgroup_memory_beyond_48_kilobytes_is_asked_for_at_the_launch() -> No
     assert "tile = cuda.shared.array(48, u8)" in small.source
     assert large.dynamic_bytes == 56000 + 48
     assert "tile = cuda.shared.array(0, u8)" in large.source
-    assert "store_workgroup(more, u4(56000), local_id, u1(flags_at))" in large.source
+    assert "store_workgroup(more, u4_56000, local_id, as_u1(flags_at))" in large.source
     assert ".extern .shared" in cuda_compile.compile_ptx(program_of(memories_case(7000)[0]))
 
 
 def test_masks_name_the_lanes_there_are() -> None:
     sources = {n: kernel_text(program_of(lanes_case(n)[0])).source for n in (7, 48, 64)}
     assert "u4(127)" in sources[7]
-    assert "lanes = choose(local_id < u4(32), u4(4294967295), u4(65535))" in sources[48]
+    assert "lanes = choose(less(local_id, u4(32)), u4(4294967295), u4(65535))" in sources[48]
     assert "lanes = " not in sources[64]
 
 
@@ -143,6 +148,33 @@ def test_fewer_registers_are_asked_for_where_more_workgroups_fit(monkeypatch: py
     code = cuda_compile.assemble_for_occupancy(ptx, cuda_compile.DEFAULT_CAPABILITY, program)
     assert asked == [".minnctapersm 8", ".minnctapersm 7"]
     assert b".minnctapersm 7" in code
+
+
+def test_fewer_passes_compile_kernels_of_ours_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[set[str], set[str]]] = []
+
+    def watched(manager: PassManager) -> PassManager:
+        shorter = shorter_of(manager)
+        left_out, kept = ({one.__name__ for one, _ in passes.passes} for passes in (manager, shorter))
+        asked.append((left_out - kept, kept))
+        return shorter
+
+    shorter_of = pipeline.shorter_of
+    monkeypatch.setattr(pipeline, "shorter_of", watched)
+    cuda_compile.compile_anew(program_of(memories_case(N)[0]), (9, 0))
+    ((left_out, kept),) = asked
+    assert left_out == pipeline.FIND_NOTHING, "Numba CUDA names its passes otherwise"
+    assert {"NopythonTypeInference", "CUDANativeLowering", "CUDABackend"} <= kept
+
+    from numba import cuda
+    from numba.cuda import types
+
+    def foreign(a: int, b: int) -> int:
+        return a + b
+
+    ptx, _ = cuda.compile(foreign, (types.uint32, types.uint32), device=True, cc=(9, 0))
+    assert "add" in ptx
+    assert len(asked) == 1
 
 
 def test_compiled_kernels_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..apart import import_apart
 from ..garbage import no_collections
+from .pipeline import MODULES, shorten
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
 from .writer import WARP
@@ -169,7 +170,8 @@ def compile_anew(program: ir.Program, capability: ComputeCapability) -> str:
     import_apart("numba.cuda")
     from numba import cuda
 
-    namespace: dict[str, object] = {"__name__": f"gpusort.generated.{program.name}"}
+    shorten()
+    namespace: dict[str, object] = {"__name__": f"{MODULES}.{program.name}"}
     exec(compile(text.source, f"<{program.name} for CUDA>", "exec"), namespace)
     with no_collections():
         ptx, _ = cuda.compile(

@@ -20,7 +20,7 @@ SHIPPED_FOR = (8, 0)  # the compute capability of the oldest card that it runs o
 SHIPPED_VERSION = "7.0"  # of PTX: the first that knows such cards
 ARCHIVE = Path(__file__).with_name("shipped.zip")
 
-_INTRINSICS = ("lanes.py", "memory.py", "ops.py")  # whose functions are compiled in
+_INTRINSICS = ("arithmetic.py", "lanes.py", "memory.py", "ops.py")  # whose functions are compiled in
 
 
 def shipped_ptx(program: ir.Program, text: KernelText) -> str | None:

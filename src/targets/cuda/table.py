@@ -8,10 +8,15 @@ from ...kernel import ir
 from ...types.layout import Type
 from ...types.ops import SubgroupOp
 from ..numba_text import OPERATIONS, TYPE_NAMES
-from ..render import Row, render_operation
+from ..render import Row
 
 # The intrinsics a module may import, by where they are defined.
 INTRINSICS: Mapping[str, Sequence[str]] = {
+    "arithmetic": (
+        "add", "as_i4", "as_i8", "as_u1", "as_u2", "as_u4", "as_u8", "bits_and", "bits_not", "bits_or", "bits_xor",
+        "equal", "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "quotient", "subtract",
+        "unequal",
+    ),
     "lanes": (
         "ballot", "lanes_add", "lanes_exclusive_add", "match", "match_low_bits", "shuffle", "shuffle_down",
         "shuffle_up", "shuffle_xor", "match_and_rank",
@@ -30,30 +35,53 @@ INTRINSICS: Mapping[str, Sequence[str]] = {
 
 def _product(node: ir.Apply, operands: Sequence[str]) -> str:
     """NVVM may fuse a product of floats with the sum behind it, so those have a form of their own."""
-    if node.type.is_float:
-        return f"multiply_rounded({operands[0]}, {operands[1]})"
-    return render_operation("cuda", OPERATIONS, node, operands)
+    return f"{'multiply_rounded' if node.type.is_float else 'multiply'}({operands[0]}, {operands[1]})"
 
 
 def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
-    """Numba goes from a Bool to a float by way of an integer."""
-    value = f"u4({operands[0]})" if node.operands[0].type is Type.BOOL else operands[0]
+    """Between integers by an intrinsic; Numba goes from a Bool to a float by way of an integer."""
+    given = node.operands[0].type
+    if node.type.is_integer and not given.is_float:
+        return f"as_{TYPE_NAMES[node.type]}({operands[0]})"
+    value = f"as_u4({operands[0]})" if given is Type.BOOL else operands[0]
     return f"{TYPE_NAMES[node.type]}({value})"
+
+
+def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
+    """Between integers a conversion keeps the bits."""
+    of_integers = node.type.is_integer and node.operands[0].type.is_integer
+    return f"{'as' if of_integers else 'bits'}_{TYPE_NAMES[node.type]}({operands[0]})"
 
 
 CUDA_OPERATIONS: Mapping[str, Row] = {
     **OPERATIONS,
+    "add": "add({0}, {1})",
+    "add_nowrap": "add({0}, {1})",
+    "sub": "subtract({0}, {1})",
     "mul": _product,
+    "div": "quotient({0}, {1})",
     "floordiv": "divide({0}, {1})",
     "mod": "remainder({0}, {1})",
+    "neg": "negative({0})",
+    "and": "bits_and({0}, {1})",
+    "or": "bits_or({0}, {1})",
+    "xor": "bits_xor({0}, {1})",
+    "invert": "bits_not({0})",
     "shl": "shift_left({0}, {1})",
     "shr": "shift_right({0}, {1})",
+    "eq": "equal({0}, {1})",
+    "ne": "unequal({0}, {1})",
+    "lt": "less({0}, {1})",
+    "le": "less_equal({0}, {1})",
+    "gt": "greater({0}, {1})",
+    "ge": "greater_equal({0}, {1})",
     "min": "minimum({0}, {1})",
     "max": "maximum({0}, {1})",
     "select": "choose({0}, {1}, {2})",
     "leading_zeros": "leading_zeros({0})",
     "trailing_zeros": "trailing_zeros({0})",
     "cast": _cast,
+    "bitcast": _bitcast,
 }
 
 # Those that are called otherwise than the operation.

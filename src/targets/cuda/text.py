@@ -27,7 +27,7 @@ _ALIGNMENT = 16  # of each workgroup memory: fit for any type
 
 _OWN_NUMBERS: Mapping[ir.Builtin, str] = {
     ir.Builtin.LOCAL_ID: "local_id = u4(cuda.threadIdx.x)",
-    ir.Builtin.LANE: f"lane = u4(local_id & u4({WARP - 1}))",
+    ir.Builtin.LANE: f"lane = bits_and(local_id, u4({WARP - 1}))",
     ir.Builtin.SUBGROUP_ID: f"subgroup_id = shift_right(local_id, u4({WARP.bit_length() - 1}))",
     ir.Builtin.GROUP_ID: "group_id = u4(cuda.blockIdx.x)",
     ir.Builtin.NUM_GROUPS: "num_groups = u4(cuda.gridDim.x)",
@@ -129,7 +129,7 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
         for parameter in program.parameters:
             if parameter.type is Type.BOOL:
                 name = writer.parameter(parameter)
-                lines.add(f"{name} = {name} != u1(0)")
+                lines.add(f"{name} = unequal({name}, u1(0))")
         for memory in program.memories:
             if memory.space is not ir.Space.STORAGE:
                 place = "local" if memory.space is ir.Space.REGISTERS else "shared"
@@ -156,4 +156,4 @@ def _own_numbers(group_size: int, writer: BodyWriter, lines: Lines) -> None:
             lines.add(form)
     if writer.lanes_vary:
         whole = group_size // WARP * WARP
-        lines.add(f"lanes = choose(local_id < u4({whole}), {lane_mask(WARP)}, {lane_mask(group_size % WARP)})")
+        lines.add(f"lanes = choose(less(local_id, u4({whole})), {lane_mask(WARP)}, {lane_mask(group_size % WARP)})")

@@ -75,6 +75,9 @@ class BodyWriter:
     def parameter(self, parameter: ir.Parameter) -> str:
         return self._outer[parameter]
 
+    def _number(self, value: int, type: Type = Type.U32) -> str:
+        return self.constants.of(value, type)
+
     def _length(self, memory: ir.Memory) -> str:
         if memory not in self.lengths:
             self.lengths[memory] = self._names.of(("length", memory), f"length_of_{memory.name}")
@@ -82,9 +85,9 @@ class BodyWriter:
 
     def _identity(self, builtin: ir.Builtin) -> str:
         if builtin is ir.Builtin.GROUP_SIZE:
-            return f"u4({self._program.group_size})"
+            return self._number(self._program.group_size)
         if builtin is ir.Builtin.SUBGROUP_SIZE:
-            return f"u4({WARP})"
+            return self._number(WARP)
         self.identities.add(builtin)
         name: str = builtin.value
         return name
@@ -95,15 +98,15 @@ class BodyWriter:
         if size % WARP and size > WARP:
             self.lanes_vary = True
             return "lanes"
-        return lane_mask(min(size, WARP))
+        return self._number((1 << min(size, WARP)) - 1)
 
     def _count_ones(self, node: ir.Apply, operands: Sequence[str]) -> str:
-        word = f"u4({operands[0]})" if self._is_half_empty(node.operands[0]) else operands[0]
+        word = f"as_u4({operands[0]})" if self._is_half_empty(node.operands[0]) else operands[0]
         return f"count_ones({word})"
 
     def _leading_zeros(self, node: ir.Apply, operands: Sequence[str]) -> str:
         if self._is_half_empty(node.operands[0]):
-            return f"u4(u4(32) + leading_zeros(u4({operands[0]})))"
+            return f"add({self._number(32)}, leading_zeros(as_u4({operands[0]})))"
         return f"leading_zeros({operands[0]})"
 
     def _and(self, node: ir.Apply, operands: Sequence[str]) -> str:
@@ -120,8 +123,9 @@ class BodyWriter:
         form = self._barriers % 2
         if source.type is Type.U32:
             return f"byte({word}, {number}, {form})"
-        half = f"choose({number} < u4(4), u4({word}), u4({word} >> u8(32)))"
-        return f"u8(byte({half}, u4({number} & u4(3)), {form}))"
+        upper = f"as_u4(shift_right({word}, {self._number(32)}))"
+        half = f"choose(less({number}, {self._number(4)}), as_u4({word}), {upper})"
+        return f"as_u8(byte({half}, bits_and({number}, {self._number(3)}), {form}))"
 
     def _is_half_empty(self, operand: ir.Expression) -> bool:
         """Masks of lanes are 64 bits wide to the kernel; here their upper half is empty, and costs nothing."""
@@ -137,7 +141,9 @@ class BodyWriter:
         offset, first, second = self._offsets.get(memory, 0), "", self._text(index)
         if isinstance(index, ir.Apply) and index.op is ops.ADD:
             first, second = map(self._text, index.operands)
-        start = f"u4({first} + u4({offset}))" if first and offset else first or f"u4({offset})"
+        start = first or self._number(offset)
+        if first and offset:
+            start = f"add({first}, {self._number(offset)})"
         return [self.memory(memory), start, second]
 
     def _block(self, block: ir.Block) -> None:
@@ -185,12 +191,13 @@ class BodyWriter:
         value = (
             f"load_workgroup({', '.join(self._place(memory, index))})" if is_shared else self._element(memory, index)
         )
-        self._set(statement.variable, f"{value} != u1(0)" if memory.type is Type.BOOL else value)
+        is_bool = memory.type is Type.BOOL
+        self._set(statement.variable, f"unequal({value}, {self._number(0, Type.U8)})" if is_bool else value)
 
     def _store(self, statement: ir.Store) -> None:
         memory, index, value = statement.memory, statement.index, self._text(statement.value)
         if memory.type is Type.BOOL:
-            value = f"u1({value})"
+            value = f"as_u1({value})"
         if memory.space is ir.Space.WORKGROUP:
             self._lines.add(f"store_workgroup({', '.join(self._place(memory, index))}, {value})")
         else:
@@ -202,8 +209,8 @@ class BodyWriter:
     def _element(self, memory: ir.Memory, index: ir.Expression) -> str:
         """An element of storage or registers. What add_nowrap adds is added up in the address, which is wider."""
         if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
-            parts = " + ".join(f"u8({self._text(part)})" for part in index.operands)
-            return f"{self.memory(memory)}[{parts}]"
+            first, second = (f"as_u8({self._text(part)})" for part in index.operands)
+            return f"{self.memory(memory)}[add({first}, {second})]"
         return f"{self.memory(memory)}[{self._text(index)}]"
 
     def _inside(self, block: ir.Block) -> None:
@@ -220,21 +227,23 @@ class BodyWriter:
         counter = self._names.of(statement, f"{name}_at")
         add(f"{counter} = {self._text(statement.start)}")
         stop = self._bound_once(statement.stop, f"{name}_end")
-        step = self._bound_once(statement.step, f"{name}_step", "maximum({}, u4(1))")
+        step = self._bound_once(statement.step, f"{name}_step", f"maximum({{}}, {self._number(1)})")
         counting = not statement.ends_before_it_wraps
+        zero, one = self._number(0), self._number(1)
         turns = self._names.of(object(), f"{name}_turns") if counting else ""
         if counting:
-            add(f"{turns} = u4(0)")
-            add(f"if {counter} < {stop}:")
+            add(f"{turns} = {zero}")
+            add(f"if less({counter}, {stop}):")
             with self._lines.indented():
-                add(f"{turns} = u4(divide(u4(u4({stop} - {counter}) - u4(1)), {step}) + u4(1))")
-        add(f"while {turns} > u4(0):" if counting else f"while {counter} < {stop}:")
+                last = f"subtract(subtract({stop}, {counter}), {one})"
+                add(f"{turns} = add(divide({last}, {step}), {one})")
+        add(f"while greater({turns}, {zero}):" if counting else f"while less({counter}, {stop}):")
         with self._lines.indented():
             self._set(statement.variable, counter)
             self._block(statement.body)
-            add(f"{counter} = u4({counter} + {step})")
+            add(f"{counter} = add({counter}, {step})")
             if counting:
-                add(f"{turns} = u4({turns} - u4(1))")
+                add(f"{turns} = subtract({turns}, {one})")
 
     def _bound_once(self, bound: ir.Expression, wanted: str, form: str = "{}") -> str:
         """A bound as it is before the first turn, whatever the body does to what it was computed from."""

@@ -1,0 +1,75 @@
+"""Numba CUDA's pipeline for generated kernels, without the passes that would find nothing in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numba.core.compiler_machinery import PassManager
+    from numba.core.typing import Signature
+    from numba.cuda.compiler import CUDACompiler, TypingContext
+    from numba.types import Type
+
+MODULES = "gpusort.generated"  # the package that modules of kernels say they are of
+
+# They look for closures, for contexts, for constants and expressions of whole arrays, and for variables that change
+# their type: each walks the whole kernel, and some have Numba look at all of it anew. That is a third of the time that
+# a kernel takes to compile. By name: what a version lacks is not missed.
+FIND_NOTHING = frozenset(
+    [
+        "DeadBranchPrune", "FindLiterallyCalls", "GenericRewrites", "InlineClosureLikes", "InlineInlinables",
+        "InlineOverloads", "LiteralPropagationSubPipelinePass", "LiteralUnroll", "MakeFunctionToJitFunction",
+        "NopythonRewrites", "PreLowerStripPhis", "ReconstructSSA", "RewriteDynamicRaises", "RewriteSemanticConstants",
+        "WithLifting",
+    ]
+)  # fmt: skip
+
+
+@cache
+def shorten() -> None:
+    """Has kernels of ours compiled by less, from now on. Numba CUDA lets nobody say so for a kernel at a time, as Numba
+    does, so its compiler asks here whose kernel it has; others are compiled as ever."""
+    from numba.cuda.compiler import CUDACompiler
+
+    whole = CUDACompiler.define_pipelines
+
+    def define_pipelines(self: CUDACompiler) -> list[PassManager]:
+        managers = whole(self)
+        if not self.state.func_id.func.__module__.startswith(f"{MODULES}."):
+            return managers
+        self.state.typingctx = Remembering(self.state.typingctx)
+        return [shorter_of(manager) for manager in managers]
+
+    CUDACompiler.define_pipelines = define_pipelines  # type: ignore[method-assign]  # there is no other way in
+
+
+def shorter_of(manager: PassManager) -> PassManager:
+    """Of Numba's passes those that do something."""
+    shorter = type(manager)("straight")
+    for compiler_pass, description in manager.passes:
+        if compiler_pass.__name__ not in FIND_NOTHING:
+            shorter.add_pass(compiler_pass, description)
+    shorter.finalize()
+    return shorter
+
+
+class Remembering:
+    """Numba's knowledge of types, which it looks through anew for each call of a function: here once a kernel for each
+    function with operands of the same types."""
+
+    def __init__(self, asked: TypingContext) -> None:
+        self._asked = asked
+        self._found: dict[tuple[object, ...], Signature | None] = {}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._asked, name)
+
+    def resolve_function_type(self, func: Type, args: tuple[Type, ...], kws: Mapping[str, Type]) -> Signature | None:
+        if kws:
+            return self._asked.resolve_function_type(func, args, kws)
+        key = func, *args
+        if key not in self._found:
+            self._found[key] = self._asked.resolve_function_type(func, args, kws)
+        return self._found[key]
