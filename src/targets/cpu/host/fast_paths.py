@@ -97,6 +97,11 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN
 
 
+def _has_nan(x: HostArray) -> bool:
+    greatest: Any = x.item(x.argmax())  # NaN, where there is one
+    return bool(greatest != greatest)
+
+
 def _short_sort(
     policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder
 ) -> tuple[int, bool, bool, np.ufunc | None]:
@@ -140,16 +145,14 @@ class SortPath:
             if not 0 < x.size <= short:
                 return go_on(x)
             results: HostArray = x.flatten() if is_flat else x.copy("K")
+            if is_float and (has_minus_zero(results) or (has_rows and _has_nan(results))):
+                return go_on(x)
             if turn is not None:
                 turn(results, results)
-            greatest: Any = 0
-            if is_float and has_rows:
-                greatest = results.item(results.argmax())  # NaN, where there is one
             results.sort(axis)
-            if is_float:
-                if not has_rows:
-                    greatest = results.item(-1)
-                if greatest != greatest or has_minus_zero(results):
+            if is_float and not has_rows:
+                greatest = results.item(-1)  # NaN, where there is one
+                if greatest != greatest:
                     return go_on(x)
             if turn is not None:
                 turn(results, results)
