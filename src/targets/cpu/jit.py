@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
+from typing import TYPE_CHECKING
 
-from numba import njit
+import numba
 from numba.core.event import Event, Listener, register
 
 from ...compile_log import tell
 from .background import background
+from .pipeline import Whole
+
+if TYPE_CHECKING:
+    from numba import njit
+else:  # the same, whatever it is called with, by a pipeline of ours
+    njit = partial(numba.njit, pipeline_class=Whole)
 
 __all__ = ["njit"]
 

@@ -1,19 +1,31 @@
-"""Numba's pipeline for generated kernels, without the passes that would find nothing in them."""
+"""Numba's pipelines for what we compile: they ask what type a call gives once, and look for nothing in kernels that
+kernels do not have."""
 
 from __future__ import annotations
 
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
 
+from ..remembering import Remembering
+
 # They look for closures, and for constants and expressions of whole arrays: some of these all over again after each
 # change. That is a sixth of the time that a kernel takes to compile. By name: what a version lacks is not missed.
 _FIND_NOTHING = frozenset(["GenericRewrites", "InlineClosureLikes", "NopythonRewrites"])
 
 
-class Straight(CompilerBase):
-    """For `njit(pipeline_class=…)`."""
+class Whole(CompilerBase):
+    """All of Numba's passes, for `njit(pipeline_class=…)`: for loops that are written by hand."""
 
     def define_pipelines(self) -> list[PassManager]:
+        self.state.typingctx = Remembering(self.state.typingctx)
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
+class Straight(CompilerBase):
+    """For generated kernels."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        self.state.typingctx = Remembering(self.state.typingctx)
         straight = PassManager("straight")
         for compiler_pass, description in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
             if compiler_pass.__name__ not in _FIND_NOTHING:

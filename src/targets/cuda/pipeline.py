@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..remembering import Remembering
+
 if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager
-    from numba.core.typing import Signature
-    from numba.cuda.compiler import CUDACompiler, TypingContext
-    from numba.types import Type
+    from numba.cuda.compiler import CUDACompiler
 
 MODULES = "gpusort.generated"  # the package that modules of kernels say they are of
 
@@ -53,23 +52,3 @@ def shorter_of(manager: PassManager) -> PassManager:
             shorter.add_pass(compiler_pass, description)
     shorter.finalize()
     return shorter
-
-
-class Remembering:
-    """Numba's knowledge of types, which it looks through anew for each call of a function: here once a kernel for each
-    function with operands of the same types."""
-
-    def __init__(self, asked: TypingContext) -> None:
-        self._asked = asked
-        self._found: dict[tuple[object, ...], Signature | None] = {}
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._asked, name)
-
-    def resolve_function_type(self, func: Type, args: tuple[Type, ...], kws: Mapping[str, Type]) -> Signature | None:
-        if kws:
-            return self._asked.resolve_function_type(func, args, kws)
-        key = func, *args
-        if key not in self._found:
-            self._found[key] = self._asked.resolve_function_type(func, args, kws)
-        return self._found[key]

@@ -1,16 +1,8 @@
-from collections.abc import Mapping
 from types import FunctionType
 from typing import Protocol, type_check_only
 
+from numba.core.compiler import TypingContext
 from numba.core.compiler_machinery import PassManager
-from numba.core.typing import Signature
-from numba.types import Type
-
-@type_check_only
-class TypingContext(Protocol):
-    def resolve_function_type(
-        self, func: Type, args: tuple[Type, ...], kws: Mapping[str, Type]
-    ) -> Signature | None: ...
 
 @type_check_only
 class _FunctionIdentity(Protocol):
