@@ -15,8 +15,8 @@ TABLE = np.arange(20, dtype=np.float32).reshape(4, 5)
 ROW = TABLE[0]
 
 
-def _top(x: object, **settings: object) -> object:
-    return gpusort.top_k(x, 3, **settings)  # type: ignore[call-overload]
+def _top(x: np.ndarray[tuple[int, ...], np.dtype[np.float32]], *, target: str) -> object:
+    return gpusort.top_k(x, 3, target=target)
 
 
 REFUSED: dict[str, tuple[Call, tuple[object, ...], tuple[object, ...], str]] = {
