@@ -5,9 +5,10 @@ Arrays of other libraries are seen as those that plans are for.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -38,11 +39,9 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
     if native is None:
         return ShapedPlan(found, operation, target)
     plan = NativePlan(found, operation, native)
-    return FewPlan(operation, plan, ShapedPlan(found, operation, target), native.most) if _is_for_few(native) else plan
-
-
-def _is_for_few(native: Native) -> TypeGuard[IsForFew]:
-    return isinstance(native, IsForFew)
+    if isinstance(native, IsForFew):
+        return FewPlan(operation, plan, ShapedPlan(found, operation, target), native.most)
+    return plan
 
 
 def _function_within(plan: ViewedPlan) -> Callable[..., object]:
@@ -152,17 +151,11 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     )
 
 
-@attrs.frozen(eq=False)
-class FewPlan(Plan):
-    """Of arrays that one way is for while they have few elements, and another one when they have more."""
+class ChosenPlan(Plan):
+    """One of several plans, by what the arrays are like."""
 
-    operation: Operation
-    few: Plan
-    many: Plan
-    most: int  # that are few, in all arrays
-
-    def _plan(self, arrays: Arrays) -> Plan:
-        return self.few if sum([array.size for array in arrays]) <= self.most else self.many
+    @abstractmethod
+    def _plan(self, arrays: Arrays) -> Plan: ...
 
     def __call__(self, *arrays: Any) -> object:
         return self._plan(arrays)(*arrays)
@@ -173,14 +166,21 @@ class FewPlan(Plan):
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return self._plan(arrays).new_outputs(arrays)
 
+
+@attrs.frozen(eq=False)
+class FewPlan(ChosenPlan):
+    """Of arrays that one way is for while they have few elements, and another one when they have more."""
+
+    operation: Operation
+    few: Plan
+    many: Plan
+    most: int  # that are few, in all arrays
+
+    def _plan(self, arrays: Arrays) -> Plan:
+        return self.few if sum([array.size for array in arrays]) <= self.most else self.many
+
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
         return self.few if sum([spec.size for spec in specs]) <= self.most else self.many.reserved(specs)
-
-    def make_ready(self, arrays: Arrays) -> None:
-        self._plan(arrays).make_ready(arrays)
-
-    def cost(self, specs: tuple[Spec, ...]) -> Cost:
-        return self.many.cost(specs)
 
 
 @attrs.frozen(eq=False)
@@ -220,7 +220,7 @@ class PiecesPlan(Plan):
         return self.whole.cost(specs)
 
 
-class ShapedPlan(Plan):
+class ShapedPlan(ChosenPlan):
     """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each."""
 
     def __init__(self, kind: Located[HostArray], operation: Operation, target: Target) -> None:
@@ -245,12 +245,3 @@ class ShapedPlan(Plan):
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
         return KernelPlan(self.kind, self.operation, specs, self._target, keeps_scratch=True)
-
-    def __call__(self, *arrays: Any) -> object:
-        return self._plan(arrays)(*arrays)
-
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
-        return self._plan(arrays).into(arrays, outs)
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        return self._plan(arrays).new_outputs(arrays)

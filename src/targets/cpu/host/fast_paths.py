@@ -97,11 +97,6 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN
 
 
-def _has_nan(x: HostArray) -> bool:
-    greatest: Any = x.item(x.argmax())  # NaN, where there is one
-    return bool(greatest != greatest)
-
-
 def _short_sort(
     policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder
 ) -> tuple[int, bool, bool, np.ufunc | None]:
@@ -130,13 +125,12 @@ class SortPath:
     is_float: bool  # whether some may be in an order of their own
     has_rows: bool  # whether there may be several
     turn: np.ufunc | None  # done to all before and after
-    _run: Callable[[HostArray], HostArray] = attrs.field(init=False)
+    function: Callable[[HostArray], HostArray] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "_run", self.function)
+        object.__setattr__(self, "function", self._bound())
 
-    @property
-    def function(self) -> Callable[[HostArray], HostArray]:
+    def _bound(self) -> Callable[[HostArray], HostArray]:
         """What is known of the signature is bound, and a short array that NumPy sorts as we do asks no more."""
         short, is_float, has_rows, turn, go_on = self.short, self.is_float, self.has_rows, self.turn, self._sorted
         is_flat, axis = self.axis is None, -1 if self.axis is None else self.axis
@@ -145,7 +139,7 @@ class SortPath:
             if not 0 < x.size <= short:
                 return go_on(x)
             results: HostArray = x.flatten() if is_flat else x.copy("K")
-            if is_float and (has_minus_zero(results) or (has_rows and _has_nan(results))):
+            if is_float and (not are_plain(results) if has_rows else has_minus_zero(results)):
                 return go_on(x)
             if turn is not None:
                 turn(results, results)
@@ -161,7 +155,7 @@ class SortPath:
         return sort
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
-        return self._run(x)
+        return self.function(x)
 
     def _sorted(self, x: HostArray) -> HostArray:
         if self.axis is None:
@@ -173,7 +167,7 @@ class SortPath:
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         x, results = arrays[0], outs[0]
         if self.axis is None or x.size <= self.short:
-            results[...] = self._run(x)
+            results[...] = self.function(x)
         else:
             in_place = _address_of(x) == _address_of(results) and x.strides == results.strides
             self._sort_along(self.axis, x, x if in_place else results)

@@ -11,7 +11,7 @@ import numpy as np
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
-from .key_words import Places, bits_of, ordered_words
+from .key_words import bits_of, ordered_words
 from .short_sort import are_plain
 
 
@@ -24,14 +24,16 @@ class ShortMerge:
     most: int = 1 << 12  # elements of both: of more the kernels take less time
 
     def __call__(self, *arrays: HostArray) -> HostArray | tuple[HostArray, HostArray]:
+        each = len(arrays) // 2
+        keys = np.concatenate((arrays[0], arrays[each]))  # in the machine's byte order
+        words = keys if self._is_numpys(keys) else ordered_words(key_for(keys.dtype), bits_of(keys), self.order)
+        if words is keys and not self.takes_values:
+            keys.sort(kind="stable")
+            return keys
+        places = words.argsort(kind="stable")
         if not self.takes_values:
-            both = _joined(*arrays)
-            if self._is_numpys(both):
-                both.sort(kind="stable")
-                return both
-            return cast(HostArray, both[self._places(both)])
-        keys, values = _joined(arrays[0], arrays[2]), _joined(arrays[1], arrays[3])
-        places = self._places(keys)
+            return cast(HostArray, keys[places])
+        values = np.concatenate((arrays[1], arrays[3]))
         return cast("tuple[HostArray, HostArray]", (keys[places], values[places]))
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
@@ -44,12 +46,3 @@ class ShortMerge:
         if self.order is SortOrder.DESCENDING:
             return False
         return keys.dtype.kind in "iu" or (keys.dtype.kind == "f" and are_plain(keys))
-
-    def _places(self, keys: HostArray) -> Places:
-        words = keys if self._is_numpys(keys) else ordered_words(key_for(keys.dtype), bits_of(keys), self.order)
-        return words.argsort(kind="stable")
-
-
-def _joined(first: HostArray, second: HostArray) -> HostArray:
-    """Both, in the machine's byte order."""
-    return np.concatenate((first, second))
