@@ -360,14 +360,10 @@ class Count:
 
 
 @attrs.frozen
-class Resumed(Generic[E, S]):
-    """The same monoid over states instead of elements: for what is left after a first launch."""
+class Around(Generic[E, S]):
+    """What monoids share that see a monoid's elements in another way."""
 
     monoid: Monoid[E, S]
-
-    @property
-    def element(self) -> type[S]:
-        return self.monoid.state
 
     @property
     def state(self) -> type[S]:
@@ -376,8 +372,17 @@ class Resumed(Generic[E, S]):
     def identity(self) -> S:
         return self.monoid.identity()
 
-    def lift(self, element: S, index: U32) -> S:
-        return element
-
     def combine(self, a: S, b: S) -> S:
         return self.monoid.combine(a, b)
+
+
+@attrs.frozen
+class Resumed(Around[E, S]):
+    """The same monoid over states instead of elements: for what is left after a first launch."""
+
+    @property
+    def element(self) -> type[S]:
+        return self.monoid.state
+
+    def lift(self, element: S, index: U32) -> S:
+        return element
