@@ -244,6 +244,39 @@ def test_top_k_of_several_rows() -> None:
         assert_same_bits(values, row[indices])
 
 
+# -- merges -----------------------------------------------------------------------------------------------
+
+
+@few_cases()
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f4", "u8", "f8"])
+@pytest.mark.parametrize("first", [1, 70, 130, 300])
+@pytest.mark.parametrize("second", [1, 129, 1024])
+def test_merges(dtype: str, first: int, second: int, descending: bool) -> None:
+    joined = sample(dtype, first + second, seed=first)
+    x, y = (gpusort.sort(part, descending=descending, target="cpu") for part in (joined[:first], joined[first:]))
+    found = gpusort.merge(x, y, descending=descending, target=Small(BYTES // 2))
+    assert_same_bits(found, gpusort.sort(joined, descending=descending, target="cpu"))
+
+
+@pytest.mark.parametrize("values", ["u1", "f4", "u8"])
+def test_merges_take_values_along(values: str) -> None:
+    keys = np.sort(np.random.default_rng(0).integers(0, 9, 500).astype("i4").reshape(2, -1))
+    carried = sample("u1", 500 * np.dtype(values).itemsize).view(values)
+    order = argsorted(keys.reshape(-1))
+    found, moved = gpusort.merge_by_key(keys[0], carried[:250], keys[1], carried[250:], target=Small(BYTES))
+    assert_same_bits(found, keys.reshape(-1)[order])
+    assert moved.tobytes() == carried[order].tobytes()
+
+
+def test_merges_by_keys_that_lose_something_and_of_strided_arrays() -> None:
+    key = cast(Any, Absolute())
+    x, y = (np.array(sorted(sample("i4", n).clip(-99, 99).tolist(), key=abs), "i4") for n in (301, 200))
+    joined = np.concatenate([x, y])
+    found = gpusort.merge(np.repeat(x, 2)[::2], y, key=key, target=Small(BYTES))
+    assert_same_bits(found, joined[np.argsort(abs(joined), kind="stable")])
+
+
 # -- on a device ------------------------------------------------------------------------------------------
 
 DEVICE_BYTES = 1 << 16
@@ -274,6 +307,20 @@ def test_arrays_on_a_device(small_device: Any, dtype: str, count: int) -> None:
     assert_same_bits(there.to_numpy(), x)
 
 
+@pytest.mark.parametrize("first", [1, 12_345])
+def test_merges_on_a_device(small_device: Any, first: int) -> None:
+    """The second array begins where no device binds."""
+    x, y = np.sort(sample("u4", first)), np.sort(sample("u4", 20_000))
+    joined, target = np.concatenate([x, y]), target_on_device(small_device)
+    there = [webgpu.asarray(part, small_device) for part in (x, y)]
+    assert_same_bits(cast(Any, gpusort.merge)(*there).to_numpy(), np.sort(joined))
+    assert_same_bits(gpusort.merge(x, y, target=target), np.sort(joined))
+    places = [webgpu.asarray(part, small_device) for part in np.split(np.arange(joined.size, dtype="u4"), [first])]
+    keys, moved = cast(Any, gpusort.merge_by_key)(there[0], places[0], there[1], places[1])
+    assert_same_bits(keys.to_numpy(), np.sort(joined))
+    np.testing.assert_array_equal(moved.to_numpy(), argsorted(joined))
+
+
 def test_reductions_and_scans_are_recorded(small_device: Any) -> None:
     """What pieces leave lies where devices bind, so nothing has to be copied for it."""
     x = whole_numbers("i4", 50_000)
@@ -293,5 +340,3 @@ def test_what_is_refused_tells_the_size_the_limit_and_the_way_out() -> None:
     x, target = sample("u4", 300), Small(BYTES)
     with pytest.raises(CapabilityError, match=r"x: a row of 300 elements of 4 bytes is more than .* at most 256 el"):
         gpusort.sort(x, algorithm=Bitonic(), target=target)
-    with pytest.raises(CapabilityError, match=r"300 elements are more than .* merges: at most 256; sort"):
-        gpusort.merge(np.sort(x[:100]), np.sort(x[100:]), target=target)

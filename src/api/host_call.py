@@ -70,6 +70,9 @@ def _taken(lines: Lines, part: tuple[int, int] | None) -> Look:
 def _look(lines: Lines) -> Look:
     """An array with its axes in the order of rows."""
     number, order = lines.number, cast(Any, lines.axes)
+    if lines.first is not None:
+        first, end = lines.first, lines.first + lines.shape[0]
+        return lambda arrays: arrays[number][first:end]
     return (lambda arrays: arrays[number].transpose(order)) if _is_turned(lines) else lambda arrays: arrays[number]
 
 

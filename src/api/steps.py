@@ -51,6 +51,7 @@ class Lines:
     is_packed: bool  # whether kernels take it as it lies
     axes: tuple[int, ...] | None = None  # the order in which those of what is handed over stand here
     origin: int = 0  # its address, as far as alignment goes
+    first: int | None = None  # of a part of a packed array: which of the array's elements is its first
 
     @classmethod
     def of(cls, number: int, spec: Spec, axes: tuple[int, ...], origin: int = 0) -> Lines:
@@ -59,6 +60,10 @@ class Lines:
         shape, strides = (tuple(line[axis] for axis in order) for line in (spec.shape, spec.all_strides))
         is_packed = spec.is_plain and lies_packed(shape, strides, spec.dtype.itemsize)
         return cls(number, shape, strides, spec.dtype, is_packed, order, origin)
+
+    def part(self, first: int, shape: Shape) -> Lines:
+        """So many neighbours, of a packed array of one dimension."""
+        return attrs.evolve(self, shape=shape, origin=self.origin + first * self.dtype.itemsize, first=first)
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -115,8 +120,9 @@ def steps_of(
     if way is Way.IN_PLACE and results[0] is not outs[0]:
         steps.move(inputs[0], results[0])
     for work, runs in works:
-        for to, source in work.copies:
-            steps.move(rows[source], rows[to])
+        for copied in work.copies:
+            source, to = rows[copied.source], rows[copied.to]
+            steps.move(source, to if copied.first is None else to.part(copied.first, source.shape))
         for run in runs:
             taken: list[Lines] = []
             for number in run.arrays:

@@ -99,7 +99,7 @@ def _copies(
             low -= (lines.origin + first + low) % alignment
             in_words = (*[stride // word for stride in strides], *[1 for _ in words])
             lies.append(Strided(-low // word, in_words, (high - low) // word))
-            places.append((lines.number, first + low))
+            places.append((lines.number, (lines.first or 0) * size + first + low))
         yield copy_strided(UNSIGNED[word], piece.shape + words, *lies), places
 
 

@@ -53,6 +53,15 @@ class Part:
 
 
 @attrs.frozen
+class Copy:
+    """An array copied to another."""
+
+    to: int
+    source: int
+    first: int | None = None  # which element of the other, of one dimension, becomes the first; None: it is as large
+
+
+@attrs.frozen
 class Work:
     """Rows for a schedule to run on."""
 
@@ -60,7 +69,7 @@ class Work:
     together: int  # at most so many in a run
     schedule: Callable[[int], Schedule]  # for so many rows
     parts: Mapping[str, Part]  # by buffer
-    copies: tuple[tuple[int, int], ...] = ()  # arrays that are first copied: to, from
+    copies: tuple[Copy, ...] = ()  # before anything else
     as_it_lies: bool = False  # the inputs are handed over with their strides; there is one run
 
 
@@ -159,13 +168,13 @@ def moved_by(permutation: tuple[Work, ...], numbers: Mapping[int, int]) -> tuple
         attrs.evolve(
             work,
             parts={name: attrs.evolve(part, array=numbers[part.array]) for name, part in work.parts.items()},
-            copies=tuple((numbers[to], numbers[source]) for to, source in work.copies),
+            copies=tuple(attrs.evolve(c, to=numbers[c.to], source=numbers[c.source]) for c in work.copies),
         )
         for work in permutation
     )
 
 
-def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[tuple[int, int], ...] = ()) -> Work:
+def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ...] = ()) -> Work:
     """One run."""
     return Work(1, 1, lambda _: schedule, parts, copies)
 

@@ -9,16 +9,17 @@ import numpy as np
 
 from ..algos.choice import choose_merge
 from ..algos.merge import merge
-from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..machine import TargetInfo
-from ..types.errors import CapabilityError, InvalidArgumentError
+from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .argsort import SortPairs
-from .base import HostArray, Operation, Output, Part, Work, key_of
+from .base import Copy, HostArray, Operation, Output, Part, Work, key_of, moved_by, single
+from .pieces import fits_binding
+from .sort import Sort
 
 _KEYS = ("first", "second", "results")
 _VALUES = ("first_values", "second_values", "moved")
@@ -62,30 +63,63 @@ class Merge(Operation):
         results = self.outputs(*given)
         return None if results[0].shape[0] else tuple(np.empty(0, result.dtype) for result in results)
 
+    def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
+        """Where no binding holds the result: both arrays one behind the other, and what their sort leaves."""
+        joined = self._joined(given)
+        if not self._is_sorted_anew(given, info):
+            return ()
+        return *(Output(x.shape, x.dtype, (0,)) for x in joined), *self._sort.between(joined, info)
+
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
-        each = 2 if self.with_values else 1
+        each = len(given) // 2
         first, second = given[0].size, given[each].size
         results = tuple(range(2 * each, 3 * each))
         if not first or not second:
             source = each if second else 0
-            copies = tuple((result, source + number) for number, result in enumerate(results))
+            copies = tuple(Copy(result, source + number) for number, result in enumerate(results))
             return (Work(1, 1, lambda count: Schedule((), ()), {}, copies),)
+        if self._is_sorted_anew(given, info):
+            return self._sorted_anew(given, info)
         key = key_of(self.names[0], given[0], self.key)
         values = self._values(given) if self.with_values else None
         policy = choose_merge(key, first + second, info)
-        most = min(info.limits.storage_bytes // max(spec.dtype.itemsize for spec in given), LARGEST_U32)
-        if first + second > most or -(-(first + second) // policy.tile) > info.limits.groups:
-            raise CapabilityError(
-                f"{self.names[0]}: {first + second} elements are more than target {info.name!r} merges: at most "
-                f"{min(most, info.limits.groups * policy.tile)}; sort{'_by_key' * self.with_values} takes more, "
-                "both one behind the other"
-            )
         sizes = (first, second, first + second)
         parts: dict[str, Part] = {}
         for carried, names in enumerate((_KEYS, _VALUES)[:each]):
             for number, (name, size) in enumerate(zip(names, sizes, strict=True)):
                 parts[name] = Part(number * each + carried, size)
         return (Work(1, 1, lambda count: merge(key, first, second, self.order, policy, values), parts),)
+
+    # -- more than a binding holds ------------------------------------------------------------------------
+
+    @property
+    def _sort(self) -> Operation:
+        """What gives the same of both arrays one behind the other."""
+        return SortPairs(self.order, self.key) if self.with_values else Sort(0, self.order, key=self.key)
+
+    def _joined(self, given: tuple[Spec, ...]) -> tuple[Spec, ...]:
+        return tuple(Spec(output.shape, output.dtype) for output in self.outputs(*given))
+
+    def _is_sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> bool:
+        """Whether one launch does not reach the whole result."""
+        joined = self._joined(given)
+        count, itemsize = joined[0].size, max(x.dtype.itemsize for x in joined)
+        if 0 in (given[0].size, given[len(joined)].size):
+            return False
+        policy = choose_merge(key_of(self.names[0], given[0], self.key), count, info)
+        return not fits_binding(count, itemsize, info) or -(-count // policy.tile) > info.limits.groups
+
+    def _sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Work, ...]:
+        """Where the elements of a piece come from is known to the device alone, and bindings are chosen by the host."""
+        joined = self._joined(given)
+        each = len(joined)
+        starts = (0, given[0].size)
+        copies = [Copy(3 * each + n % each, n, starts[n // each]) for n in range(2 * each)]
+        numbers = {n: 3 * each + n for n in range(each)}  # its arrays: what is joined, the results, what it leaves
+        numbers |= {each + n: 2 * each + n for n in range(each)}
+        numbers |= {2 * each + n: 4 * each + n for n in range(len(self._sort.between(joined, info)))}
+        sorting = self._sort.works(joined, info, False) or ()
+        return single(Schedule((), ()), {}, tuple(copies)), *moved_by(sorting, numbers)
 
     def _values(self, given: tuple[Spec, ...]) -> object:
         itemsize = given[1].dtype.itemsize

@@ -22,6 +22,7 @@ from ..types.scalars import U32
 from ..types.specs import Spec
 from .argsort import Argsort
 from .base import (
+    Copy,
     HostArray,
     Operation,
     Output,
@@ -92,7 +93,7 @@ class Sort(Operation):
         if self.algorithm is not None:
             chosen = fitted(self.algorithm, key, length, info)
         elif length < 2:
-            return (Work(rows, rows, lambda count: Schedule((), ()), {}, ((1, 0),)),)
+            return (Work(rows, rows, lambda count: Schedule((), ()), {}, (Copy(1, 0),)),)
         elif not fits_binding(length, x.dtype.itemsize, info):
             return (
                 None
@@ -107,9 +108,9 @@ class Sort(Operation):
         placement = Placement.ELSEWHERE if Placement.ELSEWHERE in placements and not in_place else Placement.IN_PLACE
         together = sorted_together(chosen, length, x.dtype.itemsize, info)
         parts = {"data": Part(0, length), "results": Part(1, length)}
-        copies: tuple[tuple[int, int], ...] = ()
+        copies: tuple[Copy, ...] = ()
         if placement is Placement.IN_PLACE:
-            parts, copies = {"data": Part(1, length)}, () if in_place else ((1, 0),)
+            parts, copies = {"data": Part(1, length)}, () if in_place else (Copy(1, 0),)
 
         def schedule(count: int) -> Schedule:
             return chosen.schedule(key, count, length, self.order, placement)
@@ -132,7 +133,7 @@ class Sort(Operation):
                 for name, (whose, number) in parts_in(once).items()
             }
             is_copied = row == 0 and all(part.array == 1 for part in parts.values())
-            yield single(once, parts, ((1, 0),) if is_copied else ())
+            yield single(once, parts, (Copy(1, 0),) if is_copied else ())
 
     def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
         """Floats that are equal are put back into their order, in rows where there are any."""

@@ -115,8 +115,8 @@ class _Card:
         arrays = (self._given[slot][:count], self._sorted[slot][:count])
         with cupy.cuda.Device(self._device), self._work:
             for work, schedule in self._schedules(count):
-                for to, source in work.copies:
-                    cupy.copyto(arrays[to], arrays[source])
+                for copied in work.copies:
+                    cupy.copyto(arrays[copied.to], arrays[copied.source])
                 named = {name: self._seen(arrays[part.array], schedule, name) for name, part in work.parts.items()}
                 if schedule.launches:
                     self._target.run(schedule, named)
