@@ -91,7 +91,9 @@ class Graph:
 
 
 class Event:
-    def __init__(self, stream: int) -> None:
+    ptr = 0
+
+    def __init__(self, stream: int = 0, *, disable_timing: bool = False) -> None:
         self.stream = stream
 
     def synchronize(self) -> None:
@@ -397,6 +399,42 @@ def _copy(target: int, source: int, size: int, kind: int, stream: int) -> None:
     ctypes.memmove(target, source, size)
 
 
+class Driver:
+    """What compiled loops call in place of the driver: functions that C can call."""
+
+    def __init__(self) -> None:
+        words = [ctypes.c_uint64] * 4
+        asked: list[tuple[Any, int]] = [
+            (self.up, 4), (self.down, 4), (self.record, 2), (self.wait, 1), (self.copy, 3),
+        ]  # fmt: skip
+        self._held: list[Any] = [
+            ctypes.CFUNCTYPE(ctypes.c_int32, *words[:count])(function) for function, count in asked
+        ]
+
+    @property
+    def functions(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        return np.array([ctypes.cast(function, ctypes.c_void_p).value for function in self._held], np.uint64)
+
+    def up(self, card: int, host: int, size: int, stream: int) -> int:
+        _copy(card, host, size, 1, stream)
+        return 0
+
+    def down(self, host: int, card: int, size: int, stream: int) -> int:
+        _copy(host, card, size, 2, stream)
+        return 0
+
+    def record(self, event: int, stream: int) -> int:
+        return 0
+
+    def wait(self, event: int) -> int:
+        return 0
+
+    def copy(self, target: int, source: int, size: int) -> int:
+        """C's memmove."""
+        ctypes.memmove(target, source, size)
+        return 0
+
+
 def _alloc(size: int) -> MemoryPointer:
     log.append(f"alloc {size}")
     return alloc_quietly(size)
@@ -419,6 +457,10 @@ def _pointer_attributes(pointer: int) -> SimpleNamespace:
     return SimpleNamespace(device=device, type=int(any(pointer in place for place in pinned)))
 
 
+def _set_device(device: int) -> None:
+    assert device == current_device[0]
+
+
 def _set_attribute(function: int, attribute: int, value: int) -> None:
     log.append(f"attribute {attribute} {value}")
 
@@ -430,6 +472,7 @@ def module() -> ModuleType:
         CUDARuntimeError=CUDARuntimeError,
         getDeviceCount=lambda: 2,
         getDevice=lambda: current_device[0],
+        setDevice=_set_device,
         getDeviceProperties=_properties,
         driverGetVersion=lambda: 13000,
         runtimeGetVersion=lambda: 13020,
@@ -448,7 +491,7 @@ def module() -> ModuleType:
     cuda = SimpleNamespace(
         runtime=runtime, driver=driver, alloc=_alloc, alloc_pinned_memory=PinnedMemory, Device=Device,
         ExternalStream=Stream, Stream=Stream, get_current_stream=_current_of,
-        UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer, function=SimpleNamespace(Module=Module),
+        Event=Event, UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer, function=SimpleNamespace(Module=Module),
     )  # fmt: skip
     vars(cupy).update(
         cuda=cuda, ndarray=ndarray, __version__="14.0", asarray=asarray, array=asarray, asnumpy=asnumpy,

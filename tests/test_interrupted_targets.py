@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -20,9 +22,9 @@ from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets import registry
 from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import pinned_copies, transfers
 from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda import target as cuda
-from gpusort.targets.cuda import transfers
 from gpusort.targets.cuda.plan import Plan, Ready
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import Transfers
@@ -118,28 +120,46 @@ def test_no_copy_is_under_way_once_a_call_is_over(card: CudaTarget) -> None:
     assert begun
 
 
-class _Copies:
+class _Copies(fake_cupy.Driver):
     """A card that copies late: only when it is waited for."""
 
     def __init__(self) -> None:
-        self.ptr = 0
-        self.under_way: list[int] = []  # the host's ends
-        self.asked: list[int] = []
+        super().__init__()
+        self.under_way: set[int] = set()  # the host's ends
+        self.recorded: dict[int, set[int]] = {}  # by event
+        self.mistakes: list[str] = []  # C hears of no exception
 
-    def ask(self, target: int, source: int, size: int, kind: int, stream: int) -> None:
-        pinned = source if kind == 1 else target
-        assert pinned not in self.under_way, "this memory is being copied"
-        self.under_way.append(pinned)
+    def up(self, card: int, host: int, size: int, stream: int) -> int:
+        return self.down(host, card, size, stream)
 
-    def record(self) -> _Copies:
-        return self
+    def down(self, host: int, card: int, size: int, stream: int) -> int:
+        self._is_free(host)
+        self.under_way.add(host)
+        return 0
 
-    def synchronize(self) -> None:
-        self.under_way.clear()
+    def record(self, event: int, stream: int) -> int:
+        self.recorded[event] = set(self.under_way)
+        return 0
 
-    def fill(self, target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
-        """In place of what copies between an array and pinned memory."""
-        assert not {target.ctypes.data, source.ctypes.data} & set(self.under_way), "this memory is being copied"
+    def wait(self, event: int) -> int:
+        self.under_way -= self.recorded.pop(event, set())
+        return 0
+
+    def copy(self, target: int, source: int, size: int) -> int:
+        self._is_free(target)
+        self._is_free(source)
+        return 0
+
+    def _is_free(self, place: int) -> None:
+        if place in self.under_way:
+            self.mistakes.append(f"{place:#x} is being copied")
+
+    def event(self, *, disable_timing: bool) -> SimpleNamespace:
+        """One of cupy's."""
+        number = next(self._numbers)
+        return SimpleNamespace(ptr=number, synchronize=lambda: self.wait(number))
+
+    _numbers = itertools.count(1)
 
 
 @pytest.mark.parametrize("way", ["upload", "download"])
@@ -147,10 +167,11 @@ def test_pinned_memory_is_not_used_anew_while_it_is_copied(monkeypatch: pytest.M
     fake_cupy.pinned.clear()  # of another test, whose memory this may be
     cupy, copies = fake_cupy.module(), _Copies()
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(cast(Any, cupy).cuda.runtime, "memcpyAsync", copies.ask)
-    for name, value in (("PIECE_BYTES", 1000), ("LEAST_BYTES", 100), ("_copy", copies.fill)):
+    monkeypatch.setattr(cast(Any, cupy).cuda, "Event", copies.event)
+    monkeypatch.setattr(pinned_copies, "driver_functions", lambda: copies.functions)
+    for name, value in (("PIECE_BYTES", 1000), ("LEAST_BYTES", 100)):
         monkeypatch.setattr(transfers, name, value)
-    array, stream = np.zeros(5500, np.uint8), cast(Any, copies)
+    array, stream = np.zeros(5500, np.uint8), cast(Any, fake_cupy.current_stream)
 
     def move(ways: Transfers) -> None:
         (ways.upload if way == "upload" else ways.download)(1 << 40, array, stream)
@@ -161,6 +182,7 @@ def test_pinned_memory_is_not_used_anew_while_it_is_copied(monkeypatch: pytest.M
         struck += strike(partial(move, ways), place, CUDA)
         move(ways)  # by the same pinned memory
     assert struck
+    assert not copies.mistakes
 
 
 # -- the plain Python of kernels --------------------------------------------------------------------------

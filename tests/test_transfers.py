@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import mmap
 import sys
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import gpusort
+from gpusort.targets.cuda import pinned_copies
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import LEAST_BYTES, PIECE_BYTES, Transfers
 from gpusort.types.errors import TargetUnavailableError
 from tests import fake_cupy
 
-SIZES = [0, 1, 1000, LEAST_BYTES - 1, LEAST_BYTES, LEAST_BYTES + 1, 35 * PIECE_BYTES + 5]
+SIZES = [0, 1, 1000, LEAST_BYTES - 1, LEAST_BYTES, LEAST_BYTES + 1, LEAST_BYTES + 3 * PIECE_BYTES + 5]
+LONG = 6 * LEAST_BYTES // 4  # bytes, which several threads take pieces of
 STREAM = cast(Any, fake_cupy.current_stream)
 
 
@@ -23,6 +26,8 @@ STREAM = cast(Any, fake_cupy.current_stream)
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the card was asked to copy."""
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    driver = fake_cupy.Driver()
+    monkeypatch.setattr(pinned_copies, "driver_functions", lambda: driver.functions)
     fake_cupy.log.clear()
     fake_cupy.pinned.clear()
     return fake_cupy.log
@@ -44,7 +49,7 @@ def test_every_byte_goes_there_and_back(copies: list[str], size: int) -> None:
 
 
 def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
-    source = np.random.default_rng(1).integers(0, 256, 6 * PIECE_BYTES, np.uint8)
+    source = np.random.default_rng(1).integers(0, 256, LONG, np.uint8)
     there, later = np.zeros_like(source), np.full(1 << 20, 7, np.uint8)
     Transfers().upload(there.ctypes.data, source, STREAM, [later[1:], later[:0]])
     np.testing.assert_array_equal(there, source)
@@ -53,16 +58,52 @@ def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
 
 
 def test_a_transfer_may_be_of_any_shape(copies: list[str]) -> None:
-    source = np.arange(6 * PIECE_BYTES // 8, dtype=np.float64).reshape(3, -1)
+    source = np.arange(LONG // 8, dtype=np.float64).reshape(3, -1)
     there = np.zeros_like(source)
     Transfers().upload(there.ctypes.data, source, STREAM)
     np.testing.assert_array_equal(there, source)
 
 
 def test_pinned_memory_takes_no_detour(copies: list[str]) -> None:
-    source, there = fake_cupy.PinnedMemory(6 * PIECE_BYTES), np.zeros(6 * PIECE_BYTES, np.uint8)
+    source, there = fake_cupy.PinnedMemory(LONG), np.zeros(LONG, np.uint8)
     Transfers().upload(there.ctypes.data, source, STREAM)
-    assert copies == [f"copy up {6 * PIECE_BYTES}"]
+    assert copies == [f"copy up {LONG}"]
+
+
+class _Refusing(fake_cupy.Driver):
+    """A driver that fails from some call on."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self.left = calls
+
+    def _status(self) -> int:
+        self.left -= 1
+        return 0 if self.left > 0 else 719
+
+    def record(self, event: int, stream: int) -> int:
+        return self._status()
+
+    def wait(self, event: int) -> int:
+        return self._status()
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 9])
+def test_what_the_driver_refuses_is_an_error(copies: list[str], monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    source, there = np.ones(LONG, np.uint8), np.zeros(LONG, np.uint8)
+    for way in (Transfers().upload, Transfers().download):
+        driver = _Refusing(calls)
+        monkeypatch.setattr(pinned_copies, "driver_functions", partial(np.copy, driver.functions))
+        with pytest.raises(fake_cupy.CUDADriverError, match="719"):
+            way(there.ctypes.data, source, STREAM)
+
+
+def test_the_driver_is_asked_by_its_own_names() -> None:
+    try:
+        CudaTarget()
+    except TargetUnavailableError as error:
+        pytest.skip(str(error))
+    assert pinned_copies.driver_functions().all()
 
 
 @pytest.mark.parametrize("size", SIZES)

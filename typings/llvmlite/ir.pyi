@@ -168,7 +168,7 @@ class IRBuilder:
     def insert_value(self, agg: Value, value: Value, idx: int | Sequence[int], name: str = "") -> Instruction: ...
     def call(
         self,
-        fn: Function | InlineAsm,
+        fn: Value | InlineAsm,  # a function, or an address of one
         args: Sequence[Value],
         name: str = "",
         cconv: str | None = None,

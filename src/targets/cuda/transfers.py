@@ -2,15 +2,16 @@
 
 A card reaches only memory that the system does not move. For any other the driver copies by way of pinned memory of its
 own, in one thread and in step with the card. Here several threads copy pieces, each while the card fetches the one it
-copied before. And memory that is new to the process has no pages yet: a result's are touched by other threads, so that
-the system finds them, while the source travels.
+copied before; no Python runs between two pieces, for which threads would wait by turns. And memory that is new to the
+process has no pages yet: a result's are touched by other threads, so that the system finds them, while the source
+travels.
 """
 
 from __future__ import annotations
 
 import mmap
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,84 +19,50 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ..apart import import_apart
 from ..cpu.pool import shared_pool, slices
 
 if TYPE_CHECKING:
-    from cupy.cuda import Event, PinnedMemoryPointer, Stream
+    from cupy.cuda import Stream
+
+    from .pinned_copies import Numbers
+
+    Way: TypeAlias = Callable[[Numbers, Numbers, int, int, int, int, Numbers, int], int]
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
-_Piece: TypeAlias = tuple[int, Bytes]  # an address on the card, and the host's memory
 
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 1 << 20
 LEAST_BYTES = 16 << 20  # less goes as fast by the driver
 MOST_LANES = 16  # threads that copy: as many keep the host's memory busy
 _SLOTS = 2  # of a lane: one is copied while the card fetches the other
 _KEPT = 2  # rings, for as many threads at once
 
 
-@attrs.define
-class _Slot:
-    """Pinned memory for one piece, and when the card is done with it."""
-
-    pointer: PinnedMemoryPointer
-    memory: Bytes
-    done: Event | None = None
-    asked: Stream | None = None  # for a copy whose end is not marked, nor will be if an interrupt strikes
-
-    def wait(self) -> None:
-        if self.asked is not None:
-            self.asked.synchronize()
-            self.asked = None
-        elif self.done is not None:
-            self.done.synchronize()
-
-    def copy(self, target: int, source: int, nbytes: int, direction: int, stream: Stream) -> None:
-        """Starts a copy to or from this memory, which is not used anew before that has ended."""
-        import cupy
-
-        self.asked = stream
-        cupy.cuda.runtime.memcpyAsync(target, source, nbytes, direction, stream.ptr)
-        self.done = stream.record()
-        self.asked = None
-
-
 class _Lane:
-    """Pieces of pinned memory that one thread uses in turn. None is let go while it is copied."""
+    """Pinned memory for a few pieces, which one thread uses in turn. None is let go while it is copied."""
 
     def __init__(self) -> None:
-        self._slots: list[_Slot] = []
-
-    def upload(self, pieces: Sequence[_Piece], stream: Stream) -> None:
         import cupy
 
-        for slot, (pointer, source) in self._turns(pieces):
-            slot.wait()
-            _copy(slot.memory[: source.size], source)
-            slot.copy(pointer, slot.pointer.ptr, source.size, cupy.cuda.runtime.memcpyHostToDevice, stream)
+        self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
+        self._of_slots = np.array([event.ptr for event in self._events], np.uint64)
+        self._memory = cupy.cuda.alloc_pinned_memory(_SLOTS * PIECE_BYTES)
 
-    def download(self, pieces: Sequence[_Piece], stream: Stream) -> None:
+    def move(self, way: Way, pieces: Numbers, first: int, step: int, stream: Stream) -> None:
+        """Every step-th piece."""
         import cupy
 
-        under_way: deque[tuple[_Slot, Bytes]] = deque()
-        for slot, (pointer, target) in self._turns(pieces):
-            if len(under_way) == _SLOTS:
-                _arrive(*under_way.popleft())
-            slot.wait()
-            slot.copy(slot.pointer.ptr, pointer, target.size, cupy.cuda.runtime.memcpyDeviceToHost, stream)
-            under_way.append((slot, target))
-        for slot, target in under_way:
-            _arrive(slot, target)
+        from .pinned_copies import driver_functions
 
-    def _turns(self, pieces: Sequence[_Piece]) -> Iterator[tuple[_Slot, _Piece]]:
-        for number, piece in enumerate(pieces):
-            if number == len(self._slots) < _SLOTS:
-                self._slots.append(_new_slot())
-            yield self._slots[number % _SLOTS], piece
+        functions = driver_functions()
+        status = way(functions, pieces, first, step, self._memory.ptr, PIECE_BYTES, self._of_slots, stream.ptr)
+        if status:
+            raise cupy.cuda.driver.CUDADriverError(status)
 
     def wait(self) -> None:
         """Until no copy is under way."""
-        for slot in getattr(self, "_slots", ()):  # an interrupt may come before there are any
-            slot.wait()
+        for event in getattr(self, "_events", ()):  # an interrupt may come before there are any
+            event.synchronize()
 
     def __del__(self) -> None:
         self.wait()
@@ -104,10 +71,11 @@ class _Lane:
 _Ring: TypeAlias = list[_Lane]
 
 
-def _pieces(pointer: int, array: npt.NDArray[np.generic]) -> Iterator[_Piece]:
-    whole = bytes_of(array)
-    for start in range(0, whole.size, PIECE_BYTES):
-        yield pointer + start, whole[start : start + PIECE_BYTES]
+def _pieces(pointer: int, array: npt.NDArray[np.generic]) -> Numbers:
+    """Of an array: addresses on the card and on the host, and bytes."""
+    starts = np.arange(0, array.nbytes, PIECE_BYTES, dtype=np.uint64)
+    sizes = np.minimum(np.uint64(array.nbytes) - starts, np.uint64(PIECE_BYTES))
+    return np.stack([starts + np.uint64(pointer), starts + np.uint64(array.ctypes.data), sizes], axis=1)
 
 
 @attrs.define
@@ -117,7 +85,7 @@ class Transfers:
     A transfer has its ring to itself: threads need no lock, which an interrupt might leave taken.
     """
 
-    _rings: deque[_Ring] = attrs.field(factory=lambda: deque[_Ring](maxlen=_KEPT))
+    _rings: dict[int, deque[_Ring]] = attrs.field(factory=dict[int, deque[_Ring]])  # by device, whose events they hold
 
     def upload(
         self, pointer: int, source: npt.NDArray[np.generic], stream: Stream, later: Sequence[Bytes] = ()
@@ -138,8 +106,11 @@ class Transfers:
             for start, part in zip(starts, parts, strict=False):
                 runtime.memcpyAsync(start, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             return
-        pieces = [piece for start, part in zip(starts, parts, strict=False) for piece in _pieces(start, part)]
-        self._in_lanes(pieces, lambda lane, its: lane.upload(its, stream), later)
+        import_apart("numba")
+        from .pinned_copies import send
+
+        pieces = np.concatenate([_pieces(start, part) for start, part in zip(starts, parts, strict=False)])
+        self._in_lanes(send, pieces, stream, later)
 
     def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
         """Copies from an address on the current card into an array. The caller waits for the stream before reading."""
@@ -149,11 +120,12 @@ class Transfers:
         if goes_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
-        self._in_lanes(list(_pieces(pointer, target)), lambda lane, its: lane.download(its, stream), ())
+        import_apart("numba")
+        from .pinned_copies import fetch
 
-    def _in_lanes(
-        self, pieces: list[_Piece], move: Callable[[_Lane, Sequence[_Piece]], None], later: Sequence[Bytes]
-    ) -> None:
+        self._in_lanes(fetch, _pieces(pointer, target), stream, ())
+
+    def _in_lanes(self, way: Way, pieces: Numbers, stream: Stream, later: Sequence[Bytes]) -> None:
         """Moves pieces in several threads, each those of a lane. If there is memory to touch, half of them do that."""
         import cupy
 
@@ -161,8 +133,9 @@ class Transfers:
         threads = min(pool.threads, MOST_LANES)
         lanes = max(1, min(threads // 2 if later else threads, len(pieces)))
         pages = [part[piece] for part in later for piece in slices(part.size, max(1, threads - lanes))]
+        rings = self._rings.setdefault(device, deque(maxlen=_KEPT))
         try:
-            ring = self._rings.pop()
+            ring = rings.pop()
         except IndexError:
             ring = _Ring()
         ring.extend(_Lane() for _ in range(lanes - len(ring)))
@@ -170,7 +143,9 @@ class Transfers:
         def work(number: int) -> None:
             if number < lanes:
                 with cupy.cuda.Device(device):
-                    move(ring[number], pieces[number::lanes])
+                    # A new thread has no context of the driver's yet; cupy leaves device 0 to the first call that asks.
+                    cupy.cuda.runtime.setDevice(device)
+                    ring[number].move(way, pieces, number, lanes, stream)
             else:
                 pages[number - lanes][:: mmap.PAGESIZE] = 0
 
@@ -180,14 +155,7 @@ class Transfers:
             for lane in ring:  # now, and not when Python comes to collect them, where another interrupt would be lost
                 lane.wait()
             raise
-        self._rings.append(ring)
-
-
-def _new_slot() -> _Slot:
-    import cupy
-
-    pointer = cupy.cuda.alloc_pinned_memory(PIECE_BYTES)
-    return _Slot(pointer, np.frombuffer(memoryview(pointer), np.uint8, PIECE_BYTES))
+        rings.append(ring)
 
 
 def goes_directly(array: npt.NDArray[np.generic]) -> bool:
@@ -204,12 +172,3 @@ def is_pinned(array: npt.NDArray[np.generic]) -> bool:
 
 def bytes_of(array: npt.NDArray[np.generic]) -> Bytes:
     return array.reshape(-1).view(np.uint8)
-
-
-def _arrive(slot: _Slot, piece: Bytes) -> None:
-    slot.wait()
-    _copy(piece, slot.memory[: piece.size])
-
-
-def _copy(target: Bytes, source: Bytes) -> None:
-    np.copyto(target, source)

@@ -1,0 +1,111 @@
+"""Pieces copied by way of pinned memory, in compiled loops: threads that run one each do not wait for each other's
+Python. Importing this loads Numba.
+
+The driver's functions are called at their addresses, which are arguments: so what is compiled can be kept, and a test
+can be the driver.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ...types.errors import TargetUnavailableError
+from ..cpu.jit import njit
+from ..cpu.keeping import kept
+
+if TYPE_CHECKING:
+    from numba.core.typing import Signature
+    from numba.extending import CodegenContext, TypingContext
+
+    _Emit: TypeAlias = Callable[[CodegenContext, ir.IRBuilder, Signature, tuple[ir.Value, ...]], ir.Value]
+
+Numbers = npt.NDArray[np.uint64]
+
+_WORD, _STATUS = ir.IntType(64), ir.IntType(32)
+_DRIVER = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
+_NAMES = ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEventSynchronize")
+
+
+@cache
+def driver_functions() -> Numbers:
+    """Where the driver's functions are: to a card, from it, an event's record, the wait for one; and C's memmove."""
+    try:
+        driver = ctypes.CDLL(_DRIVER)
+    except OSError as error:
+        raise TargetUnavailableError(f"target 'cuda': the driver, {_DRIVER}, cannot be loaded: {error}") from error
+    functions = [*(getattr(driver, name) for name in _NAMES), ctypes.memmove]
+    return np.array([ctypes.cast(function, ctypes.c_void_p).value for function in functions], np.uint64)
+
+
+@intrinsic
+def _call(context: TypingContext, function: types.Type, arguments: types.UniTuple) -> tuple[Signature, _Emit]:
+    """What C's function at an address says to some numbers of 64 bits: a status of 32."""
+    count = arguments.count
+
+    def emit(
+        context: CodegenContext, builder: ir.IRBuilder, signature: Signature, args: tuple[ir.Value, ...]
+    ) -> ir.Value:
+        address, given = args
+        kind = ir.FunctionType(_STATUS, [_WORD] * count).as_pointer()
+        numbers = [builder.extract_value(given, number) for number in range(count)]
+        return builder.call(builder.inttoptr(address, kind), numbers)
+
+    return types.int32(types.uint64, types.UniTuple(types.uint64, count)), emit
+
+
+@kept
+@njit(nogil=True)
+def send(
+    functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int, events: Numbers, stream: int
+) -> int:
+    """Every step-th piece (an address on the card, one on the host, bytes) to the card; the driver's status, 0 if all
+    is well. `events` tell of each slot of pinned memory when the card is done with it; the last ones are not waited
+    for."""
+    turn = 0
+    for number in range(first, pieces.shape[0], step):
+        card, host, nbytes = pieces[number, 0], pieces[number, 1], pieces[number, 2]
+        event, slot = events[turn], np.uint64(memory) + np.uint64(turn) * np.uint64(room)
+        status = _call(functions[3], (event,))
+        if status == 0:
+            _call(functions[4], (slot, host, nbytes))
+            status = _call(functions[0], (card, slot, nbytes, np.uint64(stream)))
+        if status == 0:
+            status = _call(functions[2], (event, np.uint64(stream)))
+        if status != 0:
+            return int(status)
+        turn = (turn + 1) % events.size
+    return 0
+
+
+@kept
+@njit(nogil=True)
+def fetch(
+    functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int, events: Numbers, stream: int
+) -> int:
+    """The same from the card. All has arrived when it returns."""
+    slots = events.size
+    count = (pieces.shape[0] - first + step - 1) // step
+    for turn in range(count + slots):
+        event, slot = events[turn % slots], np.uint64(memory) + np.uint64(turn % slots) * np.uint64(room)
+        status = _call(functions[3], (event,))  # until what was asked for, slots ago, is there
+        if status == 0 and turn >= slots and turn - slots < count:
+            number = first + (turn - slots) * step
+            _call(functions[4], (pieces[number, 1], slot, pieces[number, 2]))
+        if status == 0 and turn < count:
+            number = first + turn * step
+            status = _call(functions[1], (slot, pieces[number, 0], pieces[number, 2], np.uint64(stream)))
+            if status == 0:
+                status = _call(functions[2], (event, np.uint64(stream)))
+        if status != 0:
+            return int(status)
+    return 0
