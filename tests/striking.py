@@ -56,8 +56,9 @@ class _Striker:
 
 def events(call: Callable[[], object], below: str = "") -> int:
     """At how many places a call can be struck."""
-    _traced(call, _Striker(_NEVER, os.path.join(_SOURCES, below)))  # Python 3.12 shows bytecodes from the second call on
-    striker = _Striker(_NEVER, os.path.join(_SOURCES, below))
+    below = os.path.join(_SOURCES, below)
+    _traced(call, _Striker(_NEVER, below))  # from Python 3.12 on, bytecodes are seen from the second call on
+    striker = _Striker(_NEVER, below)
     _traced(call, striker)
     return striker.seen
 
