@@ -15,13 +15,12 @@ from benchmarks.card import call_clock, cub_cumsum, cub_sort, event_clock, torch
 from benchmarks.timing import Comparison, Result, Work, against
 from gpusort.algos.choice import choose_pairs, choose_reduction, choose_sort
 from gpusort.algos.reduce import reduce_rows
-from gpusort.algos.sorts import Placement
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.base import DeviceTimer
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for, number_for
-from gpusort.types.indices import SortOrder
+from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.monoids import ArgMin, Minimum, Sum
 

@@ -19,10 +19,10 @@ import numpy as np
 
 import gpusort
 from gpusort.algos.choice import choose_sort
-from gpusort.algos.sorts import Placement
 from gpusort.algos.table import by_masks
 from gpusort.targets.registry import target as target_named
 from gpusort.targets.wgsl.target import WgslTarget
+from gpusort.types.indices import Placement
 from tests.exported import Cases
 
 

@@ -22,11 +22,10 @@ from benchmarks.card import event_clock, is_here
 from benchmarks.peers import ON_CARD, ON_HOST
 from benchmarks.timing import host_clock, machine, shown, write_results
 from gpusort.algos.choice import choose_sort
-from gpusort.algos.sorts import Placement
 from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import CapabilityError
-from gpusort.types.indices import SortOrder
+from gpusort.types.indices import Placement, SortOrder
 
 Timer = Callable[[], float]  # seconds of one call
 DTYPES = ("u4", "f8")

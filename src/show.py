@@ -22,7 +22,7 @@ from .algos.select_parts import placed_chosen
 from .algos.select_rows import PartPolicy
 from .algos.select_sampled import SampledPolicy
 from .algos.sort_parts import sort_parts
-from .algos.sorts import Bitonic, BitonicRows, Placement, Radix, RadixRows, bits_of
+from .algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, bits_of
 from .algos.take_within import take_within
 from .algos.ties import restore_ties
 from .algos.words import Wanted, write_elements, write_words
@@ -33,7 +33,7 @@ from .types.dtypes import ArrayKey, key_for, number_for
 from .types.elements import dtype_of
 from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.finishes import AsItIs
-from .types.indices import ScanKind, SortOrder
+from .types.indices import Placement, ScanKind, SortOrder
 from .types.keys import FloatKey, RankKey
 from .types.monoids import ArgMin, Maximum, Minimum, Sum
 from .types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy

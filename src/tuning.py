@@ -17,7 +17,7 @@ import numpy as np
 from .algos import tuned
 from .algos.choice import choose_bitonic, choose_sort
 from .algos.rules import SortRule
-from .algos.sorts import Bitonic, Placement, Radix, SortAlgorithm
+from .algos.sorts import Bitonic, Radix, SortAlgorithm
 from .api.call import forget_plans
 from .machine import Capability, TargetInfo
 from .targets.base import DeviceTimer, Target, TunesItself
@@ -26,7 +26,7 @@ from .targets.registry import target as target_of
 from .targets.registry import targets as all_targets
 from .types.dtypes import key_for
 from .types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
-from .types.indices import SortOrder
+from .types.indices import Placement, SortOrder
 from .types.params import RadixPolicy
 from .types.specs import Memory
 

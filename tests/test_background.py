@@ -257,14 +257,14 @@ def test_what_is_loaded_aside_is_what_runs(call: str, dtype: str) -> None:
     code = f"""
 import numpy as np
 import gpusort
-from gpusort.targets.cpu import target
+from gpusort.targets.cpu import kernels
 from gpusort.targets.cpu.background import background
 x = np.random.default_rng(1).integers(0, 2, (300, 301)).astype("{dtype}")
 for _ in range(3):
     gpusort.{call}
 assert background.wait(280) and not background.failures
 loaded = []
-load, target.load_kernel = target.load_kernel, lambda name, text: loaded.append(name) or load(name, text)
+load, kernels.load_kernel = kernels.load_kernel, lambda name, text: loaded.append(name) or load(name, text)
 gpusort.{call}
 print(loaded)
 """

@@ -26,7 +26,7 @@ from gpusort.kernel.passes.bounds import Numbers, find
 from gpusort.kernel.passes.safe import Safety
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
-from gpusort.targets.cpu.lanes import subgroup_size
+from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.targets.cuda.text import kernel_text
 from gpusort.targets.wgsl.kernel import written

@@ -18,7 +18,7 @@ from gpusort.kernel.passes.guards import guarded
 from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.span import Span
 from gpusort.kernel.verify import verify
-from gpusort.targets.cpu.lanes import subgroup_size
+from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types import ops

@@ -15,7 +15,7 @@ from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
 from gpusort.kernel.passes.uniform import check_uniform
 from gpusort.kernel.span import KernelError, Span
-from gpusort.targets.cpu.lanes import subgroup_size
+from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types import ops

@@ -18,7 +18,7 @@ from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule, is_buffe
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
-from gpusort.targets.cpu.lanes import subgroup_size
+from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import CapabilityError

@@ -200,9 +200,9 @@ _DEVICE = """
 import gc
 target = gpusort.target({name!r})
 gpusort.sort(x[:999], target=target)
-from gpusort.algos.sorts import Bitonic, Placement
+from gpusort.algos.sorts import Bitonic
+from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.dtypes import key_for
-from gpusort.types.indices import SortOrder
 schedule = Bitonic().schedule(key_for(x.dtype), 1, 256, SortOrder.ASCENDING, Placement.IN_PLACE)
 arrays = {{"data": x[:256].copy()}}
 target.run(schedule, arrays)

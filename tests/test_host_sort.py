@@ -11,11 +11,11 @@ import pytest
 import gpusort
 from gpusort import CapabilityError, HostSort, HostSortPolicy, RadixPolicy, SortOrder, UnsupportedTypeError
 from gpusort.algos.choice import choose_sort
-from gpusort.algos.sorts import Placement
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.pool import Pool
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
+from gpusort.types.indices import Placement
 from tests.key_cases import DateKey
 from tests.reference import DTYPES, assert_same_bits, sample
 from tests.test_words import elements_for, sorted_one_by_one

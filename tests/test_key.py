@@ -14,14 +14,14 @@ from gpusort.algos.choice import choose_pairs, choose_reduction, choose_sort
 from gpusort.algos.finish import extremes, places
 from gpusort.algos.host_sort import HostSort
 from gpusort.algos.radix_sorts import radix_sort_pairs
-from gpusort.algos.sorts import Bitonic, BitonicRows, Placement, Radix, RadixRows, bits_of, element_bits
+from gpusort.algos.sorts import Bitonic, BitonicRows, Radix, RadixRows, bits_of, element_bits
 from gpusort.algos.words import Wanted
 from gpusort.machine import Capability, Limits, TargetInfo
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import dtype_of
-from gpusort.types.indices import SortOrder
+from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey, SortableKey, is_lossy
 from gpusort.types.monoids import ArgMin, Maximum, Minimum, ranked
 from gpusort.types.params import BitonicPolicy, RadixPolicy

@@ -19,7 +19,7 @@ from gpusort.algos.radix_rows import radix_rows_sort
 from gpusort.algos.radix_sorts import radix_sort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.scan import scan_rows
-from gpusort.algos.sorts import BitonicRows, Placement, Radix, RadixRows, fitted
+from gpusort.algos.sorts import BitonicRows, Radix, RadixRows, fitted
 from gpusort.algos.table import PAIRS, SORTS
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
@@ -27,7 +27,7 @@ from gpusort.machine import TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import key_for, number_for
-from gpusort.types.indices import ScanKind, SortOrder
+from gpusort.types.indices import Placement, ScanKind, SortOrder
 from gpusort.types.invocation import Invocation
 from gpusort.types.keys import SortableKey
 from gpusort.types.memory import Storage

@@ -32,7 +32,7 @@ from gpusort.algos.select import SelectByParts, SelectBySamples, top_k
 from gpusort.algos.select_parts import placed_chosen
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
-from gpusort.algos.sorts import BitonicRows, Placement, Radix, RadixRows
+from gpusort.algos.sorts import BitonicRows, Radix, RadixRows
 from gpusort.algos.take_within import take_within
 from gpusort.algos.ties import restore_ties
 from gpusort.kernel.ir import Program
@@ -42,7 +42,7 @@ from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.errors import UnsupportedTypeError
 from gpusort.types.finishes import finish_of
-from gpusort.types.indices import ScanKind, SortOrder
+from gpusort.types.indices import Placement, ScanKind, SortOrder
 from gpusort.types.keys import FloatKey, RankKey
 from gpusort.types.monoids import (
     AllTrue,

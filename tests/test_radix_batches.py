@@ -13,7 +13,7 @@ from gpusort.algos.choice import balanced, choose_pairs, choose_sort
 from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
 from gpusort.algos.radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs, shared_words
 from gpusort.algos.sizes import LARGEST_U32
-from gpusort.algos.sorts import Placement, Radix
+from gpusort.algos.sorts import Radix
 from gpusort.algos.sweep_schedule import SweepState
 from gpusort.kernel.launch import Schedule
 from gpusort.machine import Capability, Limits, TargetInfo
@@ -21,7 +21,7 @@ from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.errors import InvalidArgumentError, TargetUnavailableError
-from gpusort.types.indices import SortOrder
+from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.params import MOST_COUNTED, RadixPolicy
 from gpusort.types.scalars import U16, U32

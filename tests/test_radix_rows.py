@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, Placement, RadixRows
+from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, RadixRows
 from gpusort.machine import Capability
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
-from gpusort.types.indices import SortOrder
+from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey, UnsignedKey
 from gpusort.types.scalars import F32, U16, U32
 from tests.covering import few_cases

@@ -11,7 +11,7 @@ import pytest
 import gpusort
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.scan import scan_rows
-from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, Placement, Radix, RadixRows
+from gpusort.algos.sorts import BitonicRows, PairsAlgorithm, Radix, RadixRows
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Schedule
 from gpusort.kernel.passes.walk import statements_in
@@ -19,7 +19,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.errors import CapabilityError
-from gpusort.types.indices import ScanKind, SortOrder
+from gpusort.types.indices import Placement, ScanKind, SortOrder
 from gpusort.types.keys import RankKey
 from gpusort.types.monoids import Sum
 from gpusort.types.params import RadixPolicy, ReducePolicy, ScanPolicy

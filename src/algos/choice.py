@@ -12,7 +12,6 @@ from ..types.keys import RankKey, SortableKey, Word
 from ..types.params import BitonicPolicy, MergePolicy, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32, U64
 from .fit import bytes_held, fitted_merge, fitted_network, fitted_reduce, fitted_scan_policy, power_below
-from .host_sort import HostSort
 from .layout import Layout
 from .select import ArgsortAndTake, Selection
 from .sorts import Bitonic, PairsAlgorithm, Radix, SortAlgorithm, bits_of, element_bits, fitted, require_integers
@@ -35,12 +34,6 @@ def choose_sort(
             if found is not None:
                 return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
     return Bitonic().fitted(key, length, info)
-
-
-def choose_host_sort(info: TargetInfo) -> HostSort:
-    """The host's own sort on a target that has one: as it was measured on this machine, or as it comes."""
-    found = [line.algorithm for line in tuned_rules(info) if isinstance(line.algorithm, HostSort)]
-    return found[0] if found else HostSort()
 
 
 def _fitted_or_none(

@@ -6,21 +6,22 @@ to be measured anew.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 import numpy as np
 
-from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..types.checks import holds, within
 from ..types.errors import CapabilityError, InvalidArgumentError
-from ..types.indices import SortOrder
-from ..types.keys import SortableKey, Word
-from .sorts import Placement
+from ..types.indices import Placement, SortOrder
+
+if TYPE_CHECKING:
+    from ..kernel.launch import Schedule
+    from ..types.keys import SortableKey, Word
 
 E = TypeVar("E")
-W = TypeVar("W", bound=Word)
+W = TypeVar("W", bound="Word")
 
 MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # what tune() finds out
 

@@ -10,14 +10,14 @@ from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..machine import TargetInfo
 from ..types.checks import holds, whole, within
 from ..types.digits import DigitPlace
-from ..types.indices import SortOrder
+from ..types.indices import Placement, SortOrder
 from ..types.keys import SortableKey, UnsignedKey, Word
 from ..types.memory import Workgroup
 from ..types.scalars import U8, U16, U32, U64
 from .radix_serial import Shares, serial_add_up, serial_count, serial_scatter
 from .radix_tile import RadixMode
 from .sizes import LARGEST_U32, require_countable, require_digits
-from .sorts import Placement, as_words, bits_of, element_bits, require_integers
+from .sorts import as_words, bits_of, element_bits, require_integers
 
 A = TypeVar("A", U8, U16, U32, U64)
 V = TypeVar("V", U8, U16, U32, U64)

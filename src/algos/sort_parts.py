@@ -17,7 +17,7 @@ import attrs
 
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule, is_buffer
-from ..types.indices import SortOrder
+from ..types.indices import Placement, SortOrder
 from ..types.intrinsics import dynamic_range
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, Word
@@ -25,7 +25,7 @@ from ..types.memory import Storage
 from ..types.params import BitonicPolicy, PartsParams
 from ..types.scalars import U32
 from .bitonic import merge_launches, to_ordered
-from .sorts import Placement, SortAlgorithm
+from .sorts import SortAlgorithm
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any, Protocol, TypeVar, cast
 
 import attrs
@@ -12,7 +11,7 @@ from ..machine import Capability, TargetInfo
 from ..types.checks import holds, power_within, require, truth, whole, within
 from ..types.elements import dtype_of, scalar_of
 from ..types.errors import CapabilityError, UnsupportedTypeError
-from ..types.indices import SortOrder
+from ..types.indices import Placement, SortOrder
 from ..types.keys import SortableKey, UnsignedKey, Word
 from ..types.layout import Type
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS, BitonicPolicy, RadixPolicy, RowsPolicy, power_above
@@ -38,13 +37,6 @@ E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 
 _UNSIGNED = (Type.U8, Type.U16, Type.U32, Type.U64)
-
-
-class Placement(Enum):
-    """Where a schedule leaves the sorted rows."""
-
-    IN_PLACE = "in place"  # in the INOUT buffer "data", which brought them
-    ELSEWHERE = "elsewhere"  # in the OUTPUT buffer "results"; the INPUT buffer "data" is only read
 
 
 class SortAlgorithm(Protocol):

@@ -10,17 +10,18 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
 from ..kept import cache
 from ..machine import Capability, TargetInfo
 from ..types.errors import GpusortError
-from ..types.params import BitonicPolicy, RadixPolicy
 from .host_sort import MEASURED, HostSort, HostSortPolicy
-from .rules import SortRule
-from .sorts import Bitonic, Radix, SortAlgorithm
+
+if TYPE_CHECKING:
+    from .rules import SortRule
+    from .sorts import SortAlgorithm
 
 _FORMAT = 2
 _KIND = "tuned"
@@ -33,6 +34,12 @@ def tuned_rules(info: TargetInfo) -> tuple[SortRule, ...]:
     return _lines(info.name, info.adapter)
 
 
+def tuned_host_sort(target: str, adapter: str) -> HostSort:
+    """The host's own sort: as it was measured on this machine, or as it comes."""
+    found = [line.algorithm for line in _lines(target, adapter) if isinstance(line.algorithm, HostSort)]
+    return found[0] if found else HostSort()
+
+
 @lru_cache(maxsize=64)
 def _lines(target: str, adapter: str) -> tuple[SortRule, ...]:
     found = read(target, adapter).get("sorts", [])
@@ -43,6 +50,8 @@ def _lines(target: str, adapter: str) -> tuple[SortRule, ...]:
 
 
 def _line(target: str, entry: Mapping[str, Any]) -> SortRule:
+    from .rules import SortRule
+
     lengths, bits = range(*map(int, entry["lengths"])), tuple(map(int, entry["bits"]))
     algorithm = _algorithm(entry["algorithm"])
     return SortRule(target, needs_of(algorithm), bits, lengths, _ONE, algorithm)
@@ -50,6 +59,8 @@ def _line(target: str, entry: Mapping[str, Any]) -> SortRule:
 
 def needs_of(algorithm: SortAlgorithm) -> frozenset[Capability]:
     """What it cannot do without. An adapter may have less than when it was measured, by another driver."""
+    from .sorts import Radix
+
     if isinstance(algorithm, HostSort):
         return frozenset({Capability.HOST_SORT})
     if not isinstance(algorithm, Radix):
@@ -59,6 +70,9 @@ def needs_of(algorithm: SortAlgorithm) -> frozenset[Capability]:
 
 
 def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
+    from ..types.params import BitonicPolicy, RadixPolicy
+    from .sorts import Bitonic, Radix
+
     match entry["name"]:
         case "Radix":
             return Radix(RadixPolicy(**entry["policy"]))
@@ -72,6 +86,8 @@ def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
 
 def keep_sorts(info: TargetInfo, lines: Sequence[SortRule]) -> Path | None:
     """Writes the lines for an adapter, in place of what was measured before."""
+    from .sorts import Bitonic, Radix
+
     entries: list[dict[str, object]] = []
     for line in lines:
         kept = line.algorithm

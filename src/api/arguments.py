@@ -7,7 +7,6 @@ from typing import SupportsIndex, TypeVar, cast
 
 import numpy as np
 
-from ..algos.fit import checked_policy
 from ..operations.base import index_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
@@ -80,6 +79,8 @@ def check_algorithm(algorithm: object) -> None:
 
 def check_policy(policy: object, kind: type[P]) -> None:
     """Refuses what is neither None nor a policy of this kind."""
+    from ..algos.fit import checked_policy
+
     if policy is not None:
         checked_policy(policy, kind)
 

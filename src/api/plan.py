@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import attrs
 
 from ..arrays.kinds import Kind
-from ..kernel.launch import Role, Schedule, is_buffer
 from ..operations.base import HostArray, Operation, Output
 from ..types.errors import InvalidArgumentError
 from ..types.specs import Spec
+
+if TYPE_CHECKING:
+    from ..kernel.launch import Schedule
 
 Arrays: TypeAlias = Sequence[Any]
 
@@ -28,6 +30,8 @@ class Cost:
 
 def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -> Cost:
     """Of schedules that run one after another: each with scratch of its own, unless it is told how much there is."""
+    from ..kernel.launch import Role, is_buffer
+
     launches = [launch for schedule in schedules for launch in schedule.launches]
     moved = sum(argument.nbytes for launch in launches for argument in launch.arguments if is_buffer(argument))
     if temporary_bytes is None:

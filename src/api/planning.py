@@ -20,7 +20,6 @@ from ..targets.base import HasNative, HasPieces, InPieces, IsForFew, IsFunction,
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
-from .kernel_plan import KernelPlan
 from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, require_fitting, scalar_of, specs_of
 
 _MOST_SHAPES = 256
@@ -32,7 +31,7 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
         return ViewedPlan(kind, operation, plan_for(operation, kind.base, specs, target))
     found = cast("Located[Any]", kind)
     if not kind.is_host:
-        return KernelPlan(found, operation, specs, target)
+        return _by_kernels(found, operation, specs, target)
     if operation.is_the_hosts(specs[0]):
         target = target_of("cpu")
     native = target.native(operation, specs) if isinstance(target, HasNative) else None
@@ -42,6 +41,16 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
     if isinstance(native, IsForFew):
         return FewPlan(operation, plan, ShapedPlan(found, operation, target), native.most)
     return plan
+
+
+def _by_kernels(
+    kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
+) -> Plan:
+    from .kernel_plan import (
+        KernelPlan,  # with all that reads, chooses and launches kernels, which the host's ways need not
+    )
+
+    return KernelPlan(kind, operation, specs, target, keeps_scratch)
 
 
 def _function_within(plan: ViewedPlan) -> Callable[..., object]:
@@ -239,9 +248,9 @@ class ShapedPlan(ChosenPlan):
         return plan
 
     def _plan_for(self, specs: tuple[Spec, ...]) -> Plan:
-        whole = KernelPlan(self.kind, self.operation, specs, self._target)
+        whole = _by_kernels(self.kind, self.operation, specs, self._target)
         pieces = self._target.in_pieces(self.operation, specs) if isinstance(self._target, HasPieces) else None
         return whole if pieces is None else PiecesPlan(self.kind, self.operation, whole, pieces)
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return KernelPlan(self.kind, self.operation, specs, self._target, keeps_scratch=True)
+        return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch=True)

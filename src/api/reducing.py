@@ -6,16 +6,18 @@ Every function takes `axis` as NumPy does (an int, a tuple where NumPy takes one
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..operations.reduce import Fold, Reduce, Reducer
 from ..targets.base import Target
-from ..types.monoids import Monoid
-from ..types.params import ReducePolicy
 from .arguments import axes_or_none, axis_or_none, check_key, check_monoid, check_policy, checked_flag
 from .call import call
 from .signatures import Axis, Keyed, is_arithmetic, is_extremum, is_place, is_truth
 from .signatures_monoids import is_reduce
+
+if TYPE_CHECKING:
+    from ..types.monoids import Monoid
+    from ..types.params import ReducePolicy
 
 _SUM, _PROD, _MIN, _MAX, _ARGMIN, _ARGMAX, _ANY, _ALL = Reducer  # a member of an enumeration is looked up slowly
 E = TypeVar("E")
@@ -42,6 +44,8 @@ def reduce(
 def _fold(
     axis: int | tuple[int, ...] | None, keepdims: bool, monoid: Monoid[E, S], policy: ReducePolicy | None
 ) -> Fold:
+    from ..types.params import ReducePolicy
+
     check_monoid(monoid)
     check_policy(policy, ReducePolicy)
     return Fold(axis, keepdims, of=monoid, policy=policy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,14 @@ from ..operations.base import index_of
 from ..operations.scan import Cumsum, Scan
 from ..targets.base import Target
 from ..types.indices import ScanKind
-from ..types.monoids import Monoid
-from ..types.params import ScanPolicy
 from .arguments import axis_or_none, check_monoid, check_policy, checked_flag
 from .call import call
 from .signatures import F, Nested, Other, Signed, Unsigned, Where
 from .signatures_monoids import is_scan
+
+if TYPE_CHECKING:
+    from ..types.monoids import Monoid
+    from ..types.params import ScanPolicy
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -42,6 +44,8 @@ def scan(
 
 
 def _scan(axis: int, exclusive: bool, policy: ScanPolicy | None, monoid: Monoid[E, S]) -> Scan:
+    from ..types.params import ScanPolicy
+
     check_monoid(monoid)
     check_policy(policy, ScanPolicy)
     return Scan(axis, ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE, policy, of=monoid)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex, TypeVar, cast, overload
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 from numpy import memmap
 
-from ..algos.sorts import SortAlgorithm
 from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
 from ..operations.base import index_of
@@ -19,6 +18,9 @@ from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked
 from .call import Settings, call, call_in_place, call_with
 from .prepared import Planning
 from .signatures import Keyed, Nested, Other
+
+if TYPE_CHECKING:
+    from ..algos.sorts import SortAlgorithm
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 V = TypeVar("V", bound=np.dtype[np.generic])

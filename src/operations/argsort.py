@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
 
-from ..algos.argsort import bitonic_argsort, placed_class
-from ..algos.argsort_parts import argsort_parts
-from ..algos.choice import choose_bitonic, choose_pairs
-from ..algos.sizes import LARGEST_U32
-from ..algos.sorts import Bitonic, PairsAlgorithm
-from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
@@ -25,6 +19,10 @@ from ..types.specs import Spec
 from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
 from .taking import taking
+
+if TYPE_CHECKING:
+    from ..algos.sorts import Bitonic, PairsAlgorithm
+    from ..kernel.launch import Schedule
 
 INDEX: np.dtype[np.generic] = np.dtype(np.int64)
 _PLACE = 4  # bytes of a place in a row
@@ -65,6 +63,9 @@ class Argsort(Operation):
         return None if given[0].size else (np.empty(self.outputs(*given)[0].shape, INDEX),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        from ..algos.argsort import bitonic_argsort, placed_class
+        from ..algos.choice import choose_bitonic, choose_pairs
+
         (x,) = given
         key, (rows, length) = key_of(self.name, x, self.key), rows_of(x, self.axes(0, x))
         ranks: Any = key if self.by_bits else RankKey(key)
@@ -93,6 +94,9 @@ class Argsort(Operation):
         self, ranks: SortableKey[Any, Any], rows: int, pieces: Pieces, network: Bitonic, info: TargetInfo
     ) -> Iterator[Work]:
         """A work for each row, on all its pieces."""
+        from ..algos.argsort_parts import argsort_parts
+        from ..algos.choice import choose_pairs
+
         sorts = [choose_pairs(info, cast(Any, ranks), 1, piece.count, _PLACE) for piece in pieces]
         once = argsort_parts(ranks, pieces.lengths, self.order, network.policy, sorts)
         for row in range(rows):
@@ -105,6 +109,8 @@ class Argsort(Operation):
 
     def _together(self, length: int, itemsize: int, network: Bitonic, info: TargetInfo) -> int:
         """How many rows the network argsorts at once."""
+        from ..algos.sizes import LARGEST_U32
+
         limits = info.limits
         most = min(
             limits.storage_bytes // (length * _PLACED), LARGEST_U32 // length, network.most_rows(length, limits.groups)
@@ -166,6 +172,8 @@ class SortPairs(Operation):
         return (Work(1, 1, schedule, {name: Part(number, length) for number, name in enumerate(names)}),)
 
     def _sort(self, given: tuple[Spec, ...], info: TargetInfo) -> PairsAlgorithm | None:
+        from ..algos.choice import choose_pairs
+
         keys, values = given
         largest = max(keys.dtype.itemsize, values.dtype.itemsize)
         if values.dtype.itemsize not in UNSIGNED or not fits_binding(keys.size, largest, info):

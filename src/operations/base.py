@@ -11,21 +11,22 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, SupportsIndex, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, cast
 
 import attrs
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ..algos.sizes import LARGEST_U32
-from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.dtypes import key_for
-from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
-from ..types.monoids import Monoid
 from ..types.specs import Spec
+
+if TYPE_CHECKING:
+    from ..kernel.launch import Schedule
+    from ..types.monoids import Monoid
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 DType: TypeAlias = np.dtype[np.generic]
@@ -195,6 +196,8 @@ def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name:
 
 def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
     """Refuses an array whose elements are not such, nor the bits of such."""
+    from ..types.elements import dtype_of
+
     found, wanted = given.dtype.newbyteorder("="), dtype_of(element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         raise UnsupportedTypeError(f"{name}: expected dtype {wanted}, as {reader} takes, found {given.dtype}")

@@ -7,9 +7,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..algos.choice import choose_merge
-from ..algos.merge import merge
-from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
@@ -71,6 +68,10 @@ class Merge(Operation):
         return *(Output(x.shape, x.dtype, (0,)) for x in joined), *self._sort.between(joined, info)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        from ..algos.choice import choose_merge
+        from ..algos.merge import merge
+        from ..kernel.launch import Schedule
+
         each = len(given) // 2
         first, second = given[0].size, given[each].size
         results = tuple(range(2 * each, 3 * each))
@@ -102,6 +103,8 @@ class Merge(Operation):
 
     def _is_sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> bool:
         """Whether one launch does not reach the whole result."""
+        from ..algos.choice import choose_merge
+
         joined = self._joined(given)
         count, itemsize = joined[0].size, max(x.dtype.itemsize for x in joined)
         if 0 in (given[0].size, given[len(joined)].size):
@@ -111,6 +114,8 @@ class Merge(Operation):
 
     def _sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Work, ...]:
         """Where the elements of a piece come from is known to the device alone, and bindings are chosen by the host."""
+        from ..kernel.launch import Schedule
+
         joined = self._joined(given)
         each = len(joined)
         starts = (0, given[0].size)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import attrs
 
-from ..algos.fit import power_below
 from ..algos.sizes import LARGEST_U32, bound_together
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError
@@ -54,6 +53,8 @@ def fits_binding(length: int, itemsize: int, info: TargetInfo) -> bool:
 def pieces_of(length: int, itemsize: int, info: TargetInfo, name: str = "x") -> Pieces:
     """A row in as few pieces as can be, of a power of two of elements: so each begins where a device binds, if the row
     does."""
+    from ..algos.fit import power_below
+
     most = min(LARGEST_U32, info.limits.storage_bytes // max(1, itemsize))
     if most < 1:
         raise CapabilityError(

@@ -8,28 +8,19 @@ from abc import abstractmethod
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
 
-from ..algos.choice import choose_axis_reduction
-from ..algos.fit import fitted_reduce
-from ..algos.layout import Layout, layout_to_reduce, layouts_to_reduce
-from ..algos.reduce_axis import reduce_axes, reduce_axis
-from ..algos.sizes import LARGEST_U32
-from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of, encode, leaves
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
-from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.keys import SortableKey, is_lossy
 from ..types.layout import Type
 from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Sum, ranked
-from ..types.params import ReducePolicy
 from ..types.specs import Spec
-from ..types.truths import of_truths
 from .argsort import INDEX
 from .base import (
     DType,
@@ -49,6 +40,12 @@ from .base import (
 from .pieces import Slots, fits_binding, pieces_of, require_counted
 from .reduce_pieces import ReducedPieces
 from .taking import taking
+
+if TYPE_CHECKING:
+    from ..algos.layout import Layout
+    from ..kernel.launch import Schedule
+    from ..types.finishes import Finish
+    from ..types.params import ReducePolicy
 
 
 class Reducer(Enum):
@@ -123,9 +120,14 @@ class Reduction(Operation):
         return False
 
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
+        from ..algos.choice import choose_axis_reduction
+
         return choose_axis_reduction(self.monoid(given).state, layout, info)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        from ..algos.layout import Layout
+        from ..algos.reduce_axis import reduce_axes, reduce_axis
+
         (x,) = given
         monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(0, x)
         require_floats(monoid, info)
@@ -169,6 +171,9 @@ class Reduction(Operation):
     def _as_it_lies(self, given: Spec, axes: tuple[int, ...], info: TargetInfo) -> tuple[Layout, ...] | None:
         """How kernels read the array where it is, in one step or several; None where it has to be packed, or read in
         several runs."""
+        from ..algos.layout import layout_to_reduce, layouts_to_reduce
+        from ..algos.sizes import LARGEST_U32
+
         if not given.is_plain:
             return None
         place = given.shape, given.all_strides, given.dtype.itemsize, axes
@@ -244,6 +249,8 @@ class Reduce(Reduction):
         return (*moved_by(found, {0: 0, 1: 2, 2: 3}), *taking(x, rows, length, 1, (0, 2, 1), info))
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        from ..types.truths import of_truths
+
         made = self._over_bytes(given)
         return of_truths(made) if given.dtype.kind == "b" and not self.reducer.adds else made
 
@@ -259,6 +266,8 @@ class Reduce(Reduction):
         return makers[self.reducer](key)
 
     def finish(self, given: Spec) -> Finish[Any, Any]:
+        from ..types.finishes import finish_of
+
         return finish_of(self.monoid(given))
 
     @property
@@ -309,12 +318,18 @@ class Fold(Reduction):
         return self.of
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        from ..types.truths import of_truths
+
         return of_truths(self.of) if given.dtype.kind == "b" else self.of
 
     def finish(self, given: Spec) -> Finish[Any, Any]:
+        from ..types.finishes import AsItIs
+
         return AsItIs(self.of.state)
 
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
+        from ..algos.fit import fitted_reduce
+
         if self.policy is not None:
             return fitted_reduce(self.policy, self.of.state, info)
         return super().policy_for(given, layout, info)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..algos.layout import Layout
-from ..algos.reduce_axis import reduce_axis
 from ..types.elements import dtype_of
-from ..types.finishes import Finish
 from ..types.monoids import Monoid, Resumed
-from ..types.params import ReducePolicy
 from ..types.scalars import U32
-from ..types.starting_at import StartingAt
 from .base import Output, Part, Work, single
 from .pieces import Pieces, Slots
+
+if TYPE_CHECKING:
+    from ..algos.layout import Layout
+    from ..types.finishes import Finish
+    from ..types.params import ReducePolicy
 
 
 @attrs.frozen
@@ -38,6 +38,10 @@ class ReducedPieces:
 
     def works(self) -> Iterator[Work]:
         """One for each piece of each row, and one for what they come to."""
+        from ..algos.layout import Layout
+        from ..algos.reduce_axis import reduce_axis
+        from ..types.starting_at import StartingAt
+
         pieces, apart = self.pieces, self.slots.apart
         for row in range(self.rows):
             for piece in pieces:

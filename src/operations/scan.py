@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
-from ..algos.choice import choose_axis_scan
-from ..algos.fit import fitted_scan_policy
-from ..algos.layout import Layout, layout_to_scan
-from ..algos.scan import shares
-from ..algos.scan_axis import scan_axis
-from ..algos.scan_pieces import scan_in_turn
-from ..algos.sizes import LARGEST_U32
-from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of
-from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.indices import ScanKind
 from ..types.monoids import Monoid, RunningSum, Sum
-from ..types.params import ScanPolicy
 from ..types.specs import Spec
-from ..types.truths import of_truths
 from .base import (
     DType,
     HostArray,
@@ -42,6 +31,12 @@ from .base import (
 )
 from .pieces import Pieces, Slots, fits_binding, pieces_of, require_counted
 from .reduce import adds_as_numpy, require_floats, result_dtype
+
+if TYPE_CHECKING:
+    from ..algos.layout import Layout
+    from ..kernel.launch import Schedule
+    from ..types.finishes import Finish
+    from ..types.params import ScanPolicy
 
 
 @attrs.frozen
@@ -79,6 +74,10 @@ class Scanning(Operation):
         """What is written of a state."""
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        from ..algos.layout import Layout
+        from ..algos.scan import shares
+        from ..algos.scan_axis import scan_axis
+
         (x,) = given
         monoid, finish, axes = self.monoid(x), self.finish(x), self.axes(0, x)
         require_floats(monoid, info)
@@ -122,6 +121,9 @@ class Scanning(Operation):
 
     def _in_pieces(self, x: Spec, rows: int, pieces: Pieces, info: TargetInfo) -> Iterator[Work]:
         """A work for each piece of each row. Each begins with what the one before it has left."""
+        from ..algos.layout import Layout
+        from ..algos.scan_pieces import scan_in_turn
+
         monoid, finish = self.monoid(x), self.finish(x)
         slots = Slots.of(rows * len(pieces) + 1, dtype_of(monoid.state), info)
         for row in range(rows):
@@ -137,6 +139,9 @@ class Scanning(Operation):
                 yield single(once, parts)
 
     def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
+        from ..algos.choice import choose_axis_scan
+        from ..algos.fit import fitted_scan_policy
+
         if self.policy is not None:
             return fitted_scan_policy(self.policy, monoid.state, info)
         return choose_axis_scan(monoid.state, layout, info)
@@ -148,6 +153,9 @@ _MANY = 1 << 16  # elements: copying them takes less time than reading as many l
 
 def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetInfo) -> Layout | None:
     """How kernels read the array where it is; None where it has to be packed, or read in several runs."""
+    from ..algos.layout import Layout, layout_to_scan
+    from ..algos.sizes import LARGEST_U32
+
     if not given.is_plain:
         return None
     if len(axes) == 1:
@@ -187,9 +195,13 @@ class Scan(Scanning):
         return dtype_of(self.of.state)
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        from ..types.truths import of_truths
+
         return of_truths(self.of) if given.dtype.kind == "b" else self.of
 
     def finish(self, given: Spec) -> Finish[Any, Any]:
+        from ..types.finishes import AsItIs
+
         return AsItIs(self.of.state)
 
 
@@ -210,4 +222,6 @@ class Cumsum(Scanning):
         return (Sum if self.from_zero else RunningSum)(number_for(given.dtype, "x"))
 
     def finish(self, given: Spec) -> Finish[Any, Any]:
+        from ..types.finishes import finish_of
+
         return finish_of(self.monoid(given))

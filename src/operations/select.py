@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
-from ..algos.argsort import placed_class
-from ..algos.choice import choose_top_k
-from ..algos.select import Selection, top_k
-from ..algos.select_parts import candidates_of, first_places, placed_chosen
-from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
@@ -23,6 +18,10 @@ from .argsort import INDEX, Argsort
 from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
 from .taking import taking
+
+if TYPE_CHECKING:
+    from ..algos.select import Selection
+    from ..kernel.launch import Schedule
 
 
 @attrs.frozen
@@ -72,6 +71,9 @@ class TopK(Operation):
         return Output(candidates, x.dtype, (0,)), Output(candidates, INDEX, (0,)), Output(chosen, INDEX, (0,))
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        from ..algos.choice import choose_top_k
+        from ..algos.select import top_k
+
         (x,) = given
         key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
         if not self._fits(x, info):
@@ -101,6 +103,10 @@ class TopK(Operation):
 
     def _cut(self, given: Spec, info: TargetInfo) -> _Cut | None:
         """How candidates are found piece by piece; None where k is too large for that."""
+        from ..algos.argsort import placed_class
+        from ..algos.choice import choose_top_k
+        from ..algos.select_parts import candidates_of
+
         key, (rows, length) = key_of("x", given, self.key), rows_of(given, self.axes(0, given))
         placed = dtype_of(placed_class(key.word)).itemsize  # which the sort of a whole piece would need
         pieces = pieces_of(length, max(given.dtype.itemsize, placed), info)
@@ -118,6 +124,10 @@ class TopK(Operation):
 
     def _in_pieces(self, x: Spec, rows: int, cut: _Cut, info: TargetInfo) -> Iterator[Work]:
         """The first of each piece, and of those the first."""
+        from ..algos.choice import choose_top_k
+        from ..algos.select import top_k
+        from ..algos.select_parts import placed_chosen
+
         key, pieces = key_of("x", x, self.key), cut.pieces
         require_counted(pieces.length, info)
         for row in range(rows):
@@ -141,6 +151,8 @@ class TopK(Operation):
 
     def _by_permutation(self, x: Spec, rows: int, length: int, info: TargetInfo) -> Iterator[Work]:
         """All is put in order and most of it forgotten."""
+        from ..algos.select_parts import first_places
+
         yield from moved_by(self._permutation.works((x,), info, in_place=False) or (), {0: 0, 1: 3})
         for row in range(rows):
             for piece in pieces_of(self.k, INDEX.itemsize, info):

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
-from ..algos.choice import choose_bitonic, choose_scan, choose_sort
-from ..algos.scan import shares
-from ..algos.sort_parts import parts_in, sort_parts
-from ..algos.sorts import Placement, SortAlgorithm, fitted
-from ..algos.ties import restore_ties
-from ..kernel.launch import Schedule
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError
-from ..types.indices import SortOrder
+from ..types.indices import Placement, SortOrder
 from ..types.keys import FloatKey, SortableKey, is_lossy
 from ..types.scalars import U32
 from ..types.specs import Spec
@@ -37,6 +31,10 @@ from .base import (
 )  # fmt: skip
 from .pieces import Pieces, fits_binding, pieces_of
 from .taking import taking
+
+if TYPE_CHECKING:
+    from ..algos.sorts import SortAlgorithm
+    from ..kernel.launch import Schedule
 
 
 @attrs.frozen
@@ -83,6 +81,10 @@ class Sort(Operation):
         return self.stable and self.key is None and given.dtype.kind == "f"
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
+        from ..algos.choice import choose_sort
+        from ..algos.sorts import fitted
+        from ..kernel.launch import Schedule
+
         (x,) = given
         key, (rows, length) = key_of("x", x, self.key), rows_of(x, self.axes(0, x))
         if self._goes_by_permutation(x, info):
@@ -122,6 +124,9 @@ class Sort(Operation):
         self, x: Spec, key: SortableKey[Any, Any], rows: int, pieces: Pieces, info: TargetInfo
     ) -> Iterator[Work]:
         """Of rows of which a binding holds no whole one: a work each."""
+        from ..algos.choice import choose_bitonic, choose_sort
+        from ..algos.sort_parts import parts_in, sort_parts
+
         most, chosen = pieces.most, choose_sort(info, key, 1, pieces.most)
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
@@ -137,6 +142,10 @@ class Sort(Operation):
 
     def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
         """Floats that are equal are put back into their order, in rows where there are any."""
+        from ..algos.choice import choose_scan
+        from ..algos.scan import shares
+        from ..algos.ties import restore_ties
+
         assert isinstance(key, FloatKey), "of floats"
         policy = choose_scan(U32, length, info)
         together = rows_together(length, length * x.dtype.itemsize, shares(rows, length, policy)[1], info)

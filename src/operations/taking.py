@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..algos.copy import take_rows
-from ..algos.take_within import take_within
 from ..machine import TargetInfo
 from ..types.specs import Spec
 from .base import Part, Work, rows_together, single
@@ -18,6 +16,8 @@ def taking(
     given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
 ) -> tuple[Work, ...]:  # fmt: skip
     """From each row of an array the elements at the row's indices: numbers of the array, indices and results."""
+    from ..algos.copy import take_rows
+
     itemsize = given.dtype.itemsize
     if not fits_binding(length, itemsize, info) or not fits_binding(taken, max(itemsize, _INDEX), info):
         return tuple(_in_pieces(given, rows, length, taken, numbers, info))
@@ -35,6 +35,8 @@ def _in_pieces(
     given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
 ) -> Iterator[Work]:  # fmt: skip
     """Each piece of the results from each of the elements: what a place leads to stands in one of them."""
+    from ..algos.take_within import take_within
+
     require_counted(length, info)
     itemsize, (source, indices, target) = given.dtype.itemsize, numbers
     for row in range(rows):

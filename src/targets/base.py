@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checka
 import attrs
 import numpy as np
 
-from ..kernel.launch import Buffer, Role, Schedule, Step
 from ..machine import TargetInfo
 from ..types.errors import CapabilityError
-from ..types.monoids import Monoid
 
 if TYPE_CHECKING:
     from ..algos.host_sort import HostSortPolicy
     from ..algos.rules import SortRule
+    from ..kernel.launch import Buffer, Schedule, Step
     from ..operations.base import Operation
+    from ..types.monoids import Monoid
     from ..types.specs import Spec
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
@@ -159,6 +159,8 @@ def arrays_by_name(buffers: Sequence[Buffer[Any]], memories: Sequence[object]) -
 
 def given_buffers(schedule: Schedule) -> tuple[Buffer[Any], ...]:
     """Those that the caller brings."""
+    from ..kernel.launch import Role
+
     return tuple(buffer for buffer in schedule.buffers if buffer.role is not Role.SCRATCH)
 
 

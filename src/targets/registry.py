@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 
 from ..forks import OwnLock
-from ..kernel.launch import Step
 from ..machine import TargetInfo
 from ..types.errors import InvalidArgumentError, TargetUnavailableError
 from ..types.specs import Memory
@@ -21,6 +20,8 @@ from .base import Target
 
 if TYPE_CHECKING:
     import wgpu
+
+    from ..kernel.launch import Step
 
 
 @attrs.frozen

@@ -12,6 +12,13 @@ import attrs
 from .scalars import U32
 
 
+class Placement(Enum):
+    """Where a schedule leaves the sorted rows."""
+
+    IN_PLACE = "in place"  # in the INOUT buffer "data", which brought them
+    ELSEWHERE = "elsewhere"  # in the OUTPUT buffer "results"; the INPUT buffer "data" is only read
+
+
 class SortOrder(Enum):
     """Which end comes first. NaN and NaT come last in both."""
 

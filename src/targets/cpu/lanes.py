@@ -23,15 +23,9 @@ from .barrier_split import (
     region_statements,
 )
 from .exposed import flow_of
+from .limits import subgroup_size
 from .registers import private_registers
 from .writer import Writer
-
-_SUBGROUP_SIZE = 8
-
-
-def subgroup_size(group_size: int) -> int:
-    """Eight lanes, or all of a workgroup of one, two or four. The last subgroup of others may have fewer."""
-    return group_size if group_size in (1, 2, 4) else _SUBGROUP_SIZE
 
 
 class LaneWriter(Writer):

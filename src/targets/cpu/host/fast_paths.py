@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSort, HostSortPolicy
-from ....algos.words import KeyWords
 from ....arrays.recycled import new_array
 from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
 from ....operations.merge import Merge
-from ....operations.reduce import Reduce, Reducer
+from ....operations.reduce import Reduce
 from ....operations.scan import Cumsum
 from ....operations.select import TopK
 from ....operations.sort import Sort
-from ....types.dtypes import Extreme, key_for, native
+from ....types.dtypes import key_for, native
 from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .cumsum import from_zero, host_cumsum
 from .key_words import bits_of, ordered_words
-from .keyed import KeyedExtreme, KeyedWay, keyed_argsort, keyed_sort
 from .merge import ShortMerge
 from .reduce import host_reduction
 from .reducers import HostCall
@@ -33,6 +31,9 @@ from .row_blocks import sort_many_rows
 from .short_sort import are_plain, has_minus_zero, turning
 from .sort import sort_rows, sort_spread_rows
 from .top_k import top_k_of_one, top_k_rows
+
+if TYPE_CHECKING:
+    from .keyed import KeyedWay
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
@@ -43,19 +44,14 @@ _SHORT_HALVES = 1 << 9  # of float16, whose places NumPy finds more slowly
 
 def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
     """How the CPU does an operation without a kernel; None where it does not."""
+    if isinstance(operation, Sort | Argsort | SortPairs | Reduce | Merge | TopK) and operation.key is not None:
+        from .keyed import keyed_path  # which reads kernels
+
+        return keyed_path(operation, given, policy)
     match operation:
-        case Sort(axis, order, stable, key, (None | HostSort()) as chosen):
+        case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
-            if key is not None:
-                return keyed_sort(policy, key, axis, order, stable)
             return SortPath(policy, axis, order, stable, *_short_sort(policy, given[0], axis, order))
-        case Argsort(axis, order, key, by_bits) if key is not None:
-            return keyed_argsort(policy, key, axis, order, by_bits)
-        case SortPairs(order, key) if key is not None:
-            return PairsPath(keyed_argsort(policy, key, 0, order, by_bits=True))
-        case Reduce(_, keepdims, Reducer.MIN | Reducer.MAX as reducer, key) if key is not None:
-            extreme = Extreme.LEAST if reducer is Reducer.MIN else Extreme.GREATEST
-            return KeyedExtreme(policy, KeyWords(key), operation.axes(0, given[0]), keepdims, extreme)
         case Argsort(axis, order, None, by_bits):
             turn = turning(order, given[0].dtype.kind) if given[0].dtype.kind in "iuf" else None
             return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order), turn)

@@ -13,16 +13,22 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ....algos.host_sort import HostSortPolicy
+from ....algos.host_sort import HostSort, HostSortPolicy
 from ....algos.words import Array, KeyWords, Transform, Wanted
+from ....operations.argsort import Argsort, SortPairs
+from ....operations.base import Operation
+from ....operations.reduce import Reduce, Reducer
+from ....operations.sort import Sort
 from ....types.dtypes import Extreme, native
 from ....types.errors import InvalidArgumentError
 from ....types.indices import SortOrder
 from ....types.keys import is_lossy
-from ...base import HostArray
+from ....types.specs import Spec
+from ...base import HostArray, Native
 from ..pool import Pool, shared_pool
 from .argsort import argsort_rows
 from .commit import put_in_place
+from .fast_paths import PairsPath
 from .key_words import Places
 from .sort import sort_rows
 
@@ -164,6 +170,22 @@ class KeyedWay:
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         outs[0][...] = self(*arrays)
+
+
+def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
+    """How the CPU does an operation by a key without a kernel; None where it does not."""
+    match operation:
+        case Sort(axis, order, stable, key, (None | HostSort()) as chosen):
+            return keyed_sort(policy if chosen is None else chosen.policy, key, axis, order, stable)
+        case Argsort(axis, order, key, by_bits):
+            return keyed_argsort(policy, key, axis, order, by_bits)
+        case SortPairs(order, key):
+            return PairsPath(keyed_argsort(policy, key, 0, order, by_bits=True))
+        case Reduce(_, keepdims, Reducer.MIN | Reducer.MAX as reducer, key) if key is not None:
+            extreme = Extreme.LEAST if reducer is Reducer.MIN else Extreme.GREATEST
+            return KeyedExtreme(policy, KeyWords(key), operation.axes(0, given[0]), keepdims, extreme)
+        case _:
+            return None
 
 
 def keyed_sort(policy: HostSortPolicy, key: Any, axis: int | None, order: SortOrder, stable: bool) -> KeyedWay:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
-from ....algos.radix_serial_sorts import SerialRadixPolicy, serial_radix_sort
 from ....algos.sizes import LARGEST_U32
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
@@ -22,6 +22,9 @@ from ..background import background
 from ..pool import Pool
 from .key_words import Elements, bits_of
 from .numpy_speed import numpy_sorts_slowly
+
+if TYPE_CHECKING:
+    from ....algos.radix_serial_sorts import SerialRadixPolicy
 
 _BATCH = 1 << 19  # elements of several rows that are sorted together: as many as the caches hold
 _LEAST_SHARE = 1 << 13
@@ -72,6 +75,8 @@ def sort_words(words: Elements, results: Elements, bits: range, pool: Pool) -> N
 
 def _sort(source: HostArray, results: HostArray, order: SortOrder, bits: range, shares: int) -> None:
     rows, length = source.shape
+    from ....algos.radix_serial_sorts import SerialRadixPolicy
+
     policy = SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=_LEAST_SHARE)
     prepared = prepared_sort(source.dtype, order, rows, length, bits, policy)
     prepared.run([bits_of(source).reshape(-1), bits_of(results).reshape(-1)])
@@ -81,6 +86,7 @@ def _sort(source: HostArray, results: HostArray, order: SortOrder, bits: range, 
 def prepared_sort(
     dtype: np.dtype[np.generic], order: SortOrder, rows: int, length: int, bits: range, policy: SerialRadixPolicy
 ) -> Prepared:
+    from ....algos.radix_serial_sorts import serial_radix_sort
     from ...registry import target
 
     return prepared_by(target("cpu"), serial_radix_sort(key_for(dtype), rows, length, order, policy, bits))
