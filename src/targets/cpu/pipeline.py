@@ -10,7 +10,14 @@ from ..remembering import Remembering
 
 # They look for closures, and for constants and expressions of whole arrays: some of these all over again after each
 # change. That is a sixth of the time that a kernel takes to compile. By name: what a version lacks is not missed.
-_FIND_NOTHING = frozenset(["GenericRewrites", "InlineClosureLikes", "NopythonRewrites"])
+_FIND_NOTHING = frozenset(
+    [
+        "DeadBranchPrune", "FindLiterallyCalls", "GenericRewrites", "InlineClosureLikes", "InlineInlinables",
+        "InlineOverloads", "LiteralPropagationSubPipelinePass", "LiteralUnroll", "MakeFunctionToJitFunction",
+        "NopythonRewrites", "PreLowerStripPhis", "ReconstructSSA", "RewriteDynamicRaises", "RewriteSemanticConstants",
+        "WithLifting",
+    ]
+)  # fmt: skip
 
 
 class Whole(CompilerBase):
