@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from itertools import product
 from typing import Any, cast
 
 import attrs
@@ -93,8 +92,8 @@ def reductions(dtype: str, whole: bool) -> Iterator[Schedule]:
         pass
     else:
         monoids += Sum(number), Product(number)
-    for number, monoid in enumerate((MinMax(key), *monoids)):
-        if whole or number % len(GROUPS) in turns(dtype):
+    for place, monoid in enumerate((MinMax(key), *monoids)):
+        if whole or place % len(GROUPS) in turns(dtype):
             yield reduce_rows(monoid, 1, 5000, policy)
 
 

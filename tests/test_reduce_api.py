@@ -64,7 +64,9 @@ def has_sum(name: str, dtype: str) -> bool:
 def has_answer(case: Mapping[str, object]) -> bool:
     """The same of a test's parameters, asking no device: WGSL has no 64-bit floats."""
     name, dtype = str(case["name"]), str(case["dtype"])
-    return has_sum(name, dtype) and (case["target"] != "wgsl" or name not in ("sum", "prod") or dtype not in ("f8", ">f8"))
+    return has_sum(name, dtype) and (
+        case["target"] != "wgsl" or name not in ("sum", "prod") or dtype not in ("f8", ">f8")
+    )
 
 
 # -- values -----------------------------------------------------------------------------------------------
