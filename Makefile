@@ -9,8 +9,11 @@ ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page platforms \
+.PHONY: ready demo test check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page platforms \
 	coverage mutate clean
+
+# What all of the others need.
+ready: $(READY)
 
 demo: $(READY)
 	@$(PYTHON) -m gpusort demo

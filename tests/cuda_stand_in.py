@@ -1,15 +1,15 @@
-"""Stands in for a card: runs the Numba CUDA source of a kernel by plain Python, a thread an invocation.
+"""Stands in for a card: what the Numba CUDA source of a kernel calls, in plain Python. cuda_launches.py runs it.
 
-Functions here take the place of the intrinsics, device memory is the host's. What this cannot show is the
-intrinsics' own code: tests look at the PTX for that.
+Functions here take the place of the intrinsics, device memory is the host's. Where invocations meet, each waits as a
+generator does: they take turns in one thread, which is many times as fast as a thread for each. What this cannot show
+is the intrinsics' own code: tests look at the PTX for that.
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Callable, Sequence
-from types import CodeType, SimpleNamespace
+from collections.abc import Callable, Generator, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import attrs
@@ -19,6 +19,8 @@ from gpusort.types import ops
 
 WARP = 32
 Scalar: TypeAlias = Any  # a NumPy scalar: one class of arithmetic for each of the kernel's types
+Exchanging: TypeAlias = Generator[None, None, list[Any]]  # waits for others, and has what all have handed in
+Meets: TypeAlias = Generator[None, None, Scalar]  # what an intrinsic gives for which others are waited for
 
 
 class Kind:
@@ -44,39 +46,50 @@ class Memory:
     """Elements at an address, unchecked, as a kernel sees them."""
 
     def __init__(self, address: int, kind: Kind, keeps: object = None) -> None:
-        self._address = address
         self._kind = kind
         self._keeps = keeps
-
-    def _element(self, index: Scalar) -> np.ndarray[Any, np.dtype[Any]]:
-        size = self._kind.dtype.itemsize
-        raw = (ctypes.c_uint8 * size).from_address(self._address + size * int(index))
-        return np.ctypeslib.as_array(raw).view(self._kind.dtype)
+        self._elements = np.frombuffer(memoryview((ctypes.c_uint8 * _ALL).from_address(address)), kind.dtype)
 
     def __getitem__(self, index: Scalar) -> Scalar:
-        return self._element(index)[0]
+        assert index >= 0
+        return self._elements[index]
 
     def __setitem__(self, index: Scalar, value: Scalar) -> None:
         assert value.dtype == self._kind.dtype, "a store has the memory's type"
-        self._element(index)[0] = value
+        assert index >= 0
+        self._elements[index] = value
+
+
+_ALL = 1 << 46  # bytes: as far as anybody's addresses go
+
+
+@attrs.define
+class _Round:
+    """What the members of a meeting hand in, once each."""
+
+    values: list[Any]
+    missing: int
 
 
 class Meeting:
-    """Threads that exchange values: each hands one in and sees all."""
+    """Invocations that exchange values: each hands one in and sees all."""
 
     def __init__(self, members: int) -> None:
-        self._barrier = threading.Barrier(members, timeout=60)
-        self._values: list[Any] = [None] * members
+        self._members = members
+        self._round = self._anew()
 
-    def exchange(self, place: int, value: Any) -> list[Any]:
-        self._values[place] = value
-        self._barrier.wait()
-        seen = list(self._values)
-        self._barrier.wait()
-        return seen
+    def _anew(self) -> _Round:
+        return _Round([None] * self._members, self._members)
 
-    def abort(self) -> None:
-        self._barrier.abort()
+    def exchange(self, place: int, value: Any) -> Exchanging:
+        mine = self._round
+        mine.values[place] = value
+        mine.missing -= 1
+        if mine.missing == 0:
+            self._round = self._anew()
+        while mine.missing:
+            yield
+        return mine.values
 
 
 @attrs.define
@@ -88,10 +101,8 @@ class Group:
     everyone: Meeting
     warps: list[Meeting]
     shared: dict[int, Memory] = attrs.field(factory=dict[int, Memory])
-    lock: threading.Lock = attrs.field(factory=threading.Lock)
 
 
-_ATOMICS = threading.Lock()
 _MATH = SimpleNamespace(sqrt=np.sqrt, exp=np.exp, log=np.log)
 
 
@@ -172,10 +183,9 @@ class Invocation:
         if length == 0:
             return Memory(ctypes.addressof(self._group.dynamic), kind, self._group.dynamic)
         place, self._shared_seen = self._shared_seen, self._shared_seen + 1
-        with self._group.lock:
-            if place not in self._group.shared:
-                self._group.shared[place] = self._local_array(length, kind)
-            return self._group.shared[place]
+        if place not in self._group.shared:
+            self._group.shared[place] = self._local_array(length, kind)
+        return self._group.shared[place]
 
     def load_workgroup(self, memory: Memory, start: Scalar, index: Scalar) -> Scalar:
         return memory[u4(start + index)]
@@ -184,10 +194,9 @@ class Invocation:
         memory[u4(start + index)] = value
 
     def _update(self, memory: Memory, place: Scalar, change: Callable[[Scalar], Scalar]) -> Scalar:
-        with _ATOMICS:
-            old = memory[u4(place)]
-            memory[u4(place)] = u4(change(old))
-            return old
+        old = memory[u4(place)]
+        memory[u4(place)] = u4(change(old))
+        return old
 
     def atomic_add(self, memory: Memory, start: Scalar, index: Scalar, value: Scalar) -> Scalar:
         return self._update(memory, start + index, lambda old: old + value)
@@ -218,109 +227,51 @@ class Invocation:
 
     # -- lanes --------------------------------------------------------------------------------------------
 
-    def _seen(self, mask: Scalar, value: Scalar) -> list[Scalar]:
+    def _seen(self, mask: Scalar, value: Scalar) -> Exchanging:
         assert int(mask) == (1 << self._lanes) - 1, "a mask names the lanes there are"
-        return self._warp.exchange(self._lane, value)
+        return (yield from self._warp.exchange(self._lane, value))
 
     def _lanes_where(self, votes: Sequence[bool]) -> Scalar:
         return u8(sum(1 << lane for lane, vote in enumerate(votes) if vote))
 
-    def ballot(self, mask: Scalar, predicate: Scalar) -> Scalar:
-        return self._lanes_where([bool(vote) for vote in self._seen(mask, predicate)])
+    def ballot(self, mask: Scalar, predicate: Scalar) -> Meets:
+        return self._lanes_where([bool(vote) for vote in (yield from self._seen(mask, predicate))])
 
-    def match(self, mask: Scalar, value: Scalar) -> Scalar:
-        return self._lanes_where([bool(other == value) for other in self._seen(mask, value)])
+    def match(self, mask: Scalar, value: Scalar) -> Meets:
+        return self._lanes_where([bool(other == value) for other in (yield from self._seen(mask, value))])
 
-    def match_low_bits(self, mask: Scalar, value: Scalar, bits: int) -> Scalar:
+    def match_low_bits(self, mask: Scalar, value: Scalar, bits: int) -> Meets:
         assert int(value) < 1 << bits, "the value fits the bits it was promised to"
-        return self.match(mask, value)
+        return (yield from self.match(mask, value))
 
-    def match_and_rank(self, mask: Scalar, counters: Memory, first: Scalar, digit: Scalar, bits: int) -> Scalar:
+    def match_and_rank(self, mask: Scalar, counters: Memory, first: Scalar, digit: Scalar, bits: int) -> Meets:
         assert int(digit) < 1 << bits, "the digit fits the bits it was promised to"
-        alike = [lane for lane, other in enumerate(self._seen(mask, digit)) if other == digit]
+        alike = [lane for lane, other in enumerate((yield from self._seen(mask, digit))) if other == digit]
         before = self.load_workgroup(counters, first, digit)
-        self._seen(mask, digit)
+        yield from self._seen(mask, digit)
         if alike[-1] == self._lane:
             self.store_workgroup(counters, first, digit, u4(before + u4(len(alike))))
-        self._seen(mask, digit)
+        yield from self._seen(mask, digit)
         return u4(before + u4(alike.index(self._lane)))
 
-    def _from(self, mask: Scalar, value: Scalar, lane: int) -> Scalar:
-        seen = self._seen(mask, value)
+    def _from(self, mask: Scalar, value: Scalar, lane: int) -> Meets:
+        seen = yield from self._seen(mask, value)
         return seen[lane] if 0 <= lane < self._lanes else value
 
-    def shuffle(self, mask: Scalar, value: Scalar, lane: Scalar) -> Scalar:
-        return self._from(mask, value, int(lane) % WARP)
+    def shuffle(self, mask: Scalar, value: Scalar, lane: Scalar) -> Meets:
+        return (yield from self._from(mask, value, int(lane) % WARP))
 
-    def shuffle_xor(self, mask: Scalar, value: Scalar, bits: Scalar) -> Scalar:
-        return self._from(mask, value, self._lane ^ int(bits))
+    def shuffle_xor(self, mask: Scalar, value: Scalar, bits: Scalar) -> Meets:
+        return (yield from self._from(mask, value, self._lane ^ int(bits)))
 
-    def shuffle_up(self, mask: Scalar, value: Scalar, distance: Scalar) -> Scalar:
-        return self._from(mask, value, self._lane - int(distance))
+    def shuffle_up(self, mask: Scalar, value: Scalar, distance: Scalar) -> Meets:
+        return (yield from self._from(mask, value, self._lane - int(distance)))
 
-    def shuffle_down(self, mask: Scalar, value: Scalar, distance: Scalar) -> Scalar:
-        return self._from(mask, value, self._lane + int(distance))
+    def shuffle_down(self, mask: Scalar, value: Scalar, distance: Scalar) -> Meets:
+        return (yield from self._from(mask, value, self._lane + int(distance)))
 
-    def lanes_add(self, mask: Scalar, value: Scalar) -> Scalar:
-        return u4(sum(map(int, self._seen(mask, value))) & 0xFFFFFFFF)
+    def lanes_add(self, mask: Scalar, value: Scalar) -> Meets:
+        return u4(sum(map(int, (yield from self._seen(mask, value)))) & 0xFFFFFFFF)
 
-    def lanes_exclusive_add(self, mask: Scalar, value: Scalar) -> Scalar:
-        return u4(sum(map(int, self._seen(mask, value)[: self._lane])) & 0xFFFFFFFF)
-
-
-def _signature(source: str) -> Sequence[Kind | Pointer]:
-    """What a kernel takes, as its source says."""
-    line = next(line for line in source.splitlines() if line.startswith("SIGNATURE"))
-
-    def void(*kinds: Kind | Pointer) -> Sequence[Kind | Pointer]:
-        return kinds
-
-    fakes = SimpleNamespace(CPointer=Pointer, void=void)
-    found: Sequence[Kind | Pointer] = eval(line.partition("=")[2], {"types": fakes, **KINDS})
-    return found
-
-
-def arguments_at(source: str, pointers: int) -> list[Scalar | Memory]:
-    """A kernel's arguments, from memory that holds a pointer to each, as the driver reads them."""
-    signature = _signature(source)
-    places = (ctypes.c_uint64 * len(signature)).from_address(pointers)
-    return [_read(kind, place) for kind, place in zip(signature, places, strict=True)]
-
-
-def _read(kind: Kind | Pointer, place: int) -> Scalar | Memory:
-    if isinstance(kind, Pointer):
-        return Memory(ctypes.c_uint64.from_address(place).value, kind.kind)
-    raw = (ctypes.c_uint8 * kind.dtype.itemsize).from_address(place)
-    return np.frombuffer(bytes(raw), kind.dtype)[0]
-
-
-def run_kernel(source: str, groups: int, group_size: int, values: Sequence[Any], dynamic_bytes: int) -> None:
-    """One launch, workgroup by workgroup."""
-    code = compile(source[source.index("def kernel(") :], "<kernel>", "exec")
-    for group_id in range(groups):
-        warps = [Meeting(min(WARP, group_size - first)) for first in range(0, group_size, WARP)]
-        group = Group(group_size, ctypes.create_string_buffer(max(dynamic_bytes, 1)), Meeting(group_size), warps)
-        _run_group(code, group, group_id, groups, values)
-
-
-def _run_group(code: CodeType, group: Group, group_id: int, groups: int, values: Sequence[Any]) -> None:
-    failures: list[BaseException] = []
-
-    def invocation(local: int) -> None:
-        names = Invocation(group, local, group_id, groups).names()
-        try:
-            with np.errstate(all="ignore"):
-                exec(code, names)
-                names["kernel"](*values)
-        except BaseException as error:
-            failures.append(error)
-            for meeting in (group.everyone, *group.warps):
-                meeting.abort()
-
-    threads = [threading.Thread(target=invocation, args=(local,)) for local in range(group.size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    def lanes_exclusive_add(self, mask: Scalar, value: Scalar) -> Meets:
+        return u4(sum(map(int, (yield from self._seen(mask, value))[: self._lane])) & 0xFFFFFFFF)

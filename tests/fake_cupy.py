@@ -16,7 +16,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from tests.cuda_stand_in import arguments_at, run_kernel
+from tests.cuda_launches import arguments_at, run_kernel
 
 log: list[str] = []  # what happened, in order
 current_device = [0]

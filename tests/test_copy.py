@@ -11,6 +11,7 @@ from gpusort.algos.copy import Strided, copy_strided, merged, take_rows
 from gpusort.kernel.launch import Schedule
 from gpusort.targets import registry
 from gpusort.types.scalars import U8, U16, U32, U64
+from tests.covering import few_cases
 
 WORDS = {1: U8, 2: U16, 4: U32, 8: U64}
 
@@ -26,6 +27,7 @@ def run(on: str, schedule: Schedule, **arrays: np.ndarray[Any, Any]) -> None:
     registry.target(on).run(schedule, arrays)
 
 
+@few_cases(whole=["simulator"])
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
 @pytest.mark.parametrize("case", range(6))
 def test_copies_between_any_two_layouts(target: str, itemsize: int, case: int) -> None:

@@ -21,6 +21,7 @@ from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
 from gpusort.types.indices import SortOrder
+from tests.covering import few_cases
 from tests.reference import DTYPES, Array, run_in_threads, sample
 
 # Every way of sorting is taken by arrays of a few thousand elements.
@@ -111,6 +112,7 @@ def test_the_expected_order_is_the_key_s(dtype: str, order: SortOrder) -> None:
 # -- every dtype, length and shape ------------------------------------------------------------------------
 
 
+@few_cases()  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_every_length(dtype: str, order: SortOrder) -> None:
@@ -139,6 +141,7 @@ def runs(dtype: str, length: int) -> dict[str, Array]:
     }  # fmt: skip
 
 
+@few_cases()  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_runs(dtype: str, order: SortOrder) -> None:
@@ -187,6 +190,7 @@ def test_long_runs_are_merged() -> None:
     assert argsort_runs(sample("f8", 20000), SortOrder.ASCENDING, SMALL) is None
 
 
+@few_cases()  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_that_do_not_lie_side_by_side(dtype: str, order: SortOrder) -> None:
@@ -235,6 +239,7 @@ def patterns(dtype: str, length: int) -> dict[str, Array]:
     return rows
 
 
+@few_cases()  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_patterns(dtype: str, order: SortOrder) -> None:

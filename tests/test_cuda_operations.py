@@ -19,7 +19,7 @@ from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types import ops, scalars
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.layout import Type, bounds
-from tests.cuda_stand_in import arguments_at, run_kernel
+from tests.cuda_launches import arguments_at, run_kernel
 
 Array = npt.NDArray[np.generic]
 HERE = Span(__file__, 1)

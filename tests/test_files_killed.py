@@ -94,7 +94,7 @@ def test_killed_again_and_again(x: Array, tmp_path: Path) -> None:
 
 
 def test_killed_at_random_moments(tmp_path: Path) -> None:
-    """By another process, so anywhere: in a read, a write, or the journal; six times in one sort."""
+    """By another process, so anywhere: in a read, a write, or the journal; four times in one sort."""
     numbers = random.Random(time.time_ns())
     x = sample("f8", 400_000, 2)
     np.save(tmp_path / "source.npy", x)
@@ -103,11 +103,11 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         "sort('source.npy', 'target.npy', stable=True, memory=1 << 18, resume=True)"
     )
     kills = 0
-    for turn in range(7):
+    for turn in range(5):
         process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        if turn < 6:
+        if turn < 4:
             time.sleep(numbers.uniform(0.0, 0.3))
             process.kill()
         process.stdout.close()

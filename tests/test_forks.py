@@ -118,9 +118,8 @@ def test_a_child_works_that_was_forked_while_another_thread_compiled(tmp_path: P
 
 
 @pytest.mark.parametrize("module", ["gpusort.api.sorting", "numba.core.types", "numpy.ma"])
-def test_a_child_works_that_was_forked_while_another_thread_imported(module: str, tmp_path: Path) -> None:
-    code = _WHILE_IMPORTING.format(slowly=module)
-    assert printed(_START + code, GPUSORT_CACHE_DIR=str(tmp_path), GPUSORT_THREADS="2") == "0"
+def test_a_child_works_that_was_forked_while_another_thread_imported(module: str) -> None:
+    assert printed(_START + _WHILE_IMPORTING.format(slowly=module), GPUSORT_THREADS="2") == "0"
 
 
 def test_a_child_works_that_was_forked_while_loops_were_loaded() -> None:
@@ -136,7 +135,7 @@ print(child(goes_on), background.wait(200), background.failures)
     assert printed(_START + code, GPUSORT_THREADS="2") == "0 True []"
 
 
-def test_a_child_says_so_where_waiting_was_in_vain(tmp_path: Path) -> None:
+def test_a_child_says_so_where_waiting_was_in_vain() -> None:
     code = """
 forks.PATIENCE = 0.2
 held, over = threading.Event(), threading.Event()
@@ -159,7 +158,7 @@ over.set()
 thread.join()
 works()
 """
-    assert printed(_START + code, GPUSORT_CACHE_DIR=str(tmp_path)) == "7"
+    assert printed(_START + code) == "7"
 
 
 def test_pools_of_forked_processes_work_on_every_target_of_the_host() -> None:

@@ -18,6 +18,7 @@ from gpusort.targets.cpu.host import numpy_speed, radix_sort
 from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
+from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
 from tests.test_cpu_sorting import LENGTHS, SMALL, check_argsort, check_sort, runs
 
@@ -52,6 +53,7 @@ def sorted_so(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return found
 
 
+@few_cases()  # and numbers of threads
 @pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_every_length(dtype: str, order: SortOrder, sorted_so: list[tuple[int, int]]) -> None:

@@ -20,9 +20,8 @@ class Type(Enum):
     F32 = "float32"
     F64 = "float64"
 
-    @property
-    def dtype(self) -> np.dtype[np.generic]:
-        return np.dtype(self.value)
+    def __init__(self, name: str) -> None:
+        self.dtype: np.dtype[np.generic] = np.dtype(name)
 
     @property
     def size(self) -> int:

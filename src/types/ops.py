@@ -181,14 +181,13 @@ def can_bitcast(source: Type, target: Type) -> bool:
 
 def apply(op: Op, *operands: np.generic | np.ndarray[Any, Any], to: Type | None = None) -> np.ndarray[Any, Any]:
     """The meaning of an operation on NumPy values: integers wrap, floats follow IEEE 754, nothing warns."""
-    arrays = [np.asarray(operand) for operand in operands]
-    lifted = [a.reshape(1) if a.ndim == 0 else a for a in arrays]  # arrays wrap silently, NumPy scalars warn
+    lifted = [a if a.ndim else a.reshape(1) for a in map(np.asarray, operands)]  # NumPy scalars warn where they wrap
     if op in (FLOORDIV, MOD) and not np.all(lifted[1]):
         raise ZeroDivisionError(f"{op} by zero")
     with np.errstate(all="ignore"):
         result = op.evaluate(*lifted) if to is None else op.evaluate(*lifted, to)
     array = np.asarray(result)
-    return array.reshape(()) if all(a.ndim == 0 for a in arrays) else array
+    return array if any(operand.ndim for operand in operands) else array.reshape(())
 
 
 class SubgroupOp(Enum):

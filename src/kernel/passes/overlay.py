@@ -7,6 +7,7 @@ drivers have so little workgroup memory that this doubles how many workgroups li
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import attrs
 
@@ -46,6 +47,7 @@ def _kinds(block: ir.Block) -> dict[ir.Memory, bool]:
     return found
 
 
+@lru_cache(maxsize=512)
 def packed_bytes(program: ir.Program) -> int:
     """The workgroup memory that a program needs where memories of all types can take each other's place."""
     spans = sorted(_lifetimes(program.body, program.memories), key=lambda item: item[1].first)

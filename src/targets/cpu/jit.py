@@ -17,7 +17,7 @@ from .pipeline import Whole
 if TYPE_CHECKING:
     from numba import njit
 else:  # the same, whatever it is called with, by a pipeline of ours
-    njit = partial(numba.njit, pipeline_class=Whole)
+    njit = partial(numba.njit, pipeline_class=Whole, no_cfunc_wrapper=True)
 
 __all__ = ["njit"]
 

@@ -6,11 +6,8 @@ from __future__ import annotations
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
 
+from ..numba_passes import FIND_NOTHING
 from ..remembering import Remembering
-
-# They look for closures, and for constants and expressions of whole arrays: some of these all over again after each
-# change. That is a sixth of the time that a kernel takes to compile. By name: what a version lacks is not missed.
-_FIND_NOTHING = frozenset(["GenericRewrites", "InlineClosureLikes", "NopythonRewrites"])
 
 
 class Whole(CompilerBase):
@@ -28,7 +25,7 @@ class Straight(CompilerBase):
         self.state.typingctx = Remembering(self.state.typingctx)
         straight = PassManager("straight")
         for compiler_pass, description in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
-            if compiler_pass.__name__ not in _FIND_NOTHING:
+            if compiler_pass.__name__ not in FIND_NOTHING:
                 straight.add_pass(compiler_pass, description)
         straight.finalize()
         return [straight]

@@ -84,7 +84,9 @@ def _function(writer: SerialWriter | LaneWriter, asking: bool, lines: Lines) -> 
     lines.add(f'SIGNATURE = "{signature}"')
     lines.add()
     lines.add()
-    lines.add('@njit(nogil=True, error_model="numpy", boundscheck=False, pipeline_class=Straight)')
+    lines.add(
+        '@njit(nogil=True, error_model="numpy", boundscheck=False, pipeline_class=Straight, no_cfunc_wrapper=True)'
+    )
     lines.add(f"def kernel({', '.join(['first', 'last', 'num_groups', *stop, *names])}):")
     with lines.indented():
         for binding in writer.constants.bindings():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..numba_passes import FIND_NOTHING
 from ..remembering import Remembering
 
 if TYPE_CHECKING:
@@ -12,18 +13,6 @@ if TYPE_CHECKING:
     from numba.cuda.compiler import CUDACompiler
 
 MODULES = "gpusort.generated"  # the package that modules of kernels say they are of
-
-# They look for closures, for contexts, for constants and expressions of whole arrays, and for variables that change
-# their type: each walks the whole kernel, and some have Numba look at all of it anew. That is a third of the time that
-# a kernel takes to compile. By name: what a version lacks is not missed.
-FIND_NOTHING = frozenset(
-    [
-        "DeadBranchPrune", "FindLiterallyCalls", "GenericRewrites", "InlineClosureLikes", "InlineInlinables",
-        "InlineOverloads", "LiteralPropagationSubPipelinePass", "LiteralUnroll", "MakeFunctionToJitFunction",
-        "NopythonRewrites", "PreLowerStripPhis", "ReconstructSSA", "RewriteDynamicRaises", "RewriteSemanticConstants",
-        "WithLifting",
-    ]
-)  # fmt: skip
 
 
 @cache

@@ -229,7 +229,7 @@ class Lockstep:
         return values if values.ndim == 0 or len(lanes) == len(self._all) else values[lanes]
 
     def _everywhere(self, values: Values, lanes: Lanes) -> Values:
-        return np.broadcast_to(values, lanes.shape)
+        return values if values.ndim else np.broadcast_to(values, lanes.shape)
 
     def _storage_of(self, variable: ir.Variable) -> Values:
         found = self._variables.get(variable)

@@ -54,7 +54,7 @@ class Region:
         """Where elements are asked for that nothing has written; None where there are none."""
         if self.written is None:
             return None
-        missing = self.written[elements] != np.iinfo(self.written.dtype).max
+        missing = self.written[elements] != _WRITTEN[self.written.itemsize]
         return missing if missing.any() else None
 
     def load(self, elements: Indices) -> Values:
@@ -63,7 +63,7 @@ class Region:
     def store(self, elements: Indices, values: Values) -> None:
         self.items[elements] = values  # where invocations meet, the last one wins
         if self.written is not None:
-            self.written[elements] = np.iinfo(self.written.dtype).max
+            self.written[elements] = _WRITTEN[self.written.itemsize]
 
     def update(self, elements: Indices, op: AtomicOp, values: Values) -> Values:
         """Update one element after another, in the order given; what each held just before."""
@@ -88,6 +88,8 @@ class Region:
         result[by_element] = before
         return result
 
+
+_WRITTEN = {size: np.iinfo(f"u{size}").max for size in (1, 2, 4, 8)}  # of a flag, by its bytes
 
 _Combine: TypeAlias = Callable[[Values, Values], Values]
 

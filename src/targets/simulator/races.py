@@ -104,8 +104,12 @@ class _Accesses:
     def record(self, elements: Indices, keys: Keys, site: int) -> None:
         """Remember these accesses; no element appears twice."""
         first = self.first[elements]
-        differing = first ^ keys
         known = first != 0
+        if not known.any():  # nobody has been here
+            self.first[elements] = keys
+            self.first_site[elements] = site
+            return
+        differing = first ^ keys
         foreign = known & ((differing >> _GROUP_SHIFT) != 0)
         same_interval = (differing >> _LOCAL_SHIFT) == 0
         add = foreign | (same_interval & (differing != 0))

@@ -8,6 +8,7 @@ and the invocations concerned. What it runs without complaint means the same on 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -123,7 +124,7 @@ def _bound(buffer: Buffer[object], data: Bytes) -> _Bound:
 def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Region]:
     """The kernel's storage. Memories that lie in one buffer share its flags and its race detector."""
     program = step.program
-    writers = writers_in(program.body)
+    writers = _written(program)
     pairs = tuple(zip(program.storage, step.buffers, strict=True))
     detectors: dict[str, RaceDetector] = {}
     units: dict[str, int] = {}
@@ -140,6 +141,12 @@ def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Regio
         scale = memory.type.size // units[buffer.name]
         regions[memory.name] = Region(memory.name, items, len(items), written, detectors.get(buffer.name), scale)
     return regions
+
+
+@lru_cache(maxsize=512)
+def _written(program: ir.Program) -> frozenset[ir.Memory]:
+    """The memories that a program writes."""
+    return frozenset(writers_in(program.body))
 
 
 def _own_regions(program: ir.Program, shape: Shape) -> dict[str, Region]:
