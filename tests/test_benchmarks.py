@@ -16,6 +16,8 @@ import gpusort
 from benchmarks import compare, compare_cpu, sweep, throughput
 from benchmarks.house import LIBRARY, SCHEDULE, TARGETS, WIDEST, picture_of_the_house
 from benchmarks.pictures import newest, picture_of
+from benchmarks.sweep_cases import Case
+from benchmarks.timing import Result
 
 ROOT = Path(__file__).parent.parent
 THROUGHPUT = sorted((ROOT / "benchmarks/results").glob("throughput-*.json"))
@@ -70,7 +72,7 @@ def test_a_sweep_that_is_stopped_keeps_what_it_found(
     started: list[str] = []
     timed = sweep.timed
 
-    def stopped(case: sweep.Case, x: object, seconds: float) -> sweep.Result:
+    def stopped(case: Case, x: object, seconds: float) -> Result:
         started.append(case.name)
         if len(started) == 3:
             signal.raise_signal(signal.SIGTERM)
