@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import signal
 import statistics
 import sys
 import time
@@ -61,12 +62,18 @@ def main() -> int:
         for library in libraries()
         for case in cases(library, lambda case: only.search(case.name) is not None, arguments.largest, share)
     ]
-    found, wrong = compared(chosen, arguments.seconds)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` stops it as Ctrl-C does
+    try:
+        found, wrong, was_stopped = compared(chosen, arguments.seconds)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if arguments.json is not None:
         write_results(arguments.json, machine(), results=[timing.as_json() for timing in found], wrong=wrong)
     print_summary(found, arguments.worst)
     print(*(f"WRONG: {line}" for line in wrong), sep="\n")
-    return 1 if wrong else 0
+    if was_stopped:
+        print(f"stopped after {len(found) + len(wrong)} of {len(chosen)} cases")
+    return 1 if wrong or was_stopped else 0
 
 
 @attrs.frozen
@@ -84,17 +91,18 @@ class Timing:
         }  # fmt: skip
 
 
-def compared(chosen: Sequence[Case], seconds: float) -> tuple[list[Timing], list[str]]:
-    """The times of all cases, and what was wrong."""
+def compared(chosen: Sequence[Case], seconds: float) -> tuple[list[Timing], list[str], bool]:
+    """The times of all cases, what was wrong, and whether somebody stopped it before the last one."""
     found: list[Timing] = []
     wrong: list[str] = []
     progress = _Progress(len(chosen))
     made: tuple[object, Array] = (None, np.empty(0))
+    was_stopped = False
     for number, case in enumerate(chosen):
         data = (case.function.data, case.dtype, case.shape)
-        if made[0] != data:
-            made = (data, case.host())
         try:
+            if made[0] != data:
+                made = (data, case.host())
             x = case.array(made[1])
             with np.errstate(all="ignore"):
                 problem = problem_of(case, made[1], x)
@@ -103,15 +111,13 @@ def compared(chosen: Sequence[Case], seconds: float) -> tuple[list[Timing], list
                 else:
                     found.append(Timing(case, timed(case, x, seconds)))
         except KeyboardInterrupt:
-            progress.end()
-            print(f"stopped after {number} of {len(chosen)}")
+            was_stopped = True
             break
         except Exception as error:
             wrong.append(f"{case.name}: {type(error).__name__}: {error}")
         progress.tell(number + 1, case)
-    else:
-        progress.end()
-    return found, wrong
+    progress.end(len(found) + len(wrong))
+    return found, wrong, was_stopped
 
 
 def call_of(case: Case, x: Any) -> Work:
@@ -213,10 +219,10 @@ class _Progress:
             if not self._is_terminal:
                 print(file=sys.stderr)
 
-    def end(self) -> None:
+    def end(self, done: int) -> None:
         if self._is_terminal:
             print("\r\x1b[K", end="", file=sys.stderr)
-        print(f"{self._count} cases in {time.monotonic() - self._start:.0f} s\n")
+        print(f"{done} cases in {time.monotonic() - self._start:.0f} s\n")
 
 
 def print_summary(found: Iterable[Timing], worst: int) -> None:

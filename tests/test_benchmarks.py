@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ import gpusort
 from benchmarks import compare, compare_cpu, sweep, throughput
 from benchmarks.house import LIBRARY, SCHEDULE, TARGETS, WIDEST, picture_of_the_house
 from benchmarks.pictures import newest, picture_of
+from benchmarks.sweep_cases import Case
+from benchmarks.timing import Result
 
 ROOT = Path(__file__).parent.parent
 THROUGHPUT = sorted((ROOT / "benchmarks/results").glob("throughput-*.json"))
@@ -60,6 +63,30 @@ def test_the_sweep_names_a_wrong_answer(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setattr(sys, "argv", ["sweep", *options])
     assert sweep.main() == 1
     assert "WRONG: numpy sum i4 10 x 10 C axis 1: another result than NumPy's" in capsys.readouterr().out
+
+
+def test_a_sweep_that_is_stopped_keeps_what_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the signal that `timeout` sends, in the third case."""
+    started: list[str] = []
+    timed = sweep.timed
+
+    def stopped(case: Case, x: object, seconds: float) -> Result:
+        started.append(case.name)
+        if len(started) == 3:
+            signal.raise_signal(signal.SIGTERM)
+        return timed(case, x, seconds)
+
+    path = tmp_path / "sweep.json"
+    options = ["--only", "^numpy sum i4 10 (C|strided)", "--seconds", "0", "--all", "--json", str(path)]
+    monkeypatch.setattr(sys, "argv", ["sweep", *options])
+    monkeypatch.setattr(sweep, "timed", stopped)
+    assert sweep.main() != 0
+    assert [case["name"] for case in json.loads(path.read_text())["results"]] == started[:2]
+    printed = capsys.readouterr().out
+    assert "stopped after 2 of 4 cases" in printed
+    assert "of 2 under 0.8" in printed
 
 
 def test_the_suite_runs() -> None:

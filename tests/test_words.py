@@ -160,3 +160,11 @@ def test_a_division_by_zero_is_an_error_as_it_is_for_one_element() -> None:
     with pytest.raises(ZeroDivisionError):
         KeyWords(Unguarded()).to_words()(np.arange(3, dtype=np.uint32))
     assert KeyWords(Unguarded()).to_words()(np.array([1, 2], np.uint32)).tolist() == [1000000, 500000]
+
+
+def test_a_key_is_read_once_for_all_arrays() -> None:
+    by = KeyWords(key_for(np.dtype(np.float32)))
+    assert by.to_words() is by.to_words(Wanted.WORDS)
+    assert by.to_words(Wanted.RANKS) is by.to_words(Wanted.RANKS)
+    assert by.to_words(Wanted.RANKS) is not by.to_words()
+    assert by.to_elements() is by.to_elements()

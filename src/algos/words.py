@@ -73,6 +73,9 @@ class KeyWords:
 
     key: SortableKey[Any, Any]
     order: SortOrder = SortOrder.ASCENDING
+    _made: dict[Wanted | None, Transform] = attrs.field(
+        factory=dict["Wanted | None", "Transform"], init=False, eq=False, repr=False
+    )  # a key's methods are read once, not for every array
 
     @property
     def element(self) -> np.dtype[np.generic]:
@@ -84,6 +87,13 @@ class KeyWords:
 
     def to_words(self, wanted: Wanted = Wanted.WORDS) -> Transform:
         """From elements to unsigned integers, the lesser of which come first in the order."""
+        return self._made.get(wanted) or self._made.setdefault(wanted, self._to_words(wanted))
+
+    def to_elements(self) -> Transform:
+        """From such words to the elements that they are of."""
+        return self._made.get(None) or self._made.setdefault(None, self._to_elements())
+
+    def _to_words(self, wanted: Wanted) -> Transform:
         source, results = self._buffers(Role.INPUT, Role.OUTPUT)
         run = OnArrays.of(write_words.launch(Grid(1, 1), self.key, source, results, self.order, wanted))
 
@@ -96,8 +106,7 @@ class KeyWords:
 
         return words
 
-    def to_elements(self) -> Transform:
-        """From such words to the elements that they are of."""
+    def _to_elements(self) -> Transform:
         results, source = self._buffers(Role.OUTPUT, Role.INPUT)
         run = OnArrays.of(write_elements.launch(Grid(1, 1), self.key, source, results, self.order))
 

@@ -102,12 +102,12 @@ def _alike(named: dict[str, object]) -> tuple[tuple[Kind, ...], tuple[Any, ...]]
     found = [recognised(name, x) for name, x in named.items()]
     first, like = found[0]
     for (kind, array), name in zip(found, named, strict=True):
-        if not _are_alike(kind, first):
+        if kind is not first and not _are_alike(kind, first):
             raise UnsupportedTypeError(
                 f"{name}: expected an array of the {next(iter(named))}' kind, {type(like).__name__}, found "
                 f"{type(array).__name__}"
             )
-    return tuple(kind for kind, _ in found), tuple(array for _, array in found)
+    return tuple([kind for kind, _ in found]), tuple([array for _, array in found])
 
 
 def _are_alike(kind: Kind, other: Kind) -> bool:
@@ -120,7 +120,7 @@ def planned(
     """The plan of a call, kept if it can be told by its parts."""
     if isinstance(target, Planning):
         target = cast("str | Target", target.target)
-    signatures = tuple(kind.signature(array) for kind, array in zip(kinds, arrays, strict=True))
+    signatures = tuple([kind.signature(array) for kind, array in zip(kinds, arrays, strict=True)])
     key = (make, settings, target, kinds[0], signatures[0] if len(signatures) == 1 else signatures)
     try:
         plan = _plans.get(key)

@@ -69,7 +69,7 @@ class _OfNumbers(Generic[E, N]):
         return self.number.to_number(element)
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)  # each call looks a plan up by it
 class Sum(_OfNumbers[E, N]):
     """The sum; integers in 64 bits, modulo two to the 64."""
 
@@ -91,7 +91,7 @@ class RunningSum(Sum[E, N]):
         return self.number.state(0)
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Product(_OfNumbers[E, N]):
     """The product; integers in 64 bits, modulo two to the 64."""
 
