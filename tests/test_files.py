@@ -316,6 +316,21 @@ def test_refusals(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_target_that_is_no_file_is_not_replaced(tmp_path: Path, linked: bool) -> None:
+    """A pipe here; a device, as /dev/null, is gone for the whole machine where root's result is renamed over it."""
+    source, pipe, link = tmp_path / "x.npy", tmp_path / "pipe.npy", tmp_path / "link.npy"
+    np.save(source, np.arange(5))
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for call in (gpusort.sort_file, gpusort.argsort_file):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^target: expected a file, found .*pipe\.npy, which"):
+            call(source, link if linked else pipe)
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.npy", "pipe.npy", "x.npy"]
+
+
 def test_what_no_sort_has_left_stays(tmp_path: Path) -> None:
     """A folder, or a file, that has the name of ours."""
     x, folder = sample("f4", 100, 4), tmp_path / "y.npy.sorting"
