@@ -26,6 +26,7 @@ from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U8, U32, U64
+from tests.new_process import printed
 
 Array = npt.NDArray[np.generic]
 E = TypeVar("E")
@@ -243,3 +244,18 @@ def test_numba_is_loaded_only_when_a_kernel_runs() -> None:
     code = "import sys, gpusort.targets.cpu.target as c; c.CpuTarget().info; assert 'numba' not in sys.modules"
     package = str(Path(__file__).parent.parent / "typings")
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": package}, check=True)
+
+
+def test_where_numba_may_not_compile_that_is_said() -> None:
+    """And what NumPy does as well is done."""
+    code = """
+import numpy as np, gpusort
+assert gpusort.sort(np.arange(9)[::-1], target="cpu").tolist() == list(range(9))
+for call, x in ((gpusort.sum, np.ones(1 << 20, np.float32)), (gpusort.cumsum, np.ones(1 << 20, np.float32))):
+    try:
+        call(x, target="cpu")
+    except gpusort.TargetUnavailableError as error:
+        assert str(error).startswith("target 'cpu' compiles with Numba, which NUMBA_DISABLE_JIT forbids"), error
+        print("said")
+"""
+    assert printed(code, NUMBA_DISABLE_JIT="1").split() == ["said", "said"]
