@@ -357,6 +357,21 @@ def test_a_kernel_that_is_none() -> None:
             assert f"{line_of(subject, line)}: {message}" in found
 
 
+@kernel
+def with_a_helper_inside(cx: Invocation, data: Storage[U32]) -> None:
+    def doubled(x: U32) -> U32:
+        return x + x
+
+    data[cx.global_id] = doubled(data[cx.global_id])
+
+
+def test_what_a_helper_inside_returns_is_not_the_kernels() -> None:
+    """The reader refuses the helper for being there."""
+    launch = with_a_helper_inside.launch(GRID, DATA)
+    found = refusal(lambda: specialise(launch))
+    assert f"{line_of(with_a_helper_inside, 'def doubled')}: expected definitions and imports outside the ker" in found
+
+
 def test_what_is_no_function() -> None:
     def through(function: Any) -> Any:
         @wraps(function)

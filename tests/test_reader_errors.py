@@ -56,7 +56,6 @@ MESSAGES = {
     ),
     "matches_a_number": "expected an enum to match, found a U32, e.g. `match order:`",
     "guards_a_case": "expected a case without a guard, e.g. an `if` inside it",
-    "defines_a_helper": "expected definitions and imports outside the kernel, e.g. at the top of the module",
     "asserts": "expected no `assert` in a kernel: a device cannot raise, e.g. a check on the host",
     "raises": "expected no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag",
     "prints": "expected no `print` in a kernel, e.g. a breakpoint in a run under CPython instead",
@@ -144,6 +143,7 @@ MESSAGES = {
     ),
     "math_on_scalars": "expected a Python function with source, found 'sqrt', e.g. `sqrt(x)`",
     "built_in_without_source": "expected a Python function with source, found 'round', e.g. a helper of your own",
+    "defines_a_helper": "expected definitions and imports outside the kernel, e.g. at the top of the module",
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 
