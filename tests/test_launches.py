@@ -21,6 +21,7 @@ from gpusort.algos.share import block_of
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
+from gpusort.kernel.specialise import specialise
 from gpusort.targets.registry import target as target_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.finishes import AsItIs
@@ -249,8 +250,6 @@ def test_how_many_arguments() -> None:
 
 
 def test_one_compile_for_all_values_of_a_scalar() -> None:
-    from gpusort.kernel.specialise import specialise
-
     def launch(factor: int) -> Launch:
         return plain.launch(GRID, *{**ARGUMENTS, "factor": U32(factor)}.values())
 
