@@ -543,3 +543,11 @@ def math_on_scalars(cx, data: Storage[U32], p: Params):
 @kernel
 def built_in_without_source(cx, data: Storage[U32], p: Params):
     data[0] = round(p.n)  # <-
+
+
+@kernel
+def defines_a_helper(cx, data: Storage[U32], p: Params):
+    def doubled(x: U32) -> U32:  # <-
+        return x + x
+
+    data[0] = doubled(p.n)

@@ -124,6 +124,57 @@ def test_nullable_dtypes_of_pandas() -> None:
     assert kind.signature(strided) != kind.signature(pandas.Series(np.zeros(5)))
 
 
+@pytest.mark.parametrize("name", ["Float64", "Float32", "double[pyarrow]", "float[pyarrow]"])
+def test_nan_in_nullable_columns_of_pandas_stays_a_number(name: str) -> None:
+    """Which pandas tells from what is missing, but not where it makes a column of NumPy's values."""
+    pandas, pyarrow = library_of("pandas"), pytest.importorskip("pyarrow")
+    dtype = pandas.Series([1.0]).astype(name).dtype
+    values = np.array([2.0, np.nan, 1.0], dtype.numpy_dtype)
+    if hasattr(dtype, "pyarrow_dtype"):
+        held = pandas.arrays.ArrowExtensionArray(pyarrow.chunked_array([pyarrow.array(values)]))
+    else:
+        held = pandas.arrays.FloatingArray(values, np.zeros(3, np.bool_))
+    x = pandas.Series(held, name="c")
+    assert (x.dtype, x.isna().any()) == (dtype, False)
+    for found in (cast(Any, gpusort.sort(x)), cast(Any, gpusort.top_k(x, 3, largest=False)[0])):
+        assert (found.dtype, found.name, found.isna().any()) == (dtype, "c", False)
+        np.testing.assert_array_equal(found.to_numpy(values.dtype), [1.0, 2.0, np.nan])
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ms", "us", "ns"])
+@pytest.mark.parametrize("kind", "Mm")
+@pytest.mark.parametrize("chunked", [False, True])
+def test_reductions_of_times_of_pyarrow(kind: str, unit: str, chunked: bool) -> None:
+    pyarrow = library_of("pyarrow.array")
+    if kind == "m" and unit == "D":
+        pytest.skip("pyarrow has no durations of days")
+    x = pyarrow.array(np.array([3, 1, 2]).astype(f"{kind}8[{unit}]"))
+    given = pyarrow.chunked_array([x]) if chunked else x
+    assert gpusort.max(given).equals(x[0])
+    assert gpusort.min(given).equals(x[1])
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_times_of_arrow_with_a_zone_are_refused(zone: str) -> None:
+    """pandas names the same dtype of NumPy for them as for those without, and would read what comes back as local."""
+    pandas, pyarrow = library_of("pandas"), pytest.importorskip("pyarrow")
+    dtype = pandas.ArrowDtype(pyarrow.timestamp("us", tz=zone))
+    x = pandas.Series(pandas.date_range("2026", periods=2, tz="UTC")).astype(dtype)
+    for call in (gpusort.sort, gpusort.argsort, gpusort.max):
+        with pytest.raises(UnsupportedTypeError, match=r"^x: expected a column of numbers, bools, or times without a"):
+            call(x)
+
+
+def test_dates_of_arrow_in_pandas() -> None:
+    pandas, pyarrow = library_of("pandas"), pytest.importorskip("pyarrow")
+    for arrow in (pyarrow.date32(), pyarrow.date64(), pyarrow.timestamp("s"), pyarrow.duration("ns")):
+        values = pyarrow.array(np.array([3, 1, 2]).astype("m8[ns]" if arrow == "duration[ns]" else "M8[D]")).cast(arrow)
+        x = pandas.Series(pandas.arrays.ArrowExtensionArray(pyarrow.chunked_array([values])))
+        found = cast(Any, gpusort.sort(x))
+        assert found.dtype == x.dtype
+        assert found.tolist() == x.sort_values().tolist()
+
+
 def test_columns_that_hold_no_numbers_are_refused() -> None:
     pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
     zoned = pandas.date_range("2026", periods=2, tz="UTC")

@@ -30,6 +30,7 @@ from gpusort.types.intrinsics import dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import U8, U32, U64
+from tests.new_process import printed
 
 if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager
@@ -271,3 +272,18 @@ def test_passes_that_find_nothing_are_left_out_of_what_is_generated(monkeypatch:
     text = module_text(specialise(subgroups.launch(Grid(1, 8), data, found)).program)
     load_kernel("watched", f"{text}\n# compiled anew: {os.urandom(8).hex()}\n")
     assert left_out == [FIND_NOTHING], "Numba names its passes otherwise"
+
+
+def test_where_numba_may_not_compile_that_is_said() -> None:
+    """And what NumPy does as well is done."""
+    code = """
+import numpy as np, gpusort
+assert gpusort.sort(np.arange(9)[::-1], target="cpu").tolist() == list(range(9))
+for call, x in ((gpusort.sum, np.ones(1 << 20, np.float32)), (gpusort.cumsum, np.ones(1 << 20, np.float32))):
+    try:
+        call(x, target="cpu")
+    except gpusort.TargetUnavailableError as error:
+        assert str(error).startswith("target 'cpu' compiles with Numba, which NUMBA_DISABLE_JIT forbids"), error
+        print("said")
+"""
+    assert printed(code, NUMBA_DISABLE_JIT="1").split() == ["said", "said"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -314,6 +315,21 @@ def test_refusals(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "empty.npy", "keys.bin", "records.npy", "short.npy", "square.npy", "text.npy", "x.npy",
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_target_that_is_no_file_is_not_replaced(tmp_path: Path, linked: bool) -> None:
+    """A pipe here; a device, as /dev/null, is gone for the whole machine where root's result is renamed over it."""
+    source, pipe, link = tmp_path / "x.npy", tmp_path / "pipe.npy", tmp_path / "link.npy"
+    np.save(source, np.arange(5))
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for call in (gpusort.sort_file, gpusort.argsort_file):
+        with pytest.raises(gpusort.InvalidArgumentError, match=r"^target: expected a file, found .*pipe\.npy, which"):
+            call(source, link if linked else pipe)
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.npy", "pipe.npy", "x.npy"]
 
 
 def test_what_no_sort_has_left_stays(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from gpusort.algos.share import block_of
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.span import KernelError
+from gpusort.kernel.specialise import specialise
 from gpusort.targets.registry import target as target_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
 from gpusort.types.finishes import AsItIs
@@ -249,8 +250,6 @@ def test_how_many_arguments() -> None:
 
 
 def test_one_compile_for_all_values_of_a_scalar() -> None:
-    from gpusort.kernel.specialise import specialise
-
     def launch(factor: int) -> Launch:
         return plain.launch(GRID, *{**ARGUMENTS, "factor": U32(factor)}.values())
 
@@ -355,6 +354,21 @@ def test_a_kernel_that_is_none() -> None:
         for arguments in ((), (DATA,), (DATA, U32(3))):
             found = refusal(lambda subject=subject, arguments=arguments: subject.launch(GRID, *arguments))
             assert f"{line_of(subject, line)}: {message}" in found
+
+
+@kernel
+def with_a_helper_inside(cx: Invocation, data: Storage[U32]) -> None:
+    def doubled(x: U32) -> U32:
+        return x + x
+
+    data[cx.global_id] = doubled(data[cx.global_id])
+
+
+def test_what_a_helper_inside_returns_is_not_the_kernels() -> None:
+    """The reader refuses the helper for being there."""
+    launch = with_a_helper_inside.launch(GRID, DATA)
+    found = refusal(lambda: specialise(launch))
+    assert f"{line_of(with_a_helper_inside, 'def doubled')}: expected definitions and imports outside the ker" in found
 
 
 def test_what_is_no_function() -> None:

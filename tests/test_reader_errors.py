@@ -143,6 +143,7 @@ MESSAGES = {
     ),
     "math_on_scalars": "expected a Python function with source, found 'sqrt', e.g. `sqrt(x)`",
     "built_in_without_source": "expected a Python function with source, found 'round', e.g. a helper of your own",
+    "defines_a_helper": "expected definitions and imports outside the kernel, e.g. at the top of the module",
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

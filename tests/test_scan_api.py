@@ -12,7 +12,7 @@ import pytest
 import gpusort
 from gpusort.types.elements import dtype_of
 from gpusort.types.monoids import Maximum, Product, Sum
-from gpusort.types.scalars import F32, U32
+from gpusort.types.scalars import F32, U32, Bool
 from tests.reference import sample
 
 Array = npt.NDArray[Any]
@@ -162,6 +162,43 @@ def test_a_monoid_of_several_fields(target: str, length: int) -> None:
     sums = np.cumsum(x)
     np.testing.assert_array_equal(found["now"], sums)
     np.testing.assert_array_equal(found["least"], np.minimum(np.minimum.accumulate(sums), 0) if length else sums)
+
+
+@attrs.frozen
+class Greatest:
+    """Of what was seen, if anything was. Its least field has one byte: so has each unit of its memory."""
+
+    value: F32
+    index: U32
+    seen: Bool
+
+
+@attrs.frozen
+class FirstGreatest:
+    element: type[F32] = F32
+    state: type[Greatest] = Greatest
+
+    def identity(self) -> Greatest:
+        return Greatest(F32(0.0), U32(0), Bool(False))
+
+    def lift(self, element: F32, index: U32) -> Greatest:
+        return Greatest(element, index, Bool(True))
+
+    def combine(self, a: Greatest, b: Greatest) -> Greatest:
+        return b if b.seen and (not a.seen or b.value > a.value) else a
+
+
+@pytest.mark.parametrize("length", [10, 1000, 5000])
+def test_fields_of_a_byte(target: str, length: int) -> None:
+    """WGSL has a word of workgroup memory for each unit: tiles must fit all the same."""
+    if target == "python":
+        length = min(length, 10)
+    x = np.random.default_rng(length).permutation(length).astype("f4")
+    found = cast(Array, gpusort.scan(x, FirstGreatest(), target=target))
+    maxima = np.maximum.accumulate(x)
+    np.testing.assert_array_equal(found["value"], maxima)
+    np.testing.assert_array_equal(found["index"], np.argsort(x)[maxima.astype(int)])
+    assert found["seen"].all()
 
 
 @pytest.mark.parametrize("axis", [0, 1])

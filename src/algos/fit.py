@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import attrs
 
 from ..machine import Capability, Limits, TargetInfo
-from ..types.elements import dtype_of, leaves
+from ..types.elements import unit_of, units_in
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.needs import Policy
@@ -31,8 +31,8 @@ _MASK_LANES, _WIDE_MASK_LANES = 32, 64  # as the kernels hold them in workgroup 
 
 
 def bytes_held(element: object) -> int:
-    """What an element takes of workgroup memory, at most."""
-    return max(dtype_of(element).itemsize, sum(max(_WORD, leaf.type.size) for leaf in leaves(element)))
+    """What an element takes of workgroup memory, at most: of its units, a small one has a word to itself on WGSL."""
+    return units_in(element) * max(_WORD, unit_of(element).size)
 
 
 def power_below(most: int) -> int:

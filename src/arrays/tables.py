@@ -95,11 +95,21 @@ class PandasKind(ColumnKind):
         pandas, dtype = sys.modules["pandas"], like.dtype
         library: Any = pandas.Index if isinstance(like, pandas.Index) else pandas.Series
         is_same = not isinstance(dtype, np.dtype) and _plain(dtype) == values.dtype
-        return library(values, name=like.name, copy=False, dtype=dtype if is_same else None)
+        return library(_nullable(values, dtype) if is_same else values, name=like.name, copy=False)
+
+
+def _nullable(values: HostArray, dtype: Any) -> object:
+    """Values as a nullable dtype of pandas has them, none missing: pandas itself would take NaN for missing."""
+    made = dtype.construct_array_type()
+    if hasattr(dtype, "pyarrow_dtype"):
+        return made(sys.modules["pyarrow"].array(values, type=dtype.pyarrow_dtype))
+    return made(values, np.zeros(values.shape, np.bool_))
 
 
 def _plain(dtype: Any) -> DType | None:
-    """NumPy's dtype for a nullable one of pandas, where it has a number's or bool's."""
+    """NumPy's dtype for a nullable one of pandas, where it has a number's, a bool's or that of times without a zone."""
+    if getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None) is not None:
+        return None
     found = getattr(dtype, "numpy_dtype", None)
     return cast(DType, found) if isinstance(found, np.dtype) and found.kind in "biufmM" else None
 
@@ -162,7 +172,7 @@ class PyArrowKind(ColumnKind):
         return pyarrow.chunked_array([made]) if hasattr(like, "num_chunks") else made
 
     def _scalar(self, value: np.generic) -> object:
-        return sys.modules["pyarrow"].scalar(value)
+        return sys.modules["pyarrow"].array(np.array([value]))[0]  # whose `scalar` takes no days
 
 
 KINDS: dict[str, Kind] = {"pandas": PandasKind(), "polars": PolarsKind(), "pyarrow": PyArrowKind()}

@@ -5,28 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..types import ops
-from ..types.elements import Leaf, dtype_of, leaves, scalar_of
+from ..types.elements import Leaf, leaves, unit_of, units_in
 from ..types.layout import Type
 from . import ir
 from .builder import KernelBuilder, apply, convert
 from .span import KernelError, Span
 from .values import MemoryValue, Value, from_leaves, parts
-
-_UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}
-
-
-def unit_of(element: object) -> Type:
-    """The scalar that memory for this element is made of: its own, or an unsigned one of the least field's size."""
-    scalar = scalar_of(element)
-    if scalar is not None:
-        return scalar
-    types = {leaf.type for leaf in leaves(element)}
-    return types.pop() if len(types) == 1 else _UNSIGNED[min(type.size for type in types)]
-
-
-def units_in(element: object) -> int:
-    """How many units one element takes."""
-    return dtype_of(element).itemsize // unit_of(element).size
 
 
 def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import attrs
 
 from ..types import ops
-from ..types.elements import class_of, dtype_of, fields_of, is_struct, scalar_of
+from ..types.elements import class_of, dtype_of, fields_of, is_struct, scalar_of, unit_of, units_in
 from ..types.intrinsics import OPERATIONS, dynamic_range
 from ..types.layout import Type
 from ..types.memory import Registers
@@ -214,8 +214,8 @@ class CallReader(ExpressionReader):
             dtype_of(element.value)
         except TypeError as error:
             raise KernelError(self.source.span(node), f"{error}, e.g. `Registers(U32, 8)`") from None
-        units = access.units_in(element.value) * length.value
-        memory = ir.Memory("registers", ir.Space.REGISTERS, access.unit_of(element.value), units)
+        units = units_in(element.value) * length.value
+        memory = ir.Memory("registers", ir.Space.REGISTERS, unit_of(element.value), units)
         return MemoryValue(element.value, self.new_memory(memory))
 
     def new_memory(self, memory: ir.Memory) -> ir.Memory:

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from ..types import ops
-from ..types.elements import class_of, fields_of
+from ..types.elements import class_of, fields_of, units_in
 from ..types.layout import Type
 from . import access, ir
 from .builder import apply
@@ -202,7 +202,7 @@ class ExpressionReader(OperatorReader):
             return InvocationMethod(name)
 
     def length(self, array: MemoryValue, span: Span) -> ir.Expression:
-        units = ir.Const(access.units_in(array.element), Type.U32, span)
+        units = ir.Const(units_in(array.element), Type.U32, span)
         if array.memory.length is not None:
             return ir.Const(array.memory.length // int(units.value), Type.U32, span)
         return apply(ops.FLOORDIV, (ir.Length(array.memory, span), units), span)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from functools import cache
@@ -67,8 +67,8 @@ class _Signature:
         arguments = source.tree.args
         listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         self.spans = {node.arg: source.span(node) for node in listed if node is not None}
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
+        for node in _returns(source.tree):
+            if node.value is not None and not _is_none(node.value):
                 self.fail(source.span(node), "expected a kernel to return nothing, e.g. `out[cx.global_id] = x`")
 
     def parameters(self) -> tuple[Parameter, ...]:
@@ -137,6 +137,15 @@ class _Signature:
 
     def fail(self, span: Span, message: str) -> NoReturn:
         raise KernelError(span, message)
+
+
+def _returns(tree: ast.AST) -> Iterator[ast.Return]:
+    """Those of a function itself: what functions in it return, it need not."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Return):
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _returns(node)
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -10,12 +10,12 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from ..forks import OwnLock
-from ..types.elements import fields_of
+from ..types.elements import fields_of, unit_of, units_in
 from ..types.errors import InvalidArgumentError
 from ..types.layout import Type
 from ..types.memory import Workgroup
 from ..types.scalars import Scalar
-from . import access, ir
+from . import ir
 from .builder import KernelBuilder
 from .launch import Buffer, Launch, Step, is_buffer, kind_of
 from .outside import Outside
@@ -150,8 +150,8 @@ class _Binder:
         return ir.Argument(made, self.span)
 
     def memory(self, name: str, space: ir.Space, element: object, length: int | None) -> MemoryValue:
-        units = None if length is None else length * access.units_in(element)
-        made = ir.Memory(name, space, access.unit_of(element), units)
+        units = None if length is None else length * units_in(element)
+        made = ir.Memory(name, space, unit_of(element), units)
         self.memories.append(made)
         return MemoryValue(element, made)
 

@@ -109,6 +109,23 @@ def leaves(element: object) -> tuple[Leaf, ...]:
     )
 
 
+_UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}
+
+
+def unit_of(element: object) -> Type:
+    """The scalar that memory for this element is made of: its own, or an unsigned one of the least field's size."""
+    scalar = scalar_of(element)
+    if scalar is not None:
+        return scalar
+    types = {leaf.type for leaf in leaves(element)}
+    return types.pop() if len(types) == 1 else _UNSIGNED[min(type.size for type in types)]
+
+
+def units_in(element: object) -> int:
+    """How many units one element takes."""
+    return dtype_of(element).itemsize // unit_of(element).size
+
+
 def misfit(element: object, value: object) -> str | None:
     """What is wrong with a value that shall be stored where such elements lie; None where it is one."""
     cls = class_of(element)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from ...kept.seal import read_sealed, write_sealed
+from ...types.errors import TargetUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,12 @@ def kept(loop: L) -> L:
 
 def keep(loop: L, source: str) -> L:
     """Keeps a compiled loop whose source is given, or lies in this package."""
-    function: Callable[..., object] = getattr(loop, "py_func")  # noqa: B009  (Numba's class has it, its protocol not)
+    function: Callable[..., object] | None = getattr(loop, "py_func", None)  # Numba's class has it, its protocol not
+    if function is None:  # its decorator gave back the plain function
+        raise TargetUnavailableError(
+            "target 'cpu' compiles with Numba, which NUMBA_DISABLE_JIT forbids: unset it, or call with "
+            "target='simulator' or 'python'"
+        )
     setattr(loop, "_cache", Keeper(function, source))  # noqa: B010
     return loop
 
