@@ -8,6 +8,8 @@ JOBS   ?= 2
 ARGS   ?=
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Bytecode is kept: tests start hundreds of processes, each of which would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: ready demo test check ruff mypy pyright bench bench-peers throughput pictures compare sweep ptx docs web page platforms \
 	coverage mutate clean
