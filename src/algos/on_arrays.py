@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from ..kernel import ir
 from ..kernel.launch import Launch, Step
+from ..kernel.outside import Outside
 from ..kernel.span import Span
-from ..kernel.specialise import specialise
+from ..kernel.specialise import outside_of, specialise
 from ..types import ops
 from ..types.errors import IterationLimitError, UnsupportedTypeError
 
@@ -50,6 +51,12 @@ class OnArrays:
     step: Step
     run: _Statement
     arguments: dict[ir.Parameter, Values]
+    outside: tuple[Outside, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether what the kernel took from outside is as it was when it was read."""
+        return all(outside.holds() for outside in self.outside)
 
     @classmethod
     def of(cls, launch: Launch) -> OnArrays:
@@ -60,7 +67,8 @@ class OnArrays:
         if run is None:
             run = _known.setdefault(step.program, _Reading().block(step.program.body))
         given = zip(step.program.parameters, step.values, strict=True)
-        return cls(step, run, {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in given})
+        arguments = {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in given}
+        return cls(step, run, arguments, outside_of([step]))
 
     def __call__(self, arrays: Mapping[str, npt.NDArray[Any]], count: int) -> None:
         """Runs the kernel for so many elements, on arrays by their buffers' names."""

@@ -73,8 +73,8 @@ class KeyWords:
 
     key: SortableKey[Any, Any]
     order: SortOrder = SortOrder.ASCENDING
-    _made: dict[Wanted | None, Transform] = attrs.field(
-        factory=dict["Wanted | None", "Transform"], init=False, eq=False, repr=False
+    _made: dict[Wanted | None, tuple[OnArrays, Transform]] = attrs.field(
+        factory=dict["Wanted | None", "tuple[OnArrays, Transform]"], init=False, eq=False, repr=False
     )  # a key's methods are read once, not for every array
 
     @property
@@ -87,11 +87,16 @@ class KeyWords:
 
     def to_words(self, wanted: Wanted = Wanted.WORDS) -> Transform:
         """From elements to unsigned integers, the lesser of which come first in the order."""
-        return self._made.get(wanted) or self._made.setdefault(wanted, self._to_words(wanted))
+        return self._kept(wanted) or self._to_words(wanted)
 
     def to_elements(self) -> Transform:
         """From such words to the elements that they are of."""
-        return self._made.get(None) or self._made.setdefault(None, self._to_elements())
+        return self._kept(None) or self._to_elements()
+
+    def _kept(self, wanted: Wanted | None) -> Transform | None:
+        """What was read, if all that its kernel took from outside is as it was."""
+        run, transform = self._made.get(wanted, (None, None))
+        return transform if run is not None and run.holds else None
 
     def _to_words(self, wanted: Wanted) -> Transform:
         source, results = self._buffers(Role.INPUT, Role.OUTPUT)
@@ -104,6 +109,7 @@ class KeyWords:
             run({"elements": elements.view(element), "words": found}, elements.size)
             return found
 
+        self._made[wanted] = run, words
         return words
 
     def _to_elements(self) -> Transform:
@@ -117,6 +123,7 @@ class KeyWords:
             run({"elements": found, "words": words}, words.size)
             return found
 
+        self._made[None] = run, elements
         return elements
 
     def _buffers(self, elements: Role, words: Role) -> tuple[Buffer[Any], Buffer[Any]]:
