@@ -58,6 +58,25 @@ class AbsoluteFirst(_Of32):
         return self.to_word(element) + (U32(element) >> 31)
 
 
+FLIPPED = U32(0)
+
+
+@attrs.frozen
+class Flipped(_Of32):
+    """With some bits the other way round, as a global of this module says."""
+
+    element: type[U32] = U32
+
+    def to_word(self, element: U32) -> U32:
+        return element ^ FLIPPED
+
+    def from_word(self, word: U32) -> U32:
+        return word ^ FLIPPED
+
+    def to_rank(self, element: U32) -> U32:
+        return element ^ FLIPPED
+
+
 @attrs.frozen
 class LowBitsFirst(_Of32):
     """By the lowest bits, then by the others; how many are low comes with the call."""

@@ -195,38 +195,11 @@ def test_extremes_by_a_lossy_key_along_some_axes(target: str, axes: tuple[int, i
     np.testing.assert_array_equal(np.abs(found), np.abs(expected))
 
 
-FLIPPED = U32(0)
-
-
-@attrs.frozen
-class Flipped:
-    """With some bits the other way round, as a global of this module says."""
-
-    element: type[U32] = U32
-    word: type[U32] = U32
-
-    @property
-    def greatest(self) -> U32:
-        return U32(0xFFFFFFFF)
-
-    def to_word(self, element: U32) -> U32:
-        return element ^ FLIPPED
-
-    def from_word(self, word: U32) -> U32:
-        return word ^ FLIPPED
-
-    def to_rank(self, element: U32) -> U32:
-        return element ^ FLIPPED
-
-    def mirrored(self, word: U32) -> U32:
-        return ~word
-
-
 def test_what_a_key_takes_from_outside_may_change(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.arange(9, dtype="u4")
     for flipped in (0, 1, 0xFFFFFFFF, 0):
-        monkeypatch.setitem(globals(), "FLIPPED", U32(flipped))
+        monkeypatch.setattr(key_cases, "FLIPPED", U32(flipped))
         expected = np.argsort(x ^ np.uint32(flipped))
-        assert gpusort.sort(x, key=Flipped(), target=target).tolist() == expected.tolist()
-        assert gpusort.argsort(x, key=Flipped(), target=target).tolist() == expected.tolist()
-        assert gpusort.min(x, key=Flipped(), target=target) == expected[0]
+        assert gpusort.sort(x, key=key_cases.Flipped(), target=target).tolist() == expected.tolist()
+        assert gpusort.argsort(x, key=key_cases.Flipped(), target=target).tolist() == expected.tolist()
+        assert gpusort.min(x, key=key_cases.Flipped(), target=target) == expected[0]

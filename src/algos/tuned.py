@@ -59,10 +59,10 @@ def _line(target: str, entry: Mapping[str, Any]) -> SortRule:
 
 def needs_of(algorithm: SortAlgorithm) -> frozenset[Capability]:
     """What it cannot do without. An adapter may have less than when it was measured, by another driver."""
-    from .sorts import Radix
-
     if isinstance(algorithm, HostSort):
         return frozenset({Capability.HOST_SORT})
+    from .sorts import Radix
+
     if not isinstance(algorithm, Radix):
         return frozenset()
     wanted = {Capability.SUBGROUPS: algorithm.policy.subgroups, Capability.FORWARD_PROGRESS: algorithm.policy.sweeps}

@@ -46,9 +46,7 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
 def _by_kernels(
     kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
 ) -> Plan:
-    from .kernel_plan import (
-        KernelPlan,  # with all that reads, chooses and launches kernels, which the host's ways need not
-    )
+    from .kernel_plan import KernelPlan  # and what launches kernels, which the host's own ways do without
 
     return KernelPlan(kind, operation, specs, target, keeps_scratch)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 import numpy as np
 
+from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
@@ -109,8 +110,6 @@ class Argsort(Operation):
 
     def _together(self, length: int, itemsize: int, network: Bitonic, info: TargetInfo) -> int:
         """How many rows the network argsorts at once."""
-        from ..algos.sizes import LARGEST_U32
-
         limits = info.limits
         most = min(
             limits.storage_bytes // (length * _PLACED), LARGEST_U32 // length, network.most_rows(length, limits.groups)

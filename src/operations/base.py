@@ -20,6 +20,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.dtypes import key_for
+from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.specs import Spec
@@ -196,8 +197,6 @@ def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name:
 
 def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
     """Refuses an array whose elements are not such, nor the bits of such."""
-    from ..types.elements import dtype_of
-
     found, wanted = given.dtype.newbyteorder("="), dtype_of(element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         raise UnsupportedTypeError(f"{name}: expected dtype {wanted}, as {reader} takes, found {given.dtype}")

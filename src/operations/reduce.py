@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 import numpy as np
 
+from ..algos.sizes import LARGEST_U32
 from ..machine import Capability, TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of, encode, leaves
@@ -172,7 +173,6 @@ class Reduction(Operation):
         """How kernels read the array where it is, in one step or several; None where it has to be packed, or read in
         several runs."""
         from ..algos.layout import layout_to_reduce, layouts_to_reduce
-        from ..algos.sizes import LARGEST_U32
 
         if not given.is_plain:
             return None

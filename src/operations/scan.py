@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from ..algos.sizes import LARGEST_U32
 from ..machine import Capability, TargetInfo
 from ..types.dtypes import number_for
 from ..types.elements import dtype_of
@@ -154,7 +155,6 @@ _MANY = 1 << 16  # elements: copying them takes less time than reading as many l
 def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetInfo) -> Layout | None:
     """How kernels read the array where it is; None where it has to be packed, or read in several runs."""
     from ..algos.layout import Layout, layout_to_scan
-    from ..algos.sizes import LARGEST_U32
 
     if not given.is_plain:
         return None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Step
 from ..machine import Capability, Limits
 from ..types.errors import CapabilityError
 from ..types.needs import Needs
-
-_LARGEST_U32 = (1 << 32) - 1  # indices are U32
 
 
 def require_within(
@@ -26,7 +25,7 @@ def require_within(
         ("workgroups", step.groups, limits.groups),
         ("storage buffers", len(step.buffers), limits.storage_buffers),
         ("bytes in a storage buffer", max((b.nbytes for b in step.buffers), default=0), limits.storage_bytes),
-        ("elements in a storage buffer", max(elements, default=0), _LARGEST_U32),
+        ("elements in a storage buffer", max(elements, default=0), LARGEST_U32),
     ):
         if asked > most:
             raise CapabilityError(f"{kernel} asks for {asked} {what}, {target} has {most}")

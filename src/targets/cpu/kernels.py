@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from ...algos.sizes import LARGEST_U32
 from ...kernel import ir
 from ...kernel.launch import Schedule, Step
 from ...kernel.passes.safe import Safety
@@ -14,7 +15,7 @@ from ..base import given_buffers
 from ..binding import Work, host_arrays
 from ..needs import require_needs
 from .binding import Binding
-from .limits import CAPABILITIES, LARGEST_U32, LIMITS, REGISTER_BYTES, subgroup_size
+from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
 from .module import Kernel, load_kernel
 from .prepared import CpuPrepared, Ready
 from .text import module_text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...algos.sizes import LARGEST_U32
 from ...machine import Capability, Limits
 
-LARGEST_U32 = (1 << 32) - 1
 _SUBGROUP_SIZE = 8
 
 

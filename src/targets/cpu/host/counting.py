@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
+from ....algos.sizes import LARGEST_U32
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
@@ -19,7 +20,6 @@ from .key_words import Elements, Places, bits_of, ordered_ranks
 from .numpy_sort import half_tables
 
 Counts = npt.NDArray[np.int64]
-_LARGEST_U32 = (1 << 32) - 1
 
 
 def sort_by_counting(
@@ -34,7 +34,7 @@ def sort_by_counting(
     in_pairs = word.itemsize == 1 and words.size >= policy.count_in_pairs_from
     counted = words[: words.size - words.size % 2].view(np.uint16) if in_pairs else words
     counter = count_pairs if counted.itemsize == 2 else count_bytes
-    narrow = np.uint32 if counted.size <= _LARGEST_U32 else np.int64  # half as much for a core's cache to hold
+    narrow = np.uint32 if counted.size <= LARGEST_U32 else np.int64  # half as much for a core's cache to hold
     counts = np.zeros((pool.threads, 1 << 8 * counted.itemsize), narrow)
 
     def count(piece: int) -> None:
