@@ -7,7 +7,7 @@ one dictionary, for every kind of array, and then runs what was made ready.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from numpy import ndarray
 
@@ -25,6 +25,8 @@ from .prepared import Planning
 
 Maker: TypeAlias = Callable[..., Operation]
 Settings: TypeAlias = tuple[object, ...]  # what cannot be hashed has its plan made anew
+
+T = TypeVar("T")
 
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
@@ -58,17 +60,15 @@ def call_with(
     outs: dict[str, object] | None = None,
 ) -> object:  # fmt: skip
     """The same of several arrays, or into arrays that the caller brought."""
+    arrays, given = tuple(named.values()), () if outs is None else tuple(outs.values())
     if outs is None:
-        arrays = tuple(named.values())
-        classes = set(map(type, arrays))
-        kind = KNOWN.get(classes.pop())
-        if kind is not None and not classes:
-            try:
-                run = _runs.get((make, settings, target, kind, tuple([kind.signature(array) for array in arrays])))
-            except TypeError:
-                run = None
-            if run is not None:
-                return run(*arrays)
+        run = _met(_runs, make, settings, target, arrays)
+        if run is not None:
+            return run(*arrays)
+    else:
+        met = _met(_plans, make, settings, target, arrays, given)
+        if met is not None:
+            return met.into(arrays, given)
     kinds, arrays = _alike(named)
     if is_deferred(kinds[0]):
         if outs:
@@ -81,13 +81,16 @@ def call_with(
             raise UnsupportedTypeError(
                 f"{name}: expected an array of x's kind, {type(arrays[0]).__name__}, found {type(out).__name__}"
             )
-    given = None if outs is None else tuple(outs.values())
     if type(target) is Planning:
-        return target.prepared(plan, kinds[0], arrays, given)
-    return plan(*arrays) if given is None else plan.into(arrays, given)
+        return target.prepared(plan, kinds[0], arrays, given or None)
+    return plan(*arrays) if outs is None else plan.into(arrays, given)
 
 
 def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object) -> None:
+    met = _met(_plans, make, settings, target, (x,))
+    if met is not None and not KNOWN[type(x)].is_read_only(x):
+        met.into((x,), (x,))
+        return
     kind, array = recognised("x", x)
     if array is not x:
         raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
@@ -95,6 +98,28 @@ def call_in_place(make: Maker, settings: Settings, target: str | Target, x: obje
     if kind.is_read_only(array):
         raise InvalidArgumentError("x: expected an array that can be written, found a read-only one")
     plan.into((array,), (array,))
+
+
+def _met(
+    kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning,
+    arrays: tuple[Any, ...], outs: tuple[Any, ...] = (),
+) -> T | None:  # fmt: skip
+    """What is kept of a call that was made before, of arrays that are all of one class, which has one kind."""
+    first = type(arrays[0])
+    kind = KNOWN.get(first)
+    if kind is None:
+        return None
+    for array in arrays + outs:
+        if type(array) is not first:
+            return None
+    if kind is NUMPY:  # the same as below, without calls
+        signatures: list[Hashable] = [(array.dtype, array.ndim) for array in arrays]
+    else:
+        signatures = [kind.signature(array) for array in arrays]
+    try:
+        return kept.get((make, settings, target, kind, signatures[0] if len(arrays) == 1 else tuple(signatures)))
+    except TypeError:  # what cannot be hashed has its plan made anew
+        return None
 
 
 def _alike(named: dict[str, object]) -> tuple[tuple[Kind, ...], tuple[Any, ...]]:

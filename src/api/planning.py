@@ -126,11 +126,18 @@ class NativePlan(Plan):
         return cast(object, self.native(x, *others))
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        given = tuple([array.shape for array in arrays]), tuple([(out.shape, out.dtype) for out in outs])
-        if given not in self._fitting or not all(out.flags.writeable for out in outs):
+        given: list[object] = [array.shape for array in arrays]
+        is_apart = True
+        for out in outs:
+            given += [out.shape, out.dtype, out.flags.writeable]
+            for array in arrays:
+                if array is not out and is_apart:
+                    is_apart = not _overlap_partly(array, out)
+        fitting = tuple(given)
+        if fitting not in self._fitting:
             require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
-            self._fitting[given] = True
-        if any(_overlap_partly(array, out) for array in arrays for out in outs):
+            self._fitting[fitting] = True
+        if not is_apart:
             for out, values in zip(outs, as_tuple(self.native(*arrays)), strict=True):
                 out[...] = values
         elif arrays[0].size:
@@ -182,6 +189,15 @@ class FewPlan(ChosenPlan):
     few: Plan
     many: Plan
     most: int  # that are few, in all arrays
+
+    @property
+    def function(self) -> Callable[..., object]:
+        few, many, most = self.few.function, self.many.function, self.most
+
+        def run(*arrays: Any) -> object:
+            return few(*arrays) if sum([array.size for array in arrays]) <= most else many(*arrays)
+
+        return run
 
     def _plan(self, arrays: Arrays) -> Plan:
         return self.few if sum([array.size for array in arrays]) <= self.most else self.many

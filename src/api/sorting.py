@@ -109,10 +109,15 @@ def sort_inplace(
     """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
     if axis.__class__ is not int:
         axis = index_of(axis, "an int")
-    order = ORDERS[checked_flag("descending", descending)]
-    check_algorithm(algorithm)
-    check_key(key)
-    settings = (axis, order, checked_flag("stable", stable), key, algorithm)
+    if stable is not False:
+        stable = checked_flag("stable", stable)
+    if descending is not False:
+        descending = checked_flag("descending", descending)
+    if algorithm is not None:
+        check_algorithm(algorithm)
+    if key is not None:
+        check_key(key)
+    settings = (axis, ORDERS[descending], stable, key, algorithm)
     if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
         call_in_place(Sort, settings, target, x)
 

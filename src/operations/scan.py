@@ -181,9 +181,9 @@ class Scan(Scanning):
 
     def simplest(self, *given: Spec) -> Operation:
         (x,) = given
-        is_plain = type(self.of) is Sum and self.policy is None and self.kind is ScanKind.INCLUSIVE
+        is_plain = type(self.of) is Sum and self.policy is None
         if is_plain and x.dtype.kind in "iuf" and adds_as_numpy(self.of, "cumsum", x.dtype):
-            return Cumsum(self.axis, from_zero=x.dtype.kind == "f")
+            return Cumsum(self.axis, self.kind, from_zero=x.dtype.kind == "f")
         return self
 
     @property

@@ -78,6 +78,20 @@ def from_zero(scan: HostScan, axis: int | None) -> HostScan:
     return add_up
 
 
+def shifted(scan: HostScan, axis: int | None) -> HostScan:
+    """The sums of all before each element: zero, and all sums but the last."""
+
+    def add_up(x: HostArray) -> HostArray:
+        sums = scan(x)
+        results = np.empty_like(sums)
+        after, all_of = (results, sums) if sums.ndim < 2 else (results.swapaxes(axis or 0, 0), sums.swapaxes(axis or 0, 0))
+        after[:1] = 0
+        after[1:] = all_of[:-1]
+        return results
+
+    return add_up
+
+
 @attrs.frozen
 class _Route:
     """All that is to be done for arrays of one shape and layout."""

@@ -18,17 +18,17 @@ from ....operations.scan import Cumsum
 from ....operations.select import TopK
 from ....operations.sort import Sort
 from ....types.dtypes import key_for, native
-from ....types.indices import SortOrder
+from ....types.indices import ScanKind, SortOrder
 from ....types.specs import Spec
 from ...base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
-from .cumsum import from_zero, host_cumsum
+from .cumsum import from_zero, host_cumsum, shifted
 from .key_words import bits_of, ordered_words
 from .merge import ShortMerge
 from .reduce import host_reduction
 from .reducers import HostCall
 from .row_blocks import sort_many_rows
-from .short_sort import are_plain, has_minus_zero, turning
+from .short_sort import FEW, are_plain, count_nonzero, has_minus_zero, turning
 from .sort import sort_rows, sort_spread_rows
 from .top_k import top_k_of_one, top_k_rows
 
@@ -51,7 +51,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
-            return SortPath(policy, axis, order, stable, *_short_sort(policy, given[0], axis, order))
+            dtype = None if given[0].dtype.isnative else native(given[0].dtype)
+            return SortPath(policy, axis, order, stable, *_short_sort(policy, given[0], axis, order), dtype)
         case Argsort(axis, order, None, by_bits):
             turn = turning(order, given[0].dtype.kind) if given[0].dtype.kind in "iuf" else None
             return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order), turn)
@@ -66,7 +67,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             scan = host_cumsum(given[0].dtype, len(given[0].shape), axis)
             if scan is None:
                 return None
-            return ReducePath(from_zero(scan, axis) if operation.from_zero else scan)
+            scan = from_zero(scan, axis) if operation.from_zero else scan
+            return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
         case Merge(order, None, takes_values):
             return ShortMerge(order, takes_values)
         case TopK(k, axis, order, in_order, None):
@@ -88,6 +90,13 @@ class ReducePath:
         outs[0][...] = cast(HostArray, self.function(arrays[0]))
 
 
+@attrs.frozen(eq=False)
+class ShortPath(ReducePath):
+    """The same of short arrays alone."""
+
+    most: int = 1 << 15  # elements: of more the kernels take less time
+
+
 def _is_plain(given: Spec, order: SortOrder) -> bool:
     """Whether NumPy's own sort of short arrays gives what ours does, but for zeros and NaNs."""
     return order is SortOrder.ASCENDING and given.dtype.kind in _PLAIN
@@ -99,7 +108,7 @@ def _short_sort(
     """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
     kind, ndim = given.dtype.kind, len(given.shape)
     kinds = _PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
-    if kind not in kinds or not given.dtype.isnative:
+    if kind not in kinds:
         return 0, False, False, None
     turn = turning(order, kind)
     if ndim == 1 or axis is None:
@@ -121,10 +130,14 @@ class SortPath:
     is_float: bool  # whether some may be in an order of their own
     has_rows: bool  # whether there may be several
     turn: np.ufunc | None  # done to all before and after
+    native: np.dtype[np.generic] | None  # the machine's, where the elements' bytes are in another order
     function: Callable[[HostArray], HostArray] = attrs.field(init=False)
+    sorts_at_once: bool = attrs.field(init=False)  # short arrays, by one call of NumPy's: they are whole all the time
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "function", self._bound())
+        is_plain = self.turn is None and self.native is None and not self.is_float
+        object.__setattr__(self, "sorts_at_once", is_plain and self.axis is not None)
 
     def _bound(self) -> Callable[[HostArray], HostArray]:
         """What is known of the signature is bound, and a short array that NumPy sorts as we do asks no more."""
@@ -135,8 +148,12 @@ class SortPath:
             if not 0 < x.size <= short:
                 return go_on(x)
             results: HostArray = x.flatten() if is_flat else x.copy("K")
-            if is_float and (not are_plain(results) if has_rows else has_minus_zero(results)):
+            if is_float and (x.size > FEW or count_nonzero(results) != x.size) and has_minus_zero(results):
                 return go_on(x)
+            if has_rows and is_float:
+                greatest = results.item(results.argmax())  # NaN, where there is one
+                if greatest != greatest:
+                    return go_on(x)
             if turn is not None:
                 turn(results, results)
             results.sort(axis)
@@ -148,7 +165,16 @@ class SortPath:
                 turn(results, results)
             return results
 
-        return sort
+        dtype = self.native
+        if dtype is None:
+            return sort
+
+        def sort_swapped(x: HostArray) -> HostArray:
+            if x.size > short:
+                return go_on(x)
+            return sort(x.astype(dtype)).byteswap(True).view(x.dtype)
+
+        return sort_swapped
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         return self.function(x)
@@ -162,7 +188,11 @@ class SortPath:
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         x, results = arrays[0], outs[0]
-        if self.axis is None or x.size <= self.short:
+        if self.sorts_at_once and x.size <= self.short:
+            if results is not x:
+                results[...] = x
+            results.sort(-1 if self.axis is None else self.axis)
+        elif self.axis is None or x.size <= self.short:
             results[...] = self.function(x)
         else:
             in_place = _address_of(x) == _address_of(results) and x.strides == results.strides

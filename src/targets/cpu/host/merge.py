@@ -24,7 +24,7 @@ class ShortMerge:
     most: int = 1 << 12  # elements of both: of more the kernels take less time
 
     def __call__(self, *arrays: HostArray) -> HostArray | tuple[HostArray, HostArray]:
-        each = len(arrays) // 2
+        each = 2 if self.takes_values else 1
         keys = np.concatenate((arrays[0], arrays[each]))  # in the machine's byte order
         words = keys if self._is_numpys(keys) else ordered_words(key_for(keys.dtype), bits_of(keys), self.order)
         if words is keys and not self.takes_values:

@@ -19,7 +19,7 @@ from .key_words import Elements
 _inside = getattr(getattr(np, "_core", None), "multiarray", None)
 count_nonzero = cast("Callable[[HostArray], int]", getattr(_inside, "count_nonzero", np.count_nonzero))
 
-_FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
+FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
 _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them
     2: (np.dtype(np.int16), -(1 << 15)), 4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
 }  # fmt: skip
@@ -28,7 +28,7 @@ _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the le
 def has_minus_zero(source: Elements) -> bool:
     """Whether -0.0 is among floats that lie packed. As an integer it is the least of all; sorted it may be another
     zero."""
-    if source.size <= _FEW and count_nonzero(source) == source.size:
+    if source.size <= FEW and count_nonzero(source) == source.size:
         return False
     word, least = _WORDS[source.itemsize]
     words = source.view(word)
