@@ -105,7 +105,7 @@ def _met(
     arrays: tuple[Any, ...], outs: tuple[Any, ...] = (),
 ) -> T | None:  # fmt: skip
     """What is kept of a call that was made before, of arrays that are all of one class, which has one kind."""
-    first = type(arrays[0])
+    first = cast("type[object]", type(arrays[0]))
     kind = KNOWN.get(first)
     if kind is None:
         return None

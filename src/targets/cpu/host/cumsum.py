@@ -84,12 +84,18 @@ def shifted(scan: HostScan, axis: int | None) -> HostScan:
     def add_up(x: HostArray) -> HostArray:
         sums = scan(x)
         results = np.empty_like(sums)
-        after, all_of = (results, sums) if sums.ndim < 2 else (results.swapaxes(axis or 0, 0), sums.swapaxes(axis or 0, 0))
-        after[:1] = 0
-        after[1:] = all_of[:-1]
+        if sums.ndim < 2:
+            _shift(results, sums)
+        else:
+            _shift(results.swapaxes(axis or 0, 0), sums.swapaxes(axis or 0, 0))
         return results
 
     return add_up
+
+
+def _shift(results: HostArray, sums: HostArray) -> None:
+    results[:1] = 0
+    results[1:] = sums[:-1]
 
 
 @attrs.frozen
