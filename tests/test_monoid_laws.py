@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from typing import Any
 
 import attrs
@@ -202,3 +204,49 @@ def test_the_librarys_own_are_monoids(dtype: str) -> None:
     for x in hostile(dtype):
         for monoid in monoids:
             check_laws(monoid, x.view(dtype_of(monoid.element)), range(12), commutes=True)
+
+
+@attrs.frozen
+class Halved:
+    """A number with something in it that may change, so that it has no hash."""
+
+    element: type[F32] = F32
+    state: type[F32] = F32
+    weights: list[float] = attrs.field(factory=lambda: [0.5])
+
+    def to_number(self, element: F32) -> F32:
+        return element * F32(0.5)
+
+
+@attrs.frozen(cache_hash=True)
+class Clipped(Sum[Any, Any]):
+    """A user's sum with a setting more."""
+
+    most: float
+
+    def combine(self, a: Any, b: Any) -> Any:
+        return a + b if a + b < self.most else self.number.state(self.most)
+
+
+def test_a_sum_that_is_named_in_each_call_is_one_object() -> None:
+    number: Any = number_for(np.float32)
+    made: Any = Sum(number)
+    assert Sum(number) is made
+    assert Sum(number=number) == made
+    for other in (Product(number), Sum(number_for(np.float64))):
+        assert other != made
+    for copied in (pickle.loads(pickle.dumps(made)), copy.copy(made), copy.deepcopy(made)):
+        assert copied == made
+        assert hash(copied) == hash(made)
+        assert type(copied) is Sum
+
+
+def test_sums_of_users_own_classes() -> None:
+    number: Any = number_for(np.float32)
+    x = np.full(5, 3, np.float32)
+    assert [gpusort.reduce(x, Clipped(number, most)) for most in (10.0, 20.0, 10.0)] == [10, 15, 10]
+    assert Clipped(number, most=10.0) == Clipped(number, 10.0)
+    halved: Any = Halved()
+    assert Sum(halved).number is halved  # kernels refuse what may change, and say so
+    with pytest.raises(TypeError):
+        Sum()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  # what a user may write

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeGuard, TypeVar, cast
 
 import attrs
 
+from .interned import Interned
 from .intrinsics import maximum, minimum
 from .keys import FloatKey, SortableKey
 from .numbers import Numeric
@@ -51,8 +52,8 @@ class Monoid(Protocol[E, S]):
         ...
 
 
-@attrs.frozen
-class _OfNumbers(Generic[E, N]):
+@attrs.frozen(cache_hash=True)
+class _OfNumbers(Generic[E, N], metaclass=Interned):
     """What monoids over numbers share."""
 
     number: Numeric[E, N]
@@ -69,7 +70,7 @@ class _OfNumbers(Generic[E, N]):
         return self.number.to_number(element)
 
 
-@attrs.frozen(cache_hash=True)  # each call looks a plan up by it
+@attrs.frozen(cache_hash=True)  # each call looks its plan up by it
 class Sum(_OfNumbers[E, N]):
     """The sum; integers in 64 bits, modulo two to the 64."""
 
@@ -80,7 +81,7 @@ class Sum(_OfNumbers[E, N]):
         return a + b
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class RunningSum(Sum[E, N]):
     """The sum of a cumulative sum, which begins with the first element as it is: -0.0 + -0.0 is -0.0, and 0.0 + -0.0
     is not. (NumPy's sum is 0.0 of negative zeros alone, as Sum's is.)"""

@@ -26,7 +26,7 @@ class Numeric(Protocol[E, S_co]):
     def to_number(self, element: E, /) -> S_co: ...
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class UnsignedNumber(Generic[Memory]):
     """Unsigned integers, in 64 bits."""
 
@@ -37,7 +37,7 @@ class UnsignedNumber(Generic[Memory]):
         return U64(element)
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class TruthNumber:
     """bool, as a byte: 1 where it is not zero, whatever its bits."""
 
@@ -48,7 +48,7 @@ class TruthNumber:
         return U64(U32(element) != 0)
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class SignedNumber(Generic[Memory]):
     """Two's complement integers of so many bits, in 64."""
 
@@ -63,7 +63,7 @@ class SignedNumber(Generic[Memory]):
         return (I64(element) ^ sign) - sign
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class HalfNumber:
     """16-bit floats, computed with in 32 bits."""
 
@@ -82,7 +82,7 @@ class HalfNumber:
         return bitcast(F32, sign | ((rest << 13) + (112 << 23)))
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class SingleNumber:
     """32-bit floats."""
 
@@ -93,7 +93,7 @@ class SingleNumber:
         return element
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class DoubleNumber:
     """64-bit floats."""
 
