@@ -11,6 +11,7 @@ import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
     """All of a file, but for what annotations and messages say."""
     text = (ROOT / path).read_text()
     lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
+    for node in _all_but_defaults(ast.parse(text)):
         match node:
             case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
                 if type(op) in SWAPPED and left.end_lineno == right.lineno:
@@ -80,18 +81,36 @@ def mutants(path: Path) -> Iterator[Mutant]:
                 pass
 
 
+def _all_but_defaults(node: ast.AST) -> Iterator[ast.AST]:
+    """All below, but for the default values of fields, which are numbers for speed."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Call(func=ast.Attribute(value=ast.Name("attrs"), attr="field")):
+                pass
+            case _:
+                yield from _all_but_defaults(child)
+
+
+def near(path: Path, tests: list[Path]) -> list[Path]:
+    """The tests named after a file, and those that name something it defines."""
+    defined = [node.name for node in ast.parse((ROOT / path).read_text()).body if hasattr(node, "name")]
+    named = re.compile(rf"\b({'|'.join(defined)})\b") if defined else None
+    word = path.stem.split("_")[0]
+    return [test for test in tests if word in test.name or (named and named.search(test.read_text()))]
+
+
 def fate(mutant: Mutant, tree: Path, jobs: int) -> tuple[str, str]:
     """What becomes of it, and which test saw it. The tests named after its file are run first."""
     target = tree / mutant.path
     target.write_text(mutant.source())
     tests = [path for path in sorted(tree.glob("tests/test_*.py")) if not any(word in path.name for word in LEFT_OUT)]
-    word = mutant.path.stem.split("_")[0]
-    near = [path for path in tests if word in path.name]
+    first = near(mutant.path, tests)
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", str(jobs), "-p", "no:cacheprovider", "--tb=no"]
     searched = [str(tree / "typings" / "on-path"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(searched), "XDG_CACHE_HOME": str(tree.parent / "cache")}
     try:
-        for some in (near, [path for path in tests if path not in near]):
+        for some in (first, [path for path in tests if path not in first]):
             found = subprocess.run(
                 [*command, *map(str, some)], cwd=tree, env=environment, capture_output=True, text=True,
                 timeout=SECONDS, check=False,
@@ -109,7 +128,7 @@ def fate(mutant: Mutant, tree: Path, jobs: int) -> tuple[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=50)
-    parser.add_argument("--first", type=int, default=0, help="leaves out so many of them, tested before")
+    parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these of the chosen, by their numbers")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes a mutant")
     parser.add_argument("--trees", type=int, default=1, help="mutants at once, each in a tree of its own")
@@ -117,23 +136,24 @@ def main() -> None:
     paths = [path.relative_to(ROOT) for folder in MUTATED for path in sorted((ROOT / folder).rglob("*.py"))]
     paths = [path for path in paths if path.name not in MEASURED]
     chosen = random.Random(given.seed).sample([one for path in paths for one in mutants(path)], given.count)
-    chosen = chosen[given.first :]
-    waiting = iter(chosen)
+    numbers = given.only or range(given.count)
+    waiting = iter(numbers)
     caught: list[Mutant] = []
 
     def test_some(folder: Path) -> None:
         ignored = shutil.ignore_patterns(".git", ".venv", ".gpu", ".*_cache", "__pycache__", "build", "node_modules")
         shutil.copytree(ROOT, folder / "tree", symlinks=True, ignore=ignored)
-        for mutant in iter(lambda: next(waiting, None), None):
+        for number in iter(lambda: next(waiting, None), None):
+            mutant = chosen[number]
             found, by = fate(mutant, folder / "tree", given.jobs)
             if found == "caught":
                 caught.append(mutant)
-            print(f"{found:8} {mutant}  {by}", flush=True)
+            print(f"{number:3} {found:8} {mutant}  {by}", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="gpusort-mutate-") as folder, ThreadPoolExecutor(given.trees) as threads:
         for _ in threads.map(test_some, [Path(folder) / str(number) for number in range(given.trees)]):
             pass
-    print(f"{len(caught)} of {len(chosen)} caught")
+    print(f"{len(caught)} of {len(numbers)} caught")
 
 
 if __name__ == "__main__":

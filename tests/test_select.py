@@ -13,8 +13,9 @@ import gpusort
 from gpusort.algos.choice import choose_top_k
 from gpusort.algos.fit import bytes_held
 from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, known_buffers, top_k
+from gpusort.algos.select_long import Plan, select_sampled
 from gpusort.algos.select_rows import PartPolicy
-from gpusort.algos.select_sampled import Plan, SampledPolicy, select_sampled
+from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import BitonicRows, Radix
 from gpusort.kernel.launch import Buffer, Launch, Schedule
 from gpusort.kernel.passes.overlay import packed_bytes

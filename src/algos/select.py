@@ -24,9 +24,11 @@ from ..types.memory import Storage
 from ..types.params import MOST_ITEMS, BitonicPolicy
 from ..types.scalars import U32, U64
 from .argsort import bitonic_argsort, placed_class
+from .candidates import DIGITS, first_of
 from .fit import bytes_held, fitted_network, power_below
-from .select_rows import DIGITS, PartPolicy, first_of, parts_of, select_by_parts
-from .select_sampled import Plan, SampledPolicy, select_sampled
+from .select_long import Plan, select_sampled
+from .select_rows import PartPolicy, parts_of, select_by_parts
+from .select_sampled import SampledPolicy
 from .sizes import LARGEST_U32, require_countable
 from .sorts import Bitonic, PairsAlgorithm
 

@@ -6,13 +6,12 @@ of those is a threshold that at least k elements do not lie behind, and rarely m
 where each counts how many come before it: its rank is its place, and nothing is sorted. Where too many are left, digit
 by digit the k-th element itself is found.
 
-An element and its place are one state, so no two are equal: ties go to the lower index, a constant row is like any
-other, and the order in which atomics happen shows nowhere.
+An element and its place are one state, which candidates.py orders: no two are equal.
 """
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
@@ -22,154 +21,18 @@ from ..types.checks import require, whole, within
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
-from ..types.keys import RankKey, SortableKey
+from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.monoids import Monoid, Resumed
 from ..types.needs import Policy
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS
-from ..types.scalars import U32, U64, Bool
-from .bitonic import to_ordered
+from ..types.scalars import U32, U64
+from .candidates import DIGITS, Candidate, digits_of, first_of
 
 E = TypeVar("E")
 A = TypeVar("A")
 W = TypeVar("W", U32, U64)
-C = TypeVar("C", bound="Candidate")
-
-_DIGIT_BITS = 4
-DIGITS = 1 << _DIGIT_BITS  # how many there are
-_PLACES = (1 << 32) - 1
-
-
-# -- states: a word and its place, in order -----------------------------------------------------------------
-
-
-class Candidate(Protocol):
-    """An element's word and its place in its row, which are ordered by word, then by place."""
-
-    @property
-    def place(self) -> U32: ...
-
-    def __lt__(self, other: Self, /) -> Bool: ...
-
-    def digit(self, number: U32, /) -> U32:
-        """A digit, counted from the highest."""
-        ...
-
-    def with_digit(self, number: U32, digit: U32, /) -> Self: ...
-
-    def begins_as(self, other: Self, number: U32, /) -> Bool:
-        """Whether so many of the highest digits are the same."""
-        ...
-
-
-@attrs.frozen
-class NarrowCandidate:
-    """Both in one word of 64 bits."""
-
-    bits: U64
-
-    @property
-    def place(self) -> U32:
-        return U32(self.bits)
-
-    def __lt__(self, other: NarrowCandidate, /) -> Bool:
-        return self.bits < other.bits
-
-    def digit(self, number: U32) -> U32:
-        return U32(self.bits >> (60 - number * _DIGIT_BITS)) & (DIGITS - 1)
-
-    def with_digit(self, number: U32, digit: U32) -> NarrowCandidate:
-        shift = 60 - number * _DIGIT_BITS
-        return NarrowCandidate((self.bits & ~(U64(DIGITS - 1) << shift)) | (U64(digit) << shift))
-
-    def begins_as(self, other: NarrowCandidate, number: U32) -> Bool:
-        return ((self.bits ^ other.bits) >> 1) >> (63 - number * _DIGIT_BITS) == 0
-
-
-@attrs.frozen
-class WideCandidate:
-    """Beside a word of 64 bits, the place has its own."""
-
-    word: U64
-    place: U32
-
-    def __lt__(self, other: WideCandidate, /) -> Bool:
-        return (self.word < other.word) | ((self.word == other.word) & (self.place < other.place))
-
-    def digit(self, number: U32) -> U32:
-        if number < 16:
-            return NarrowCandidate(self.word).digit(number)
-        return (self.place >> (92 - number * _DIGIT_BITS)) & (DIGITS - 1)
-
-    def with_digit(self, number: U32, digit: U32) -> WideCandidate:
-        if number < 16:
-            return WideCandidate(NarrowCandidate(self.word).with_digit(number, digit).bits, self.place)
-        shift = 92 - number * _DIGIT_BITS
-        return WideCandidate(self.word, (self.place & ~(U32(DIGITS - 1) << shift)) | (digit << shift))
-
-    def begins_as(self, other: WideCandidate, number: U32) -> Bool:
-        if number <= 16:
-            return NarrowCandidate(self.word).begins_as(NarrowCandidate(other.word), number)
-        return (self.word == other.word) & (((self.place ^ other.place) >> 1) >> (95 - number * _DIGIT_BITS) == 0)
-
-
-@attrs.frozen
-class NarrowFirst(Generic[E]):
-    """The monoid of the element that comes first in an order, for words of 32 bits."""
-
-    key: SortableKey[E, U32]
-    order: SortOrder
-    state: type[NarrowCandidate] = NarrowCandidate
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
-
-    def identity(self) -> NarrowCandidate:
-        return NarrowCandidate(U64((1 << 64) - 1))
-
-    def lift(self, element: E, index: U32) -> NarrowCandidate:
-        word = to_ordered(RankKey(self.key), element, self.order)
-        return NarrowCandidate((U64(word) << 32) | U64(index))
-
-    def combine(self, a: NarrowCandidate, b: NarrowCandidate) -> NarrowCandidate:
-        return a if a < b else b
-
-
-@attrs.frozen
-class WideFirst(Generic[E]):
-    """The same for words of 64 bits."""
-
-    key: SortableKey[E, U64]
-    order: SortOrder
-    state: type[WideCandidate] = WideCandidate
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
-
-    def identity(self) -> WideCandidate:
-        return WideCandidate(U64((1 << 64) - 1), U32(_PLACES))
-
-    def lift(self, element: E, index: U32) -> WideCandidate:
-        return WideCandidate(to_ordered(RankKey(self.key), element, self.order), index)
-
-    def combine(self, a: WideCandidate, b: WideCandidate) -> WideCandidate:
-        return a if a < b else b
-
-
-def first_of(key: SortableKey[E, W], order: SortOrder) -> Monoid[E, Any]:
-    """The monoid for a key, whose word is known at run time only."""
-    of: Any = key
-    return WideFirst(of, order) if of.word is U64 else NarrowFirst(of, order)
-
-
-def digits_of(state: object) -> int:
-    """How many digits a candidate has."""
-    return 16 if state is NarrowCandidate else 24
-
-
-# -- kernels ------------------------------------------------------------------------------------------------
+C = TypeVar("C", bound=Candidate)
 
 
 @attrs.frozen

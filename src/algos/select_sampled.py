@@ -10,26 +10,21 @@ went well, then finds the k-th element itself, digit by digit. So whatever the d
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 import attrs
 
 from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..types.checks import power_within, require, whole, within
-from ..types.indices import SortOrder
 from ..types.intrinsics import count_ones, dynamic_range, leading_zeros, minimum, trailing_zeros
 from ..types.invocation import Invocation
-from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
-from ..types.monoids import Monoid, Resumed
+from ..types.monoids import Monoid
 from ..types.needs import Policy
 from ..types.params import MOST_GROUPS, MOST_INVOCATIONS, BitonicPolicy
 from ..types.scalars import U32, U64
-from .bitonic import bitonic_launches
-from .select_rows import DIGITS, Candidate, digits_of, first_of, kth_of
+from .candidates import Candidate
+from .select_rows import kth_of
 
 A = TypeVar("A")
 E = TypeVar("E")
@@ -290,148 +285,3 @@ def select_sorted(
         place = candidates[row * params.capacity + i].place
         indices[row * params.k + i] = U64(place)
         values[row * params.k + i] = data[row * params.length + place]
-
-
-# -- schedule -----------------------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class SortedFirst(Generic[C]):
-    """The key that sorts candidates, which are ordered already."""
-
-    element: type[C]
-    word: type[C]
-    last: C
-
-    @property
-    def greatest(self) -> C:
-        return self.last
-
-    def to_word(self, element: C) -> C:
-        return element
-
-    def from_word(self, word: C) -> C:
-        return word
-
-    def to_rank(self, element: C) -> C:
-        return element
-
-    def mirrored(self, word: C) -> C:
-        return word
-
-
-@attrs.frozen
-class Plan:
-    """What is expected of the samples of rows: which is the threshold, and how many candidates it leaves at most."""
-
-    rank: int
-    capacity: int
-    again: int  # candidates after a second sample, at most; 0 where there is none
-
-    @classmethod
-    @lru_cache(maxsize=512)
-    def of(cls, length: int, k: int, policy: SampledPolicy) -> Plan | None:
-        """None where samples would be of no use."""
-        expected = k * policy.samples / length
-        rank = _greatest_count(expected)
-        if 2 * rank >= policy.samples or k * policy.samples >= 1 << 32 or length < 4 * policy.samples:
-            return None
-        share = length / policy.samples
-        capacity = min(length, math.ceil(share * _greatest_mean(rank + 1)))
-        if share * (rank + 1) <= policy.few:
-            return cls(rank, capacity, 0)
-        left = 0.0
-        for count in (policy.few + 1, share * (rank + 1), capacity):
-            again = k * policy.samples / count + 1
-            wanted = again + 6 * (math.sqrt(again) + 2) + 13
-            left = max(left, count / policy.samples * _greatest_mean(math.ceil(wanted)))
-        again_capacity = max(policy.few, math.ceil(left))
-        return cls(rank, capacity, again_capacity if 2 * again_capacity <= capacity else 0)
-
-
-def _greatest_count(mean: float) -> int:
-    """What a Poisson variable of a mean exceeds hardly ever."""
-    if mean > 100:
-        return math.ceil(mean + 6.4 * math.sqrt(mean) + 12)
-    count, term = 0, math.exp(-mean)
-    beyond = 1 - term
-    while beyond > _MISSES:
-        count += 1
-        term *= mean / count
-        beyond -= term
-    return count
-
-
-def _greatest_mean(count: int) -> float:
-    """The mean of a Poisson variable that is hardly ever below a count: so many strides lie before the count-th."""
-    return count + 6.4 * math.sqrt(count) + 15
-
-
-def select_sampled(
-    key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder,
-    buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]], plan: Plan, policy: SampledPolicy,
-) -> Schedule:  # fmt: skip
-    """All launches: sample and filter, once or twice; look after what went wrong; put in order."""
-    data, values, indices = buffers
-    source = first_of(key, order)
-    state, digits = source.state, digits_of(source.state)
-    thresholds: Buffer[Any] = Buffer("thresholds", state, rows, Role.SCRATCH)
-    counts = Buffer("counts", U32, 2 * rows, Role.SCRATCH)
-    rank, share = policy.group_size, max(1, policy.groups // rows)
-    scratch: list[Buffer[Any]] = [thresholds, counts]
-    launches: list[Launch] = []
-
-    def params(length: int, groups: int, capacity: int) -> SampleParams:
-        return SampleParams(U32(length), U32(k), U32(plan.rank), U32(groups), U32(capacity))
-
-    def narrowed(source: Monoid[Any, Any], from_: Buffer[Any], length: int, capacity: int, again: bool) -> Buffer[Any]:
-        """A row of what a row's threshold lets pass."""
-        into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", state, rows * capacity, Role.SCRATCH)
-        scratch.append(into)
-        filter_policy = attrs.evolve(policy, items=min(2, policy.items)) if again else policy  # few, for all to share
-        ranking, filtering = policy.samples // policy.ranked, min(share, -(-length // filter_policy.filter_tile))
-        launches.append(
-            select_threshold.launch(
-                Grid(rows * ranking, rank), source, from_, Workgroup(state, policy.samples),
-                Workgroup(U32, policy.ranked), thresholds, counts, params(length, ranking, capacity), again, policy,
-            )
-        )  # fmt: skip
-        launches.append(
-            select_below.launch(
-                Grid(rows * filtering, policy.filter_group), source, from_, thresholds,
-                Workgroup(state, policy.staged), Workgroup(U32, 2), into, counts,
-                params(length, filtering, capacity), again, filter_policy,
-            )
-        )  # fmt: skip
-        return into
-
-    left, capacity = narrowed(source, data, length, plan.capacity, False), plan.capacity
-    if plan.again:
-        left, capacity = narrowed(Resumed(source), left, plan.capacity, plan.again, True), plan.again
-    level = 1 if plan.again else 0
-    launches.append(
-        select_anew.launch(
-            Grid(rows, policy.filter_group), source, data, left, counts, Workgroup(U32, DIGITS), Workgroup(U32, 1),
-            params(length, 1, capacity), U32(plan.capacity), level, digits,
-        )
-    )  # fmt: skip
-    if k < policy.sorted_from:
-        groups = -(-capacity // policy.ranked)
-        launches.append(
-            select_ranked.launch(
-                Grid(rows * groups, rank), left, counts, data, Workgroup(U32, policy.ranked), values, indices,
-                params(length, groups, capacity), level, policy,
-            )
-        )  # fmt: skip
-    else:
-        own: SortableKey[Any, Any] = SortedFirst(state, state, source.identity())
-        launches.append(
-            select_padded.launch(Grid(rows * share, rank), source, left, counts, params(length, share, capacity), level)
-        )
-        launches += bitonic_launches(own, left, rows, capacity, SortOrder.ASCENDING, policy.network)
-        launches.append(
-            select_sorted.launch(
-                Grid(rows * share, rank), left, data, values, indices, params(length, share, capacity)
-            )
-        )  # fmt: skip
-    return Schedule((*buffers, *scratch), tuple(launches))

@@ -1,0 +1,157 @@
+"""The CPU's sort along one axis: short arrays by NumPy alone, with as little around it as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import attrs
+import numpy as np
+
+from ....algos.host_sort import HostSortPolicy
+from ....arrays.recycled import new_array
+from ....types.dtypes import native
+from ....types.indices import SortOrder
+from ....types.specs import Spec
+from ...base import HostArray
+from .row_blocks import sort_many_rows
+from .short_sort import FEW, count_nonzero, has_minus_zero, turning
+from .sort import sort_rows, sort_spread_rows
+
+PLAIN = "biufMm"
+SHORT = 1 << 10  # elements: below, NumPy's sort alone
+
+
+def short_sort(
+    policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder
+) -> tuple[int, bool, bool, np.ufunc | None]:
+    """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
+    kind, ndim = given.dtype.kind, len(given.shape)
+    kinds = PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
+    if kind not in kinds:
+        return 0, False, False, None
+    turn = turning(order, kind)
+    if ndim == 1 or axis is None:
+        return SHORT, kind == "f", False, turn
+    # Bytes are counted, and float16 is sorted as integers; all else needs threads to be faster.
+    most = SHORT if given.dtype.itemsize == 1 or given.dtype == np.float16 else max(SHORT, policy.serial_below)
+    return most, kind == "f", True, turn
+
+
+@attrs.frozen(eq=False)
+class SortPath:
+    """Along one axis, or of the flattened array."""
+
+    policy: HostSortPolicy
+    axis: int | None
+    order: SortOrder
+    stable: bool
+    short: int  # so many elements, or fewer, are given to NumPy's sort as they are
+    is_float: bool  # whether some may be in an order of their own
+    has_rows: bool  # whether there may be several
+    turn: np.ufunc | None  # done to all before and after
+    native: np.dtype[np.generic] | None  # the machine's, where the elements' bytes are in another order
+    function: Callable[[HostArray], HostArray] = attrs.field(init=False)
+    sorts_at_once: bool = attrs.field(init=False)  # short arrays, by one call of NumPy's: they are whole all the time
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "function", self._bound())
+        is_plain = self.turn is None and self.native is None and not self.is_float
+        object.__setattr__(self, "sorts_at_once", is_plain and self.axis is not None)
+
+    def _bound(self) -> Callable[[HostArray], HostArray]:
+        """What is known of the signature is bound, and a short array that NumPy sorts as we do asks no more."""
+        short, is_float, has_rows, turn, go_on = self.short, self.is_float, self.has_rows, self.turn, self._sorted
+        is_flat, axis = self.axis is None, -1 if self.axis is None else self.axis
+
+        def sort(x: HostArray) -> HostArray:
+            if not 0 < x.size <= short:
+                return go_on(x)
+            results: HostArray = x.flatten() if is_flat else x.copy("K")
+            if is_float and (x.size > FEW or count_nonzero(results) != x.size) and has_minus_zero(results):
+                return go_on(x)
+            if has_rows and is_float:
+                greatest = results.item(results.argmax())  # NaN, where there is one
+                if greatest != greatest:
+                    return go_on(x)
+            if turn is not None:
+                turn(results, results)
+            results.sort(axis)
+            if is_float and not has_rows:
+                greatest = results.item(-1)  # NaN, where there is one
+                if greatest != greatest:
+                    return go_on(x)
+            if turn is not None:
+                turn(results, results)
+            return results
+
+        dtype = self.native
+        if dtype is None:
+            return sort
+
+        def sort_swapped(x: HostArray) -> HostArray:
+            if x.size > short:
+                return go_on(x)
+            return sort(x.astype(dtype)).byteswap(True).view(x.dtype)
+
+        return sort_swapped
+
+    def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
+        return self.function(x)
+
+    def _sorted(self, x: HostArray) -> HostArray:
+        if self.axis is None:
+            return self._flat(x)
+        results = new_array(x.shape, x.dtype) if x.flags.c_contiguous else np.empty_like(x)
+        self._sort_along(self.axis, x, results)
+        return results
+
+    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
+        x, results = arrays[0], outs[0]
+        if self.sorts_at_once and x.size <= self.short:
+            if results is not x:
+                results[...] = x
+            results.sort(-1 if self.axis is None else self.axis)
+        elif self.axis is None or x.size <= self.short:
+            results[...] = self.function(x)
+        else:
+            in_place = _address_of(x) == _address_of(results) and x.strides == results.strides
+            self._sort_along(self.axis, x, x if in_place else results)
+
+    def _flat(self, x: HostArray) -> HostArray:
+        flat = x.flatten()
+        self._sort_along(-1, flat, flat)
+        return flat
+
+    def _sort_along(self, axis: int, x: HostArray, results: HostArray) -> None:
+        if not x.size:
+            return
+        in_place = results is x
+        may_tie = self.stable and x.dtype.kind == "f"
+        if not may_tie and sort_many_rows(x, results, axis, self.order, self.policy):
+            return
+        if x.ndim > 1:  # the other axes as they lie: rows that follow each other in memory are found so
+            axes = sorted(range(x.ndim), key=lambda number: -abs(x.strides[number]))
+            axes.remove(axis % x.ndim)
+            axes.append(axis % x.ndim)
+            x, results = x.transpose(axes), results.transpose(axes)
+        if is_packed(x) and is_packed(results):
+            shape = x.size // x.shape[-1], x.shape[-1]
+            rows = x.reshape(shape)
+            sort_rows(rows, rows if in_place else results.reshape(shape), self.order, self.policy, self.stable)
+            return
+        if x.ndim == 2 and sort_spread_rows(x, results, self.order, self.policy, self.stable):
+            return
+        packed = np.array(x, native(x.dtype), order="C")
+        rows = packed.reshape(-1, x.shape[-1])
+        sort_rows(rows, rows, self.order, self.policy, self.stable)
+        results[...] = packed
+
+
+def _address_of(array: HostArray) -> int:
+    return cast(int, array.__array_interface__["data"][0])
+
+
+def is_packed(array: HostArray) -> bool:
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned and array.dtype.isnative
