@@ -22,7 +22,8 @@ from gpusort.targets.wgsl.target import WgslTarget
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey
-from gpusort.types.monoids import ArgMin, Minimum, Sum
+from gpusort.types.monoids import Minimum, Sum
+from gpusort.types.searches import ArgMin
 
 _PEER_READS = "a copy's bytes"
 

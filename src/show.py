@@ -35,9 +35,10 @@ from .types.errors import InvalidArgumentError, UnsupportedTypeError
 from .types.finishes import AsItIs
 from .types.indices import Placement, ScanKind, SortOrder
 from .types.keys import FloatKey, RankKey
-from .types.monoids import ArgMin, Maximum, Minimum, Sum
+from .types.monoids import Maximum, Minimum, Sum
 from .types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
 from .types.scalars import U32
+from .types.searches import ArgMin
 
 KEYS: dict[str, str] = {
     "bool": "?", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",

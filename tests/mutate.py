@@ -94,7 +94,9 @@ def _all_but_defaults(node: ast.AST) -> Iterator[ast.AST]:
 
 def near(path: Path, tests: list[Path]) -> list[Path]:
     """The tests named after a file, and those that name something it defines."""
-    defined = [node.name for node in ast.parse((ROOT / path).read_text()).body if hasattr(node, "name")]
+    defined = [
+        n.name for n in ast.parse((ROOT / path).read_text()).body if isinstance(n, ast.FunctionDef | ast.ClassDef)
+    ]
     named = re.compile(rf"\b({'|'.join(defined)})\b") if defined else None
     word = path.stem.split("_")[0]
     return [test for test in tests if word in test.name or (named and named.search(test.read_text()))]

@@ -18,7 +18,7 @@ from gpusort.arrays.host import HOST as HOST_MEMORY
 from gpusort.arrays.kinds import is_viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import UnsupportedTypeError
-from gpusort.types.monoids import ArgMin
+from gpusort.types.searches import ArgMin
 from gpusort.types.specs import Memory
 from tests import fake_cupy
 

@@ -22,8 +22,8 @@ from gpusort.targets.cuda import plan as cuda_plan
 from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.text import kernel_text
-from gpusort.types.monoids import ArgMin
 from gpusort.types.params import RadixPolicy
+from gpusort.types.searches import ArgMin
 from tests import fake_cupy, fake_torch, key_cases
 from tests.reference import sample
 

@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
-from gpusort.types.monoids import AnyTrue, ArgMax, Maximum, Minimum, Product, Sum
+from gpusort.types.monoids import AnyTrue, Maximum, Minimum, Product, Sum
 from gpusort.types.scalars import U8, U32
+from gpusort.types.searches import ArgMax
 from tests.reference import assert_same_bits, sample
 
 Array = npt.NDArray[Any]

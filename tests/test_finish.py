@@ -13,7 +13,8 @@ from gpusort.algos.finish import extremes, places
 from gpusort.kernel.launch import Schedule
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
-from gpusort.types.monoids import ArgMax, ArgMin, Maximum, Minimum
+from gpusort.types.monoids import Maximum, Minimum
+from gpusort.types.searches import ArgMax, ArgMin
 from tests.covering import few_cases
 from tests.reference import COMPILED, Array, sample
 

@@ -21,8 +21,9 @@ from gpusort.targets.cuda.text import kernel_text
 from gpusort.targets.wgsl.kernel import written
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import ScanKind, SortOrder
-from gpusort.types.monoids import ArgMin, Sum
+from gpusort.types.monoids import Sum
 from gpusort.types.params import BitonicPolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
+from gpusort.types.searches import ArgMin
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -23,9 +23,11 @@ from gpusort.types.dtypes import key_for
 from gpusort.types.elements import dtype_of
 from gpusort.types.indices import Placement, SortOrder
 from gpusort.types.keys import RankKey, SortableKey, is_lossy
-from gpusort.types.monoids import ArgMin, Maximum, Minimum, ranked
+from gpusort.types.monoids import Maximum, Minimum
 from gpusort.types.params import BitonicPolicy, RadixPolicy
+from gpusort.types.ranked_keys import ranked
 from gpusort.types.scalars import U32
+from gpusort.types.searches import ArgMin
 from tests import key_cases
 from tests.reference import DTYPES, Array, assert_same_bits
 from tests.test_words import Key, elements_for, sorted_one_by_one

@@ -21,15 +21,14 @@ from gpusort.types.errors import MonoidError
 from gpusort.types.monoids import (
     AllTrue,
     AnyTrue,
-    ArgMax,
-    ArgMin,
     Maximum,
     Minimum,
     MinMax,
     Product,
     Sum,
-)  # fmt: skip
+)
 from gpusort.types.scalars import F32, U32
+from gpusort.types.searches import ArgMax, ArgMin  # fmt: skip
 
 WATCHING = pytest.mark.parametrize("watching", ["simulator", "python"])
 

@@ -15,8 +15,8 @@ from gpusort.algos.sorts import Bitonic
 from gpusort.operations.pieces import Piece, Slots, pieces_of
 from gpusort.targets.registry import target_on_device
 from gpusort.types.errors import CapabilityError
-from gpusort.types.monoids import ArgMin
 from gpusort.types.scalars import U32
+from gpusort.types.searches import ArgMin
 from tests.covering import few_cases
 from tests.key_cases import Absolute
 from tests.reference import Array, assert_same_bits, sample, whole_numbers

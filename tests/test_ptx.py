@@ -46,8 +46,6 @@ from gpusort.types.keys import FloatKey, RankKey
 from gpusort.types.monoids import (
     AllTrue,
     AnyTrue,
-    ArgMax,
-    ArgMin,
     Count,
     Maximum,
     Minimum,
@@ -59,6 +57,7 @@ from gpusort.types.monoids import (
 )
 from gpusort.types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy, Totals
 from gpusort.types.scalars import U32, U64
+from gpusort.types.searches import ArgMax, ArgMin
 
 DTYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "M8[s]"]
 RADIX = RadixPolicy(digit_bits=4, group_size=64, items=2)  # short code compiles fast, and has all statements

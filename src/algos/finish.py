@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from ..kernel.launch import Schedule
 from ..types.finishes import finish_of
-from ..types.monoids import ArgMax, ArgMin, Maximum, Minimum
+from ..types.monoids import Maximum, Minimum
 from ..types.params import ReducePolicy
 from ..types.scalars import U32, U64
+from ..types.searches import ArgMax, ArgMin
 from .reduce import reduce_rows
 
 E = TypeVar("E")

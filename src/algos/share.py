@@ -14,9 +14,10 @@ import attrs
 
 from ..types.intrinsics import add_nowrap, dynamic_range, minimum
 from ..types.memory import Registers, Storage
-from ..types.monoids import Monoid, Ranked, Search
+from ..types.monoids import Monoid
 from ..types.params import ReducePolicy, Totals
 from ..types.scalars import U32, U64, Bool
+from ..types.searches import Ranked, Search
 
 E = TypeVar("E")
 S = TypeVar("S")

@@ -19,8 +19,19 @@ from ..types.errors import CapabilityError
 from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.indices import ScanKind
 from ..types.layout import Type
-from ..types.monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, RunningSum, Sum, ranked
+from ..types.monoids import (
+    AllTrue,
+    AnyTrue,
+    Maximum,
+    Minimum,
+    Monoid,
+    Product,
+    RunningSum,
+    Sum,
+)
 from ..types.params import ReducePolicy, ScanPolicy
+from ..types.ranked_keys import ranked
+from ..types.searches import ArgMax, ArgMin
 from .variants import TYPES, Asked, Variant
 
 _NAMES = {"data": ("data",), "results": ("into",)}

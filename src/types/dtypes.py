@@ -16,8 +16,8 @@ import numpy.typing as npt
 from .elements import dtype_of
 from .errors import UnsupportedTypeError
 from .keys import FloatKey, SignedKey, TimeKey, UnsignedKey
-from .monoids import RankedKey
 from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumber, TruthNumber, UnsignedNumber
+from .ranked_keys import RankedKey
 from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 
 # Which classes stand behind a dtype is known at run time only. Schedules are made from these, and say no more of it.

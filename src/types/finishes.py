@@ -11,9 +11,19 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import attrs
 
 from .intrinsics import bitcast
-from .monoids import AllTrue, AnyTrue, ArgMax, ArgMin, Maximum, Minimum, Monoid, Product, Ranked, RankedKey, Sum
+from .monoids import (
+    AllTrue,
+    AnyTrue,
+    Maximum,
+    Minimum,
+    Monoid,
+    Product,
+    Sum,
+)
 from .numbers import HalfNumber
+from .ranked_keys import RankedKey
 from .scalars import F32, U8, U16, U32, U64
+from .searches import ArgMax, ArgMin, Ranked
 from .truths import OfField, OfTruths
 
 E = TypeVar("E")

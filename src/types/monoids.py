@@ -6,16 +6,15 @@ floats: as nearly as they are), and `identity` must change nothing.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Generic, Protocol, TypeGuard, TypeVar, cast
+from typing import Generic, Protocol, TypeVar
 
 import attrs
 
 from .interned import Interned
 from .intrinsics import maximum, minimum
-from .keys import FloatKey, SortableKey
 from .numbers import Numeric
-from .scalars import F32, F64, I64, U32, U64, Bool, Float
+from .ranked_keys import RankedKey
+from .scalars import F32, F64, I64, U32, U64, Float
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -103,68 +102,8 @@ class Product(_OfNumbers[E, N]):
         return a * b
 
 
-class RankedKey(SortableKey[E, W], Protocol[E, W]):
-    """A key that also knows which of its words are numbers: what the extrema need."""
-
-    @property
-    def last(self) -> int:
-        """The greatest word of an ordinary element; those above are NaN or NaT."""
-        ...
-
-    @property
-    def zero(self) -> W:
-        """The rank of the element that is false."""
-        ...
-
-
 @attrs.frozen
-class OrdinaryKey(Generic[E, W]):
-    """A key of which nothing more is known: it has no NaN or NaT, and none of its elements is false."""
-
-    key: SortableKey[E, W]
-
-    @property
-    def element(self) -> type[E]:
-        return self.key.element
-
-    @property
-    def word(self) -> type[W]:
-        return self.key.word
-
-    @property
-    def greatest(self) -> W:
-        return self.key.greatest
-
-    @property
-    def last(self) -> int:
-        return (1 << self.key.word.type.bits) - 1
-
-    @property
-    def zero(self) -> W:
-        return self.key.greatest
-
-    def to_word(self, element: E) -> W:
-        return self.key.to_word(element)
-
-    def from_word(self, word: W) -> E:
-        return self.key.from_word(word)
-
-    def to_rank(self, element: E) -> W:
-        return self.key.to_rank(element)
-
-    def mirrored(self, word: W) -> W:
-        return self.key.mirrored(word)
-
-
-def ranked(key: SortableKey[E, W]) -> RankedKey[E, W]:
-    """A user's key as the extrema need it."""
-    if hasattr(key, "last") and hasattr(key, "zero"):
-        return cast("RankedKey[E, W]", key)
-    return OrdinaryKey(key)
-
-
-@attrs.frozen
-class _OfKeys(Generic[E, W]):
+class OfKeys(Generic[E, W]):
     """What monoids over ordered elements share."""
 
     key: RankedKey[E, W]
@@ -175,7 +114,7 @@ class _OfKeys(Generic[E, W]):
 
 
 @attrs.frozen
-class _Extremum(_OfKeys[E, W]):
+class _Extremum(OfKeys[E, W]):
     """Those whose state is a word."""
 
     @property
@@ -220,7 +159,7 @@ class Extremes(Generic[W]):
 
 
 @attrs.frozen
-class MinMax(_OfKeys[E, W]):
+class MinMax(OfKeys[E, W]):
     """Both extremes in one reading: `low` counts as Minimum's state does, `high` as Maximum's."""
 
     @property
@@ -238,81 +177,7 @@ class MinMax(_OfKeys[E, W]):
 
 
 @attrs.frozen
-class Ranked(Generic[W]):
-    """A rank and where it stands. Of equal ranks the first counts."""
-
-    rank: W
-    index: U32
-
-    def precedes(self, other: Ranked[W]) -> Bool:
-        return (self.rank < other.rank) | ((self.rank == other.rank) & (self.index < other.index))
-
-
-@attrs.frozen
-class Search(_OfKeys[E, W]):
-    """Those that tell where an element stands: the first of the least rank.
-
-    A rank tells less than a word: equals share one. So the rank of the least word is the least rank, and of many words
-    only that of the least has to be known.
-    """
-
-    @property
-    def state(self) -> type[Ranked[W]]:
-        return Ranked[self.key.word]  # type: ignore[name-defined]  # the alias is made from a class known at run time
-
-    @abstractmethod
-    def word(self, element: E) -> W:
-        """The less, the sooner the element is found."""
-
-    @abstractmethod
-    def rank(self, word: W) -> W:
-        """The same of an element with this word, but one for all that are equal."""
-
-    def identity(self) -> Ranked[W]:
-        return Ranked(self.key.word((1 << self.key.word.type.bits) - 1), U32(0xFFFFFFFF))
-
-    def lift(self, element: E, index: U32) -> Ranked[W]:
-        return Ranked(self.rank(self.word(element)), index)
-
-    def combine(self, a: Ranked[W], b: Ranked[W]) -> Ranked[W]:
-        return a if a.precedes(b) else b
-
-    def _word(self, element: E) -> W:
-        return self.key.to_word(element) if _tells_ranks(self.key) else self.key.to_rank(element)
-
-    def _rank(self, word: W) -> W:
-        return self.key.rank_of(word) if _tells_ranks(self.key) else word
-
-
-def _tells_ranks(key: RankedKey[E, W]) -> TypeGuard[FloatKey[Any, W]]:
-    """Whether a rank is made of a word, and there is something to it. Of a user's key only elements have ranks."""
-    return isinstance(key, FloatKey)
-
-
-@attrs.frozen
-class ArgMin(Search[E, W]):
-    """Where the least element stands; the first of equals, and the first NaN before anything else."""
-
-    def word(self, element: E) -> W:
-        return self._word(element) - self.key.word(self.key.last) - 1
-
-    def rank(self, word: W) -> W:
-        return self._rank(word + self.key.word(self.key.last) + 1) - self.key.word(self.key.last) - 1
-
-
-@attrs.frozen
-class ArgMax(Search[E, W]):
-    """Where the greatest element stands; the first of equals, and the first NaN before anything else."""
-
-    def word(self, element: E) -> W:
-        return ~self._word(element)
-
-    def rank(self, word: W) -> W:
-        return ~self._rank(~word)
-
-
-@attrs.frozen
-class AnyTrue(_OfKeys[E, W]):
+class AnyTrue(OfKeys[E, W]):
     """1 where an element is not zero, else 0. NaN is not zero."""
 
     state: type[U32] = U32
@@ -328,7 +193,7 @@ class AnyTrue(_OfKeys[E, W]):
 
 
 @attrs.frozen
-class AllTrue(_OfKeys[E, W]):
+class AllTrue(OfKeys[E, W]):
     """1 where no element is zero, else 0. NaN is not zero."""
 
     state: type[U32] = U32

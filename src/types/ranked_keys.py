@@ -1,0 +1,73 @@
+"""Keys of which it is known which words are numbers, as the extrema need to know."""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar, cast
+
+import attrs
+
+from .keys import SortableKey
+from .scalars import U32, U64
+
+E = TypeVar("E")
+W = TypeVar("W", U32, U64)
+
+
+class RankedKey(SortableKey[E, W], Protocol[E, W]):
+    """A key that also knows which of its words are numbers: what the extrema need."""
+
+    @property
+    def last(self) -> int:
+        """The greatest word of an ordinary element; those above are NaN or NaT."""
+        ...
+
+    @property
+    def zero(self) -> W:
+        """The rank of the element that is false."""
+        ...
+
+
+@attrs.frozen
+class OrdinaryKey(Generic[E, W]):
+    """A key of which nothing more is known: it has no NaN or NaT, and none of its elements is false."""
+
+    key: SortableKey[E, W]
+
+    @property
+    def element(self) -> type[E]:
+        return self.key.element
+
+    @property
+    def word(self) -> type[W]:
+        return self.key.word
+
+    @property
+    def greatest(self) -> W:
+        return self.key.greatest
+
+    @property
+    def last(self) -> int:
+        return (1 << self.key.word.type.bits) - 1
+
+    @property
+    def zero(self) -> W:
+        return self.key.greatest
+
+    def to_word(self, element: E) -> W:
+        return self.key.to_word(element)
+
+    def from_word(self, word: W) -> E:
+        return self.key.from_word(word)
+
+    def to_rank(self, element: E) -> W:
+        return self.key.to_rank(element)
+
+    def mirrored(self, word: W) -> W:
+        return self.key.mirrored(word)
+
+
+def ranked(key: SortableKey[E, W]) -> RankedKey[E, W]:
+    """A user's key as the extrema need it."""
+    if hasattr(key, "last") and hasattr(key, "zero"):
+        return cast("RankedKey[E, W]", key)
+    return OrdinaryKey(key)
