@@ -20,7 +20,7 @@ from gpusort.targets import registry
 from gpusort.targets.base import prepared_by
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types.errors import GpusortError, IterationLimitError
-from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.intrinsics import bitcast, dynamic_range
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Registers, Storage
 from gpusort.types.scalars import F32, I32, I64, U32, U64, Bool
@@ -285,6 +285,17 @@ def test_what_changes_outside_changes_the_kernel(target: str, monkeypatch: pytes
         registry.target(target).run(schedule, {"out": out})
         prepared.run([other])
         assert out.tolist() == other.tolist() == expected
+
+
+@kernel
+def bits(cx: Invocation, number: float, out: Storage[U32]) -> None:
+    for k in range(8):
+        out[k] = bitcast(U32, F32(number))
+
+
+def test_arguments_that_are_equal_may_be_two(target: str) -> None:
+    found = [int(run(target, bits, number)[0]) for number in (0.0, -0.0, 1.0, 0.0)]
+    assert found == [0, 1 << 31, 0x3F800000, 0]
 
 
 def test_each_change_is_seen_and_what_holds_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:

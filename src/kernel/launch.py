@@ -141,7 +141,7 @@ def kind_of(argument: object) -> object:
         return cls, *[kind_of(getattr(argument, name)) for name in names]
     if cls is tuple:
         return cls, *map(kind_of, cast("tuple[object, ...]", argument))
-    return cls, argument
+    return cls, float.hex(cast(float, argument)) if cls is float else argument  # 0.0 equals -0.0, and NaN not itself
 
 
 @attrs.frozen
