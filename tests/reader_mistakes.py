@@ -18,6 +18,9 @@ from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, U8, U32, U64, Bool
 
 
+HUGE = 10**400
+
+
 @attrs.frozen
 class Params:
     n: U32
@@ -48,6 +51,17 @@ def mixes_types(cx, data: Storage[U32], p: Params):
 @kernel
 def literal_too_large(cx, data: Storage[U32], p: Params):
     data[0] = p.n + 4294967296  # <-
+
+
+@kernel
+def int_beyond_floats(cx, data: Storage[U32], p: Params):
+    data[0] = U32(F32(HUGE))  # <-
+
+
+@kernel
+def more_rounds_than_python_counts(cx, data: Storage[U32], p: Params):
+    for _ in range(HUGE):  # <-
+        data[0] = p.n
 
 
 @kernel

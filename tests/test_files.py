@@ -239,7 +239,14 @@ def test_headers_are_whole_pages_that_numpy_reads(names: tuple[str, ...], tmp_pa
 
 @pytest.mark.parametrize(
     ("memory", "expected"),
-    [(1 << 20, 1 << 20), ("65536", 65536), ("600M", 600 << 20), ("1.5GiB", 3 << 29), ("64 kb", 65536)],
+    [
+        (1 << 20, 1 << 20),
+        ("65536", 65536),
+        ("600M", 600 << 20),
+        ("1.5GiB", 3 << 29),
+        ("64 kb", 65536),
+        ("9" * 400, 1 << 60),
+    ],
 )
 def test_sizes_of_memory(memory: int | str, expected: int) -> None:
     assert bytes_of(memory) == expected

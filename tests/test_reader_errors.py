@@ -23,6 +23,11 @@ MESSAGES = {
     "calls_itself": "expected helpers nested less than 50 deep; recursion has no meaning on a device, e.g. use a loop",
     "mixes_types": "expected two numbers of one type for `add`, found U32 and U64; convert one, e.g. `U32(x)`",
     "literal_too_large": "expected a literal that fits U32 (0 to 4294967295), found 4294967296, e.g. `U32(1)`",
+    "int_beyond_floats": "expected a literal that fits F32, found an int beyond all floats, e.g. `F32(1e30)`",
+    "more_rounds_than_python_counts": (
+        "expected loops that unroll to at most 10000 statements in a kernel, and this one has "
+        f"{10**400} rounds, e.g. `for i in dynamic_range(U32(0), U32(4294967295)):`"
+    ),
     "float_beside_integer": "expected U32 beside U32, found 0.5, e.g. `U32(1)`",
     "indexes_by_a_stage": "expected a U32 index, found a Stage, e.g. `data[thread.value]`",
     "stores_a_float": "expected U32 to store, found a F32, e.g. `bitcast(U32, x)`",

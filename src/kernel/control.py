@@ -165,7 +165,9 @@ class ControlReader(CallReader):
             self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `range(8)`")
 
         rounds = (
-            len(iterable.value) if isinstance(iterable, Static) and isinstance(iterable.value, range) else len(values)
+            _length(iterable.value)
+            if isinstance(iterable, Static) and isinstance(iterable.value, range)
+            else len(values)
         )
         with self.builder.unrolling(rounds, span):
             return self.rounds(node, values, rest)
@@ -279,3 +281,8 @@ class ControlReader(CallReader):
     def continue_loop(self) -> Flow:
         self.loops[-1].continued.append(dict(self.names))
         return Flow.LEAVES
+
+
+def _length(counted: range) -> int:
+    """Which may be more than Python's `len` can say."""
+    return (counted[-1] - counted[0]) // counted.step + 1 if counted else 0

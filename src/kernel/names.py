@@ -47,8 +47,11 @@ class NameKeeper:
     def literal(self, value: object, type: Type, node: ast.AST) -> ir.Const:
         """A Python number beside a scalar: a literal of the scalar's type."""
         if type.is_float and isinstance(value, int | float):
-            with np.errstate(over="ignore"):  # a literal too large is infinite, as it is under CPython
-                return ir.Const(float(np.asarray(value, type.dtype)), type, self.source.span(node))
+            try:
+                with np.errstate(over="ignore"):  # a float too large is infinite, as it is under CPython
+                    return ir.Const(float(np.asarray(float(value), type.dtype)), type, self.source.span(node))
+            except OverflowError:  # which an int is not
+                self.expected(node, f"a literal that fits {type}, found an int beyond all floats, e.g. `{type}(1e30)`")
         if type is Type.BOOL and isinstance(value, bool):
             return ir.Const(value, type, self.source.span(node))
         if type.is_integer and isinstance(value, int) and not isinstance(value, bool):
