@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, SupportsIndex, cast
 
 import attrs
 
@@ -38,6 +38,12 @@ class PreparedCall:
         if not is_known:
             self._require_fitting(arrays)
         return self.plan.into(arrays, self.outs)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise UnsupportedTypeError(
+            "a prepared call belongs to this process and its device, and cannot be pickled or copied; hand over the "
+            "function and its settings, and call gpusort.plan there"
+        )
 
     def _require_fitting(self, arrays: Sequence[object]) -> None:
         names = self.plan.operation.names
