@@ -20,7 +20,18 @@ from .builder import MOST_ROUNDS, KernelBuilder, apply
 from .calls import CallReader
 from .names import joined
 from .source import Source, escapes, jumps_of, stored_in
-from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, lift, of_object, run_time_form
+from .values import (
+    EnumValue,
+    MemoryValue,
+    Static,
+    TupleValue,
+    Undecided,
+    Value,
+    describe,
+    lift,
+    of_object,
+    run_time_form,
+)
 
 # A block to read: statements, or steps that the reader puts between them (the binding of an unrolled loop's variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
@@ -162,7 +173,10 @@ class ControlReader(CallReader):
             items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
             values = [of_object(item, span) for item in items_of]
         else:
-            self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `range(8)`")
+            at = "range(8)"
+            if isinstance(iterable, MemoryValue | ir.Expression):
+                at = f"dynamic_range(U32(0), {'data.length' if isinstance(iterable, MemoryValue) else 'n'})"
+            self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `for i in {at}:`")
 
         rounds = (
             _length(iterable.value)

@@ -59,7 +59,8 @@ class NameKeeper:
             if not low <= value <= high:
                 self.expected(node, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
             return ir.Const(value, type, self.source.span(node))
-        self.expected(node, f"{type} beside {type}, found {value!r}, e.g. `{type}(1)`")
+        hint = "`int(x)` of it" if isinstance(value, np.integer) else f"`{type}(1)`"
+        self.expected(node, f"{type} beside {type}, found {value!r}, e.g. {hint}")
 
     def known(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
         """What plain Python makes of compile-time values."""
