@@ -284,12 +284,28 @@ def test_refusals(tmp_path: Path) -> None:
     raw.write_bytes(bytes(10))
     empty.touch()
     whole.write_bytes(plain.read_bytes()[:-1])
+    longer, nothing = tmp_path / "longer.npy", tmp_path / "nothing.npy"
+    longer.write_bytes(plain.read_bytes() * 2)
+    np.save(nothing, np.zeros(0))
+    nothing.write_bytes(nothing.read_bytes() + b"1")
     out = tmp_path / "out.npy"
     wrong: Callable[..., None] = gpusort.sort_file
     for source, arguments, error, message in (
         (tmp_path / "none.npy", {}, FileNotFoundError, "source: there is no file"),
         (table, {}, gpusort.InvalidArgumentError, r"source: expected an array of one dimension in .*, found \(3, 3\)"),
         (whole, {}, gpusort.InvalidArgumentError, "source: .* is no whole .npy file"),
+        (
+            longer,
+            {},
+            gpusort.InvalidArgumentError,
+            "longer.npy is no whole .npy file: behind the 100 .*, found 928 more",
+        ),
+        (
+            nothing,
+            {},
+            gpusort.InvalidArgumentError,
+            "nothing.npy is no whole .npy file: behind the 0 .*, found 1 more",
+        ),
         (empty, {}, gpusort.InvalidArgumentError, "source: .* is no whole .npy file"),
         (raw, {}, gpusort.InvalidArgumentError, "dtype: expected that of the elements in .*, a raw file; found None"),
         (raw, {"dtype": "f4"}, gpusort.InvalidArgumentError, "has 10 bytes, which is no multiple of float32's"),
@@ -320,7 +336,7 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(gpusort.InvalidArgumentError, match="target: expected another file than the source"):
         gpusort.argsort_file(plain, plain)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "empty.npy", "keys.bin", "records.npy", "short.npy", "square.npy", "text.npy", "x.npy",
+        "empty.npy", "keys.bin", "longer.npy", "nothing.npy", "records.npy", "short.npy", "square.npy", "text.npy", "x.npy",
     ]  # fmt: skip
 
 
