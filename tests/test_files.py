@@ -336,7 +336,8 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(gpusort.InvalidArgumentError, match="target: expected another file than the source"):
         gpusort.argsort_file(plain, plain)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "empty.npy", "keys.bin", "longer.npy", "nothing.npy", "records.npy", "short.npy", "square.npy", "text.npy", "x.npy",
+        "empty.npy", "keys.bin", "longer.npy", "nothing.npy", "records.npy", "short.npy", "square.npy", "text.npy",
+        "x.npy",
     ]  # fmt: skip
 
 
