@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import time
@@ -202,6 +203,50 @@ def test_scratch_elsewhere(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.sort(x))
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_what_is_replaced_is_for_whom_it_was(mode: int, tmp_path: Path) -> None:
+    """A private file that is sorted over itself stays private, and so is all that lies there meanwhile."""
+    path, places = tmp_path / "x.npy", tmp_path / "places.npy"
+    np.save(path, sample("f4", 30_000, 5))
+    path.chmod(mode)
+    seen: set[int] = set()
+
+    def look(progress: gpusort.Progress) -> None:
+        seen.update(entry.stat().st_mode & 0o777 for entry in tmp_path.iterdir() if entry != path)
+
+    gpusort.sort_file(path, path, memory=MANY_RUNS, progress=look)
+    assert seen <= {0o600, 0o700}
+    assert path.stat().st_mode & 0o777 == mode
+    gpusort.argsort_file(path, places)
+    places.chmod(mode)
+    gpusort.argsort_file(path, places)
+    assert places.stat().st_mode & 0o777 == mode
+    new, made = tmp_path / "new", tmp_path / "y.npy"
+    new.touch()
+    gpusort.sort_file(path, made)
+    assert made.stat().st_mode == new.stat().st_mode
+
+
+def test_a_folder_that_goes_while_its_lock_is_waited_for_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is done removes its folder: who has opened the journal by then holds a lock on nothing."""
+    x = sample("f4", 3_000, 7)
+    np.save(tmp_path / "x.npy", x)
+    lock, times = fcntl.flock, iter(range(9))
+
+    def removed_first(journal: int, how: int) -> None:
+        if next(times) < 2:
+            shutil.rmtree(tmp_path / "y.npy.sorting")
+        lock(journal, how)
+
+    monkeypatch.setattr(fcntl, "flock", removed_first)
+    gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+    assert next(times) == 3
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.sort(x))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "y.npy"]
+
+
 def test_progress(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", sample("f4", 30_000, 4))
     seen: list[gpusort.Progress] = []
@@ -327,6 +372,7 @@ def test_refusals(tmp_path: Path) -> None:
         (plain, {"target_device": "vulkan"}, gpusort.InvalidArgumentError, "target: expected 'auto'"),
         (b"x.npy", {}, gpusort.UnsupportedTypeError, "source: expected a path, found b"),
         (3, {}, gpusort.UnsupportedTypeError, "source: expected a path, found 3"),
+        ("a\0b", {}, gpusort.InvalidArgumentError, "source: expected a path, found 'a.x00b': embedded null"),
     ):
         with pytest.raises(error, match=message):
             wrong(source, out, **arguments)
