@@ -19,6 +19,7 @@ from .types.errors import GpusortError, InvalidArgumentError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code says whether all went well. A user's mistake gets a line, not a traceback."""
     options = _parser().parse_args(arguments)
+    _take_closed_streams()
     try:
         match options.command:
             case "demo":
@@ -36,14 +37,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case _:
                 _parser().print_help()
                 return 2
-    except (GpusortError, FileNotFoundError, PermissionError) as error:
-        print(f"gpusort: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # whoever read us has seen enough; keep Python from flushing into the void
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (GpusortError, OSError, EOFError) as error:
+        print(f"gpusort: {error}", file=sys.stderr)
+        return 1
+
+
+def _take_closed_streams() -> None:
+    """Where the shell has closed one, the next file to be opened would get its number, and libraries' messages."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
 
 
 def _parser() -> argparse.ArgumentParser:

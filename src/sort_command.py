@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from .external.progress import Progress
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
 
     source = Path(options.file)
     kind = ".argsort.npy" if options.argsort else f".sorted{source.suffix}"
-    target = Path(options.output) if options.output else source.with_name(source.stem + kind)
+    target = Path(options.output) if options.output else source.parent / (source.stem + kind)
     bar = Bar(Terminal(sys.stderr))
     began = time.perf_counter()
     try:
@@ -62,8 +63,17 @@ class Bar:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._next = 1
+        self._is_read = True
 
     def show(self, progress: Progress) -> None:
+        """What nobody reads any more is no reason to give a sort up."""
+        if self._is_read:
+            try:
+                self._show(progress)
+            except OSError:
+                self._is_read = False
+
+    def _show(self, progress: Progress) -> None:
         text = (
             f"{progress.done / progress.total:4.0%}  {progress.step:7}  {size(progress.rate)}/s  "
             f"{duration(progress.seconds_left)} left"
@@ -77,7 +87,9 @@ class Bar:
             self._terminal.line(text)
 
     def end(self) -> None:
-        self._terminal.forget_note()
+        if self._is_read:
+            with suppress(OSError):
+                self._terminal.forget_note()
 
 
 def size(nbytes: float) -> str:

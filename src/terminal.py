@@ -21,7 +21,8 @@ class Terminal:
     """Writes to a stream. Colours only where that is a terminal and NO_COLOR is not set."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream if stream is not None else sys.stdout
+        found: TextIO | None = stream if stream is not None else sys.stdout  # which there is none of where it is closed
+        self._stream = found if found is not None else open(os.devnull, "w")  # noqa: SIM115  # as long as the process
         self._live = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._colours = self._live and not os.environ.get("NO_COLOR")
 

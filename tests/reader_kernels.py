@@ -151,7 +151,7 @@ def swaps(cx: Invocation, data: Words, out: Words) -> None:
     a, b, c = U32(0), U32(1), data[cx.global_id]
     for _ in dynamic_range(U32(0), c):
         a, b = b, a + b
-    a, b, c = c, a, b
+    [a, b, c] = c, a, b
     out[cx.global_id] = a * 100 + b * 10 + c
 
 

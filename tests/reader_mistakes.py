@@ -6,16 +6,23 @@ They are wrong on purpose, and several also to the type checkers, which therefor
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from functools import wraps
+from functools import cached_property, wraps
+from typing import NamedTuple
 
 import attrs
+import numpy as np
 
 from gpusort.kernel.kernel import kernel
 from gpusort.types.indices import SortOrder, Stage
 from gpusort.types.intrinsics import bitcast, count_ones, dynamic_range, minimum, select
 from gpusort.types.memory import Registers, Storage, Workgroup
 from gpusort.types.scalars import F32, U8, U32, U64, Bool
+
+
+HUGE = 10**400
+TABLE = np.arange(4, dtype=np.uint32)
 
 
 @attrs.frozen
@@ -48,6 +55,17 @@ def mixes_types(cx, data: Storage[U32], p: Params):
 @kernel
 def literal_too_large(cx, data: Storage[U32], p: Params):
     data[0] = p.n + 4294967296  # <-
+
+
+@kernel
+def int_beyond_floats(cx, data: Storage[U32], p: Params):
+    data[0] = U32(F32(HUGE))  # <-
+
+
+@kernel
+def more_rounds_than_python_counts(cx, data: Storage[U32], p: Params):
+    for _ in range(HUGE):  # <-
+        data[0] = p.n
 
 
 @kernel
@@ -551,3 +569,112 @@ def defines_a_helper(cx, data: Storage[U32], p: Params):
         return x + x
 
     data[0] = doubled(p.n)
+
+
+# -- what is ordinary in Python ---------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    low: U32
+
+
+class Named(NamedTuple):
+    low: U32
+
+
+@attrs.frozen
+class Cached:
+    low: U32
+
+    @cached_property
+    def doubled(self) -> U32:
+        return self.low + self.low
+
+
+def gives_several(x):
+    yield x  # <-
+
+
+@kernel
+def makes_a_dataclass(cx, data: Storage[U32], p: Params):
+    data[0] = Plain(p.n).low  # <-
+
+
+@kernel
+def makes_a_named_tuple(cx, data: Storage[U32], p: Params):
+    data[0] = Named(p.n).low  # <-
+
+
+@kernel
+def evolves(cx, data: Storage[U32], p: Params):
+    data[0] = attrs.evolve(p, n=U32(1)).n  # <-
+
+
+@kernel
+def takes_a_struct_apart_by_attrs(cx, data: Storage[U32], p: Params):
+    data[0] = attrs.astuple(p)[0]  # <-
+
+
+@kernel
+def starred_name(cx, data: Storage[U32], p: Params):
+    first, *rest = p.n, p.n, p.n  # <-
+    data[0] = first
+
+
+@kernel
+def enumerates(cx, data: Storage[U32], p: Params):
+    for i, x in enumerate((1, 2)):  # <-
+        data[i] = U32(x)
+
+
+@kernel
+def numpy_on_scalars(cx, data: Storage[U32], p: Params):
+    data[0] = np.minimum(p.n, p.n)  # <-
+
+
+@kernel
+def numpy_scalar(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + np.uint32(1)  # <-
+
+
+@kernel
+def number_of_a_table_of_numpys(cx, data: Storage[U32], p: Params):
+    data[0] = p.n + TABLE[1]  # <-
+
+
+@kernel
+def loops_over_an_array(cx, data: Storage[U32], p: Params):
+    for x in data:  # <-
+        data[0] = x
+
+
+@kernel
+def loops_over_a_generator(cx, data: Storage[U32], p: Params):
+    for x in gives_several(p.n):
+        data[0] = x
+
+
+@kernel
+def counts_from_the_end(cx, data: Storage[U32], p: Params):
+    data[0] = data[-1]  # <-
+
+
+@kernel
+def two_indices(cx, data: Storage[U32], p: Params):
+    data[0] = data[p.n, p.n]  # <-
+
+
+@kernel
+def imaginary(cx, data: Storage[U32], p: Params):
+    data[0] = U32(1j)  # <-
+
+
+@kernel
+def size_of_an_array(cx, data: Storage[U32], p: Params):
+    data[0] = data.size  # <-
+
+
+@kernel
+def property_that_is_kept(cx, data: Storage[U32], p: Params):
+    data[0] = Cached(p.n).doubled  # <-

@@ -193,6 +193,30 @@ def test_tuning_names_what_it_takes() -> None:
     assert refused("target", [3], {}).startswith("target: expected 'auto', 'cpu'")
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_an_axis_beyond_all_is_out_of_bounds(name: str) -> None:
+    function: Function = getattr(gpusort, name)
+    for axis in (1 << 31, -(1 << 63), 1 << 70, np.uint64((1 << 64) - 1)):
+        with pytest.raises(
+            np.exceptions.AxisError, match=f"axis: axis {axis} is out of bounds for array of dimension 2"
+        ):
+            function(*arguments(name), axis=axis)
+        if name in MANY_AXES:
+            with pytest.raises(np.exceptions.AxisError, match=f"axis: axis {axis} is out of bounds"):
+                function(*arguments(name), axis=(0, axis))
+
+
+def test_an_int_beyond_floats_is_no_scalar() -> None:
+    with pytest.raises(ValueError, match="0 does not fit F64"):
+        F64(10**400)
+
+
+def test_a_policy_names_a_field_that_is_no_enum() -> None:
+    wrong: Function = gpusort.ReducePolicy
+    with pytest.raises(UnsupportedTypeError, match="ReducePolicy: totals: expected a Totals, found 3"):
+        wrong(totals=3)
+
+
 def test_what_is_no_array_may_be_named() -> None:
     x = np.array([3.0, 1.0, 2.0])
     values, indices = gpusort.top_k(x, k=2)

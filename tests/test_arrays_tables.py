@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -175,6 +176,46 @@ def test_dates_of_arrow_in_pandas() -> None:
         assert found.tolist() == x.sort_values().tolist()
 
 
+def table_of(package: str) -> tuple[Any, Callable[[Any, Any], Any]]:
+    """A table of a column 'a', and how its rows are taken."""
+    library, columns = library_of(package), {"a": [3, 1, 2], "b": [1.0, 2.0, 3.0]}
+    match package:
+        case "pandas":
+            return library.DataFrame(columns), lambda x, places: x.iloc[places]
+        case "polars":
+            return library.DataFrame(columns), lambda x, places: x[places]
+        case _:
+            return library.table(columns), lambda x, places: x.take(places)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_a_table_is_many_columns_and_says_how_rows_are_sorted(package: str) -> None:
+    x, taken = table_of(package)
+    name = type(x).__name__
+    for call in (
+        lambda: gpusort.sort(x), lambda: gpusort.sum(x), lambda: gpusort.top_k(x, 1), lambda: gpusort.sort_inplace(x),
+        lambda: gpusort.sort_by_key(np.arange(3), x),
+    ):  # fmt: skip
+        with pytest.raises(
+            UnsupportedTypeError, match=f"expected an array or one column of a table, found a {name} of"
+        ):
+            call()
+    assert list(gpusort.sort(x["a"]).to_numpy()) == [1, 2, 3]
+    assert list(taken(x, gpusort.argsort(x["a"]))["b"].to_numpy()) == [2.0, 3.0, 1.0]  # as the message says
+
+
+def test_dataframes_of_dask_are_not_computed() -> None:
+    pandas = pytest.importorskip("pandas")
+    dataframe = pytest.importorskip("dask.dataframe")
+    frame = dataframe.from_pandas(pandas.DataFrame({"a": [3, 1, 2]}), npartitions=2)
+    for x in (frame, frame["a"]):
+        with pytest.raises(
+            UnsupportedTypeError, match=r"found a \w+ of dask: gpusort\.dask\.sort_values\(frame, 'a'\)"
+        ):
+            gpusort.sort(x)
+    assert gpusort.sort(frame["a"].to_dask_array(lengths=True)).compute().tolist() == [1, 2, 3]
+
+
 def test_columns_that_hold_no_numbers_are_refused() -> None:
     pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
     zoned = pandas.date_range("2026", periods=2, tz="UTC")
@@ -193,6 +234,14 @@ def test_columns_that_hold_no_numbers_are_refused() -> None:
         kind.signature(x)
         with pytest.raises(UnsupportedTypeError, match=r"^x: expected a column of numbers, bools, or times"):
             kind.spec("x", x)
+
+
+def test_objects_of_pandas_are_refused_as_such() -> None:
+    pandas = pytest.importorskip("pandas")
+    texts, pairs = pandas.Series(["b", 1], dtype=object), pandas.MultiIndex.from_arrays([[1, 2], [3, 4]])
+    for x in (texts, pairs):
+        with pytest.raises(UnsupportedTypeError, match=r"^x: expected a column of numbers, .*; found \w+ of object"):
+            gpusort.sort(x)
 
 
 def test_chunks_are_put_together() -> None:

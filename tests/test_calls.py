@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,36 @@ def test_any_function_can_be_planned(target: str) -> None:
     np.testing.assert_array_equal(gpusort.plan(gpusort.top_k, x, 3, target=target)(x)[0], np.sort(x)[::-1][:3])
     keys, values = gpusort.plan(gpusort.sort_by_key, x, x, target=target)(x, x)
     np.testing.assert_array_equal(keys, values)
+
+
+def test_what_cannot_be_planned_says_what_can() -> None:
+    wrong: Any = gpusort.plan
+    x = np.arange(3)
+    for function, arguments, said in (
+        (
+            gpusort.sort_file,
+            ("a.npy", "b.npy"),
+            r"gpusort\.api\.files\.sort_file, whose calls have nothing to be prepared",
+        ),
+        (gpusort.plan, (gpusort.sort, x), r"gpusort\.api\.prepared\.plan, whose calls have nothing to be prepared"),
+        (gpusort.multi.sort, ([x],), r"gpusort\.multi\.\w+\.sort, whose calls have nothing to be prepared"),
+        (gpusort.plan(gpusort.sort, x), (x,), "a prepared call: it can be called as it is"),
+        (gpusort.sort_inplace, (x,), r"gpusort\.sort_inplace: plan gpusort\.sort with out=x, which sorts in place"),
+        (partial(gpusort.sort, axis=0), (x,), r"a functools\.partial: hand over its settings by name"),
+        ("sort", (x,), "'sort'"),
+        (np.sort, (x,), "<function sort at"),
+    ):
+        with pytest.raises(
+            UnsupportedTypeError, match=rf"function: expected one of gpusort's functions of arrays, .*, found {said}"
+        ):
+            wrong(function, *arguments)
+
+
+def test_a_result_that_does_not_fit_is_refused_when_the_call_is_planned(target: str) -> None:
+    x = np.arange(3)
+    for out, said in ((np.empty(4, x.dtype), "expected shape"), (np.frombuffer(bytes(24), x.dtype), "a read-only one")):
+        with pytest.raises(InvalidArgumentError, match=f"out: .*{said}"):
+            gpusort.plan(gpusort.sort, x, out=out, target=target)
 
 
 def test_what_is_not_gpusorts_cannot_be_planned() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -235,6 +236,8 @@ def test_sizes(nbytes: int, text: str) -> None:
     [
         (("show", "quicksort"), r"gpusort: KERNEL: expected one of bitonic_tile, .*, found 'quicksort'"),
         (("sort", "nowhere.npy"), r"gpusort: source: there is no file .*nowhere.npy"),
+        (("sort", ""), r"gpusort: source: there is no file"),
+        (("sort", "x" * 300), r"gpusort: .*File name too long"),
         (("show", "bitonic"), r"gpusort: KERNEL: expected one of .*, found 'bitonic'"),
         (("show", "bitonic_step", "--key", "c64"), r"gpusort: --key: expected one of bool, u8, .*, found 'c64'"),
         (("show", "scan_totals", "--key", "datetime64"), r"gpusort: KERNEL: 'scan_totals' is not made for datetime64"),
@@ -272,6 +275,25 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     )
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize("streams", ["2>&1 | head -1", ">&- 2>&-", "2>/dev/full"])
+def test_a_sort_that_nobody_watches_any_more_is_done(streams: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(200_000.0)[::-1])
+    command = f"set -o pipefail; {sys.executable} -m gpusort sort x.npy --memory 400k {streams}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment, check=False, timeout=120)
+    assert done.returncode == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "x.sorted.npy"), np.arange(200_000.0))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "x.sorted.npy"]
+
+
+def test_a_disk_that_takes_no_more_lines_is_one_line() -> None:
+    command = f"{sys.executable} -m gpusort show > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "gpusort: [Errno 28] No space left on device"
+    assert "Traceback" not in done.stderr
 
 
 # -- colours ----------------------------------------------------------------------------------------------

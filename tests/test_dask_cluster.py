@@ -140,7 +140,7 @@ def test_refusals_of_dataframes() -> None:
         gpusort.dask.sort_values(given, "size")
     with pytest.raises(ValueError, match="by: expected one or more of"):
         gpusort.dask.sort_values(given, [])
-    with pytest.raises(TypeError, match="by: cannot order the column name of dtype str"):
+    with pytest.raises(TypeError, match="by: cannot order the column 'name' of dtype str"):
         gpusort.dask.sort_values(given, "name")
     with pytest.raises(ValueError, match="ascending: expected one for each of 2 columns, found 1"):
         gpusort.dask.sort_values(given, ["id", "price"], ascending=[True])

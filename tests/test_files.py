@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import time
@@ -202,6 +203,50 @@ def test_scratch_elsewhere(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.sort(x))
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_what_is_replaced_is_for_whom_it_was(mode: int, tmp_path: Path) -> None:
+    """A private file that is sorted over itself stays private, and so is all that lies there meanwhile."""
+    path, places = tmp_path / "x.npy", tmp_path / "places.npy"
+    np.save(path, sample("f4", 30_000, 5))
+    path.chmod(mode)
+    seen: set[int] = set()
+
+    def look(progress: gpusort.Progress) -> None:
+        seen.update(entry.stat().st_mode & 0o777 for entry in tmp_path.iterdir() if entry != path)
+
+    gpusort.sort_file(path, path, memory=MANY_RUNS, progress=look)
+    assert seen <= {0o600, 0o700}
+    assert path.stat().st_mode & 0o777 == mode
+    gpusort.argsort_file(path, places)
+    places.chmod(mode)
+    gpusort.argsort_file(path, places)
+    assert places.stat().st_mode & 0o777 == mode
+    new, made = tmp_path / "new", tmp_path / "y.npy"
+    new.touch()
+    gpusort.sort_file(path, made)
+    assert made.stat().st_mode == new.stat().st_mode
+
+
+def test_a_folder_that_goes_while_its_lock_is_waited_for_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is done removes its folder: who has opened the journal by then holds a lock on nothing."""
+    x = sample("f4", 3_000, 7)
+    np.save(tmp_path / "x.npy", x)
+    lock, times = fcntl.flock, iter(range(9))
+
+    def removed_first(journal: int, how: int) -> None:
+        if next(times) < 2:
+            shutil.rmtree(tmp_path / "y.npy.sorting")
+        lock(journal, how)
+
+    monkeypatch.setattr(fcntl, "flock", removed_first)
+    gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+    assert next(times) == 3
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.sort(x))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "y.npy"]
+
+
 def test_progress(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", sample("f4", 30_000, 4))
     seen: list[gpusort.Progress] = []
@@ -239,7 +284,14 @@ def test_headers_are_whole_pages_that_numpy_reads(names: tuple[str, ...], tmp_pa
 
 @pytest.mark.parametrize(
     ("memory", "expected"),
-    [(1 << 20, 1 << 20), ("65536", 65536), ("600M", 600 << 20), ("1.5GiB", 3 << 29), ("64 kb", 65536)],
+    [
+        (1 << 20, 1 << 20),
+        ("65536", 65536),
+        ("600M", 600 << 20),
+        ("1.5GiB", 3 << 29),
+        ("64 kb", 65536),
+        ("9" * 400, 1 << 60),
+    ],
 )
 def test_sizes_of_memory(memory: int | str, expected: int) -> None:
     assert bytes_of(memory) == expected
@@ -277,12 +329,28 @@ def test_refusals(tmp_path: Path) -> None:
     raw.write_bytes(bytes(10))
     empty.touch()
     whole.write_bytes(plain.read_bytes()[:-1])
+    longer, nothing = tmp_path / "longer.npy", tmp_path / "nothing.npy"
+    longer.write_bytes(plain.read_bytes() * 2)
+    np.save(nothing, np.zeros(0))
+    nothing.write_bytes(nothing.read_bytes() + b"1")
     out = tmp_path / "out.npy"
     wrong: Callable[..., None] = gpusort.sort_file
     for source, arguments, error, message in (
         (tmp_path / "none.npy", {}, FileNotFoundError, "source: there is no file"),
         (table, {}, gpusort.InvalidArgumentError, r"source: expected an array of one dimension in .*, found \(3, 3\)"),
         (whole, {}, gpusort.InvalidArgumentError, "source: .* is no whole .npy file"),
+        (
+            longer,
+            {},
+            gpusort.InvalidArgumentError,
+            "longer.npy is no whole .npy file: behind the 100 .*, found 928 more",
+        ),
+        (
+            nothing,
+            {},
+            gpusort.InvalidArgumentError,
+            "nothing.npy is no whole .npy file: behind the 0 .*, found 1 more",
+        ),
         (empty, {}, gpusort.InvalidArgumentError, "source: .* is no whole .npy file"),
         (raw, {}, gpusort.InvalidArgumentError, "dtype: expected that of the elements in .*, a raw file; found None"),
         (raw, {"dtype": "f4"}, gpusort.InvalidArgumentError, "has 10 bytes, which is no multiple of float32's"),
@@ -304,6 +372,7 @@ def test_refusals(tmp_path: Path) -> None:
         (plain, {"target_device": "vulkan"}, gpusort.InvalidArgumentError, "target: expected 'auto'"),
         (b"x.npy", {}, gpusort.UnsupportedTypeError, "source: expected a path, found b"),
         (3, {}, gpusort.UnsupportedTypeError, "source: expected a path, found 3"),
+        ("a\0b", {}, gpusort.InvalidArgumentError, "source: expected a path, found 'a.x00b': embedded null"),
     ):
         with pytest.raises(error, match=message):
             wrong(source, out, **arguments)
@@ -313,7 +382,8 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(gpusort.InvalidArgumentError, match="target: expected another file than the source"):
         gpusort.argsort_file(plain, plain)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "empty.npy", "keys.bin", "records.npy", "short.npy", "square.npy", "text.npy", "x.npy",
+        "empty.npy", "keys.bin", "longer.npy", "nothing.npy", "records.npy", "short.npy", "square.npy", "text.npy",
+        "x.npy",
     ]  # fmt: skip
 
 

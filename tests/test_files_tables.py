@@ -205,7 +205,7 @@ def test_refusals(tmp_path: Path) -> None:
     for file, where, by, error, message in (
         (source, out, None, gpusort.InvalidArgumentError, r"by: expected one or more of u1, .*, found \[\]"),
         (source, out, "x", gpusort.InvalidArgumentError, "by: expected one or more of u1"),
-        (source, out, ["u1", "text"], gpusort.UnsupportedTypeError, "by: text: cannot order elements of dtype object"),
+        (source, out, ["u1", "text"], gpusort.UnsupportedTypeError, "by: cannot order the column 'text' of string"),
         (source, tmp_path / "out.npy", "u1", gpusort.InvalidArgumentError, r"target: expected a table, as \.parquet"),
         (numbers, out, None, gpusort.InvalidArgumentError, r"source: expected a table, as \.parquet"),
         (tmp_path / "no.parquet", out, "u1", gpusort.InvalidArgumentError, "source: .* is no Parquet file"),
@@ -213,6 +213,16 @@ def test_refusals(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=message):
             gpusort.sort_file(file, where, by=by)
+    odd = pa.table({
+        "clock": pa.array([1], pa.time64("us")), "price": pa.array([1]).cast(pa.decimal128(21, 2)), "tags": [["a"]],
+        "kind": pa.array(["a"]).dictionary_encode(), "raw": pa.array([b"a"]),
+    })  # fmt: skip
+    write(odd, tmp_path / "odd.arrow")
+    kinds = {"clock": "time64.us.", "price": "decimal128", "tags": "list<", "kind": "dictionary<", "raw": "binary"}
+    for name, kind in kinds.items():
+        said = f"by: cannot order the column '{name}' of {kind}.*; columns of bools, integers, .* can be"
+        with pytest.raises(gpusort.UnsupportedTypeError, match=said):
+            gpusort.sort_file(tmp_path / "odd.arrow", tmp_path / "out.arrow", by=name)
     twice = pa.Table.from_arrays([pa.array([2, 1]), pa.array([3, 4])], names=["key", "key"])
     write(twice, tmp_path / "twice.arrow")
     with pytest.raises(gpusort.InvalidArgumentError, match="by: expected names of one column each"):

@@ -18,11 +18,19 @@ FILE = Path(reader_mistakes.__file__)
 LINES = FILE.read_text().splitlines()
 MARK = "# <-"
 
+CALLABLE = "expected an operation of the kernel language or a helper written in it"
+STRUCT = "expected an attrs class to make a value of"
+
 # By the kernel's name: all of the message behind `file:line: `.
 MESSAGES = {
     "calls_itself": "expected helpers nested less than 50 deep; recursion has no meaning on a device, e.g. use a loop",
     "mixes_types": "expected two numbers of one type for `add`, found U32 and U64; convert one, e.g. `U32(x)`",
     "literal_too_large": "expected a literal that fits U32 (0 to 4294967295), found 4294967296, e.g. `U32(1)`",
+    "int_beyond_floats": "expected a literal that fits F32, found an int beyond all floats, e.g. `F32(1e30)`",
+    "more_rounds_than_python_counts": (
+        "expected loops that unroll to at most 10000 statements in a kernel, and this one has "
+        f"{10**400} rounds, e.g. `for i in dynamic_range(U32(0), U32(4294967295)):`"
+    ),
     "float_beside_integer": "expected U32 beside U32, found 0.5, e.g. `U32(1)`",
     "indexes_by_a_stage": "expected a U32 index, found a Stage, e.g. `data[thread.value]`",
     "stores_a_float": "expected U32 to store, found a F32, e.g. `bitcast(U32, x)`",
@@ -81,7 +89,7 @@ MESSAGES = {
     "registers_of_run_time_length": "expected an element class and a compile-time length, e.g. `Registers(U32, 8)`",
     "bitcasts_to_another_size": "expected another type of U64's size to bitcast, found U32, e.g. `U64(x)`",
     "different_arms": "expected one type on both sides, found a U32 and a U64, e.g. `U32(1)` for both",
-    "loops_over_a_scalar": "expected something to loop over, found a U32, e.g. `range(8)`",
+    "loops_over_a_scalar": "expected something to loop over, found a U32, e.g. `for i in dynamic_range(U32(0), n):`",
     "step_of_zero": "expected a step of at least 1, e.g. `dynamic_range(U32(0), n, U32(2))`",
     "reads_the_counter_behind_its_loop": (
         "expected 'i' to count in its loop only, e.g. another name for the value behind the loop"
@@ -121,7 +129,7 @@ MESSAGES = {
         "expected a scalar, an enum or a frozen attrs class as an element, found int, e.g. `Registers(U32, 8)`"
     ),
     "shuffles_an_array": "expected a scalar or a struct to shuffle, found an array, e.g. `cx.shuffle(pair, lane)`",
-    "unpacks_too_much": "expected 2 values to unpack, found a tuple, e.g. `a, b = p.a, p.b`",
+    "unpacks_too_much": "expected 2 values to unpack, found a tuple of 3, e.g. `a, b = p.a, p.b`",
     "negates_unsigned": "expected a signed number for `neg`, found U32; convert one, e.g. `I32(x)`",
     "selects_by_a_number": (
         "expected a Bool and two scalars of one type for `select`, found U32 and U32 and U32; convert one, "
@@ -141,9 +149,30 @@ MESSAGES = {
     "type_of_a_scalar": (
         "expected a compile-time value for 'type', found a U32, e.g. a property of the key or the policy"
     ),
-    "math_on_scalars": "expected a Python function with source, found 'sqrt', e.g. `sqrt(x)`",
-    "built_in_without_source": "expected a Python function with source, found 'round', e.g. a helper of your own",
+    "math_on_scalars": f"{CALLABLE}, found 'sqrt', e.g. `sqrt(x)`",
+    "built_in_without_source": f"{CALLABLE}, found 'round', e.g. a helper of your own",
     "defines_a_helper": "expected definitions and imports outside the kernel, e.g. at the top of the module",
+    "makes_a_dataclass": f"{STRUCT}, found the dataclass 'Plain', e.g. `@attrs.frozen` above its definition",
+    "makes_a_named_tuple": f"{STRUCT}, found the named tuple 'Named', e.g. `@attrs.frozen` above its definition",
+    "evolves": f"{CALLABLE}, found 'evolve', e.g. `Pair(p.low, x)`",
+    "takes_a_struct_apart_by_attrs": f"{CALLABLE}, found 'astuple', e.g. `p.low`",
+    "starred_name": "expected a name for each value instead of `*`, e.g. `a, b, c = p`",
+    "enumerates": f"{CALLABLE}, found 'enumerate', e.g. `for i in range(len(table)):`",
+    "numpy_on_scalars": f"{CALLABLE}, found 'minimum', e.g. `minimum(a, b)`",
+    "numpy_scalar": "expected a scalar of the kernel language, found 'uint32', e.g. `U32(x)`",
+    "number_of_a_table_of_numpys": "expected U32 beside U32, found np.uint32(1), e.g. `int(x)` of it",
+    "loops_over_an_array": (
+        "expected something to loop over, found an array, e.g. `for i in dynamic_range(U32(0), data.length):`"
+    ),
+    "loops_over_a_generator": "expected a helper that gives one value, e.g. `return x` instead of `yield`",
+    "counts_from_the_end": "expected an index counted from the front, found -1, e.g. `data.length - 1`",
+    "two_indices": "expected a U32 index, found a tuple of 2, e.g. `data[row * width + column]`",
+    "imaginary": "expected a number, a text or None as a literal, found 1j, e.g. `1`",
+    "size_of_an_array": "expected U32 to store, found the method `.size`, e.g. `U32(x)`",
+    "property_that_is_kept": (
+        "expected a field, a method or a property of Cached, found `.doubled`, which is none, e.g. `@property` above "
+        "its definition"
+    ),
 }
 KERNELS = {name: thing for name, thing in vars(reader_mistakes).items() if isinstance(thing, Kernel)}
 

@@ -141,7 +141,10 @@ def _path(name: str, path: object) -> Path:
     text: object = fspath(cast("PathLike[str]", path)) if isinstance(path, PathLike) else path
     if not isinstance(text, str):
         raise UnsupportedTypeError(f"{name}: expected a path, found {path!r}")
-    return Path(text).resolve()
+    try:
+        return Path(text).resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, a character that no name has
+        raise InvalidArgumentError(f"{name}: expected a path, found {text!r}: {error}") from error
 
 
 def _dtype_or_none(dtype: npt.DTypeLike | None) -> np.dtype[np.generic] | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol, cast
+from functools import partial
+from typing import Any, NoReturn, Protocol, SupportsIndex, cast
 
 import attrs
 
@@ -16,7 +17,7 @@ from ..arrays.kinds import Kind, is_viewed
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .plan import Cost, Plan
+from .plan import Cost, Plan, require_fitting
 
 
 @attrs.frozen(eq=False)
@@ -38,6 +39,12 @@ class PreparedCall:
         if not is_known:
             self._require_fitting(arrays)
         return self.plan.into(arrays, self.outs)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise UnsupportedTypeError(
+            "a prepared call belongs to this process and its device, and cannot be pickled or copied; hand over the "
+            "function and its settings, and call gpusort.plan there"
+        )
 
     def _require_fitting(self, arrays: Sequence[object]) -> None:
         names = self.plan.operation.names
@@ -81,6 +88,8 @@ class Planning:
         specs = tuple(kind.spec(name, x) for name, x in zip(plan.operation.names, arrays, strict=True))
         plan = plan.reserved(specs)
         outputs = plan.operation.outputs(*specs)
+        if outs is not None:
+            require_fitting(kind, outs, outputs)
         if any(output.dtype.names is not None for output in outputs) and specs[0].memory is not Memory.HOST:
             raise UnsupportedTypeError("plan: results of several fields come in the host's memory")
         if outs is None and is_viewed(kind) and kind.copies:
@@ -104,9 +113,30 @@ def plan(function: Callable[..., object], /, *arrays: object, target: Any = "aut
     allocated. It takes arrays of the same kind, shape, dtype and layout, and gives back the same results' arrays each
     time: those of `out`, or its own.
     """
-    if not str(getattr(function, "__module__", "")).startswith(str(__package__)):
-        raise UnsupportedTypeError(f"function: expected one of gpusort's, e.g. gpusort.sort, found {function!r}")
+    check_planned(function)
     found = cast(Function, function)(*arrays, target=Planning(target), **settings)
-    if not isinstance(found, PreparedCall):
-        raise UnsupportedTypeError(f"function: {function!r} cannot be planned")
+    assert isinstance(found, PreparedCall), function
     return found
+
+
+# Where functions stand whose calls can be prepared, all but those that give nothing back.
+_HOMES = tuple(f"{__package__}.{name}" for name in ("sorting", "merging", "selecting", "reducing", "scanning"))
+
+
+def check_planned(function: object) -> None:
+    """Refuses what no call can be prepared of, with what to write instead."""
+    home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
+    if home in _HOMES and name != "sort_inplace":
+        return
+    found = repr(function)
+    if isinstance(function, PreparedCall):
+        found = "a prepared call: it can be called as it is"
+    elif isinstance(function, partial):
+        found = "a functools.partial: hand over its settings by name, as in gpusort.plan(gpusort.sort, x, axis=0)"
+    elif name == "sort_inplace" and home in _HOMES:
+        found = "gpusort.sort_inplace: plan gpusort.sort with out=x, which sorts in place"
+    elif str(home).startswith(str(__package__).partition(".")[0]):
+        found = f"{home}.{name}, whose calls have nothing to be prepared"
+    raise UnsupportedTypeError(
+        f"function: expected one of gpusort's functions of arrays, e.g. gpusort.sort, found {found}"
+    )

@@ -101,7 +101,10 @@ class SubclassKind(Viewed[HostArray, HostArray]):
         return np.asarray(array)
 
     def given_back(self, values: HostArray, like: HostArray) -> object:
-        return like.__array_wrap__(values) if np.ndim(values) else np.asarray(values)[()]  # or a scalar
+        if not np.ndim(values):
+            return np.asarray(values)[()]
+        made = like.__array_wrap__(values)
+        return made if made.shape == values.shape else values  # a np.matrix would make a row of a column of sums
 
 
 SUBCLASS = SubclassKind()

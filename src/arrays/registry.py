@@ -91,6 +91,12 @@ def _table(name: str, x: object) -> Kind | None:
     for package, names in _COLUMNS.items():
         if isinstance(x, tuple(filter(None, (_imported(package, name) for name in names)))):
             return cast(Kind, _from("tables", "KINDS")[package])
+    for package, (names, instead) in _TABLES.items():
+        if isinstance(x, tuple(filter(None, (_imported(package, name) for name in names)))):
+            raise UnsupportedTypeError(
+                f"{name}: expected an array or one column of a table, found a {type(x).__name__} of "
+                f"{package.partition('.')[0]}: {instead}"
+            )
     return None
 
 
@@ -120,6 +126,14 @@ def _dlpack(name: str, x: object) -> Chooser | None:
 
 
 _COLUMNS = {"pandas": ("Series", "Index"), "polars": ("Series",), "pyarrow": ("Array", "ChunkedArray")}
+# Whole tables: NumPy would make an array of them, without the columns' names and dtypes.
+_TABLES = {
+    "pandas": (("DataFrame",), "x['a'] is a column, x.iloc[gpusort.argsort(x['a'])] sorts rows"),
+    "polars": (("DataFrame", "LazyFrame"), "x['a'] is a column, x[gpusort.argsort(x['a'])] sorts rows"),
+    "pyarrow": (("Table", "RecordBatch"), "x['a'] is a column, x.take(gpusort.argsort(x['a'])) sorts rows"),
+    "dask.dataframe": (("DataFrame", "Series"), "gpusort.dask.sort_values(frame, 'a') sorts rows, "
+                                                "x['a'].to_dask_array() is a column"),
+}  # fmt: skip
 _FINDERS: tuple[Callable[[str, object], Kind | Chooser | None], ...] = (
     _numpy, _torch, _jax, _table, _webgpu, _dask, _cuda, _dlpack,
 )  # fmt: skip

@@ -86,7 +86,9 @@ class PandasKind(ColumnKind):
 
     def _fits(self, column: Any) -> bool:
         dtype = column.dtype
-        return column.ndim == 1 and (isinstance(dtype, np.dtype) or _plain(dtype) is not None)
+        if isinstance(dtype, np.dtype):
+            return bool(dtype.kind != "O")  # texts, objects of Python, and tuples of several columns
+        return column.ndim == 1 and _plain(dtype) is not None
 
     def _missing(self, column: Any) -> bool:
         return not isinstance(column.dtype, np.dtype) and bool(column.hasnans)

@@ -13,7 +13,7 @@ from ..api.arguments import ORDERS, checked_flag
 from ..api.engine import OwnEngine
 from ..external.cuts import Array, Places
 from ..external.order import KeyColumn, KeyOrder
-from ..types.dtypes import SUPPORTED, key_for
+from ..types.dtypes import SUPPORTED, is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from .arguments import checked_target, require
 from .cutting import Run
@@ -110,9 +110,8 @@ def _keys(meta: pd.DataFrame, by: str | Sequence[str], ascending: bool | Sequenc
 
 def _key(meta: pd.DataFrame, name: str, descending: bool) -> RowKey:
     dtype = meta[name].dtype
-    if not isinstance(dtype, np.dtype):
-        raise UnsupportedTypeError(f"by: cannot order the column {name} of dtype {dtype}; supported: {SUPPORTED}")
-    key_for(dtype, f"by: {name}")
+    if not isinstance(dtype, np.dtype) or not is_ordered(dtype):
+        raise UnsupportedTypeError(f"by: cannot order the column {name!r} of dtype {dtype}; supported: {SUPPORTED}")
     return RowKey(name, dtype, descending)
 
 

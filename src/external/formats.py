@@ -67,7 +67,14 @@ def _npy_layout(source: Path) -> Layout:
     array = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", mapped)
     if array.ndim != 1:
         raise InvalidArgumentError(f"source: expected an array of one dimension in {source}, found {array.shape}")
-    return Layout(array.dtype, array.size, array.offset)
+    found = Layout(array.dtype, array.size, array.offset)
+    beyond = source.stat().st_size - found.start - found.nbytes
+    if beyond:  # two arrays in one file, or one that was written over a longer one
+        raise InvalidArgumentError(
+            f"source: {source} is no whole .npy file: behind the {found.count} elements of {found.dtype} that its "
+            f"header tells of, found {beyond} more bytes"
+        )
+    return found
 
 
 def header_for(target: Path, dtype: np.dtype[Any], count: int) -> bytes:

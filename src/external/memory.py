@@ -9,6 +9,7 @@ from pathlib import Path
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 
 LEAST = 1 << 16
+_MOST = float(1 << 60)  # of any unit: beyond what any machine has, and no infinity
 _SHARE = 2  # the other half is for who else is here, and for the libraries
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
@@ -25,7 +26,7 @@ def bytes_of(memory: object, name: str = "memory") -> int:
         if parts is None:
             raise InvalidArgumentError(f"{expected} found {memory!r}")
         number, unit = parts.groups()
-        memory = int(float(number) * (1 << _UNITS[unit]))
+        memory = int(min(float(number), _MOST) * (1 << _UNITS[unit]))
     if memory < LEAST:
         raise InvalidArgumentError(f"{name}: expected at least {LEAST} bytes, found {memory}")
     return memory

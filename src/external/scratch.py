@@ -55,22 +55,41 @@ class Scratch:
             raise InvalidArgumentError(
                 f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it"
             )
+        while not self._is_locked():
+            pass
+        return self
+
+    def _is_locked(self) -> bool:
+        """Whether the folder is this sort's now. It is not where another one, being done, removed it meanwhile."""
         try:
-            self.folder.mkdir(exist_ok=True)
+            self.folder.mkdir(0o700, exist_ok=True)  # what is sorted may be for its owner's eyes
             is_foreign = next(self.folder.iterdir(), None) is not None and not (self.folder / _JOURNAL).is_file()
         except (FileExistsError, NotADirectoryError):
             is_foreign = True
+        except FileNotFoundError:
+            if self.folder.parent.is_dir():
+                return False
+            raise
         if is_foreign:
             raise InvalidArgumentError(
                 f"target: {self.folder} is in the way, which no sort has left: move it, or see scratch="
             )
-        self._journal = os.open(self.folder / _JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        path = self.folder / _JOURNAL
+        try:
+            self._journal = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        except FileNotFoundError:
+            return False
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = path.exists() and path.stat().st_ino == os.fstat(self._journal).st_ino
+        except FileNotFoundError:
+            is_there = False
         except OSError as error:
             os.close(self._journal)
             raise InvalidArgumentError(f"target: {self._target} is being sorted by another process") from error
-        return self
+        if not is_there:
+            os.close(self._journal)
+        return is_there
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
@@ -102,6 +121,8 @@ class Scratch:
         for entry in self.folder.iterdir():
             if entry.name != _JOURNAL:
                 entry.unlink()
+        if self._target.exists():  # the result is for nobody else's eyes than the file that it replaces
+            os.close(os.open(self.part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.ftruncate(self._journal, 0)
         os.write(self._journal, f"{json.dumps({'of': identity, 'plan': plan, 'boot': _boot()})}\n".encode())
         return plan
@@ -155,6 +176,8 @@ class Scratch:
     def publish(self) -> None:
         """Gives the result, which is whole and on the disk, its name."""
         self._write(self._whole(self.part))
+        if self._target.exists():
+            self.part.chmod(self._target.stat().st_mode & 0o7777)
         os.replace(self.part, self._target)
         folder = os.open(self._target.parent, os.O_RDONLY)
         try:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from ..types.dtypes import key_for
-from ..types.errors import InvalidArgumentError
+from ..types.dtypes import is_ordered
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from .columns import ColumnGiven, ColumnMade
 from .cuts import Array, Samples, usual_gap
@@ -119,7 +119,11 @@ class TableSort:
             if name in self.null_columns:
                 columns.append(KeyColumn(np.dtype(np.bool_), SortOrder.ASCENDING))
             dtype = _dtype_of(kinds[name])
-            key_for(dtype, f"by: {name}")
+            if not is_ordered(dtype):
+                raise UnsupportedTypeError(
+                    f"by: cannot order the column {name!r} of {kinds[name]}; columns of bools, integers, floats, "
+                    "dates, timestamps and durations can be: cast it to one, e.g. a time of day to int64"
+                )
             columns.append(KeyColumn(dtype, self.order))
         return KeyOrder.of(columns)
 

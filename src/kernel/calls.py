@@ -43,6 +43,7 @@ _SUBGROUP = {
     "shuffle_xor": SubgroupOp.SHUFFLE_XOR, "shuffle_up": SubgroupOp.SHUFFLE_UP,
     "shuffle_down": SubgroupOp.SHUFFLE_DOWN, "subgroup_add": SubgroupOp.ADD, "exclusive_add": SubgroupOp.EXCLUSIVE_ADD,
 }  # fmt: skip
+_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Plain Python that is fine on compile-time values.
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, abs, range, type, isinstance, issubclass)
 
@@ -80,9 +81,7 @@ class CallReader(ExpressionReader):
             case Static(value=function) if function is print:
                 self.expected(node, "no `print` in a kernel, e.g. a breakpoint in a run under CPython instead")
             case Static(value=function) if callable(function):
-                name = getattr(function, "__name__", repr(function))
-                hint = examples.instead_of(function, "e.g. a helper of your own")
-                self.expected(node, f"a Python function with source, found {name!r}, {hint}")
+                self.expected(node, examples.callable_for(function))
             case _:
                 self.expected(node, f"something to call, found {describe(callee)}, e.g. `partner_of(thread)`")
 
@@ -115,11 +114,19 @@ class CallReader(ExpressionReader):
         if hasattr(function, "__wrapped__"):
             self.expected(node, f"a helper without a decorator around it, found {function.__name__!r}, "
                             "e.g. its body in the helper itself")  # fmt: skip
-        bound = self.matched(node, function, inspect.signature(function), leading)
+        signature = inspect.signature(function)
+        if examples.is_from_a_library(function) and any(p.kind in _ANY_NUMBER for p in signature.parameters.values()):
+            self.expected(node, examples.callable_for(function))
+        bound = self.matched(node, function, signature, leading)
         arguments, span = list(bound.values()), self.source.span(node)
         if function in OVERRIDABLE:
             return self.overridable(function, arguments, span)
-        return self.inline(function, arguments, span)
+        try:
+            return self.inline(function, arguments, span)
+        except KernelError:  # with a line of the library's, which says nothing to its user
+            if examples.is_from_a_library(function):
+                self.expected(node, examples.callable_for(function))
+            raise
 
     def overridable(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
         """A helper with a name for targets to know: inlined all the same, into a block of its own."""

@@ -20,7 +20,18 @@ from .builder import MOST_ROUNDS, KernelBuilder, apply
 from .calls import CallReader
 from .names import joined
 from .source import Source, escapes, jumps_of, stored_in
-from .values import EnumValue, Static, TupleValue, Undecided, Value, describe, lift, of_object, run_time_form
+from .values import (
+    EnumValue,
+    MemoryValue,
+    Static,
+    TupleValue,
+    Undecided,
+    Value,
+    describe,
+    lift,
+    of_object,
+    run_time_form,
+)
 
 # A block to read: statements, or steps that the reader puts between them (the binding of an unrolled loop's variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
@@ -162,10 +173,15 @@ class ControlReader(CallReader):
             items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
             values = [of_object(item, span) for item in items_of]
         else:
-            self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `range(8)`")
+            at = "range(8)"
+            if isinstance(iterable, MemoryValue | ir.Expression):
+                at = f"dynamic_range(U32(0), {'data.length' if isinstance(iterable, MemoryValue) else 'n'})"
+            self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `for i in {at}:`")
 
         rounds = (
-            len(iterable.value) if isinstance(iterable, Static) and isinstance(iterable.value, range) else len(values)
+            _length(iterable.value)
+            if isinstance(iterable, Static) and isinstance(iterable.value, range)
+            else len(values)
         )
         with self.builder.unrolling(rounds, span):
             return self.rounds(node, values, rest)
@@ -279,3 +295,8 @@ class ControlReader(CallReader):
     def continue_loop(self) -> Flow:
         self.loops[-1].continued.append(dict(self.names))
         return Flow.LEAVES
+
+
+def _length(counted: range) -> int:
+    """Which may be more than Python's `len` can say."""
+    return (counted[-1] - counted[0]) // counted.step + 1 if counted else 0

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import sys
 from collections.abc import Sequence
 from enum import Enum
+
+import attrs
+import numpy as np
 
 from ..types import ops
 from ..types.elements import class_of, fields_of, is_struct
@@ -67,13 +72,50 @@ _INSTEAD: dict[object, str] = {
     max: "maximum(a, b)",
     len: "data.length",
     sum: "a + b",
+    any: "a or b",
+    all: "a and b",
+    enumerate: "for i in range(len(table)):",
+    zip: "for i in range(len(table)):",
+    reversed: "for i in range(7, -1, -1):",
     pow: "x * x",
     divmod: "a // b",
     range: "dynamic_range(U32(0), n)",
     math.sqrt: "sqrt(x)",
     math.exp: "exp(x)",
     math.log: "log(x)",
+    np.minimum: "minimum(a, b)",
+    np.maximum: "maximum(a, b)",
+    attrs.evolve: "Pair(p.low, x)",
+    dataclasses.replace: "Pair(p.low, x)",
+    attrs.astuple: "p.low",
+    attrs.asdict: "p.low",
 }
+_LIBRARIES = frozenset({"attr", "attrs", "numpy"})  # besides Python's own
+
+
+def is_from_a_library(function: object) -> bool:
+    """Whether it was written for CPython alone, as far as its module tells."""
+    home = str(getattr(function, "__module__", None)).partition(".")[0]
+    return home != "__main__" and (home in _LIBRARIES or home in sys.stdlib_module_names)
+
+
+def callable_for(found: object) -> str:
+    """What is expected in place of something that is called and is no helper."""
+    name = getattr(found, "__name__", repr(found))
+    if isinstance(found, type) and not is_from_a_library(found) and found.__module__ != "builtins":
+        kind = (
+            "dataclass" if dataclasses.is_dataclass(found) else "named tuple" if issubclass(found, tuple) else "class"
+        )
+        return (
+            f"an attrs class to make a value of, found the {kind} {name!r}, e.g. `@attrs.frozen` above its definition"
+        )
+    if isinstance(found, type) and issubclass(found, np.generic) and found.__name__ in _SCALARS:
+        return f"a scalar of the kernel language, found {name!r}, e.g. `{_SCALARS[found.__name__]}(x)`"
+    hint = instead_of(found, "e.g. a helper of your own")
+    return f"an operation of the kernel language or a helper written in it, found {name!r}, {hint}"
+
+
+_SCALARS = {kind.dtype.name: kind.name for kind in Type} | {"bool": "Bool"}
 
 
 def instead_of(function: object, otherwise: str) -> str:

@@ -38,6 +38,7 @@ from .values import (
 # What is expected in place of an expression that kernels do not have.
 _CONTAINER = "a fixed-size array instead of a Python container, e.g. `Registers(U32, 8)`"
 _WAIT = "no waiting but for the workgroup, e.g. `cx.barrier()`"
+_YIELD = "a helper that gives one value, e.g. `return x` instead of `yield`"
 _INSTEAD: Mapping[type[ast.expr], str] = {
     ast.Compare: "one comparison at a time, e.g. `low <= x and x < high`",
     ast.Lambda: "a named function instead of `lambda`, e.g. `def helper(x: U32) -> U32: …`",
@@ -51,8 +52,8 @@ _INSTEAD: Mapping[type[ast.expr], str] = {
     ast.JoinedStr: "no text in a kernel: f-strings have no meaning on a device, e.g. store a U32 code",
     ast.NamedExpr: "an assignment of its own instead of `:=`, e.g. `x = data[i]`",
     ast.Await: _WAIT,
-    ast.Yield: _WAIT,
-    ast.YieldFrom: _WAIT,
+    ast.Yield: _YIELD,
+    ast.YieldFrom: _YIELD,
     ast.Starred: "each value by itself instead of `*`, e.g. `f(pair.low, pair.high)`",
 }
 
@@ -86,9 +87,12 @@ class ExpressionReader(OperatorReader):
     def index(self, node: ast.expr) -> ir.Expression:
         value = self.read(node)
         if isinstance(value, Static) and isinstance(value.value, int):
+            if value.value < 0:
+                self.expected(node, f"an index counted from the front, found {value.value}, e.g. `data.length - 1`")
             return self.literal(value.value, Type.U32, node)
         if not isinstance(value, ir.Expression) or value.type is not Type.U32:
-            self.expected(node, f"a U32 index, found {describe(value)}, e.g. `data[thread.value]`")
+            hint = "data[row * width + column]" if isinstance(value, TupleValue) else "data[thread.value]"
+            self.expected(node, f"a U32 index, found {describe(value)}, e.g. `{hint}`")
         return value
 
     # -- expressions -----------------------------------------------------------------------------------
@@ -121,6 +125,8 @@ class ExpressionReader(OperatorReader):
                 return self.element(node, owner, index)
             case ast.Tuple(elts=items):
                 return TupleValue(tuple(self.read(item) for item in items))
+            case ast.Constant(value=value):
+                self.expected(node, f"a number, a text or None as a literal, found {value!r}, e.g. `1`")
             case _:
                 unknown = f"an expression of the kernel language, found {type(node).__name__}, e.g. `a + b`"
                 self.expected(node, _INSTEAD.get(type(node), unknown))
@@ -186,6 +192,9 @@ class ExpressionReader(OperatorReader):
             return Static(found.__func__)
         if isinstance(found, FunctionType):
             return Method(found, owner)
+        if hasattr(type(found), "__get__"):  # of these CPython asks for more than what stands there
+            self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
+                                "e.g. `@property` above its definition")  # fmt: skip
         if found is None:
             self.expected(node, f"a field or method of {cls.__name__}, found `.{name}`, e.g. `.{_first_of(cls)}`")
         return of_object(found, self.source.span(node))

@@ -45,6 +45,10 @@ class Kernel(Generic[P]):
     def name(self) -> str:
         return self.function.__name__
 
+    def __reduce__(self) -> str:
+        """By its name, as functions go to other processes and are copied."""
+        return self.function.__qualname__
+
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 

@@ -47,8 +47,11 @@ class NameKeeper:
     def literal(self, value: object, type: Type, node: ast.AST) -> ir.Const:
         """A Python number beside a scalar: a literal of the scalar's type."""
         if type.is_float and isinstance(value, int | float):
-            with np.errstate(over="ignore"):  # a literal too large is infinite, as it is under CPython
-                return ir.Const(float(np.asarray(value, type.dtype)), type, self.source.span(node))
+            try:
+                with np.errstate(over="ignore"):  # a float too large is infinite, as it is under CPython
+                    return ir.Const(float(np.asarray(float(value), type.dtype)), type, self.source.span(node))
+            except OverflowError:  # which an int is not
+                self.expected(node, f"a literal that fits {type}, found an int beyond all floats, e.g. `{type}(1e30)`")
         if type is Type.BOOL and isinstance(value, bool):
             return ir.Const(value, type, self.source.span(node))
         if type.is_integer and isinstance(value, int) and not isinstance(value, bool):
@@ -56,7 +59,8 @@ class NameKeeper:
             if not low <= value <= high:
                 self.expected(node, f"a literal that fits {type} ({low} to {high}), found {value}, e.g. `{type}(1)`")
             return ir.Const(value, type, self.source.span(node))
-        self.expected(node, f"{type} beside {type}, found {value!r}, e.g. `{type}(1)`")
+        hint = "`int(x)` of it" if isinstance(value, np.integer) else f"`{type}(1)`"
+        self.expected(node, f"{type} beside {type}, found {value!r}, e.g. {hint}")
 
     def known(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
         """What plain Python makes of compile-time values."""

@@ -172,7 +172,9 @@ class Reader(ControlReader):
         match target:
             case ast.Name(id=name):
                 self.bind(name, value, span)
-            case ast.Tuple(elts=targets):
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                if any(isinstance(inner, ast.Starred) for inner in targets):
+                    self.expected(target, "a name for each value instead of `*`, e.g. `a, b, c = p`")
                 if not isinstance(value, TupleValue) or len(value.items) != len(targets):
                     self.expected(
                         target,

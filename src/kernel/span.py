@@ -33,3 +33,7 @@ class KernelError(TypeError):
         self.span = span
         self.message = message
         super().__init__(f"{span}: {message}\n    {span.text}")
+
+    def __reduce__(self) -> tuple[type[KernelError], tuple[Span, str]]:
+        """By what it was made of: a worker's error comes to who waits for it."""
+        return type(self), (self.span, self.message)

@@ -122,11 +122,13 @@ def describe(value: Value) -> str:
         case EnumValue():
             return f"a {value.cls.__name__}"
         case TupleValue():
-            return "a tuple"
+            return f"a tuple of {len(value.items)}"
         case MemoryValue():
             return "an array"
-        case Method() | MemoryMethod() | InvocationMethod():
-            return "a method"
+        case MemoryMethod() | InvocationMethod():
+            return f"the method `.{value.name}`"
+        case Method():
+            return f"the method `.{value.plain().__name__}`"
         case InvocationValue():
             return "the invocation"
         case Undecided():

@@ -122,7 +122,11 @@ class Operation(ABC):
 
 def checked_axis(axis: object, ndim: int, expected: str = "an int or None") -> int:
     """The axis counted from the front. Raises NumPy's AxisError where there is none."""
-    return normalize_axis_index(index_of(axis, expected), ndim, "axis")
+    number = index_of(axis, expected)
+    try:
+        return normalize_axis_index(number, ndim, "axis")
+    except OverflowError as error:  # NumPy's function takes what fits an int of C
+        raise np.exceptions.AxisError(number, ndim, "axis") from error
 
 
 def index_of(axis: object, expected: str = "an int or None") -> int:
@@ -142,6 +146,9 @@ def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
         try:
             numbers = [operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)]
             return tuple(sorted(normalize_axis_tuple(numbers, ndim, "axis")))
+        except OverflowError:  # as above
+            beyond = next(number for number in numbers if not -ndim <= number < ndim)
+            raise np.exceptions.AxisError(beyond, ndim, "axis") from None
         except np.exceptions.AxisError:
             raise
         except ValueError as error:

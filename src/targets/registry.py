@@ -102,6 +102,11 @@ def target(name: str) -> Target:
     return found
 
 
+def is_opened(found: Target) -> bool:
+    """Whether it is the one that its name leads to."""
+    return any(found is one for one in _opened.values())
+
+
 def targets() -> list[TargetInfo | Unavailable]:
     """Every target there is: who runs the kernels and how far it goes, or why it is not here."""
     return [_state(name) for name in _ENTRIES]

@@ -68,6 +68,11 @@ _KEY_OF = {np.dtype(code): key for code, key in _KEYS.items() if key is not _TIM
 _NUMBER_OF = {np.dtype(code): number for code, number in _NUMBERS.items() if code != "m8"}
 
 
+def is_ordered(dtype: np.dtype[Any]) -> bool:
+    """Whether there is a key for its elements."""
+    return _code(dtype) in _KEYS
+
+
 def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
     """The key that orders elements of a dtype as NumPy does, NaN and NaT last. Of either byte order."""
     found = _KEY_OF.get(dtype) if isinstance(dtype, np.dtype) else None

@@ -9,7 +9,7 @@ from enum import Enum
 
 import attrs
 
-from .checks import power_within, require, truth, whole, within
+from .checks import holds, power_within, require, truth, whole, within
 from .indices import Pass, SortOrder, Stage
 from .needs import Needs, Policy
 from .scalars import U32
@@ -169,7 +169,7 @@ class ReducePolicy(Policy):
     strand: int = attrs.field(default=1, converter=whole, validator=power_within(1, _WIDE_MASK))
     # whether an invocation has a column to itself where there are enough, so that a CPU's vectors take neighbours
     side_by_side: bool = attrs.field(default=False, validator=truth)
-    totals: Totals = attrs.field(default=Totals.EACH, validator=attrs.validators.instance_of(Totals))
+    totals: Totals = attrs.field(default=Totals.EACH, validator=holds(Totals))
 
     @property
     def needs(self) -> Needs:

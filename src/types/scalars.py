@@ -338,8 +338,11 @@ class Float(Number[float]):
         return self._of(-self._value)
 
     def _rounded(self, value: float) -> float:
-        with np.errstate(all="ignore"):
-            return float(self.type.dtype.type(value))
+        try:
+            with np.errstate(all="ignore"):
+                return float(self.type.dtype.type(value))
+        except OverflowError as error:  # an int beyond all floats
+            raise ValueError(f"{value} does not fit {self.type}") from error
 
     def _wrapped(self, value: float) -> Self:
         # One operation in double precision, then rounded, is the single precision result: 53 >= 2 * 24 + 2 bits.

@@ -22,6 +22,7 @@ from ...types.layout import Type
 from ..apart import apart, import_apart
 from ..base import OnStream, arrays_by_name, given_buffers
 from ..binding import Work, host_arrays, is_lasting, work_of
+from ..elsewhere import Remade, opened_by_name
 from ..needs import require_within
 from .arrays import Binding, arrays_given, common_device
 from .compile import (
@@ -63,6 +64,9 @@ class CudaTarget:
         self._functions: weakref.WeakKeyDictionary[ir.Program, dict[int, Function]] = weakref.WeakKeyDictionary()
         self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, Work]] = {}
         self._infos: dict[int, TargetInfo] = {}
+
+    def __reduce__(self) -> Remade:
+        return opened_by_name(NAME)
 
     @property
     def info(self) -> TargetInfo:

@@ -26,6 +26,7 @@ from ...types.monoids import Monoid
 from ...types.scalars import U32
 from ..base import Elements
 from ..binding import work_of
+from ..elsewhere import Remade, remade
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..monoid_laws import check_laws
 from ..needs import require_needs
@@ -57,6 +58,9 @@ class PlainPython:
             ),
             capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
         )
+
+    def __reduce__(self) -> Remade:
+        return remade(self, self._info.limits.subgroup_size)
 
     @property
     def info(self) -> TargetInfo:

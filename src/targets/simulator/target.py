@@ -24,6 +24,7 @@ from ...types.errors import InvalidArgumentError
 from ...types.monoids import Monoid
 from ..base import Elements
 from ..binding import Work, work_of
+from ..elsewhere import Remade, remade
 from ..host_buffers import Bytes, bytes_behind, starts_written
 from ..monoid_laws import check_laws
 from ..needs import require_within
@@ -66,6 +67,9 @@ class Simulator:
             ),
             capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
         )
+
+    def __reduce__(self) -> Remade:
+        return remade(self, self._info.limits.subgroup_size, self._iteration_limit)
 
     @property
     def info(self) -> TargetInfo:

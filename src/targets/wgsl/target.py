@@ -12,10 +12,11 @@ import numpy as np
 from ...forks import require_own_process
 from ...kernel.launch import Schedule, Step
 from ...machine import TargetInfo
-from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
+from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError, UnsupportedTypeError
 from ..apart import import_apart
 from ..base import given_buffers
 from ..binding import Work, host_arrays, work_of
+from ..elsewhere import Remade, opened_by_name
 from .clock import FEATURE, Clock
 from .device import device_of_caller, open_device, translated
 from .kernel import written
@@ -44,6 +45,14 @@ class WgslTarget:
         self._handle = handle
         self._session: Session | None = self._opened()
         self._info = _info_of(self._session)
+
+    def __reduce__(self) -> Remade:
+        if self._handle is not None:
+            raise UnsupportedTypeError(
+                "target 'wgsl' on a device of yours belongs to this process and cannot be pickled or copied; hand over "
+                "the name, 'wgsl', and open a device there"
+            )
+        return opened_by_name(NAME)
 
     @property
     def info(self) -> TargetInfo:
