@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
 import gpusort
 from gpusort.algos.words import KeyWords, Wanted
-from gpusort.external.cuts import Array
-from gpusort.external.in_pieces import PieceSort, piece_length
+from gpusort.external.in_pieces import Piece, PieceSort, piece_length
 from gpusort.external.pipeline import SLOTS
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.dtypes import key_for
@@ -21,7 +21,7 @@ from tests.reference import assert_same_bits, sample
 
 
 class OnHost:
-    """A device that is the host, with as much room as it says."""
+    """A device that is the host, with as much room as it says. A task says how many elements a piece has."""
 
     def __init__(self, dtype: np.dtype[Any], length: int, descending: bool, stable: bool) -> None:
         self.given = [np.empty(length, dtype) for _ in range(SLOTS)]
@@ -30,27 +30,41 @@ class OnHost:
         self.pieces = 0
         self.fails_at = -1
 
-    def upload(self, slot: int, parts: list[Array], later: Array, /) -> None:
-        whole = np.concatenate(parts)
+    def upload(self, slot: int, piece: Piece[int], /) -> None:
+        whole, (later,) = np.concatenate(piece.given[0]), piece.left
         self.given[slot][: whole.size] = whole
+        assert later is not None
         later.view(np.uint8)[...] = 0
 
-    def sort(self, slot: int, count: int, /) -> None:
+    def work(self, slot: int, piece: Piece[int], /) -> None:
         self.pieces += 1
         if self.pieces == self.fails_at:
             raise RuntimeError("the device stopped working")
-        given = self.given[slot][:count]
-        self.sorted[slot][:count] = gpusort.sort(given, descending=self.descending, stable=self.stable)
+        given = self.given[slot][: piece.task]
+        self.sorted[slot][: piece.task] = gpusort.sort(given, descending=self.descending, stable=self.stable)
 
-    def download(self, slot: int, elements: Array, /) -> None:
+    def download(self, slot: int, piece: Piece[int], /) -> None:
+        (elements,) = piece.left
+        assert elements is not None
         elements[...] = self.sorted[slot][: elements.size]
 
 
-def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[PieceSort, OnHost]:
+@attrs.frozen
+class Sorter:
+    """Sorts arrays by themselves."""
+
+    device: OnHost
+    pieces: PieceSort[int]
+
+    def into(self, x: Sample, out: Sample) -> None:
+        self.pieces.into([x], [out], [x.dtype])
+
+
+def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[Sorter, OnHost]:
     device = OnHost(x.dtype, length, descending, stable)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
     words = KeyWords(key_for(x.dtype), order).to_words(Wanted.RANKS if stable else Wanted.WORDS)
-    return PieceSort(device, words, length), device
+    return Sorter(device, PieceSort(device, words, length, lambda _, count: count, lambda count: count)), device
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8", "M8[s]"])
@@ -86,10 +100,10 @@ def test_what_fails_in_place_leaves_every_element(piece: int) -> None:
 
 
 def test_lengths() -> None:
-    assert piece_length(12 << 27, 4, 1 << 40) == 1 << 27  # enough pieces to have both ways busy
-    assert piece_length(1 << 31, 4, 1 << 20) == 1 << 20
-    assert piece_length(1000, 4, 1 << 20) == 1000
-    assert piece_length(1 << 25, 4, 1 << 40) == 1 << 24  # no less than is worth a device
+    assert piece_length(12 << 27, 4) == 1 << 27  # enough pieces to have both ways busy
+    assert piece_length(1000, 4) == 1000
+    assert piece_length(1 << 25, 4) == 1 << 24  # no less than is worth a device
+    assert piece_length(3, 1 << 40) == 1
 
 
 @pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "M8[s]"])
@@ -100,10 +114,10 @@ def test_on_a_card_with_little_memory(dtype: str) -> None:
         pytest.skip(str(error))
     import cupy
 
-    x = sample(dtype, (80 << 20) // np.dtype(dtype).itemsize, seed=1)
+    x = sample(dtype, (160 << 20) // np.dtype(dtype).itemsize, seed=1)
     pool = cupy.get_default_memory_pool()
     pool.free_all_blocks()
-    pool.set_limit(pool.used_bytes() + (128 << 20))
+    pool.set_limit(pool.used_bytes() + (256 << 20))
     try:
         for descending in (False, True):
             for stable in (False, True):
