@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import attrs
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpusort
 from gpusort.algos.words import KeyWords, Wanted
@@ -97,6 +100,51 @@ def test_what_fails_in_place_leaves_every_element(piece: int) -> None:
     with pytest.raises(RuntimeError, match="stopped working"):
         sort.into(x, x)
     np.testing.assert_array_equal(np.sort(x.view(np.uint64)), before)
+
+
+class PairsOnHost:
+    """The same for keys and what goes along with them, by NumPy."""
+
+    def __init__(self) -> None:
+        self.given: dict[int, list[Sample]] = {}
+        self.made: dict[int, list[Sample]] = {}
+
+    def upload(self, slot: int, piece: Piece[Places], /) -> None:
+        self.given[slot] = [np.concatenate(parts) for parts in piece.given]
+
+    def work(self, slot: int, piece: Piece[Places], /) -> None:
+        keys, *others = self.given[slot]
+        order = np.argsort(keys, kind="stable")
+        columns = others or [piece.task.first + np.arange(piece.task.count)]
+        self.made[slot] = [column[order] for column in (keys, *columns)]
+
+    def download(self, slot: int, piece: Piece[Places], /) -> None:
+        for column, wanted in zip(self.made[slot], piece.left, strict=True):
+            if wanted is not None:
+                wanted[...] = column
+
+
+@attrs.frozen
+class Places:
+    """Of the elements of a run."""
+
+    first: int
+    count: int
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 60), st.integers(1, 40), st.randoms(use_true_random=False))
+def test_equal_keys_keep_their_order_wherever_runs_are_cut(size: int, length: int, values: int, some: Random) -> None:
+    keys = np.array([some.randrange(values) for _ in range(size)], np.uint32)
+    places = np.zeros(size, np.int64)
+    sort = PieceSort(PairsOnHost(), lambda part: part, length, Places, lambda count: Places(0, count))
+    sort.into([keys], [None, places], [keys.dtype, places.dtype])
+    np.testing.assert_array_equal(places, np.argsort(keys, kind="stable"))
+    found, moved = np.zeros_like(keys), np.zeros(size, np.int16)
+    values_of = np.arange(size, dtype=np.int16)[::-1].copy()
+    sort.into([keys, values_of], [found, moved], [keys.dtype, moved.dtype])
+    np.testing.assert_array_equal(found, np.sort(keys))
+    np.testing.assert_array_equal(moved, values_of[places])
 
 
 def test_lengths() -> None:

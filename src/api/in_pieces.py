@@ -8,7 +8,7 @@ on the device, as it does where no binding holds a row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import attrs
@@ -18,14 +18,16 @@ from ..algos.words import Transform
 from ..arrays.kinds import HostArray
 from ..external.in_pieces import Piece, PieceSort, each_through, piece_length
 from ..external.order import transform_of
-from ..operations.argsort import Argsort
+from ..operations.argsort import INDEX, Argsort, SortPairs
 from ..operations.base import Operation, rows_of
+from ..operations.placed import SortPlaced
 from ..operations.reduce import Reduction
 from ..operations.scan import Scanning
 from ..operations.select import TopK
 from ..operations.sort import Sort
 from ..targets.base import HasRoom, Target
-from ..types.dtypes import native
+from ..types.dtypes import key_for, native
+from ..types.keys import RankKey, is_lossy
 from ..types.specs import Memory, Spec
 from .desk import Demand, Desk, Task
 
@@ -123,28 +125,51 @@ class SortedRuns:
     """How pieces of a row are sorted, and the buckets that they are made into."""
 
     words: Callable[[], Transform]  # by which runs are cut
-    given: tuple[DType, ...]  # of the row: its keys, and what goes along with them
-    columns: tuple[DType, ...]  # the same of a run
+    columns: tuple[DType, ...]  # of a run: its keys, and what goes along with them
     left: tuple[int | None, ...]  # which result each of them is
     run: Callable[[int, int], Task]  # from one place on, so many
     bucket: Callable[[int], Task]
 
     @classmethod
     def of(cls, operation: Operation, dtypes: tuple[DType, ...], target: Target) -> SortedRuns | None:
-        if isinstance(operation, Sort):
-            return cls._of_keys(operation, dtypes, target)
-        return None
+        """None where it cannot be cut: by a key whose words do not tell which elements they are of, results of pieces
+        would have to be elements, and are words."""
+        match operation:
+            case Sort():
+                return cls._alike(attrs.evolve(operation, axis=0), dtypes, target, operation.stable)
+            case SortPairs() if operation.key is None or not is_lossy(operation.key):
+                return cls._alike(operation, dtypes, target, ranks=False)
+            case Argsort(by_bits=False) if operation.key is None or not is_lossy(operation.key):
+                return cls._of_places(operation, dtypes[0], target)
+            case _:
+                return None
 
     @classmethod
-    def _of_keys(cls, asked: Sort, dtypes: tuple[DType, ...], target: Target) -> SortedRuns:
+    def _alike(cls, asked: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target, ranks: bool) -> SortedRuns:
+        """Runs and buckets are sorted as the row is to be."""
+
         @cache
         def task(count: int) -> Task:
-            return Task.of(attrs.evolve(asked, axis=0), specs_on_device((count,), dtypes), target)
+            return Task.of(asked, specs_on_device((count,), dtypes), target)
 
-        def words() -> Transform:
-            return transform_of(dtypes[0], asked.order, ranks=asked.stable, key=asked.key)
+        words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=asked.key)
+        return cls(words, dtypes, tuple(range(len(dtypes))), lambda _, count: task(count), task)
 
-        return cls(words, dtypes, dtypes, (0,), lambda _, count: task(count), task)
+    @classmethod
+    def _of_places(cls, asked: Argsort, dtype: DType, target: Target) -> SortedRuns:
+        """Keys go along with their places in the row, and stay behind at the end."""
+        key = key_for(dtype) if asked.key is None else asked.key
+        pairs, columns = SortPairs(asked.order, RankKey(key)), (dtype, INDEX)
+
+        def run(first: int, count: int) -> Task:
+            return Task.of(SortPlaced(first, asked.order, key), specs_on_device((count,), (dtype,)), target)
+
+        @cache
+        def bucket(count: int) -> Task:
+            return Task.of(pairs, specs_on_device((count,), columns), target)
+
+        words = partial(transform_of, dtype, asked.order, ranks=True, key=asked.key)
+        return cls(words, columns, (None, 0), run, bucket)
 
 
 @attrs.frozen(eq=False)
