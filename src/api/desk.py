@@ -6,21 +6,26 @@ stays from piece to piece, and scratch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import attrs
+import numpy as np
 
+from ..arrays.kinds import HostArray
 from ..external.in_pieces import Piece
 from ..external.pipeline import SLOTS
 from ..kernel.launch import Role
 from ..operations.base import Operation
 from ..targets.base import Room, Target
-from ..types.specs import Spec
+from ..types.specs import Memory, Spec
 from .runs import runs_of
 from .steps import Launch, Lines, Steps, Way, steps_of
 from .stream_call import StreamCall
+
+DType: TypeAlias = np.dtype[Any]
+Flat: TypeAlias = Sequence[HostArray]  # arrays of one dimension, packed and in the machine's byte order
 
 _APART = 256  # bytes from one array to the next on a device: a multiple of that
 
@@ -92,6 +97,20 @@ class Demand:
         return SLOTS * (self.given + self.left) + self.stays + self.scratch
 
 
+def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Spec, ...]:
+    return tuple(Spec(shape, dtype, Memory.CUDA) for dtype in dtypes)
+
+
+def fitting(wanted: int, demand: Callable[[int], Demand], free: int) -> int | None:
+    """The greatest number, as wanted or less, for which there is memory; as near as matters."""
+    while wanted > 0:
+        total = demand(wanted).total
+        if total <= free:
+            return wanted
+        wanted = min(wanted * 15 // 16, wanted * free // total)
+    return None
+
+
 class Desk:
     """Memory of a device laid out for pieces: where they go, how they are worked on, and what comes back."""
 
@@ -128,6 +147,10 @@ class Desk:
         for address, array in zip(_places(self._left[slot], piece.task.left), piece.left, strict=True):
             if array is not None:
                 self._room.download(address, array)
+
+    def fetch(self, number: int, array: HostArray) -> None:
+        """What has stayed there."""
+        self._room.download(self._stays[number], array)
 
     def _scratch_for(self, sizes: Sequence[int]) -> tuple[object, list[Any]]:
         """One run works in it at a time."""
