@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .types.dtypes import number_for as number_for
     from .types.errors import CapabilityError as CapabilityError
     from .types.errors import DeviceLostError as DeviceLostError
+    from .types.errors import DeviceMemoryError as DeviceMemoryError
     from .types.errors import DiskFullError as DiskFullError
     from .types.errors import GpusortError as GpusortError
     from .types.errors import InvalidArgumentError as InvalidArgumentError
@@ -81,6 +82,7 @@ __all__ = [
     "Capability",
     "CapabilityError",
     "DeviceLostError",
+    "DeviceMemoryError",
     "DiskFullError",
     "GpusortError",
     "HostSort",
@@ -156,6 +158,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "types.errors": (
         "CapabilityError",
         "DeviceLostError",
+        "DeviceMemoryError",
         "DiskFullError",
         "GpusortError",
         "InvalidArgumentError",

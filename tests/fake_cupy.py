@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
+import weakref
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self, cast
@@ -32,6 +33,10 @@ class CUDADriverError(CUDARuntimeError):
     pass
 
 
+class OutOfMemoryError(MemoryError):
+    pass
+
+
 # -- memory -----------------------------------------------------------------------------------------------
 
 
@@ -42,8 +47,30 @@ class Memory:
         self._storage = ctypes.create_string_buffer(b"\xcd" * (max(size, 1) + 256))
         self.ptr = -(-ctypes.addressof(self._storage) // 256) * 256
         self.size, self.device_id = size, current_device[0]
+        if pool.limit and pool.used_bytes() + size > pool.limit:
+            raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes.")
+        held.add(self)
         placed.append((range(self.ptr, self.ptr + max(size, 1)), self.device_id))
         del placed[:-10_000]
+
+
+class MemoryPool:
+    """cupy's own, of which a test says how much may be had at once."""
+
+    limit = 0
+
+    def get_limit(self) -> int:
+        return self.limit
+
+    def free_bytes(self) -> int:
+        return 0
+
+    def used_bytes(self) -> int:
+        return sum(memory.size for memory in held)
+
+
+held: weakref.WeakSet[Memory] = weakref.WeakSet()
+pool = MemoryPool()
 
 
 class UnownedMemory:
@@ -452,6 +479,14 @@ def _properties(device: int) -> dict[str, bytes]:
     return {"name": b"Card of the tests"}
 
 
+def _mem_get_info() -> tuple[int, int]:
+    return Device().mem_info
+
+
+def _pool() -> MemoryPool:
+    return pool
+
+
 def _pointer_attributes(pointer: int) -> SimpleNamespace:
     device = next((device for place, device in reversed(placed) if pointer in place), 0)
     return SimpleNamespace(device=device, type=int(any(pointer in place for place in pinned)))
@@ -477,6 +512,7 @@ def module() -> ModuleType:
         driverGetVersion=lambda: 13000,
         runtimeGetVersion=lambda: 13020,
         pointerGetAttributes=_pointer_attributes,
+        memGetInfo=_mem_get_info,
         memcpyAsync=_copy,
         memcpyHostToDevice=1,
         memcpyDeviceToHost=2,
@@ -491,13 +527,14 @@ def module() -> ModuleType:
     cuda = SimpleNamespace(
         runtime=runtime, driver=driver, alloc=_alloc, alloc_pinned_memory=PinnedMemory, Device=Device,
         ExternalStream=Stream, Stream=Stream, get_current_stream=_current_of,
-        Event=Event, UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer, function=SimpleNamespace(Module=Module),
+        Event=Event, memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+        UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer, function=SimpleNamespace(Module=Module),
     )  # fmt: skip
     vars(cupy).update(
         cuda=cuda, ndarray=ndarray, __version__="14.0", asarray=asarray, array=asarray, asnumpy=asnumpy,
         empty=ndarray, empty_like=empty_like, copyto=copyto, from_dlpack=from_dlpack,
         zeros=_zeros, arange=_arange, ascontiguousarray=_contiguous, moveaxis=_moved, flatnonzero=_nonzero,
-        take_along_axis=_taken, shares_memory=_shared,
+        take_along_axis=_taken, shares_memory=_shared, get_default_memory_pool=_pool,
     )  # fmt: skip
     return cupy
 

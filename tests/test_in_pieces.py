@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpusort
 from gpusort.algos.words import KeyWords, Wanted
-from gpusort.external.cuts import Array
-from gpusort.external.in_pieces import PieceSort, piece_length
+from gpusort.external.in_pieces import Piece, PieceSort, piece_length
 from gpusort.external.pipeline import SLOTS
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.types.dtypes import key_for
@@ -21,7 +24,7 @@ from tests.reference import assert_same_bits, sample
 
 
 class OnHost:
-    """A device that is the host, with as much room as it says."""
+    """A device that is the host, with as much room as it says. A task says how many elements a piece has."""
 
     def __init__(self, dtype: np.dtype[Any], length: int, descending: bool, stable: bool) -> None:
         self.given = [np.empty(length, dtype) for _ in range(SLOTS)]
@@ -30,27 +33,41 @@ class OnHost:
         self.pieces = 0
         self.fails_at = -1
 
-    def upload(self, slot: int, parts: list[Array], later: Array, /) -> None:
-        whole = np.concatenate(parts)
+    def upload(self, slot: int, piece: Piece[int], /) -> None:
+        whole, (later,) = np.concatenate(piece.given[0]), piece.left
         self.given[slot][: whole.size] = whole
+        assert later is not None
         later.view(np.uint8)[...] = 0
 
-    def sort(self, slot: int, count: int, /) -> None:
+    def work(self, slot: int, piece: Piece[int], /) -> None:
         self.pieces += 1
         if self.pieces == self.fails_at:
             raise RuntimeError("the device stopped working")
-        given = self.given[slot][:count]
-        self.sorted[slot][:count] = gpusort.sort(given, descending=self.descending, stable=self.stable)
+        given = self.given[slot][: piece.task]
+        self.sorted[slot][: piece.task] = gpusort.sort(given, descending=self.descending, stable=self.stable)
 
-    def download(self, slot: int, elements: Array, /) -> None:
+    def download(self, slot: int, piece: Piece[int], /) -> None:
+        (elements,) = piece.left
+        assert elements is not None
         elements[...] = self.sorted[slot][: elements.size]
 
 
-def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[PieceSort, OnHost]:
+@attrs.frozen
+class Sorter:
+    """Sorts arrays by themselves."""
+
+    device: OnHost
+    pieces: PieceSort[int]
+
+    def into(self, x: Sample, out: Sample) -> None:
+        self.pieces.into([x], [out], [x.dtype])
+
+
+def sorter(x: Sample, length: int, descending: bool = False, stable: bool = False) -> tuple[Sorter, OnHost]:
     device = OnHost(x.dtype, length, descending, stable)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
     words = KeyWords(key_for(x.dtype), order).to_words(Wanted.RANKS if stable else Wanted.WORDS)
-    return PieceSort(device, words, length), device
+    return Sorter(device, PieceSort(device, words, length, lambda _, count: count, lambda count: count)), device
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8", "f8", "M8[s]"])
@@ -85,11 +102,56 @@ def test_what_fails_in_place_leaves_every_element(piece: int) -> None:
     np.testing.assert_array_equal(np.sort(x.view(np.uint64)), before)
 
 
+class PairsOnHost:
+    """The same for keys and what goes along with them, by NumPy."""
+
+    def __init__(self) -> None:
+        self.given: dict[int, list[Sample]] = {}
+        self.made: dict[int, list[Sample]] = {}
+
+    def upload(self, slot: int, piece: Piece[Places], /) -> None:
+        self.given[slot] = [np.concatenate(parts) for parts in piece.given]
+
+    def work(self, slot: int, piece: Piece[Places], /) -> None:
+        keys, *others = self.given[slot]
+        order = np.argsort(keys, kind="stable")
+        columns = others or [piece.task.first + np.arange(piece.task.count)]
+        self.made[slot] = [column[order] for column in (keys, *columns)]
+
+    def download(self, slot: int, piece: Piece[Places], /) -> None:
+        for column, wanted in zip(self.made[slot], piece.left, strict=True):
+            if wanted is not None:
+                wanted[...] = column
+
+
+@attrs.frozen
+class Places:
+    """Of the elements of a run."""
+
+    first: int
+    count: int
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 60), st.integers(1, 40), st.randoms(use_true_random=False))
+def test_equal_keys_keep_their_order_wherever_runs_are_cut(size: int, length: int, values: int, some: Random) -> None:
+    keys = np.array([some.randrange(values) for _ in range(size)], np.uint32)
+    places = np.zeros(size, np.int64)
+    sort = PieceSort(PairsOnHost(), lambda part: part, length, Places, lambda count: Places(0, count))
+    sort.into([keys], [None, places], [keys.dtype, places.dtype])
+    np.testing.assert_array_equal(places, np.argsort(keys, kind="stable"))
+    found, moved = np.zeros_like(keys), np.zeros(size, np.int16)
+    values_of = np.arange(size, dtype=np.int16)[::-1].copy()
+    sort.into([keys, values_of], [found, moved], [keys.dtype, moved.dtype])
+    np.testing.assert_array_equal(found, np.sort(keys))
+    np.testing.assert_array_equal(moved, values_of[places])
+
+
 def test_lengths() -> None:
-    assert piece_length(12 << 27, 4, 1 << 40) == 1 << 27  # enough pieces to have both ways busy
-    assert piece_length(1 << 31, 4, 1 << 20) == 1 << 20
-    assert piece_length(1000, 4, 1 << 20) == 1000
-    assert piece_length(1 << 25, 4, 1 << 40) == 1 << 24  # no less than is worth a device
+    assert piece_length(12 << 27, 4) == 1 << 27  # enough pieces to have both ways busy
+    assert piece_length(1000, 4) == 1000
+    assert piece_length(1 << 25, 4) == 1 << 24  # no less than is worth a device
+    assert piece_length(3, 1 << 40) == 1
 
 
 @pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "M8[s]"])
@@ -100,10 +162,10 @@ def test_on_a_card_with_little_memory(dtype: str) -> None:
         pytest.skip(str(error))
     import cupy
 
-    x = sample(dtype, (80 << 20) // np.dtype(dtype).itemsize, seed=1)
+    x = sample(dtype, (160 << 20) // np.dtype(dtype).itemsize, seed=1)
     pool = cupy.get_default_memory_pool()
     pool.free_all_blocks()
-    pool.set_limit(pool.used_bytes() + (128 << 20))
+    pool.set_limit(pool.used_bytes() + (256 << 20))
     try:
         for descending in (False, True):
             for stable in (False, True):

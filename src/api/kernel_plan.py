@@ -14,16 +14,17 @@ import attrs
 import numpy as np
 
 from ..arrays.kinds import Device, HostArray, Located
-from ..kernel.launch import Role, Schedule
-from ..operations.base import Operation, Output, Part, Work
-from ..targets.base import Prepared, Target, prepared_by
+from ..kernel.launch import Schedule
+from ..operations.base import Operation, Output
+from ..targets.base import Target
 from ..types.bounded import Bounded
 from ..types.errors import InvalidArgumentError
 from ..types.specs import Spec, lies_packed, overlap, strides_like
 from .host_call import HostCall
 from .laws import MonoidCheck
 from .plan import Arrays, Cost, Plan, answers, cost_of, one_or_all, require_fitting, scalar_of
-from .steps import Lines, Run, Way, Works, steps_of
+from .runs import runs_of
+from .steps import Lines, Way, Works, steps_of
 from .stream_call import StreamCall
 
 _BYTE = np.dtype(np.uint8)
@@ -125,6 +126,11 @@ class KernelPlan(Plan):
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
         return KernelPlan(self.kind, self.operation, specs, self.target, keeps_scratch=True)
 
+    @cached_property
+    def device_bytes(self) -> int:
+        """What a run takes of a device's memory to which host arrays travel: the most of any."""
+        return max((sum(b.nbytes for b in run.schedule.buffers) for _, runs in self._runs for run in runs), default=0)
+
     def cost(self, specs: tuple[Spec, ...]) -> Cost:
         if self._new is not None:
             return cost_of(self._new.schedules, self._new.scratch_bytes if not self.kind.is_host else None)
@@ -174,7 +180,7 @@ class KernelPlan(Plan):
 
     @cached_property
     def _runs(self) -> Works:
-        return [(work, self._runs_of(work)) for work in self._works]
+        return [(work, runs_of(work, self.target, self._keeps_scratch)) for work in self._works]
 
     @cached_property
     def _runs_in_place(self) -> Works | None:
@@ -182,22 +188,7 @@ class KernelPlan(Plan):
         if self.kind.is_host or len(self.specs) > 1:
             return None
         works = self.operation.works(self.specs, self.target.info, in_place=True)
-        return None if works is None else [(work, self._runs_of(work)) for work in works]
-
-    def _runs_of(self, work: Work) -> tuple[Run, ...]:
-        made: dict[int, tuple[Schedule, Prepared, tuple[str, ...]]] = {}
-        runs: list[Run] = []
-        for first in range(0, work.rows, max(1, work.together)):
-            count = min(work.together, work.rows - first)
-            if count not in made:
-                schedule = work.schedule(count)
-                names = tuple(buffer.name for buffer in schedule.buffers if buffer.role is not Role.SCRATCH)
-                made[count] = schedule, prepared_by(self.target, schedule, self._keeps_scratch), names
-            schedule, prepared, names = made[count]
-            parts = [work.parts[name] for name in names]
-            slices = tuple(_slice(work, part, first, count) for part in parts)
-            runs.append(Run(schedule, prepared, tuple(part.array for part in parts), slices))
-        return tuple(runs)
+        return None if works is None else [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
 
     def _lines(
         self, all_strides: Sequence[tuple[int, ...] | None], origins: Sequence[int], are_aligned: bool = True
@@ -217,7 +208,7 @@ class KernelPlan(Plan):
         steps = steps_of(self._inputs, self._raw, outs, self._between, works, way)
         if self.kind.is_host:
             return HostCall(device, steps, self._keeps_scratch)
-        return StreamCall(self.target, device, steps, self._keeps_scratch)
+        return StreamCall(self.target, device.alignment, device.scratch, steps, self._keeps_scratch)
 
     # -- into arrays that are there -----------------------------------------------------------------------
 
@@ -260,13 +251,6 @@ class KernelPlan(Plan):
         (output,), device = self.outputs, cast("Device[Any]", self._device)
         found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
         return found[()]
-
-
-def _slice(work: Work, part: Part, first: int, count: int) -> tuple[int, int] | None:
-    """Which elements of an array a run of some rows takes: the first and how many. None for all."""
-    if part.first is not None:
-        return part.first, part.each
-    return None if count == work.rows else (first * part.each, count * part.each)
 
 
 def _require_same_device(device: Device[Any], name: str, array: Any, first: str, x: Any) -> None:

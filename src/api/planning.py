@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.host import HOST
 from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
 from ..operations.base import Operation
-from ..targets.base import HasNative, HasPieces, InPieces, IsForFew, IsFunction, Native, Target
+from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
@@ -206,43 +206,6 @@ class FewPlan(ChosenPlan):
         return self.few if sum([spec.size for spec in specs]) <= self.most else self.many.reserved(specs)
 
 
-@attrs.frozen(eq=False)
-class PiecesPlan(Plan):
-    """Of an array that may be more than a device holds: it is asked each time."""
-
-    kind: Located[HostArray]
-    operation: Operation
-    whole: Plan
-    pieces: InPieces
-
-    def __call__(self, x: Any, /, *others: Any) -> object:
-        return self.pieces(x) if self.pieces.is_needed(x.nbytes) else self.whole(x)
-
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
-        (x,), (out,) = arrays, outs
-        if not self.pieces.is_needed(x.nbytes):
-            return self.whole.into(arrays, outs)
-        require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
-        if out.flags.c_contiguous and not _overlap_partly(x, out):
-            self.pieces.into(arrays, outs)
-        else:
-            out[...] = self.pieces(x)
-        return out
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        return self.whole.new_outputs(arrays)
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self.whole.reserved(specs)
-
-    def make_ready(self, arrays: Arrays) -> None:
-        if not self.pieces.is_needed(arrays[0].nbytes):
-            self.whole.make_ready(arrays)
-
-    def cost(self, specs: tuple[Spec, ...]) -> Cost:
-        return self.whole.cost(specs)
-
-
 class ShapedPlan(ChosenPlan):
     """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each."""
 
@@ -261,10 +224,12 @@ class ShapedPlan(ChosenPlan):
             plan = self._plans[key] = self._plan_for(specs)
         return plan
 
-    def _plan_for(self, specs: tuple[Spec, ...]) -> Plan:
-        whole = _by_kernels(self.kind, self.operation, specs, self._target)
-        pieces = self._target.in_pieces(self.operation, specs) if isinstance(self._target, HasPieces) else None
-        return whole if pieces is None else PiecesPlan(self.kind, self.operation, whole, pieces)
+    def _plan_for(self, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
+        if isinstance(self._target, HasRoom):
+            from .pieces_plan import PiecesPlan
+
+            return PiecesPlan.of(self.kind, self.operation, specs, self._target, keeps_scratch)
+        return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch)
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch=True)
+        return self._plan_for(specs, keeps_scratch=True)

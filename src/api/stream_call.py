@@ -7,14 +7,14 @@ stream that its work goes to; kernels are handed addresses.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
 
 from ..algos.copy import Strided, copy_strided
 from ..algos.sizes import LARGEST_U32
-from ..arrays.kinds import Device, Shape
+from ..arrays.kinds import Shape
 from ..forks import never_released_in_children
 from ..kernel.launch import Schedule
 from ..machine import Limits
@@ -30,13 +30,16 @@ _WORD = 8  # the most bytes that are moved as one
 class StreamCall:
     """All steps of a call."""
 
-    def __init__(self, target: Target, device: Device[Any], steps: Steps, keeps_scratch: bool) -> None:
-        """On the device, which is the current one."""
+    def __init__(
+        self, target: Target, alignment: int, new_scratch: Callable[[Sequence[int]], tuple[object, list[Any]]],
+        steps: Steps, keeps_scratch: bool,
+    ) -> None:  # fmt: skip
+        """On a device, which is the current one: where its memory may begin, and how scratch is come by."""
         made: list[tuple[Schedule, Prepared]] = []
         places: list[tuple[int, int]] = []  # which memory each kernel takes, and from which byte on
         for step in steps.steps:
             if isinstance(step, Move):
-                for schedule, taken in _copies(step.source, step.to, device.alignment, target.info.limits):
+                for schedule, taken in _copies(step.source, step.to, alignment, target.info.limits):
                     made.append((schedule, prepared_by(target, schedule, keeps_scratch)))
                     places += taken
             else:
@@ -45,7 +48,7 @@ class StreamCall:
                     (lines.number, 0 if part is None else part[0] * lines.dtype.itemsize)
                     for lines, part in zip(step.arrays, step.run.slices, strict=True)
                 ]
-        self._device = device
+        self._new_scratch = new_scratch
         self._run = in_one_run([prepared for _, prepared in made])
         self.schedules = tuple(schedule for schedule, _ in made)
         as_handed = places == [(number, 0) for number in range(steps.given)]
@@ -53,7 +56,7 @@ class StreamCall:
         needed = [math.prod(lines.shape) * lines.dtype.itemsize for lines in steps.temporaries]
         self._sizes = [*needed, self._run.scratch_bytes] if self._run.scratch_bytes else needed
         self.scratch_bytes = sum(self._sizes) + self._run.own_bytes
-        self._kept = device.scratch(self._sizes) if keeps_scratch and self._sizes else None
+        self._kept = new_scratch(self._sizes) if keeps_scratch and self._sizes else None
         self._free: list[tuple[object, list[Any]]] = []  # scratch for the default stream
         never_released_in_children(self)
 
@@ -79,7 +82,7 @@ class StreamCall:
                 return self._free.pop()
             except IndexError:  # there was none yet, or other threads have it
                 pass
-        return self._device.scratch(self._sizes)
+        return self._new_scratch(self._sizes)
 
 
 def _copies(

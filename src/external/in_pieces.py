@@ -1,12 +1,14 @@
-"""Sorts an array of the host on a device that cannot hold it: runs, exact cuts, buckets, as for files.
+"""What a device cannot hold at once, done in pieces: one on its way there, one at work, one on its way back.
 
-Every element travels to the device and back twice, in pieces: one on its way there, one being sorted, one on its way
-back. Between, sorted runs lie on the host, in as much memory as the array takes.
+A row that is to be sorted and that no piece holds is sorted as files are: sorted runs, exact cuts, buckets. Its
+elements travel to the device and back twice. Between, the runs lie on the host, in as much memory as the row takes.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -16,75 +18,111 @@ from .agreed_cuts import held_cuts
 from .cuts import Array
 from .pipeline import side_by_side
 
+DType: TypeAlias = np.dtype[Any]
+T = TypeVar("T")
+
 _MOST = (
     12  # pieces, where more memory would allow fewer: the first one's way there and the last one's back hide nothing
 )
 _LEAST_BYTES = 1 << 26  # of a piece that is worth a device
 
 
-class PieceSorter(Protocol):
-    """A device with room for pieces on their way there and for sorted ones, each kind in so many slots. Every call
+@attrs.frozen(eq=False)
+class Piece(Generic[T]):
+    """What travels to a device, what is done there, and what comes back."""
+
+    given: Sequence[Sequence[Array]]  # arrays that lie there, each of such parts, one behind the other
+    task: T
+    left: Sequence[Array | None]  # where each result belongs; None: it stays there
+
+
+class PieceDevice(Protocol[T]):
+    """A device with room for pieces on their way there and for their results, each kind in so many slots. Every call
     waits for what it started; those of different kinds come from different threads."""
 
-    def upload(self, slot: int, parts: list[Array], later: Array, /) -> None:
-        """A piece, in parts. `later` will be written, and may be touched."""
+    def upload(self, slot: int, piece: Piece[T], /) -> None:
+        """What is given. Where results belong will be written, and may be touched."""
         ...
 
-    def sort(self, slot: int, count: int, /) -> None:
-        """The piece of one slot, to the slot of that number for sorted ones."""
+    def work(self, slot: int, piece: Piece[T], /) -> None:
+        """From the slot of what is given, to that of what is left."""
         ...
 
-    def download(self, slot: int, elements: Array, /) -> None:
-        """A sorted piece."""
+    def download(self, slot: int, piece: Piece[T], /) -> None:
+        """What is left."""
         ...
 
 
-def piece_length(count: int, itemsize: int, most: int) -> int:
-    """Of pieces of at most so many elements."""
-    wanted = max(-(-count // _MOST), _LEAST_BYTES // itemsize, 1)
-    return max(1, min(wanted, most, count))
+def each_through(device: PieceDevice[T], pieces: Sequence[Piece[T]]) -> None:
+    """All pieces, in order."""
+
+    def load(number: int, slot: int) -> None:
+        device.upload(slot, pieces[number])
+
+    def work(number: int, _: None, slot: int) -> None:
+        device.work(slot, pieces[number])
+
+    def keep(number: int, _: None, slot: int) -> None:
+        device.download(slot, pieces[number])
+
+    side_by_side(range(len(pieces)), load, work, keep)
+
+
+def piece_length(count: int, itemsize: int) -> int:
+    """Of how many elements pieces should be, if there is memory for them."""
+    return max(1, min(max(-(-count // _MOST), _LEAST_BYTES // max(1, itemsize)), count))
 
 
 @attrs.frozen(eq=False)
-class PieceSort:
-    """One array being sorted, in pieces of a length."""
+class PieceSort(Generic[T]):
+    """A row being sorted, in pieces of a length: its keys, and what goes along with them, a column each."""
 
-    device: PieceSorter
-    words: Transform  # by which runs are cut
+    device: PieceDevice[T]
+    words: Transform  # of keys, by which runs are cut
     length: int
+    to_run: Callable[[int, int], T]  # sorts the elements from one place on, so many
+    to_bucket: Callable[[int], T]  # sorts so many elements of runs, which come one behind the other
 
-    def into(self, source: Array, out: Array) -> None:
-        """`out` may be `source`; then an exception leaves its elements there, in some order."""
-        starts = range(0, source.size, self.length)
-        held = np.empty_like(source)
-        runs = [held[start : start + self.length] for start in starts]
-        self._run([[source[start : start + self.length]] for start in starts], runs)
+    def into(self, source: Sequence[Array], out: Sequence[Array | None], columns: Sequence[DType]) -> None:
+        """`columns` says what runs have, which may be more than the source has; `out` has an array for each that is
+        wanted. Those may be the source's; then an exception leaves its elements there, in some order."""
+        count = source[0].size
+        stretches = [slice(start, min(start + self.length, count)) for start in range(0, count, self.length)]
+        held = [np.empty(count, dtype) for dtype in columns]
+        each_through(
+            self.device,
+            [
+                Piece(
+                    [[column[part]] for column in source],
+                    self.to_run(part.start, part.stop - part.start),
+                    [column[part] for column in held],
+                )
+                for part in stretches
+            ],
+        )
         try:
-            self._run(self._slices(runs), [out[start : start + self.length] for start in starts])
+            each_through(self.device, self._buckets(held, out, stretches))
         except BaseException:
-            if out.ctypes.data == source.ctypes.data:
-                np.copyto(out, held)
+            for column, kept in zip(out, held, strict=True):
+                if column is not None and any(column.ctypes.data == given.ctypes.data for given in source):
+                    np.copyto(column, kept)
             raise
 
-    def _slices(self, runs: list[Array]) -> list[list[Array]]:
-        """What each bucket is made of."""
-        cuts = held_cuts(runs, [run.size for run in runs], self.words)
+    def _buckets(self, held: list[Array], out: Sequence[Array | None], stretches: list[slice]) -> list[Piece[T]]:
+        """Of every run the elements that one stretch of the result is made of."""
         return [
-            [run[low:high] for run, low, high in zip(runs, lows, highs, strict=True) if low < high]
-            for lows, highs in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+            Piece(
+                [[column[run] for run in runs] for column in held],
+                self.to_bucket(part.stop - part.start),
+                [None if column is None else column[part] for column in out],
+            )
+            for part, runs in zip(stretches, self._cut(held[0], stretches), strict=True)
         ]
 
-    def _run(self, pieces: list[list[Array]], results: list[Array]) -> None:
-        """Each piece from where it lies, in parts, to where its result belongs."""
-        device = self.device
-
-        def load(piece: int, slot: int) -> None:
-            device.upload(slot, pieces[piece], results[piece])
-
-        def work(piece: int, _: None, slot: int) -> None:
-            device.sort(slot, results[piece].size)
-
-        def keep(piece: int, _: None, slot: int) -> None:
-            device.download(slot, results[piece])
-
-        side_by_side(range(len(pieces)), load, work, keep)
+    def _cut(self, keys: Array, stretches: list[slice]) -> Iterator[list[slice]]:
+        """Of every bucket, which elements of the runs it is made of."""
+        runs, starts = [keys[part] for part in stretches], [part.start for part in stretches]
+        cuts = held_cuts(runs, [run.size for run in runs], self.words).tolist()
+        for lows, highs in pairwise(cuts):
+            ends = zip(starts, lows, highs, strict=True)
+            yield [slice(start + low, start + high) for start, low, high in ends if low < high]

@@ -64,6 +64,11 @@ class Scanning(Operation):
         (output,) = self.outputs(*given)
         return None if given[0].size else (np.empty(output.shape, output.dtype),)
 
+    @property
+    def ignores_indices(self) -> bool:
+        """Whether it makes no difference where in its row an element stands."""
+        return False
+
     @abstractmethod
     def result(self, given: Spec) -> DType: ...
 
@@ -117,7 +122,8 @@ class Scanning(Operation):
 
     def _pieces(self, given: Spec, info: TargetInfo) -> Pieces:
         length = rows_of(given, self.axes(0, given))[1]
-        require_counted(length, info)
+        if not self.ignores_indices:
+            require_counted(length, info)
         return pieces_of(length, self._largest(given), info)
 
     def _in_pieces(self, x: Spec, rows: int, pieces: Pieces, info: TargetInfo) -> Iterator[Work]:
@@ -130,7 +136,8 @@ class Scanning(Operation):
         for row in range(rows):
             for piece in pieces:
                 policy = self._policy(monoid, Layout.rows(1, piece.count), info)
-                once = scan_in_turn(monoid, piece.first, piece.count, slots.apart, self.kind, policy, finish)
+                begins = min(piece.first, 1) if self.ignores_indices else piece.first
+                once = scan_in_turn(monoid, begins, piece.count, slots.apart, self.kind, policy, finish)
                 first, slot = row * pieces.length + piece.first, row * len(pieces) + piece.number
                 parts = {
                     "data": Part(0, piece.count, first),
@@ -213,6 +220,10 @@ class Cumsum(Scanning):
 
     def is_the_hosts(self, given: Spec) -> bool:
         return given.dtype.kind == "m"
+
+    @property
+    def ignores_indices(self) -> bool:
+        return True
 
     def result(self, given: Spec) -> DType:
         number_for(given.dtype, "x")

@@ -256,18 +256,38 @@ class ChecksMonoids(Protocol):
         ...
 
 
-class InPieces(Native, Protocol):
-    """A way for arrays beyond the memory of a device."""
+class Room(Protocol):
+    """Memory of a device for what travels there in pieces. Every call waits for what it started; those of different
+    kinds may come from different threads, and then go on side by side."""
 
-    def is_needed(self, nbytes: int, /) -> bool:
-        """Whether an array of so many bytes is too much for it now."""
+    @property
+    def alignment(self) -> int:
+        """In bytes, of its address, and of where in it a kernel's memory should begin."""
         ...
+
+    @property
+    def address(self) -> int: ...
+
+    def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> None:
+        """Arrays of one memory, which are to lie one behind the other there. `later` will be written: it may be
+        touched meanwhile."""
+        ...
+
+    def work(self, run: Callable[[int], object], /) -> None:
+        """Calls `run` with the device current and the number of a stream, to which it sends its work."""
+        ...
+
+    def download(self, address: int, elements: HostArray, /) -> None: ...
 
 
 @runtime_checkable
-class HasPieces(Protocol):
-    """A target with memory of its own, which takes host arrays beyond it piece by piece."""
+class HasRoom(Target, Protocol):
+    """A target with memory of its own, to which host arrays travel."""
 
-    def in_pieces(self, operation: Operation, given: Sequence[Spec], /) -> InPieces | None:
-        """Its way for arrays with these specs; None where they always fit, or have none."""
+    def free_bytes(self) -> int:
+        """How much of it can be had now."""
+        ...
+
+    def room(self, nbytes: int, /) -> Room:
+        """So much of it."""
         ...

@@ -27,6 +27,11 @@ class DeviceLostError(GpusortError, RuntimeError):
     """Raised when the device went away while it worked."""
 
 
+class DeviceMemoryError(GpusortError, MemoryError):
+    """Raised when a call takes more of a device's memory than is free, and cannot be done in pieces; the message says
+    how much it takes and how much there is."""
+
+
 class OutOfBoundsError(GpusortError, IndexError):
     """Raised when a kernel that runs under CPython or the simulator leaves an array."""
 

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from ...forks import opened_before_fork
-from ...types.errors import DeviceLostError
+from ...types.errors import DeviceLostError, DeviceMemoryError
 
 NOT_INITIALISED = 3  # what the driver says of everything in a forked child of a process that has used it
 # What the driver reports when a context cannot be used any more.
@@ -15,11 +15,16 @@ _LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 71
 
 @contextmanager
 def device_errors() -> Generator[None]:
-    """A card that stopped working is reported as such, whatever call noticed it."""
+    """A card that stopped working is reported as such, whatever call noticed it; and one that has no more memory."""
     import cupy
 
     try:
         yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        raise DeviceMemoryError(
+            f"target 'cuda': the card has too little free memory: {error} Let go of arrays that lie there, work on "
+            "parts, or use target='cpu'"
+        ) from error
     except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
         if error.status == NOT_INITIALISED:
             raise opened_before_fork("cuda") from error

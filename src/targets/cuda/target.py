@@ -34,17 +34,14 @@ from .compile import (
     version_of,
 )
 from .errors import NOT_INITIALISED, device_errors
-from .in_pieces import SortInPieces, can_be_in_pieces
 from .plan import Plan, Ready
+from .room import CudaRoom, free_bytes
 from .transfers import Transfers
 from .writer import WARP
 
 if TYPE_CHECKING:
     import cupy
     from cupy.cuda.function import Function
-
-    from ...operations.base import Operation
-    from ...types.specs import Spec
 
 NAME = "cuda"
 
@@ -105,9 +102,14 @@ class CudaTarget:
                     stream.synchronize()
                 raise
 
-    def in_pieces(self, operation: Operation, given: Sequence[Spec], /) -> SortInPieces | None:
-        """How a host array is sorted that the card cannot hold."""
-        return SortInPieces(self, operation, self._transfers) if can_be_in_pieces(operation, given) else None
+    def free_bytes(self) -> int:
+        """Of the current card's memory, as far as it can be had."""
+        require_own_process(NAME)
+        return free_bytes()
+
+    def room(self, nbytes: int, /) -> CudaRoom:
+        """For host arrays that the card cannot hold at once."""
+        return CudaRoom(nbytes, self._transfers)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CudaPrepared:
         """The schedule's plans, one a device, for callers that bring addresses."""

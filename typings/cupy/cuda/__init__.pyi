@@ -3,6 +3,7 @@ from typing import Self
 
 from . import driver as driver
 from . import function as function
+from . import memory as memory
 from . import runtime as runtime
 from .graph import Graph
 

@@ -1,0 +1,162 @@
+"""What is done to one piece on a device, how much of its memory that takes, and the doing of it, piece after piece.
+
+All memory is had at once, before anything is done: two slots for what travels there, two for what travels back, what
+stays from piece to piece, and scratch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import Any, Self, TypeAlias
+
+import attrs
+import numpy as np
+
+from ..arrays.kinds import HostArray
+from ..external.in_pieces import Piece
+from ..external.pipeline import SLOTS
+from ..kernel.launch import Role
+from ..operations.base import Operation
+from ..targets.base import Room, Target
+from ..types.specs import Memory, Spec
+from .runs import runs_of
+from .steps import Launch, Lines, Steps, Way, steps_of
+from .stream_call import StreamCall
+
+DType: TypeAlias = np.dtype[Any]
+Flat: TypeAlias = Sequence[HostArray]  # arrays of one dimension, packed and in the machine's byte order
+
+_APART = 256  # bytes from one array to the next on a device: a multiple of that
+
+
+@attrs.frozen(eq=False)
+class Task:
+    """Steps on what travels there, what travels back, and what stays, in this order."""
+
+    steps: Steps
+    given: tuple[int, ...]  # bytes of each
+    left: tuple[int, ...]
+
+    @classmethod
+    def of(cls, operation: Operation, specs: tuple[Spec, ...], target: Target) -> Self:
+        """A whole operation on packed arrays of the machine's byte order."""
+        outputs, works = operation.outputs(*specs), operation.works(specs, target.info, in_place=False) or ()
+        results = [Spec(output.shape, output.dtype) for output in outputs]
+        lie = any(work.as_it_lies for work in works)
+        steps = steps_of(
+            [Lines.of(number, spec, operation.axes(number, spec)) for number, spec in enumerate(specs)],
+            [Lines.of(number, spec, ()) for number, spec in enumerate(specs)],
+            [
+                Lines.of(number, spec, () if lie else output.axes)
+                for number, (spec, output) in enumerate(zip(results, outputs, strict=True), len(specs))
+            ],
+            operation.between(specs, target.info) if works else (),
+            [(work, runs_of(work, target)) for work in works],
+            Way.APART,
+        )
+        return cls(steps, tuple(map(bytes_of, specs)), tuple(map(bytes_of, results)))
+
+    @property
+    def scratch(self) -> int:
+        """At most: what lies between its works, and what each of its runs works in."""
+        launches = [step for step in self.steps.steps if isinstance(step, Launch)]
+        buffers = [b.nbytes for step in launches for b in step.run.schedule.buffers if b.role is Role.SCRATCH]
+        return span([bytes_of(lines) for lines in self.steps.temporaries]) + span(buffers)
+
+
+def bytes_of(array: Spec | Lines) -> int:
+    return Spec(array.shape, array.dtype).size * array.dtype.itemsize
+
+
+def span(sizes: Iterable[int]) -> int:
+    """Of arrays that lie one behind the other on a device."""
+    return sum(-(-size // _APART) * _APART for size in sizes)
+
+
+@attrs.frozen
+class Demand:
+    """Bytes of a device's memory for the largest of some pieces."""
+
+    given: int
+    left: int
+    stays: int
+    scratch: int
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], stays: Sequence[int] = ()) -> Self:
+        return cls(
+            max(span(task.given) for task in tasks),
+            max(span(task.left) for task in tasks),
+            span(stays),
+            max(task.scratch for task in tasks),
+        )
+
+    @property
+    def total(self) -> int:
+        return SLOTS * (self.given + self.left) + self.stays + self.scratch
+
+
+def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Spec, ...]:
+    return tuple(Spec(shape, dtype, Memory.CUDA) for dtype in dtypes)
+
+
+def fitting(wanted: int, demand: Callable[[int], Demand], free: int) -> int | None:
+    """The greatest number, as wanted or less, for which there is memory; as near as matters."""
+    while wanted > 0:
+        total = demand(wanted).total
+        if total <= free:
+            return wanted
+        wanted = min(wanted * 15 // 16, wanted * free // total)
+    return None
+
+
+class Desk:
+    """Memory of a device laid out for pieces: where they go, how they are worked on, and what comes back."""
+
+    def __init__(self, target: Target, room: Room, demand: Demand, stays: Sequence[int] = ()) -> None:
+        self._target, self._room = target, room
+        self._calls: dict[Task, StreamCall] = {}
+        self._given = [room.address + slot * demand.given for slot in range(SLOTS)]
+        left = room.address + SLOTS * demand.given
+        self._left = [left + slot * demand.left for slot in range(SLOTS)]
+        self._stays = _places(left + SLOTS * demand.left, stays)
+        self._scratch = left + SLOTS * demand.left + demand.stays
+
+    def upload(self, slot: int, piece: Piece[Task], /) -> None:
+        later = [array for array in piece.left if array is not None]
+        for address, parts in zip(_places(self._given[slot], piece.task.given), piece.given, strict=True):
+            self._room.upload(address, parts, later)
+            later = []
+
+    def work(self, slot: int, piece: Piece[Task], /) -> None:
+        task = piece.task
+        handles = [*_places(self._given[slot], task.given), *_places(self._left[slot], task.left), *self._stays]
+
+        def run(stream: int) -> None:
+            call = self._calls.get(task)
+            if call is None:
+                call = self._calls[task] = StreamCall(
+                    self._target, self._room.alignment, self._scratch_for, task.steps, keeps_scratch=False
+                )
+            call(handles, stream)
+
+        self._room.work(run)
+
+    def download(self, slot: int, piece: Piece[Task], /) -> None:
+        for address, array in zip(_places(self._left[slot], piece.task.left), piece.left, strict=True):
+            if array is not None:
+                self._room.download(address, array)
+
+    def fetch(self, number: int, array: HostArray) -> None:
+        """What has stayed there."""
+        self._room.download(self._stays[number], array)
+
+    def _scratch_for(self, sizes: Sequence[int]) -> tuple[object, list[Any]]:
+        """One run works in it at a time."""
+        return None, list(_places(self._scratch, sizes))
+
+
+def _places(first: int, sizes: Sequence[int]) -> list[int]:
+    """Where arrays of these bytes begin, one behind the other."""
+    return list(accumulate((span([size]) for size in sizes), initial=first))[:-1]

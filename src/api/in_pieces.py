@@ -1,0 +1,58 @@
+"""Operations on host arrays that a device cannot hold at once: how each can be cut, and into what.
+
+All work on arrays laid out in rows. Where a device holds several rows at once, batches of rows travel. A longer row is
+cut: one that is sorted into runs and buckets; of any other, what kernels leave of a part for the next one, or for the
+end, stays on the device.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias, TypeGuard
+
+import attrs
+
+from ..operations.argsort import Argsort
+from ..operations.base import Operation, rows_of
+from ..operations.reduce import Reduction
+from ..operations.scan import Scanning
+from ..operations.select import TopK
+from ..operations.sort import Sort
+from ..targets.base import HasRoom
+from ..types.dtypes import native
+from ..types.specs import Spec
+from .desk import Flat
+from .rows_in_pieces import RowsInPieces
+from .sort_in_pieces import SortInPieces
+from .works_in_pieces import WorksInPieces
+
+ByRows: TypeAlias = Sort | Argsort | TopK | Reduction | Scanning
+
+
+class InPieces(Protocol):
+    """A way for some arrays, with as much memory as was free."""
+
+    def run(self, arrays: Flat, outs: Flat, /) -> None:
+        """Rows to results, which may be the rows' own memory where it `can_be_in_place`."""
+        ...
+
+    @property
+    def can_be_in_place(self) -> bool:
+        """Whether an exception then leaves every element there, in some order."""
+        ...
+
+
+def way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int) -> InPieces | None:
+    """How it can be done in so much of the device's memory; None where it cannot be."""
+    rows, length = rows_of(specs[0], operation.axes(0, specs[0]))
+    dtypes = tuple(native(spec.dtype) for spec in specs)
+    if not _goes_by_rows(operation):
+        return SortInPieces.of(operation, length, dtypes, target, free)
+    turned = attrs.evolve(operation, axis=1)
+    found = None if rows == 1 else RowsInPieces.of(turned, rows, length, dtypes, target, free)
+    if found is None and isinstance(operation, Sort | Argsort):
+        return SortInPieces.of(turned, length, dtypes, target, free)
+    return found or WorksInPieces.of(turned, rows, length, dtypes, target, free)
+
+
+def _goes_by_rows(operation: Operation) -> TypeGuard[ByRows]:
+    return isinstance(operation, Sort | Argsort | TopK | Reduction | Scanning)

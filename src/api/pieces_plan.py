@@ -1,0 +1,163 @@
+"""The plan of host arrays that may be more than a device holds: it is asked each time how much memory is free."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..arrays.host import HOST, is_packed
+from ..arrays.kinds import HostArray, Located
+from ..operations.argsort import Argsort, SortPairs
+from ..operations.base import Operation
+from ..operations.merge import Merge
+from ..operations.reduce import Fold, Reduce
+from ..operations.scan import Cumsum
+from ..operations.select import TopK
+from ..operations.sort import Sort
+from ..targets.base import HasRoom
+from ..types.dtypes import native
+from ..types.errors import CapabilityError, DeviceMemoryError
+from ..types.specs import Spec, strides_like
+from .in_pieces import InPieces, way_in_pieces
+from .kernel_plan import KernelPlan
+from .plan import Arrays, Cost, Plan, one_or_all, require_fitting, scalar_of
+
+ALWAYS_FIT = 1 << 26  # bytes of arrays for which it is not asked
+
+
+@attrs.frozen(eq=False)
+class PiecesPlan(Plan):
+    """All at once where there is memory for it, or else in pieces."""
+
+    kind: Located[HostArray]
+    operation: Operation
+    specs: tuple[Spec, ...]
+    target: HasRoom
+    whole: KernelPlan | CapabilityError  # which says why there is none
+
+    @classmethod
+    def of(
+        cls, kind: Located[HostArray], operation: Operation, specs: tuple[Spec, ...], target: HasRoom,
+        keeps_scratch: bool = False,
+    ) -> Plan:  # fmt: skip
+        """Of short arrays the plan that does all at once."""
+        try:
+            whole: KernelPlan | CapabilityError = KernelPlan(kind, operation, specs, target, keeps_scratch)
+        except CapabilityError as error:
+            whole = error
+        outputs = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
+        nbytes = sum(spec.size * spec.dtype.itemsize for spec in (*specs, *outputs))
+        if nbytes > ALWAYS_FIT:
+            return cls(kind, operation, specs, target, whole)
+        if isinstance(whole, CapabilityError):
+            raise whole
+        return whole
+
+    def __call__(self, *arrays: Any) -> object:
+        way = self._way()
+        if isinstance(way, KernelPlan):
+            return way(*arrays)
+        outs = self.new_outputs(arrays)
+        self._run(way, arrays, outs)
+        outputs = self.operation.outputs(*self.specs)
+        return one_or_all([scalar_of(out, output) for out, output in zip(outs, outputs, strict=True)])
+
+    def into(self, arrays: Arrays, outs: Arrays) -> object:
+        way = self._way()
+        if isinstance(way, KernelPlan):
+            return way.into(arrays, outs)
+        require_fitting(self.kind, outs, self.operation.outputs(*self.specs))
+        self._run(way, arrays, outs)
+        return one_or_all(list(outs))
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        x = arrays[0]
+        like = strides_like(x.shape, x.strides, x.itemsize)
+        return [
+            HOST.empty(output.shape, output.dtype, like if output.is_like else None)()
+            for output in self.operation.outputs(*self.specs)
+        ]
+
+    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
+        return self.of(self.kind, self.operation, specs, self.target, keeps_scratch=True)
+
+    def make_ready(self, arrays: Arrays) -> None:
+        way = self._way()
+        if isinstance(way, KernelPlan):
+            way.make_ready(arrays)
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return Cost(0, None, None) if isinstance(self.whole, CapabilityError) else self.whole.cost(specs)
+
+    # -- in pieces ----------------------------------------------------------------------------------------
+
+    def _way(self) -> KernelPlan | InPieces:
+        free, whole = self.target.free_bytes(), self.whole
+        if isinstance(whole, KernelPlan) and whole.device_bytes <= free:
+            return whole
+        way = way_in_pieces(self.operation, self.specs, self.target, free)
+        if way is not None:
+            return way
+        if isinstance(whole, CapabilityError):
+            raise CapabilityError(*whole.args)
+        given = " and ".join(map(_told, self.operation.names, self.specs))
+        raise DeviceMemoryError(
+            f"{called(self.operation)} of {given} takes {whole.device_bytes:,} bytes of device memory on target "
+            f"{self.target.info.name!r}, where {free:,} are free, and cannot be done in pieces so small; let go of "
+            "arrays that lie there, work on parts, or use target='cpu'"
+        )
+
+    def _run(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
+        """Packed in rows there and back, where arrays do not lie so."""
+        axes = [self.operation.axes(number, spec) for number, spec in enumerate(self.specs)]
+        given = [_packed(_in_rows(array, own)) for array, own in zip(arrays, axes, strict=True)]
+        targets = [
+            _in_rows(out, output.axes) for out, output in zip(outs, self.operation.outputs(*self.specs), strict=True)
+        ]
+        left = [
+            out if is_packed(out) and _may_be_written(out, arrays, way) else np.empty(out.shape, native(out.dtype))
+            for out in targets
+        ]
+        way.run([array.reshape(-1) for array in given], [array.reshape(-1) for array in left])
+        for out, found in zip(targets, left, strict=True):
+            if found is not out:
+                out[...] = found
+
+
+def _may_be_written(out: HostArray, arrays: Arrays, way: InPieces) -> bool:
+    """Whether results may go there while the arrays are read."""
+    if not any(np.may_share_memory(out, array) for array in arrays):
+        return True
+    x = arrays[0]
+    return way.can_be_in_place and is_packed(x) and (x.ctypes.data, x.shape) == (out.ctypes.data, out.shape)
+
+
+def _in_rows(array: HostArray, axes: tuple[int, ...]) -> HostArray:
+    """With the axes of a row last."""
+    return array.transpose(*(axis for axis in range(array.ndim) if axis not in axes), *axes)
+
+
+def _packed(array: HostArray) -> HostArray:
+    return array if is_packed(array) else np.ascontiguousarray(array, native(array.dtype))
+
+
+def _told(name: str, spec: Spec) -> str:
+    nbytes = math.prod(spec.shape) * spec.dtype.itemsize
+    return f"{name}, {nbytes:,} bytes of {spec.dtype} in shape {spec.shape},"
+
+
+_CALLED: dict[type[Operation], str] = {
+    Sort: "sort", Argsort: "argsort", SortPairs: "sort_by_key", TopK: "top_k", Fold: "reduce", Cumsum: "cumsum",
+}  # fmt: skip
+
+
+def called(operation: Operation) -> str:
+    """As the caller has called it."""
+    if isinstance(operation, Reduce):
+        return operation.reducer.value
+    if isinstance(operation, Merge):
+        return "merge_by_key" if operation.with_values else "merge"
+    return _CALLED.get(type(operation), type(operation).__name__.lower())

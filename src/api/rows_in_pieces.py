@@ -1,0 +1,49 @@
+"""Many rows on a device that does not hold all of them: batches of whole rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from ..arrays.kinds import HostArray
+from ..external.in_pieces import Piece, each_through, piece_length
+from ..operations.base import Operation
+from ..targets.base import HasRoom
+from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
+
+
+@attrs.frozen(eq=False)
+class RowsInPieces:
+    """Batches of whole rows, each by itself."""
+
+    target: HasRoom
+    rows: int
+    length: int
+    tasks: dict[int, Task]  # by rows of a batch: of most of them, and of the last
+
+    can_be_in_place = False
+
+    @classmethod
+    def of(
+        cls, operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
+    ) -> RowsInPieces | None:
+        def tasks(batch: int) -> dict[int, Task]:
+            counts = {batch, rows % batch or batch}
+            return {count: Task.of(operation, specs_on_device((count, length), dtypes), target) for count in counts}
+
+        wanted = piece_length(rows, length * dtypes[0].itemsize)
+        batch = fitting(wanted, lambda count: Demand.of(list(tasks(count).values())), free)
+        return None if batch is None else cls(target, rows, length, tasks(batch))
+
+    def run(self, arrays: Flat, outs: Flat, /) -> None:
+        demand = Demand.of(list(self.tasks.values()))
+        each_through(Desk(self.target, self.target.room(demand.total), demand), list(self._pieces(arrays[0], outs)))
+
+    def _pieces(self, x: HostArray, outs: Flat) -> Iterator[Piece[Task]]:
+        batch, each = max(self.tasks), [out.size // self.rows for out in outs]
+        for first in range(0, self.rows, batch):
+            last = min(first + batch, self.rows)
+            given = x[first * self.length : last * self.length]
+            left = [out[first * count : last * count] for out, count in zip(outs, each, strict=True)]
+            yield Piece([[given]], self.tasks[last - first], left)

@@ -1,0 +1,112 @@
+"""Long rows that are sorted on a device that does not hold one: runs, exact cuts, buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import attrs
+
+from ..algos.words import Transform
+from ..external.in_pieces import PieceSort, piece_length
+from ..external.order import transform_of
+from ..operations.argsort import INDEX, Argsort, SortPairs
+from ..operations.base import Operation
+from ..operations.placed import SortPlaced
+from ..operations.sort import Sort
+from ..targets.base import HasRoom, Target
+from ..types.dtypes import key_for
+from ..types.keys import RankKey, is_lossy
+from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
+
+
+@attrs.frozen(eq=False)
+class SortedRuns:
+    """How pieces of a row are sorted, and the buckets that they are made into."""
+
+    words: Callable[[], Transform]  # by which runs are cut
+    columns: tuple[DType, ...]  # of a run: its keys, and what goes along with them
+    left: tuple[int | None, ...]  # which result each of them is
+    run: Callable[[int, int], Task]  # from one place on, so many
+    bucket: Callable[[int], Task]
+
+    @classmethod
+    def of(cls, operation: Operation, dtypes: tuple[DType, ...], target: Target) -> SortedRuns | None:
+        """None where it cannot be cut: by a key whose words do not tell which elements they are of, results of pieces
+        would have to be elements, and are words."""
+        match operation:
+            case Sort():
+                return cls._alike(attrs.evolve(operation, axis=0), dtypes, target, operation.stable)
+            case SortPairs() if operation.key is None or not is_lossy(operation.key):
+                return cls._alike(operation, dtypes, target, ranks=False)
+            case Argsort(by_bits=False) if operation.key is None or not is_lossy(operation.key):
+                return cls._of_places(operation, dtypes[0], target)
+            case _:
+                return None
+
+    @classmethod
+    def _alike(cls, asked: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target, ranks: bool) -> SortedRuns:
+        """Runs and buckets are sorted as the row is to be."""
+
+        @cache
+        def task(count: int) -> Task:
+            return Task.of(asked, specs_on_device((count,), dtypes), target)
+
+        words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=asked.key)
+        return cls(words, dtypes, tuple(range(len(dtypes))), lambda _, count: task(count), task)
+
+    @classmethod
+    def _of_places(cls, asked: Argsort, dtype: DType, target: Target) -> SortedRuns:
+        """Keys go along with their places in the row, and stay behind at the end."""
+        key = key_for(dtype) if asked.key is None else asked.key
+        pairs, columns = SortPairs(asked.order, RankKey(key)), (dtype, INDEX)
+
+        def run(first: int, count: int) -> Task:
+            return Task.of(SortPlaced(first, asked.order, key), specs_on_device((count,), (dtype,)), target)
+
+        @cache
+        def bucket(count: int) -> Task:
+            return Task.of(pairs, specs_on_device((count,), columns), target)
+
+        words = partial(transform_of, dtype, asked.order, ranks=True, key=asked.key)
+        return cls(words, columns, (None, 0), run, bucket)
+
+
+@attrs.frozen(eq=False)
+class SortInPieces:
+    """Long rows, one after another: runs, cuts, buckets."""
+
+    target: HasRoom
+    runs: SortedRuns
+    length: int
+    piece: int
+    can_be_in_place: bool
+
+    @classmethod
+    def of(
+        cls, operation: Operation, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
+    ) -> SortInPieces | None:
+        runs = SortedRuns.of(operation, dtypes, target)
+        if runs is None:
+            return None
+
+        def made(piece: int) -> SortInPieces:
+            return cls(target, runs, length, piece, isinstance(operation, Sort))
+
+        wanted = piece_length(length, sum(dtype.itemsize for dtype in runs.columns))
+        piece = fitting(wanted, lambda count: made(count).demand, free)
+        return None if piece is None else made(piece)
+
+    @property
+    def demand(self) -> Demand:
+        last = self.length % self.piece or self.piece
+        return Demand.of([make for n in {self.piece, last} for make in (self.runs.run(0, n), self.runs.bucket(n))])
+
+    def run(self, arrays: Flat, outs: Flat, /) -> None:
+        runs, demand = self.runs, self.demand
+        desk = Desk(self.target, self.target.room(demand.total), demand)
+        sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
+        for first in range(0, arrays[0].size, self.length):
+            row = slice(first, first + self.length)
+            left = [None if number is None else outs[number][row] for number in runs.left]
+            sort.into([array[row] for array in arrays], left, runs.columns)

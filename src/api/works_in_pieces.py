@@ -1,0 +1,134 @@
+"""Reductions, scans and selections of rows that a device does not hold: part after part.
+
+The works are those of a device whose bindings hold no row. Parts of the array travel there; what one work leaves for
+another stays, and so do results, unless they are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import attrs
+
+from ..algos.fit import power_below
+from ..external.in_pieces import Piece, each_through, piece_length
+from ..kernel.launch import Role
+from ..operations.base import Operation
+from ..operations.select import TopK
+from ..targets.base import HasRoom, given_buffers
+from ..types.errors import CapabilityError
+from ..types.specs import Spec
+from .desk import Demand, Desk, DType, Flat, Task, bytes_of, span, specs_on_device
+from .runs import runs_of
+from .steps import Launch, Lines, Run, Steps
+
+_SHARE = 8  # of the memory: what results may take that stay there
+_MOST_PARTS = 1 << 12
+_PLACED = 4  # times as large is a binding as the elements of which it holds words with places
+
+Part: TypeAlias = tuple[int, slice]  # of which array, inputs first
+
+
+@attrs.frozen(eq=False)
+class WorksInPieces:
+    """Runs in order, each on parts of what travels."""
+
+    target: HasRoom
+    tasks: list[tuple[Task, list[Part], list[Part]]]  # what they are given, and what they leave
+    stays: tuple[int, ...]  # bytes
+    kept: dict[int, int]  # results that stay: which of what stays each is
+
+    can_be_in_place = False
+
+    @classmethod
+    def of(
+        cls, operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
+    ) -> WorksInPieces | None:
+        """By the bindings that suit best, of those that leave room enough."""
+        specs = specs_on_device((rows, length), dtypes)
+        nbytes = sum(map(bytes_of, specs))
+        wanted = power_below(min(free, (_PLACED if isinstance(operation, TopK) else 1) * piece_length(nbytes, 1)))
+        less = (wanted >> n for n in range(wanted.bit_length()) if wanted >> n > nbytes // _MOST_PARTS)
+        more = (wanted << n for n in range(1, free.bit_length()) if wanted << n < free)
+        for binding in (*less, *more):
+            try:
+                found = cls._with(binding, operation, specs, target, free)
+            except CapabilityError:  # of a row of which no binding is so small a part
+                continue
+            if found is not None and found.demand.total <= free:
+                return found
+        return None
+
+    @classmethod
+    def _with(
+        cls, binding: int, operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int
+    ) -> WorksInPieces | None:
+        """None where a work takes something else than parts."""
+        info = attrs.evolve(target.info, limits=attrs.evolve(target.info.limits, storage_bytes=binding))
+        results = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
+        between = [Spec(output.shape, output.dtype) for output in operation.between(specs, info)]
+        arrays = [*specs, *results, *between]
+        stay = [n for n, array in enumerate(arrays) if n > len(results) or (n and bytes_of(array) <= free // _SHARE)]
+        stays = tuple(bytes_of(arrays[number]) for number in stay)
+        if span(stays) > free:
+            return None
+        works = operation.works(specs, info, in_place=False) or ()
+        if any(work.copies or work.as_it_lies for work in works):
+            return None
+        cut = _Cut(arrays, {number: place for place, number in enumerate(stay)})
+        tasks = [cut.task(run) for work in works for run in runs_of(work, target)]
+        if not tasks or None in tasks:
+            return None
+        kept = {number: place for number, place in cut.stay.items() if number <= len(results)}
+        found = [task for task in tasks if task is not None]
+        return cls(target, found, stays, kept)
+
+    @property
+    def demand(self) -> Demand:
+        return Demand.of([task for task, _, _ in self.tasks], self.stays)
+
+    def run(self, arrays: Flat, outs: Flat, /) -> None:
+        held, demand = [*arrays, *outs], self.demand
+        desk = Desk(self.target, self.target.room(demand.total), demand, self.stays)
+        pieces = [
+            Piece([[held[number][part]] for number, part in given], task, [held[number][part] for number, part in left])
+            for task, given, left in self.tasks
+        ]
+        each_through(desk, pieces)
+        for number, place in self.kept.items():
+            desk.fetch(place, held[number])
+
+
+@attrs.frozen(eq=False)
+class _Cut:
+    """Inputs, results and what is between, and which of them stay on the device."""
+
+    arrays: Sequence[Spec]
+    stay: dict[int, int]
+
+    def task(self, run: Run) -> tuple[Task, list[Part], list[Part]] | None:
+        """A run on what travels there, what it leaves, and what stays; None where it takes more than a part in one
+        direction."""
+        given: list[tuple[Part, int]] = []
+        left: list[tuple[Part, int]] = []
+        buffers = given_buffers(run.schedule)
+        for number, part, buffer in zip(run.arrays, run.slices, buffers, strict=True):
+            if number in self.stay:
+                continue
+            if buffer.role is not (Role.OUTPUT if number else Role.INPUT):
+                return None
+            first, count = part or (0, self.arrays[number].size)
+            (left if number else given).append(((number, slice(first, first + count)), buffer.nbytes))
+        ahead = iter(range(len(given))), iter(range(len(given), len(given) + len(left)))
+        travelling = len(given) + len(left)
+        lines: list[Lines] = []
+        for number in run.arrays:
+            handle = travelling + self.stay[number] if number in self.stay else next(ahead[number > 0])
+            spec = self.arrays[number]
+            lines.append(Lines(handle, (spec.size,), (spec.dtype.itemsize,), spec.dtype, is_packed=True))
+        parts = [part if number in self.stay else None for number, part in zip(run.arrays, run.slices, strict=True)]
+        moved = attrs.evolve(run, arrays=tuple(line.number for line in lines), slices=tuple(parts))
+        steps = Steps(travelling + len(self.stay), [], [Launch(moved, tuple(lines))])
+        task = Task(steps, tuple(nbytes for _, nbytes in given), tuple(nbytes for _, nbytes in left))
+        return task, [part for part, _ in given], [part for part, _ in left]

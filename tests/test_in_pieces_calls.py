@@ -1,0 +1,242 @@
+"""Calls with host arrays beyond a device's memory, on a target with as little of it as one says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.api import pieces_plan
+from gpusort.api.kernel_plan import KernelPlan
+from gpusort.external import in_pieces
+from gpusort.types.errors import CapabilityError, DeviceMemoryError
+from gpusort.types.scalars import U32
+from tests.host_with_room import HostWithRoom
+from tests.reference import Array, assert_same_bits, sample
+
+
+@pytest.fixture(autouse=True)
+def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of some kilobytes are as long here as others of many gigabytes."""
+    monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
+    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 9)
+    monkeypatch.setattr(in_pieces, "_MOST", 5)
+
+
+@pytest.fixture
+def beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is too much for the device at once, which has room for pieces."""
+    monkeypatch.setattr(KernelPlan, "device_bytes", 1 << 60)
+
+
+ROOM = 1 << 20
+
+
+def checked(target: HostWithRoom, x: Array, call: Callable[[Any], Any], expected: Any) -> Any:
+    """The result, which came of pieces, and left the array as it was."""
+    before = x.tobytes()
+    found = call(x)
+    assert x.tobytes() == before
+    assert target.rooms
+    assert not target.whole
+    for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True):
+        assert_same_bits(one, other)
+    return found
+
+
+# -- what fits, and what cannot be done -------------------------------------------------------------------
+
+
+def test_what_fits_goes_at_once() -> None:
+    x, target = sample("f4", 1000), HostWithRoom(1 << 20)
+    assert_same_bits(gpusort.sort(x, target=target), gpusort.sort(x))
+    assert target.whole
+    assert not target.rooms
+
+
+def test_what_cannot_be_cut_says_how_much_it_takes() -> None:
+    x, y, target = np.arange(3000.0), np.arange(500.0), HostWithRoom(1 << 12)
+    said = r"merge of x, 24,000 bytes of float64 in shape \(3000,\), and y, 4,000 bytes .* takes 56,\d+ bytes of device"
+    with pytest.raises(DeviceMemoryError, match=f"{said}.* 4,096 are free.*target='cpu'") as caught:
+        gpusort.merge(x, y, target=target)
+    assert isinstance(caught.value, MemoryError)
+    assert isinstance(caught.value, gpusort.GpusortError)
+    assert not target.whole
+    np.testing.assert_array_equal(x, np.arange(3000.0))
+
+
+def test_too_little_memory_for_any_piece() -> None:
+    x, target = sample("f4", 1000), HostWithRoom(256)
+    before = x.tobytes()
+    with pytest.raises(DeviceMemoryError, match=r"sort of x, 4,000 bytes .*, where 256 are free"):
+        gpusort.sort_inplace(x, target=target)
+    assert x.tobytes() == before
+
+
+def test_what_is_refused_at_any_size_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise CapabilityError("y: more than kernels count places in")
+
+    monkeypatch.setattr("gpusort.operations.merge.Merge.works", refuse)
+    with pytest.raises(CapabilityError, match="kernels count"):
+        gpusort.merge(np.arange(10.0), np.arange(5.0), target=HostWithRoom(1 << 20))
+
+
+def test_it_is_asked_each_time_how_much_is_free() -> None:
+    x, target = sample("i8", 700), HostWithRoom(1 << 12)
+    checked(target, x, lambda x: gpusort.sort(x, target=target), np.sort(x))
+    target.free, rooms = 1 << 20, len(target.rooms)
+    assert_same_bits(gpusort.sort(x, target=target), np.sort(x))
+    assert len(target.rooms) == rooms
+    assert target.whole
+
+
+# -- many rows --------------------------------------------------------------------------------------------
+
+ROWS: list[tuple[tuple[int, ...], int]] = [((61, 50), 1), ((61, 50), -1), ((50, 61), 0), ((5, 40, 13), 1)]
+
+
+@pytest.mark.parametrize(("shape", "axis"), ROWS)
+@pytest.mark.parametrize("dtype", ["u1", "f4", "M8[s]", ">i4"])
+def test_rows_are_sorted_in_batches(dtype: str, shape: tuple[int, ...], axis: int) -> None:
+    x = sample(dtype, shape)
+    for descending in (False, True):
+        for stable in (False, True):
+            target = HostWithRoom(x.nbytes // 2)
+            more: dict[str, Any] = {"axis": axis, "descending": descending, "stable": stable}
+            checked(target, x, lambda x: gpusort.sort(x, target=target, **more), gpusort.sort(x, **more))  # noqa: B023
+            assert target.rooms[0].uploaded == target.rooms[0].downloaded == x.nbytes  # once there and once back
+            assert target.rooms[0].works > 2
+
+
+# -- long rows that are sorted ----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("stable", [False, True])
+@pytest.mark.parametrize("dtype", ["u1", "f4", ">f8"])
+def test_a_long_row_is_sorted(dtype: str, stable: bool) -> None:
+    x = sample(dtype, 1100)
+    for descending in (False, True):
+        target = HostWithRoom(ROOM)
+        more: dict[str, Any] = {"stable": stable, "descending": descending}
+        checked(target, x, lambda x: gpusort.sort(x, target=target, **more), gpusort.sort(x, **more))  # noqa: B023
+        assert target.rooms[0].works > 4
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("dtype", ["?", "f2", "f4", ">f8", "M8[s]"])
+def test_places_in_a_long_row(dtype: str) -> None:
+    x = sample(dtype, 700)
+    for descending in (False, True):
+        target = HostWithRoom(ROOM)
+        expected = gpusort.argsort(x, descending=descending)
+        checked(target, x, lambda x: gpusort.argsort(x, descending=descending, target=target), expected)  # noqa: B023
+        assert target.rooms[0].works > 4
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("size", [95, 96, 97, 191, 192, 193])
+def test_sizes_around_the_edges_of_pieces(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 48 * 12)  # elements and bytes of a key and its place
+    x = np.random.default_rng(size).integers(0, 20, size).astype(np.uint32)
+    target = HostWithRoom(ROOM)
+    checked(target, x, lambda x: gpusort.argsort(x, target=target), np.argsort(x, kind="stable"))
+    assert target.rooms[0].works == 2 * -(-size // 48)
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("values", ["u1", "i8", "c16", ">u4"])
+@pytest.mark.parametrize("dtype", ["f4", "u2"])
+def test_values_go_along_with_long_keys(dtype: str, values: str) -> None:
+    x, y = sample(dtype, 700), np.arange(700).astype(values)
+    for descending in (False, True):
+        target = HostWithRoom(ROOM)
+        expected = gpusort.sort_by_key(x, y, descending=descending)
+        checked(target, x, lambda x: gpusort.sort_by_key(x, y, descending=descending, target=target), expected)  # noqa: B023
+        assert target.rooms[0].works > 4
+        np.testing.assert_array_equal(y, np.arange(700).astype(values))
+
+
+@pytest.mark.usefixtures("beyond")
+def test_rows_that_no_piece_holds_go_one_by_one() -> None:
+    x = np.random.default_rng(0).integers(0, 99, (3, 400)).astype(np.int16)
+    for axis, call, free in ((1, gpusort.sort, 3500), (-1, gpusort.argsort, 8000), (None, gpusort.argsort, ROOM)):
+        target = HostWithRoom(free)
+        more: dict[str, Any] = {"axis": axis}
+        expected = call(x, **more)
+        checked(target, x, lambda x: call(x, target=target, **more), expected)  # noqa: B023
+        assert target.rooms[0].works > 6
+
+
+@pytest.mark.usefixtures("beyond")
+def test_all_equal_and_in_order() -> None:
+    for x in (np.zeros(900, np.float32), np.full(900, -np.nan), np.arange(900), np.arange(900)[::-1].copy()):
+        target = HostWithRoom(ROOM)
+        checked(target, x, lambda x: gpusort.argsort(x, target=target), np.argsort(x, kind="stable"))  # noqa: B023
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("fails_at", [1, 3, 8])
+def test_a_device_that_fails_leaves_every_element(fails_at: int) -> None:
+    x = sample("f4", 1000)
+    before = np.sort(x.view(np.uint32))
+    with pytest.raises(RuntimeError, match="stopped working"):
+        gpusort.sort_inplace(x, target=HostWithRoom(ROOM, fails_at=fails_at))
+    np.testing.assert_array_equal(np.sort(x.view(np.uint32)), before)
+    rows = x.reshape(20, 50).copy()
+    before = rows.copy()
+    with pytest.raises(RuntimeError, match="stopped working"):
+        gpusort.sort_inplace(rows, axis=0, target=HostWithRoom(2000, fails_at=fails_at))
+    assert_same_bits(rows, before)
+
+
+@pytest.mark.usefixtures("beyond")
+def test_a_result_that_lies_where_something_is_read() -> None:
+    x = np.random.default_rng(1).integers(0, 1000, 900).astype(np.uint32)
+    out, given = x[100:], x[:-100].copy()
+    gpusort.sort(x[:-100], out=out, target=HostWithRoom(ROOM))
+    np.testing.assert_array_equal(out, np.sort(given))
+
+
+@attrs.frozen
+class ByTens:
+    """Numbers by their tens alone."""
+
+    element: type[U32] = U32
+    word: type[U32] = U32
+    greatest: U32 = attrs.field(factory=lambda: U32(0xFFFFFFFF))
+    is_lossy: bool = True
+
+    def to_word(self, element: U32) -> U32:
+        return element // 10
+
+    def from_word(self, word: U32) -> U32:
+        return word
+
+    def to_rank(self, element: U32) -> U32:
+        return element // 10
+
+    def mirrored(self, word: U32) -> U32:
+        return ~word
+
+
+@pytest.mark.usefixtures("beyond")
+def test_keys_that_tell_less_than_elements() -> None:
+    x = np.random.default_rng(2).integers(0, 50, 600).astype(np.uint32)
+    target = HostWithRoom(ROOM)
+    expected = x[np.argsort(x // 10, kind="stable")]
+    checked(target, x, lambda x: gpusort.sort(x, key=ByTens(), target=target), expected)
+    with pytest.raises(DeviceMemoryError, match="argsort of x"):
+        gpusort.argsort(x, key=ByTens(), target=HostWithRoom(ROOM))
+
+
+@pytest.mark.usefixtures("beyond")
+def test_a_named_algorithm_sorts_the_pieces() -> None:
+    x = sample("u4", 900)
+    target = HostWithRoom(ROOM)
+    checked(target, x, lambda x: gpusort.sort(x, algorithm=gpusort.Bitonic(), target=target), np.sort(x))

@@ -1,0 +1,99 @@
+"""Host arrays beyond a card's memory: the room on the card, on stand-ins for cupy and the card."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusort
+from gpusort.api import pieces_plan
+from gpusort.api.kernel_plan import KernelPlan
+from gpusort.external import in_pieces
+from gpusort.kernel import ir
+from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import room
+from gpusort.targets.cuda import target as cuda
+from gpusort.targets.cuda.target import CudaTarget
+from gpusort.targets.cuda.text import kernel_text
+from gpusort.types.errors import DeviceMemoryError
+from tests import fake_cupy
+from tests.reference import Array, assert_same_bits, sample
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaTarget]:
+    """A card of 6 KiB."""
+
+    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
+        text = kernel_text(program)
+        return cuda_compile.Compiled(program.name, text, text.source.encode())
+
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
+    monkeypatch.setattr(room, "_SPARE", 0)
+    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 256)
+    fake_cupy.forget()
+    target = CudaTarget()
+    monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + 6144)
+    yield target
+    assert fake_cupy.current_device == [0]
+    assert not fake_cupy.entered
+
+
+def test_rows_travel_in_batches(card: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
+    x = sample("f4", (60, 33))
+    assert_same_bits(gpusort.sort(x, axis=0, target=card), gpusort.sort(x, axis=0))
+    allocated = [line for line in fake_cupy.log if line.startswith("alloc")]
+    assert len(allocated) == 1  # all memory at once, before anything is done
+    assert sum(line.startswith("copy up") for line in fake_cupy.log) > 2
+
+
+def test_a_long_row(card: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
+    x = sample("u4", 1000)
+    out = np.zeros_like(x)
+    assert gpusort.sort(x, target=card, out=out, descending=True) is out
+    assert_same_bits(out, gpusort.sort(x, descending=True))
+    gpusort.sort_inplace(x, target=card)
+    assert_same_bits(x, out[::-1].copy())
+
+
+CALLS: dict[str, Callable[[Array, Any], Any]] = {
+    "argsort": lambda x, target: gpusort.argsort(x, target=target),
+    "pairs": lambda x, target: gpusort.sort_by_key(x, np.arange(x.size, dtype=np.uint16), target=target),
+    "stable": lambda x, target: gpusort.sort(x, stable=True, target=target),
+    "max": lambda x, target: gpusort.max(x, target=target),
+    "argmax": lambda x, target: gpusort.argmax(x, target=target),
+    "cumsum": lambda x, target: gpusort.cumsum(np.arange(x.size, dtype=np.int32), target=target),
+    "top_k": lambda x, target: gpusort.top_k(x, 5, target=target),
+    "rows": lambda x, target: gpusort.argsort(x[:880].reshape(20, 44), axis=0, target=target),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_way(card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
+    monkeypatch.setattr(KernelPlan, "device_bytes", 1 << 60)
+    monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
+    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 10)
+    monkeypatch.setattr(in_pieces, "_MOST", 4)
+    x = sample("f4", 900)
+    x[np.isnan(x)] = -1.0
+    found, expected = CALLS[name](x, card), CALLS[name](x, "cpu")
+    for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True):
+        assert_same_bits(one, other)
+    assert len([line for line in fake_cupy.log if line.startswith("alloc")]) == 1
+    assert sum(line.startswith("copy up") for line in fake_cupy.log) > 1
+
+
+def test_memory_that_is_not_there_after_all(card: CudaTarget) -> None:
+    x = sample("u4", 2000)
+    before = x.copy()
+    with pytest.raises(DeviceMemoryError, match=r"too little free memory: Out of memory allocating 8,000 bytes.*'cpu'"):
+        gpusort.sort_inplace(x, target=card)
+    assert_same_bits(x, before)
