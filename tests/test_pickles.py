@@ -22,8 +22,9 @@ from gpusort.targets.cpu.target import CpuTarget
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
-from gpusort.types.monoids import ArgMax, Maximum, Sum
+from gpusort.types.monoids import Maximum, Sum
 from gpusort.types.scalars import F32, U32, Bool
+from gpusort.types.searches import ArgMax
 
 VALUES: dict[str, object] = {
     "policies": (gpusort.BitonicPolicy(tile=512), gpusort.RadixPolicy(), gpusort.ReducePolicy(), gpusort.ScanPolicy()),
