@@ -12,6 +12,7 @@ import pytest
 import gpusort
 from gpusort.api import pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
+from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
 from gpusort.types.errors import DeviceMemoryError
 from gpusort.types.indices import ScanKind
@@ -34,7 +35,7 @@ def same(target: HostWithRoom, call: Callable[[], Any], expected: Any, most: int
     assert not target.whole
     assert target.rooms[-1].uploaded == most
     assert target.rooms[-1].works > 1
-    for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True):
+    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
         assert_same_bits(one, other)
 
 
