@@ -152,6 +152,7 @@ def test_lengths() -> None:
     assert piece_length(1000, 4) == 1000
     assert piece_length(1 << 25, 4) == 1 << 24  # no less than is worth a device
     assert piece_length(3, 1 << 40) == 1
+    assert piece_length(1 << 40, 1) == (1 << 32) - 1  # which is what kernels count to
 
 
 @pytest.mark.parametrize("dtype", ["u4", "f4", "i8", "M8[s]"])

@@ -12,6 +12,7 @@ import pytest
 import gpusort
 from gpusort.api import pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
+from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
 from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.scalars import U32
@@ -43,7 +44,7 @@ def checked(target: HostWithRoom, x: Array, call: Callable[[Any], Any], expected
     assert x.tobytes() == before
     assert target.rooms
     assert not target.whole
-    for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True):
+    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
         assert_same_bits(one, other)
     return found
 

@@ -12,6 +12,7 @@ import pytest
 import gpusort
 from gpusort.api import pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
+from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
 from gpusort.kernel import ir
 from gpusort.targets.cuda import compile as cuda_compile
@@ -80,12 +81,12 @@ def test_every_way(card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str)
     monkeypatch.setattr(pieces_plan, "ALWAYS_FIT", 0)
     monkeypatch.setattr(KernelPlan, "device_bytes", 1 << 60)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
-    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 10)
+    monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 1 << 9)
     monkeypatch.setattr(in_pieces, "_MOST", 4)
     x = sample("f4", 900)
     x[np.isnan(x)] = -1.0
     found, expected = CALLS[name](x, card), CALLS[name](x, "cpu")
-    for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True):
+    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
         assert_same_bits(one, other)
     assert len([line for line in fake_cupy.log if line.startswith("alloc")]) == 1
     assert sum(line.startswith("copy up") for line in fake_cupy.log) > 1

@@ -12,8 +12,9 @@ import pytest
 import gpusort
 from gpusort.api import pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
+from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
-from gpusort.types.errors import DeviceMemoryError
+from gpusort.types.errors import CapabilityError, DeviceMemoryError
 from gpusort.types.indices import ScanKind
 from gpusort.types.scalars import U32
 from tests.host_with_room import HostWithRoom
@@ -34,7 +35,7 @@ def same(target: HostWithRoom, call: Callable[[], Any], expected: Any, most: int
     assert not target.whole
     assert target.rooms[-1].uploaded == most
     assert target.rooms[-1].works > 1
-    for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True):
+    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
         assert_same_bits(one, other)
 
 
@@ -146,7 +147,8 @@ def test_monoids_of_ones_own_know_where_they_are(kind: ScanKind) -> None:
 @pytest.fixture
 def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels count to a thousand."""
-    for module in ("operations.pieces", "operations.base", "operations.scan", "operations.reduce"):
+    modules = [f"operations.{name}" for name in ("pieces", "base", "scan", "reduce", "argsort")]
+    for module in (*modules, "external.in_pieces"):
         monkeypatch.setattr(f"gpusort.{module}.LARGEST_U32", 1000)
 
 
@@ -157,3 +159,36 @@ def test_rows_of_more_elements_than_kernels_count(name: str) -> None:
     call: Callable[..., Any] = getattr(gpusort, name)
     target = HostWithRoom(1 << 14)
     same(target, lambda: call(x, target=target), getattr(np, name)(x), x.nbytes)
+
+
+@pytest.mark.usefixtures("few_places")
+@pytest.mark.parametrize("dtype", ["u1", "f4"])
+@pytest.mark.parametrize("size", [2750, 2999])
+def test_what_is_looked_for_where_kernels_do_not_count(size: int, dtype: str) -> None:
+    x = sample(dtype, size)
+    x[-3:] = x[:3]
+    target = HostWithRoom(1 << 16)
+    for call in (gpusort.argmin, gpusort.argmax):
+        expected = call(x, target="cpu")
+        assert call(x, target=target) == expected
+        y = np.where(np.isnan(x), 1, x).astype(dtype)
+        assert call(y, target=target) == call(y, target="cpu")
+    for k in (1, 50):
+        for largest in (False, True):
+            found = gpusort.top_k(x, k, largest=largest, target=target)
+            for one, other in zip(found, gpusort.top_k(x, k, largest=largest), strict=True):
+                assert_same_bits(one, other)
+    rows = np.stack([x, x[::-1]])
+    np.testing.assert_array_equal(gpusort.argmax(rows, axis=1, target=target), gpusort.argmax(rows, axis=1))
+
+
+@pytest.mark.usefixtures("few_places")
+def test_places_in_rows_in_which_kernels_do_not_count() -> None:
+    x = sample("f4", 2500)
+    assert_same_bits(gpusort.argsort(x, target=HostWithRoom(1 << 16)), gpusort.argsort(x))
+
+
+@pytest.mark.usefixtures("few_places")
+def test_a_monoid_of_ones_own_that_would_count_further_is_refused() -> None:
+    with pytest.raises(CapabilityError, match="kernels count places"):
+        gpusort.reduce(np.zeros(2000, np.uint32), Latest(), target=HostWithRoom(1 << 16))

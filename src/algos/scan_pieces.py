@@ -67,8 +67,7 @@ def scan_in_turn(
     finish: Finish[S, Any],
 ) -> Schedule:  # fmt: skip
     """Scans the piece `data` of a row, whose first element is so far in it, into `results`. `carried` (INOUT) begins
-    with the state of all elements before, if there are any, and gets at `leaves` that of those up to the end. Where
-    indices do not matter, any place but 0 will do for the first element of a later piece."""
+    with the state of all elements before, if there are any, and gets at `leaves` that of those up to the end."""
     own: Monoid[E, S] = StartingAt(monoid, U32(first))
     each, groups = shares(1, length, policy)
     data, results = (

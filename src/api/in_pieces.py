@@ -20,6 +20,7 @@ from ..operations.sort import Sort
 from ..targets.base import HasRoom
 from ..types.dtypes import native
 from ..types.specs import Spec
+from .candidates_in_pieces import CandidatesInPieces
 from .desk import Flat
 from .rows_in_pieces import RowsInPieces
 from .sort_in_pieces import SortInPieces
@@ -48,10 +49,13 @@ def way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoom
     if not _goes_by_rows(operation):
         return SortInPieces.of(operation, length, dtypes, target, free)
     turned = attrs.evolve(operation, axis=1)
-    found = None if rows == 1 else RowsInPieces.of(turned, rows, length, dtypes, target, free)
-    if found is None and isinstance(operation, Sort | Argsort):
+    batches = None if rows == 1 else RowsInPieces.of(turned, rows, length, dtypes, target, free)
+    if batches is not None:
+        return batches
+    if isinstance(operation, Sort | Argsort):
         return SortInPieces.of(turned, length, dtypes, target, free)
-    return found or WorksInPieces.of(turned, rows, length, dtypes, target, free)
+    parts = WorksInPieces.of(turned, rows, length, dtypes, target, free)
+    return parts or CandidatesInPieces.of(turned, length, dtypes[0], target, free)
 
 
 def _goes_by_rows(operation: Operation) -> TypeGuard[ByRows]:

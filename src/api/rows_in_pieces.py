@@ -10,6 +10,7 @@ from ..arrays.kinds import HostArray
 from ..external.in_pieces import Piece, each_through, piece_length
 from ..operations.base import Operation
 from ..targets.base import HasRoom
+from ..types.errors import CapabilityError
 from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
 
 
@@ -33,7 +34,10 @@ class RowsInPieces:
             return {count: Task.of(operation, specs_on_device((count, length), dtypes), target) for count in counts}
 
         wanted = piece_length(rows, length * dtypes[0].itemsize)
-        batch = fitting(wanted, lambda count: Demand.of(list(tasks(count).values())), free)
+        try:
+            batch = fitting(wanted, lambda count: Demand.of(list(tasks(count).values())), free)
+        except CapabilityError:  # of a row longer than kernels take
+            return None
         return None if batch is None else cls(target, rows, length, tasks(batch))
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:

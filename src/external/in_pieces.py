@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import attrs
 import numpy as np
 
+from ..algos.sizes import LARGEST_U32
 from ..algos.words import Transform
 from .agreed_cuts import held_cuts
 from .cuts import Array
@@ -69,8 +70,8 @@ def each_through(device: PieceDevice[T], pieces: Sequence[Piece[T]]) -> None:
 
 
 def piece_length(count: int, itemsize: int) -> int:
-    """Of how many elements pieces should be, if there is memory for them."""
-    return max(1, min(max(-(-count // _MOST), _LEAST_BYTES // max(1, itemsize)), count))
+    """Of how many elements pieces should be, if there is memory for them: no more than kernels count."""
+    return max(1, min(max(-(-count // _MOST), _LEAST_BYTES // max(1, itemsize)), count, LARGEST_U32))
 
 
 @attrs.frozen(eq=False)

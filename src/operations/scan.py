@@ -136,6 +136,7 @@ class Scanning(Operation):
         for row in range(rows):
             for piece in pieces:
                 policy = self._policy(monoid, Layout.rows(1, piece.count), info)
+                # where indices do not matter, any place but 0 says that this piece is a later one
                 begins = min(piece.first, 1) if self.ignores_indices else piece.first
                 once = scan_in_turn(monoid, begins, piece.count, slots.apart, self.kind, policy, finish)
                 first, slot = row * pieces.length + piece.first, row * len(pieces) + piece.number
