@@ -192,7 +192,7 @@ class ExpressionReader(OperatorReader):
             return Static(found.__func__)
         if isinstance(found, FunctionType):
             return Method(found, owner)
-        if hasattr(type(found), "__get__"):  # of these CPython asks for more than what stands there
+        if hasattr(cast(object, type(found)), "__get__"):  # of these CPython asks for more than what stands there
             self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
                                 "e.g. `@property` above its definition")  # fmt: skip
         if found is None:

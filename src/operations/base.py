@@ -143,8 +143,8 @@ def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple):
+        numbers = [operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)]
         try:
-            numbers = [operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)]
             return tuple(sorted(normalize_axis_tuple(numbers, ndim, "axis")))
         except OverflowError:  # as above
             beyond = next(number for number in numbers if not -ndim <= number < ndim)
