@@ -57,7 +57,9 @@ class CpuKernels:
     def _kernel(self, program: ir.Program) -> Kernel:
         kernel = self._kernels.get(program)
         if kernel is None:
-            kernel = self._kernels[program] = load_kernel(program.name, module_text(program))
+            kernel = self._kernels[program] = load_kernel(
+                program.name, module_text(program), is_serial=program.group_size == 1
+            )
         return kernel
 
 

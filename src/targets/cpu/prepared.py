@@ -60,7 +60,7 @@ class Ready:
 
     def _in_pieces(self, views: Sequence[HostArray], *stop: int) -> None:
         """Where the kernel asks whether to stop, with the address to look at."""
-        groups, kernel = self.groups, self.kernel.call
+        groups, kernel = self.groups, self.kernel
         places = [number for view in views for number in (view.__array_interface__["data"][0], view.size)]
         arguments = (groups, *stop, *places, *self.values)
         if groups < 2 or not self._is_worth_sharing(views):

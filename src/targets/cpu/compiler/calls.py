@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from .numbers import B1, I8, KINDS, U4, Kind, UntranslatableError, Value, literal
+from .numbers import I8, KINDS, U4, Kind, UntranslatableError, Value, literal
 from .places import Array, Places
 
 _COUNTS: Mapping[str, str] = {"count_ones": "ctpop", "leading_zeros": "ctlz", "trailing_zeros": "cttz"}
@@ -121,6 +121,3 @@ class Calls(Places):
         type, mark = value.kind.llvm, f"f{value.kind.bits}"
         self.declared[f"declare {type} @llvm.{word}.{mark}({type})"] = None
         return self.made(value.kind, f"call {type} @llvm.{word}.{mark}({type} {value.text})")
-
-
-__all__ = ["B1", "Calls"]

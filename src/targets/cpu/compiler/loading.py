@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
@@ -16,21 +16,34 @@ from ....compile_log import told
 from ....forks import compiling
 from ....kept.seal import read_sealed, write_sealed
 from ...apart import import_apart
-from .numbers import Kind
 from .translate import llvm_text, signature_of
 
 _KIND = "cpu"
+# Of serial loops LLVM makes better code at level 3, and takes hardly longer. Where a workgroup's lanes are loops, each
+# with a copy for either side of its branches, the code grows tenfold and gains nothing.
+_SERIAL, _LANES = 3, 2
 
-# What the kernel's arguments are: numbers, and of each array where it lies and how many elements it has.
-Function: TypeAlias = Callable[..., object]
+_C: TypeAlias = (
+    type[ctypes.c_uint8] | type[ctypes.c_uint16] | type[ctypes.c_uint32] | type[ctypes.c_uint64] | type[ctypes.c_int32]
+    | type[ctypes.c_int64] | type[ctypes.c_float] | type[ctypes.c_double] | type[ctypes.c_void_p]
+)  # fmt: skip
+_C_TYPES: Mapping[str, _C] = {
+    "b1": ctypes.c_uint8, "u1": ctypes.c_uint8, "u2": ctypes.c_uint16, "u4": ctypes.c_uint32, "u8": ctypes.c_uint64,
+    "i4": ctypes.c_int32, "i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double,
+}  # fmt: skip
 
 
 @attrs.frozen(eq=False)
 class Kernel:
     """A kernel in this process's memory."""
 
-    call: Function
+    function: Callable[..., int]
     was_kept: bool  # by an earlier process
+
+    def __call__(self, *arguments: int | float) -> None:
+        """Takes numbers, and of each array where it lies and how many elements it has."""
+        if self.function(*arguments):
+            raise MemoryError("no memory for a kernel's arrays")
 
 
 @attrs.define
@@ -43,46 +56,31 @@ class _Loaded:
 _loaded = _Loaded()
 
 
-def load_kernel(name: str, text: str) -> Kernel:
-    """The kernel of a text. Whatever thread asks first compiles it."""
+def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
+    """The kernel of a text. Whichever thread asks first compiles it."""
     import_apart("llvmlite.binding")
     with compiling():
         symbol = f"gpusort_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}_{_digest(text)}"
         kernel = _loaded.kernels.get(symbol)
         if kernel is None:
             with told("cpu", f"kernel {name!r}"):
-                kernel = _loaded.kernels[symbol] = _made(symbol, text)
+                kernel = _loaded.kernels[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
         return kernel
 
 
-def _made(symbol: str, text: str) -> Kernel:
+def _made(symbol: str, text: str, speed: int) -> Kernel:
     from .machine import machine
 
     here = machine()
     code = read_sealed(_KIND, symbol)
     was_kept = code is not None
     if code is None:
-        code = here.code(llvm_text(text, symbol))
+        code = here.code(llvm_text(text, symbol, is_opaque=here.is_opaque), speed)
         write_sealed(_KIND, symbol, code)
-    types: list[object] = []
+    types: list[_C] = []
     for taken in signature_of(text):
-        types += [ctypes.c_void_p, ctypes.c_int64] if taken.is_array else [_c_type(taken.kind)]
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types)(here.load(code, symbol))
-    function.errcheck = _checked
-    return Kernel(function, was_kept)
-
-
-def _checked(result: int, function: object, arguments: object) -> None:
-    if result:
-        raise MemoryError("no memory for a kernel's arrays")
-
-
-def _c_type(kind: Kind) -> object:
-    if kind.is_bool:
-        return ctypes.c_uint8
-    if kind.is_float:
-        return ctypes.c_float if kind.bits == 32 else ctypes.c_double
-    return getattr(ctypes, f"c_{'' if kind.is_signed else 'u'}int{kind.bits}")
+        types += [ctypes.c_void_p, ctypes.c_int64] if taken.is_array else [_C_TYPES[taken.kind.name]]
+    return Kernel(ctypes.CFUNCTYPE(ctypes.c_int32, *types)(here.load(code, symbol)), was_kept)
 
 
 def _digest(text: str) -> str:

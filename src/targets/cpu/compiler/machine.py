@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from functools import lru_cache
 
 import attrs
@@ -30,13 +29,18 @@ class Machine:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
         return cls(target, engine, repr((triple, cpu, features, llvmlite.__version__, llvm.llvm_version_info)))
 
-    def code(self, text: str) -> bytes:
-        """An object file."""
+    @property
+    def is_opaque(self) -> bool:
+        """Whether LLVM's pointers have no types. In LLVM 15 and 16 llvmlite keeps them."""
+        return llvm.llvm_version_info[0] >= 17
+
+    def code(self, text: str, speed: int) -> bytes:
+        """An object file. `speed` is LLVM's level of optimisation: 2 or 3."""
         module = llvm.parse_assembly(text)
         module.triple = self.target.triple
         module.data_layout = str(self.target.target_data)
         module.verify()
-        builder = llvm.create_pass_builder(self.target, llvm.create_pipeline_tuning_options(speed_level=2))
+        builder = llvm.create_pass_builder(self.target, llvm.create_pipeline_tuning_options(speed_level=speed))
         builder.getModulePassManager().run(module, builder)
         return self.target.emit_object(module)
 

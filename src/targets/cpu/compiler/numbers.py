@@ -1,7 +1,7 @@
 """Scalars of a kernel's text as LLVM has them: types by their short names, conversions, arithmetic, comparisons.
 
-The rules are NumPy's and Numba's as far as texts can tell: what is computed is at last cast to a type, and up to there no
-sum or product loses a bit that the cast would keep.
+The rules are Numba's, as far as texts can tell: what is computed is at last cast to a type, and up to there no sum or
+product loses a bit that the cast would keep.
 """
 
 from __future__ import annotations
@@ -163,9 +163,7 @@ class Numbers:
         """One of two values of a type, without a branch."""
         kind = then.kind
         condition, otherwise = self.converted(condition, B1), self.converted(otherwise, kind)
-        return self.made(
-            kind, f"select i1 {condition.text}, {kind.llvm} {then.text}, {kind.llvm} {otherwise.text}"
-        )
+        return self.made(kind, f"select i1 {condition.text}, {kind.llvm} {then.text}, {kind.llvm} {otherwise.text}")
 
     def extreme(self, operator: str, a: Value, b: Value) -> Value:
         """The first of two integers that compares so with the other one."""

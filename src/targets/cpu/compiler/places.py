@@ -9,6 +9,7 @@ import attrs
 from .numbers import I8, Kind, Numbers, Value
 
 _ALIGNED = 64
+_BYTE = Kind("u1", 8)
 
 
 @attrs.frozen
@@ -21,6 +22,8 @@ class Slot:
 
 @attrs.frozen
 class Array:
+    """Elements that lie side by side."""
+
     kind: Kind
     pointer: str
     length: Value
@@ -29,8 +32,9 @@ class Array:
 class Places(Numbers):
     """Loads, stores, and what a function begins and ends with."""
 
-    def __init__(self, typed_pointers: bool = False) -> None:
+    def __init__(self, is_opaque: bool) -> None:
         super().__init__()
+        self._is_opaque = is_opaque  # whether LLVM's pointers have lost their types, as they have since LLVM 17
         self.slots: dict[str, Slot] = {}
         self.numbers: dict[str, Value] = {}
         self.arrays: dict[str, Array] = {}
@@ -39,7 +43,12 @@ class Places(Numbers):
         self._heap: list[str] = []
 
     def pointer_type(self, kind: Kind) -> str:
-        return "ptr"
+        return "ptr" if self._is_opaque else f"{kind.llvm}*"
+
+    @property
+    def _address(self) -> str:
+        """The type of what the heap gives."""
+        return self.pointer_type(_BYTE)
 
     def slot(self, name: str, kind: Kind) -> Slot:
         found = self.slots.get(name)
@@ -51,17 +60,20 @@ class Places(Numbers):
         return found
 
     def on_stack(self, kind: Kind, length: int) -> Array:
-        name = self.new()
-        self._first.append(f"  {name} = alloca [{length} x {kind.llvm}], align {_ALIGNED}")
+        array, name = self.new(), self.new()
+        block, type = f"[{length} x {kind.llvm}]", self.pointer_type(kind)
+        self._first.append(f"  {array} = alloca {block}, align {_ALIGNED}")
+        self._first.append(f"  {name} = bitcast {'ptr' if self._is_opaque else f'{block}*'} {array} to {type}")
         return Array(kind, name, Value(I8, str(length)))
 
     def on_heap(self, kind: Kind, length: int) -> Array:
         """Given back when the function ends."""
-        name = self.new()
-        self.declared["declare noalias ptr @malloc(i64)"] = None
-        self.declared["declare void @free(ptr)"] = None
-        self._first.append(f"  {name} = call noalias ptr @malloc(i64 {length * kind.bits // 8})")
-        self._heap.append(name)
+        place, name, address = self.new(), self.new(), self._address
+        self.declared[f"declare noalias {address} @malloc(i64)"] = None
+        self.declared[f"declare void @free({address})"] = None
+        self._first.append(f"  {place} = call noalias {address} @malloc(i64 {length * kind.bits // 8})")
+        self._first.append(f"  {name} = bitcast {address} {place} to {self.pointer_type(kind)}")
+        self._heap.append(place)
         return Array(kind, name, Value(I8, str(length)))
 
     def element(self, array: Array, index: Value) -> str:
@@ -81,31 +93,27 @@ class Places(Numbers):
         self.lines.append(f"  store {value.kind.llvm} {value.text}, {self.element(array, index)}")
 
     def assembled(self, name: str, arguments: Sequence[str]) -> str:
-        """The module of the function."""
-        free = [f"  call void @free(ptr {place})" for place in self._heap]
-        refuse: list[str] = []
-        last = "body"
-        if self._heap:
-            missing = "%none.0"
-            refuse.append(f"  {missing} = icmp eq ptr {self._heap[0]}, null")
-            for number, place in enumerate(self._heap[1:], 1):
-                refuse.append(f"  %null.{number} = icmp eq ptr {place}, null")
-                refuse.append(f"  %none.{number} = or i1 {missing}, %null.{number}")
-                missing = f"%none.{number}"
-            refuse.append(f"  br i1 {missing}, label %refused, label %{last}")
-            refuse += ["refused:", *free, "  ret i32 1"]
-        else:
-            refuse.append(f"  br label %{last}")
+        """The module of the function. It ends before it begins where there is no memory left."""
+        free = [f"  call void @free({self._address} {place})" for place in self._heap]
         lines = [
             *self.declared,
             f"define i32 @{name}({', '.join(arguments)}) nounwind {{",
             "entry:",
             *self._first,
-            *refuse,
-            f"{last}:",
+            *self._refusal(free),
+            "body:",
             *self.lines,
             *free,
             "  ret i32 0",
             "}",
         ]
         return "\n".join(lines) + "\n"
+
+    def _refusal(self, free: Sequence[str]) -> list[str]:
+        missing, lines = "false", list[str]()
+        for place in self._heap:
+            is_null, either = self.new(), self.new()
+            lines.append(f"  {is_null} = icmp eq {self._address} {place}, null")
+            lines.append(f"  {either} = or i1 {missing}, {is_null}")
+            missing = either
+        return [*lines, f"  br i1 {missing}, label %refused, label %body", "refused:", *free, "  ret i32 1"]

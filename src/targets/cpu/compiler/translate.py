@@ -40,17 +40,17 @@ def signature_of(text: str) -> tuple[Taken, ...]:
     return tuple(Taken(KINDS[word.removesuffix("[::1]")], word.endswith("[::1]")) for word in words)
 
 
-def llvm_text(text: str, name: str) -> str:
+def llvm_text(text: str, name: str, *, is_opaque: bool) -> str:
     """LLVM's text of one function. It returns 0, or 1 where there is no memory left."""
     (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    return Translation(name, function, signature_of(text)).whole()
+    return Translation(name, function, signature_of(text), is_opaque).whole()
 
 
 class Translation(Calls):
     """Of one function."""
 
-    def __init__(self, name: str, function: ast.FunctionDef, taken: Sequence[Taken]) -> None:
-        super().__init__()
+    def __init__(self, name: str, function: ast.FunctionDef, taken: Sequence[Taken], is_opaque: bool) -> None:
+        super().__init__(is_opaque)
         self._name, self._function, self._taken = name, function, taken
         self._times = Counter(
             node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
@@ -95,8 +95,7 @@ class Translation(Calls):
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body):
                 self._for(name, bounds, body)
             case ast.While(ast.Constant(True), body):
-                head, end = self._label("head"), self._label("end")
-                self._loop(head, head, end, body)
+                self._while(body)
             case ast.Break():
                 self._go(self._ends[-1])
             case ast.Pass():
@@ -127,6 +126,8 @@ class Translation(Calls):
             self.numbers[name] = value
             return
         slot = self.slot(name, value.kind)
+        if value.kind != slot.kind and value.number is None:
+            raise UntranslatableError(f"{name}: {value.kind.name} where it was {slot.kind.name}")
         self.lines.append(f"  store {slot.kind.llvm} {self.converted(value, slot.kind).text}, {slot.pointer}")
 
     def _read(self, name: str) -> Value:
@@ -170,10 +171,12 @@ class Translation(Calls):
         self._go(head)
         self._begin(end)
 
-    def _loop(self, head: str, following: str, end: str, body: Sequence[ast.stmt]) -> None:
+    def _while(self, body: Sequence[ast.stmt]) -> None:
+        """Only a break ends it."""
+        head, end = self._label("head"), self._label("end")
         self._go(head)
         self._begin(head)
-        self._inside(following, end, body)
+        self._inside(head, end, body)
         self._begin(end)
 
     def _inside(self, following: str, end: str, body: Sequence[ast.stmt]) -> None:
