@@ -264,7 +264,8 @@ for _ in range(3):
     gpusort.{call}
 assert background.wait(280) and not background.failures
 loaded = []
-load, kernels.load_kernel = kernels.load_kernel, lambda name, text: loaded.append(name) or load(name, text)
+load = kernels.load_kernel
+kernels.load_kernel = lambda name, *more, **how: loaded.append(name) or load(name, *more, **how)
 gpusort.{call}
 print(loaded)
 """

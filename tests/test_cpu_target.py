@@ -19,11 +19,7 @@ from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
 from gpusort.targets.cpu.limits import subgroup_size
-from gpusort.targets.cpu.module import load_kernel
-from gpusort.targets.cpu.pipeline import Straight
 from gpusort.targets.cpu.target import CpuTarget
-from gpusort.targets.cpu.text import module_text
-from gpusort.targets.numba_passes import FIND_NOTHING
 from gpusort.targets.simulator.target import Simulator
 from gpusort.types.errors import CapabilityError
 from gpusort.types.intrinsics import dynamic_range
@@ -33,7 +29,7 @@ from gpusort.types.scalars import U8, U32, U64
 from tests.new_process import printed
 
 if TYPE_CHECKING:
-    from numba.core.compiler_machinery import PassManager
+    pass
 
 Array = npt.NDArray[np.generic]
 E = TypeVar("E")
@@ -251,27 +247,6 @@ def test_numba_is_loaded_only_when_a_kernel_runs() -> None:
     code = "import sys, gpusort.targets.cpu.target as c; c.CpuTarget().info; assert 'numba' not in sys.modules"
     package = str(Path(__file__).parent.parent / "typings")
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": package}, check=True)
-
-
-def test_passes_that_find_nothing_are_left_out_of_what_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.compiler import DefaultPassBuilder
-
-    left_out: list[set[str]] = []
-    straight = Straight.define_pipelines
-
-    def watched(self: Straight) -> list[PassManager]:
-        found = straight(self)
-        all_of_them = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        whole, kept = ({one.__name__ for one, _ in manager.passes} for manager in (all_of_them, *found))
-        left_out.append(whole - kept)
-        assert {"NopythonTypeInference", "NativeLowering", "NoPythonBackend"} <= kept
-        return found
-
-    monkeypatch.setattr(Straight, "define_pipelines", watched)
-    data, found = buffer("data", U32, 8, Role.INPUT), buffer("found", U64, 64)
-    text = module_text(specialise(subgroups.launch(Grid(1, 8), data, found)).program)
-    load_kernel("watched", f"{text}\n# compiled anew: {os.urandom(8).hex()}\n")
-    assert left_out == [FIND_NOTHING], "Numba names its passes otherwise"
 
 
 def test_where_numba_may_not_compile_that_is_said() -> None:

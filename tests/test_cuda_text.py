@@ -17,9 +17,9 @@ from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import pipeline
+from gpusort.targets.cuda.numba_passes import FIND_NOTHING
 from gpusort.targets.cuda.table import INTRINSICS
 from gpusort.targets.cuda.text import kernel_text
-from gpusort.targets.numba_passes import FIND_NOTHING
 from gpusort.types.errors import TargetUnavailableError
 from gpusort.types.indices import SortOrder
 from gpusort.types.params import BitonicPolicy

@@ -33,11 +33,6 @@ def ir(program: Program) -> str:
     return re.sub(r"^ *\d+  ", "", listing(program), flags=re.MULTILINE)
 
 
-def cpu(program: Program) -> str:
-    """Without the stamp of the helpers' own source."""
-    return re.sub(r"Helpers: \w+", "Helpers: …", module_text(program))
-
-
 def cuda(program: Program) -> str:
     return kernel_text(program).source
 
@@ -46,7 +41,7 @@ def wgsl(program: Program) -> str:
     return written(program)[1].text
 
 
-FORMS: dict[str, Callable[[Program], str]] = {"ir": ir, "cpu": cpu, "cuda": cuda, "wgsl": wgsl}
+FORMS: dict[str, Callable[[Program], str]] = {"ir": ir, "cpu": module_text, "cuda": cuda, "wgsl": wgsl}
 
 
 def bitonic(dtype: str) -> Schedule:

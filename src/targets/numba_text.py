@@ -1,4 +1,4 @@
-"""How an expression of the IR reads as Numba source: shared by the targets that Numba compiles for.
+"""How an expression of the IR reads as Numba source: for CUDA, and for the CPU, whose compiler has the same rules.
 
 Numba widens integers as it computes (u4 + u4 is a u8 to it), so each operation is wrapped in a cast to the
 type the IR gives it; LLVM removes what is not needed. It also tells LLVM that signed arithmetic never overflows

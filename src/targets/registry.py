@@ -34,7 +34,7 @@ class Unavailable:
 
 def _cpu() -> Target:
     if find_spec("numba") is None:
-        raise TargetUnavailableError("target 'cpu' compiles kernels with Numba, which is not here: pip install numba")
+        raise TargetUnavailableError("target 'cpu' compiles loops with Numba, which is not here: pip install numba")
     from .cpu.target import CpuTarget
 
     return CpuTarget()

@@ -12,7 +12,7 @@ from functools import lru_cache
 import attrs
 
 from .. import ir
-from .walk import memories_in, rewritten, statements_in
+from .walk import rewritten, statements_in
 
 
 def overlaid(program: ir.Program) -> ir.Program:
@@ -113,7 +113,8 @@ def _positions(block: ir.Block, among: Collection[ir.Memory]) -> dict[ir.Memory,
 
 
 def _workgroup_memories(block: ir.Block) -> dict[ir.Memory, None]:
-    return dict.fromkeys(memory for memory in memories_in(block) if memory.space is ir.Space.WORKGROUP)
+    accesses = (statement for statement in statements_in(block) if isinstance(statement, ir.Access))
+    return dict.fromkeys(access.memory for access in accesses if access.memory.space is ir.Space.WORKGROUP)
 
 
 def _slots(

@@ -60,10 +60,16 @@ def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
 
 def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
     """The statements of a block and of the blocks in them, each before what it holds."""
-    for statement in block:
-        yield statement
-        for inner in blocks_of(statement):
-            yield from statements_in(inner)
+    ahead = [iter(block)]
+    while ahead:
+        for statement in ahead[-1]:
+            yield statement
+            inner = blocks_of(statement)
+            if inner:
+                ahead += map(iter, reversed(inner))
+                break
+        else:
+            ahead.pop()
 
 
 def variables_set_in(block: ir.Block) -> frozenset[ir.Variable]:
@@ -77,7 +83,9 @@ def memories_in(block: ir.Block) -> dict[ir.Memory, None]:
     found: dict[ir.Memory, None] = {}
     for statement in statements_in(block):
         for expression in expressions_of(statement):
-            found |= {node.memory: None for node in nodes_in(expression) if isinstance(node, ir.Length)}
+            for node in nodes_in(expression):
+                if isinstance(node, ir.Length):
+                    found[node.memory] = None
         if isinstance(statement, ir.Access):
             found[statement.memory] = None
     return found

@@ -1,1 +1,1 @@
-"""Vectorised CPU, through Numba."""
+"""The CPU, vectorised: kernels by LLVM, the host's own loops by Numba."""

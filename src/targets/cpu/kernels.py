@@ -1,4 +1,4 @@
-"""Kernels on the CPU: read, checked, compiled by Numba, and run on NumPy arrays."""
+"""Kernels on the CPU: read, checked, compiled by LLVM, and run on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..base import given_buffers
 from ..binding import Work, host_arrays
 from ..needs import require_needs
 from .binding import Binding
+from .compiler.loading import Kernel, load_kernel
 from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
-from .module import Kernel, load_kernel
 from .prepared import CpuPrepared, Ready
 from .text import module_text
 
@@ -57,7 +57,9 @@ class CpuKernels:
     def _kernel(self, program: ir.Program) -> Kernel:
         kernel = self._kernels.get(program)
         if kernel is None:
-            kernel = self._kernels[program] = load_kernel(program.name, module_text(program))
+            kernel = self._kernels[program] = load_kernel(
+                program.name, module_text(program), is_serial=program.group_size == 1
+            )
         return kernel
 
 

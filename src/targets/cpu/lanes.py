@@ -1,4 +1,4 @@
-"""A program split at its barriers as Numba source: a loop over the lanes for each region, group control around them."""
+"""A program split at its barriers as text: a loop over the lanes for each region, group control around them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ...types.layout import Type
 from ..base import HostArray
 from ..binding import Work, work_of
 from .alias import without_lock
-from .module import Kernel
+from .compiler.loading import Kernel
 from .pool import shared_pool
 from .stopping import run_stoppable
 from .writer import asks, memory_type
@@ -30,9 +30,8 @@ class Ready:
 
     kernel: Kernel
     groups: int
-    count: object  # the same, as the kernel takes it
     invocations: int
-    values: tuple[object, ...]
+    values: tuple[int | float, ...]
     asks: bool  # whether it looks, as it runs, if it is to stop
     types: tuple[np.dtype[np.generic], ...]  # as which it takes each of its arrays
 
@@ -42,9 +41,8 @@ class Ready:
         return cls(
             kernel,
             step.groups,
-            np.uint32(step.groups),
             step.groups * program.group_size,
-            tuple(_scalar(p.type, value) for p, value in zip(program.parameters, step.values, strict=True)),
+            tuple(_number(p.type, value) for p, value in zip(program.parameters, step.values, strict=True)),
             asks(program),
             tuple(memory_type(memory.type).dtype for memory in program.storage),
         )
@@ -63,7 +61,8 @@ class Ready:
     def _in_pieces(self, views: Sequence[HostArray], *stop: int) -> None:
         """Where the kernel asks whether to stop, with the address to look at."""
         groups, kernel = self.groups, self.kernel
-        arguments = (self.count, *stop, *views, *self.values)
+        places = [number for view in views for number in (view.__array_interface__["data"][0], view.size)]
+        arguments = (groups, *stop, *places, *self.values)
         if groups < 2 or not self._is_worth_sharing(views):
             if groups:
                 kernel(0, groups, *arguments)
@@ -81,9 +80,9 @@ class Ready:
         return work >= _WORTH_SHARING and shared_pool().threads > 1
 
 
-def _scalar(type: Type, value: int | float | bool) -> object:
-    """A parameter in its exact type, which is what Numba looks at."""
-    return bool(value) if type is Type.BOOL else np.asarray(value, type.dtype)[()]
+def _number(type: Type, value: int | float | bool) -> int | float:
+    """A parameter as C's types take it."""
+    return int(value) if not type.is_float else float(value)
 
 
 class Makes(Protocol):

@@ -1,4 +1,4 @@
-"""The CPU target: kernels compiled by Numba, workgroups shared out over threads; or the host's own ways without any."""
+"""The CPU target: kernels compiled by LLVM, workgroups shared out over threads; or the host's own ways without any."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class CpuTarget:
         self.policy = self._kept_policy()
 
     def source(self, step: Step) -> str:
-        """The Numba module of a kernel."""
+        """The text of a kernel, as it is compiled."""
         return self._kernels.source(step)
 
     @staticmethod

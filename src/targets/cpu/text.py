@@ -1,10 +1,6 @@
-"""A program as Numba source for the CPU: a module with one function, for the workgroups [first, last)."""
+"""A program as the text that is compiled for the CPU: one function, for the workgroups [first, last)."""
 
 from __future__ import annotations
-
-import hashlib
-from functools import lru_cache
-from pathlib import Path
 
 from ...kernel import ir
 from ...kernel.passes.scopes import scopes_of
@@ -13,9 +9,7 @@ from ..numba_text import TYPE_NAMES
 from ..render import Lines
 from .barrier_split import split_at_barriers
 from .lanes import LaneWriter
-from .writer import HELPERS, PATIENCE, Writer, asks, memory_type
-
-_RUNTIME = Path(__file__).with_name("runtime.py")
+from .writer import PATIENCE, Writer, asks, memory_type
 
 
 def module_text(program: ir.Program) -> str:
@@ -30,7 +24,7 @@ def module_text(program: ir.Program) -> str:
     asking = asks(program)
     _body(writer, asking)
     head = Lines()
-    _imports(program, head)
+    _title(program, head)
     _function(writer, asking, head)
     return head.text() + body.text()
 
@@ -47,30 +41,15 @@ class SerialWriter(Writer):
     def group(self) -> None:
         inner = scopes_of(self.program).inner
         for variable in self.program.variables:
-            # Where Numba sees that itself none is needed: what is assigned twice costs it a look at the whole kernel.
             if variable not in inner:
                 self.zero(variable)
         self.block(self.program.body)
 
 
-def _imports(program: ir.Program, lines: Lines) -> None:
-    package = __name__.rpartition(".")[0]
+def _title(program: ir.Program, lines: Lines) -> None:
     shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
-    lines.add(f'"""Kernel {program.name}, {shape}. Generated; do not edit. Helpers: {_runtime_stamp()}."""')
+    lines.add(f'"""Kernel {program.name}, {shape}. Generated; do not edit."""')
     lines.add()
-    lines.add("import math")
-    lines.add()
-    lines.add("import numpy as np")
-    lines.add(f"from numba import {', '.join(sorted(TYPE_NAMES.values()))}, njit")
-    lines.add()
-    lines.add(f"from {package}.pipeline import Straight")
-    lines.add(f"from {package}.runtime import (")
-    with lines.indented():
-        for name in HELPERS:
-            lines.add(f"{name},")
-    lines.add(")")
-    lines.add()
-    lines.add("inf, nan = math.inf, math.nan")
 
 
 def _function(writer: SerialWriter | LaneWriter, asking: bool, lines: Lines) -> None:
@@ -84,9 +63,6 @@ def _function(writer: SerialWriter | LaneWriter, asking: bool, lines: Lines) -> 
     lines.add(f'SIGNATURE = "{signature}"')
     lines.add()
     lines.add()
-    lines.add(
-        '@njit(nogil=True, error_model="numpy", boundscheck=False, pipeline_class=Straight, no_cfunc_wrapper=True)'
-    )
     lines.add(f"def kernel({', '.join(['first', 'last', 'num_groups', *stop, *names])}):")
     with lines.indented():
         for binding in writer.constants.bindings():
@@ -105,9 +81,3 @@ def _body(writer: SerialWriter | LaneWriter, asking: bool) -> None:
             writer.group()
             if asking:
                 writer.leave_if_stopped()
-
-
-@lru_cache(maxsize=1)
-def _runtime_stamp() -> str:
-    """Names this version of the helpers: a kernel in the cache has them compiled in."""
-    return hashlib.sha256(_RUNTIME.read_bytes()).hexdigest()[:16]

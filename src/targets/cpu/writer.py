@@ -1,4 +1,4 @@
-"""Statements as Numba source for one lane: what a serial kernel and a loop over lanes have in common."""
+"""Statements as text for one lane: what a serial kernel and a loop over lanes have in common."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELPERS = (
 )  # fmt: skip
 SCAFFOLDING = frozenset(
     {"first", "last", "num_groups", "group", "group_at", "lane", "local", "lead", "other", "mask", "total",
-     "mine", "count", "position", "old", "kernel", "njit", "stop", "left", "Straight"}
+     "mine", "count", "position", "old", "kernel", "stop", "left"}
 )  # fmt: skip
 
 CPU_OPERATIONS: Mapping[str, Row] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..numba_passes import FIND_NOTHING
 from ..remembering import Remembering
+from .numba_passes import FIND_NOTHING
 
 if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager

@@ -1,4 +1,4 @@
-"""Which of Numba's passes find nothing in kernels: for the pipelines that compile them, for the CPU and for CUDA."""
+"""Which of Numba's passes find nothing in kernels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What generated CPU code calls beyond plain Numba: memory on the stack, bit counts, bit casts, real atomics.
+"""What the text of a kernel calls, for Numba: memory on the stack, bit counts, bit casts, real atomics.
 
-Each is a Numba intrinsic: a function that, from the types of its operands, gives its signature and an emitter
-of a few LLVM instructions. Only generated modules import this file: it loads Numba.
+The CPU target compiles these texts itself; that Numba makes the same of them is a second opinion. Each is a Numba
+intrinsic: a function that, from the types of its operands, gives its signature and an emitter of a few instructions.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from llvmlite import ir as llvm
 from numba import types
 from numba.extending import intrinsic
-
-from . import jit as _jit  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it listens to what is compiled
 
 if TYPE_CHECKING:
     from numba.core.typing import Signature

@@ -1,0 +1,96 @@
+"""Kernels ready to be called: compiled, or found compiled by an earlier process."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeAlias
+
+import attrs
+
+from ....compile_log import told
+from ....forks import compiling
+from ....kept.seal import read_sealed, write_sealed
+from ...apart import import_apart
+from .translate import llvm_text, signature_of
+
+_KIND = "cpu"
+# Of serial loops LLVM makes better code at level 3, and takes hardly longer. Where a workgroup's lanes are loops, each
+# with a copy for either side of its branches, the code grows tenfold and gains nothing.
+_SERIAL, _LANES = 3, 2
+
+_C: TypeAlias = (
+    type[ctypes.c_uint8] | type[ctypes.c_uint16] | type[ctypes.c_uint32] | type[ctypes.c_uint64] | type[ctypes.c_int32]
+    | type[ctypes.c_int64] | type[ctypes.c_float] | type[ctypes.c_double] | type[ctypes.c_void_p]
+)  # fmt: skip
+_C_TYPES: Mapping[str, _C] = {
+    "b1": ctypes.c_uint8, "u1": ctypes.c_uint8, "u2": ctypes.c_uint16, "u4": ctypes.c_uint32, "u8": ctypes.c_uint64,
+    "i4": ctypes.c_int32, "i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double,
+}  # fmt: skip
+
+
+@attrs.frozen(eq=False)
+class Kernel:
+    """A kernel in this process's memory."""
+
+    function: Callable[..., int]
+    was_kept: bool  # by an earlier process
+
+    def __call__(self, *arguments: int | float) -> None:
+        """Takes numbers, and of each array where it lies and how many elements it has."""
+        if self.function(*arguments):
+            raise MemoryError("no memory for a kernel's arrays")
+
+
+@attrs.define
+class _Loaded:
+    """The kernels of this process, by names that tell all that they depend on."""
+
+    kernels: dict[str, Kernel] = attrs.field(factory=dict[str, Kernel])
+
+
+_loaded = _Loaded()
+
+
+def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
+    """The kernel of a text. Whichever thread asks first compiles it."""
+    import_apart("llvmlite.binding")
+    with compiling():
+        symbol = f"gpusort_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}_{_digest(text)}"
+        kernel = _loaded.kernels.get(symbol)
+        if kernel is None:
+            with told("cpu", f"kernel {name!r}"):
+                kernel = _loaded.kernels[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
+        return kernel
+
+
+def _made(symbol: str, text: str, speed: int) -> Kernel:
+    from .machine import machine
+
+    here = machine()
+    code = read_sealed(_KIND, symbol)
+    was_kept = code is not None
+    if code is None:
+        code = here.code(llvm_text(text, symbol, is_opaque=here.is_opaque), speed)
+        write_sealed(_KIND, symbol, code)
+    types: list[_C] = []
+    for taken in signature_of(text):
+        types += [ctypes.c_void_p, ctypes.c_int64] if taken.is_array else [_C_TYPES[taken.kind.name]]
+    return Kernel(ctypes.CFUNCTYPE(ctypes.c_int32, *types)(here.load(code, symbol)), was_kept)
+
+
+def _digest(text: str) -> str:
+    from .machine import machine
+
+    return hashlib.sha256("\0".join((text, machine().about, stamp())).encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=1)
+def stamp() -> str:
+    """This compiler's own sources."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()

@@ -1,0 +1,63 @@
+"""LLVM, by way of llvmlite: optimises, writes machine code, loads it. Importing this loads llvmlite."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import attrs
+import llvmlite
+import llvmlite.binding as llvm
+
+
+@attrs.frozen(eq=False)
+class Machine:
+    """This processor, and the code that is loaded."""
+
+    target: llvm.TargetMachine
+    engine: llvm.ExecutionEngine
+    about: str  # all that machine code depends on besides its text
+
+    @classmethod
+    def here(cls) -> Machine:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        triple, cpu, features = llvm.get_process_triple(), llvm.get_host_cpu_name(), _features()
+        target = llvm.Target.from_triple(triple).create_target_machine(
+            cpu=cpu, features=features, opt=3, reloc="static" if triple.startswith("x86") else "default",
+            codemodel="jitdefault", jit=True,
+        )  # fmt: skip
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+        return cls(target, engine, repr((triple, cpu, features, llvmlite.__version__, llvm.llvm_version_info)))
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether LLVM's pointers have no types. In LLVM 15 and 16 llvmlite keeps them."""
+        return llvm.llvm_version_info[0] >= 17
+
+    def code(self, text: str, speed: int) -> bytes:
+        """An object file. `speed` is LLVM's level of optimisation: 2 or 3."""
+        module = llvm.parse_assembly(text)
+        module.triple = self.target.triple
+        module.data_layout = str(self.target.target_data)
+        module.verify()
+        builder = llvm.create_pass_builder(self.target, llvm.create_pipeline_tuning_options(speed_level=speed))
+        builder.getModulePassManager().run(module, builder)
+        return self.target.emit_object(module)
+
+    def load(self, code: bytes, name: str) -> int:
+        """The address of a function."""
+        self.engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self.engine.finalize_object()
+        return self.engine.get_function_address(name)
+
+
+def _features() -> str:
+    try:
+        return llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # LLVM does not know them of this processor
+        return ""
+
+
+@lru_cache(maxsize=1)
+def machine() -> Machine:
+    return Machine.here()
