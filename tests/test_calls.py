@@ -72,6 +72,17 @@ def test_a_subclass_comes_back(function: Any) -> None:
     assert gpusort.sum(x) == 15
 
 
+def test_sums_of_a_matrix_lie_as_they_should() -> None:
+    """A np.matrix makes a row of whatever has one dimension, also of a column of sums."""
+    values = np.arange(6).reshape(2, 3)
+    x = values.view(np.matrix)
+    np.testing.assert_array_equal(gpusort.sum(x, axis=1), values.sum(axis=1))
+    np.testing.assert_array_equal(gpusort.argmax(x, axis=1), values.argmax(axis=1))
+    assert gpusort.sum(x, axis=1).shape == (2,)
+    assert type(gpusort.sort(x)) is np.matrix
+    assert gpusort.sum(x, axis=1, keepdims=True).shape == (2, 1)
+
+
 # -- axes and layouts -------------------------------------------------------------------------------------
 
 
@@ -189,6 +200,25 @@ def test_what_cannot_be_planned_says_what_can() -> None:
             UnsupportedTypeError, match=rf"function: expected one of gpusort's functions of arrays, .*, found {said}"
         ):
             wrong(function, *arguments)
+
+
+@pytest.mark.parametrize("algorithm", [None, gpusort.Bitonic(), gpusort.SerialRadix()], ids=repr)
+def test_what_may_not_be_written_is_not_by_a_warm_call_either(target: str, algorithm: Any) -> None:
+    """On the CPU a kernel would write to it through its address: to the bytes of a text, say."""
+    x = np.array([3, 1, 2], np.uint32)
+    settings: dict[str, Any] = {"target": target, "algorithm": algorithm if target == "cpu" else None}
+    gpusort.sort(x, out=np.empty_like(x), **settings)
+    raw = bytes(12)
+    frozen = np.frombuffer(raw, np.uint32)
+    with pytest.raises(InvalidArgumentError, match="out: expected an array that can be written, found a read-only one"):
+        gpusort.sort(x, out=frozen, **settings)
+    out = np.zeros_like(x)
+    prepared = gpusort.plan(gpusort.sort, x, out=out, **settings)
+    out.flags.writeable = False
+    with pytest.raises(InvalidArgumentError, match="out: expected an array that can be written, found a read-only one"):
+        prepared(x)
+    assert not any(raw)
+    assert not out.any()
 
 
 def test_a_result_that_does_not_fit_is_refused_when_the_call_is_planned(target: str) -> None:
