@@ -14,6 +14,7 @@ import gpusort
 from gpusort.api import call
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.scalars import U32
 from tests import key_cases
 from tests.reference import assert_same_bits, sample
 
@@ -125,6 +126,16 @@ def test_top_k_says_how_many_there_are() -> None:
         gpusort.top_k([1, 2, 3], 4)
     with pytest.raises(InvalidArgumentError, match="k: expected 0 or more, found -1"):
         gpusort.top_k([1, 2, 3], -1)
+
+
+@pytest.mark.parametrize("to", [3, 50])
+def test_a_lossy_key_with_a_number_of_the_calls_finds_extremes_on_every_target(target: str, to: int) -> None:
+    key: Any = key_cases.Nearest(U32(to))
+    x = np.array([[40, 2, 61, 4], [51, 49, 0, 99]], np.uint32)
+    away = np.abs(x.astype(np.int64) - to)
+    np.testing.assert_array_equal(gpusort.min(x, axis=1, key=key, target=target), x[[0, 1], away.argmin(1)])
+    np.testing.assert_array_equal(gpusort.max(x, axis=1, key=key, target=target), x[[0, 1], away.argmax(1)])
+    np.testing.assert_array_equal(gpusort.argsort(x, key=key, target=target), away.argsort(axis=1, kind="stable"))
 
 
 def test_a_key_orders_on_every_target(target: str) -> None:
