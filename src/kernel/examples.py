@@ -17,7 +17,7 @@ from ..types.layout import Type
 from ..types.ops import Op
 from ..types.scalars import Scalar
 from . import ir
-from .values import Value, first_member
+from .values import MemoryValue, Value, first_member
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by the size of what they share their bits with
 
@@ -63,6 +63,13 @@ def element_of(element: object, found: Value) -> str:
     if issubclass(cls, int):  # known before the launch
         return "True" if cls is bool else "8"
     return f"{cls.__name__}(x)"
+
+
+def loop_over(found: Value) -> str:
+    """A loop that goes over what was handed to one."""
+    if isinstance(found, MemoryValue):
+        return "for i in dynamic_range(U32(0), data.length):"
+    return "for i in dynamic_range(U32(0), n):" if isinstance(found, ir.Expression) else "for i in range(8):"
 
 
 _INSTEAD: dict[object, str] = {
