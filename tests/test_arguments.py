@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pytest
@@ -212,7 +212,7 @@ def test_an_int_beyond_floats_is_no_scalar() -> None:
 
 
 def test_a_policy_names_a_field_that_is_no_enum() -> None:
-    wrong: Function = gpusort.ReducePolicy
+    wrong = cast("Function", gpusort.ReducePolicy)
     with pytest.raises(UnsupportedTypeError, match="ReducePolicy: totals: expected a Totals, found 3"):
         wrong(totals=3)
 

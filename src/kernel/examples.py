@@ -110,7 +110,7 @@ def is_from_a_library(function: object) -> bool:
 
 def callable_for(found: object) -> str:
     """What is expected in place of something that is called and is no helper."""
-    name = getattr(found, "__name__", repr(found))
+    name, hint = getattr(found, "__name__", repr(found)), instead_of(found, "e.g. a helper of your own")
     if isinstance(found, type) and not is_from_a_library(found) and found.__module__ != "builtins":
         kind = (
             "dataclass" if dataclasses.is_dataclass(found) else "named tuple" if issubclass(found, tuple) else "class"
@@ -120,7 +120,6 @@ def callable_for(found: object) -> str:
         )
     if isinstance(found, type) and issubclass(found, np.generic) and found.__name__ in _SCALARS:
         return f"a scalar of the kernel language, found {name!r}, e.g. `{_SCALARS[found.__name__]}(x)`"
-    hint = instead_of(found, "e.g. a helper of your own")
     return f"an operation of the kernel language or a helper written in it, found {name!r}, {hint}"
 
 

@@ -145,6 +145,9 @@ def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
     if isinstance(axis, tuple):
         try:
             numbers = [operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)]
+        except TypeError as error:
+            raise UnsupportedTypeError(f"axis: expected {_AXES}, found {axis!r}") from error
+        try:
             return tuple(sorted(normalize_axis_tuple(numbers, ndim, "axis")))
         except OverflowError:  # as above
             beyond = next(number for number in numbers if not -ndim <= number < ndim)
@@ -153,8 +156,6 @@ def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
             raise
         except ValueError as error:
             raise InvalidArgumentError(f"axis: {error}") from error
-        except TypeError as error:
-            raise UnsupportedTypeError(f"axis: expected {_AXES}, found {axis!r}") from error
     if ndim == 0 and type(axis) is int and axis in (0, -1):  # NumPy lets this pass
         return ()
     return (checked_axis(axis, ndim, _AXES),)
