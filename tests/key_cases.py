@@ -96,6 +96,24 @@ class LowBitsFirst(_Of32):
 
 
 @attrs.frozen
+class Nearest(_Of32):
+    """By the distance from a number that comes with the call: those on both sides share a word."""
+
+    to: U32
+    element: type[U32] = U32
+    is_lossy: bool = True
+
+    def to_word(self, element: U32) -> U32:
+        return element - self.to if element > self.to else self.to - element
+
+    def from_word(self, word: U32) -> U32:
+        return word
+
+    def to_rank(self, element: U32) -> U32:
+        return self.to_word(element)
+
+
+@attrs.frozen
 class Folded:
     """Eight letters in a U64, the first the highest: as if all were small. A loop over bytes, with a branch."""
 

@@ -634,6 +634,11 @@ def numpy_on_scalars(cx, data: Storage[U32], p: Params):
 
 
 @kernel
+def minimum_of_floats(cx, data: Storage[U32], p: Params):
+    data[0] = bitcast(U32, minimum(F32(p.n), F32(1.0)))  # <-
+
+
+@kernel
 def numpy_scalar(cx, data: Storage[U32], p: Params):
     data[0] = p.n + np.uint32(1)  # <-
 

@@ -14,6 +14,7 @@ import gpusort
 from gpusort.api import call
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
+from gpusort.types.scalars import U32
 from tests import key_cases
 from tests.reference import assert_same_bits, sample
 
@@ -72,6 +73,17 @@ def test_a_subclass_comes_back(function: Any) -> None:
     assert gpusort.sum(x) == 15
 
 
+def test_sums_of_a_matrix_lie_as_they_should() -> None:
+    """A np.matrix makes a row of whatever has one dimension, also of a column of sums."""
+    values = np.arange(6).reshape(2, 3)
+    x = values.view(np.matrix)
+    np.testing.assert_array_equal(gpusort.sum(x, axis=1), values.sum(axis=1))
+    np.testing.assert_array_equal(gpusort.argmax(x, axis=1), values.argmax(axis=1))
+    assert gpusort.sum(x, axis=1).shape == (2,)
+    assert type(gpusort.sort(x)) is np.matrix
+    assert gpusort.sum(x, axis=1, keepdims=True).shape == (2, 1)
+
+
 # -- axes and layouts -------------------------------------------------------------------------------------
 
 
@@ -114,6 +126,16 @@ def test_top_k_says_how_many_there_are() -> None:
         gpusort.top_k([1, 2, 3], 4)
     with pytest.raises(InvalidArgumentError, match="k: expected 0 or more, found -1"):
         gpusort.top_k([1, 2, 3], -1)
+
+
+@pytest.mark.parametrize("to", [3, 50])
+def test_a_lossy_key_with_a_number_of_the_calls_finds_extremes_on_every_target(target: str, to: int) -> None:
+    key: Any = key_cases.Nearest(U32(to))
+    x = np.array([[40, 2, 61, 4], [51, 49, 0, 99]], np.uint32)
+    away = np.abs(x.astype(np.int64) - to)
+    np.testing.assert_array_equal(gpusort.min(x, axis=1, key=key, target=target), x[[0, 1], away.argmin(1)])
+    np.testing.assert_array_equal(gpusort.max(x, axis=1, key=key, target=target), x[[0, 1], away.argmax(1)])
+    np.testing.assert_array_equal(gpusort.argsort(x, key=key, target=target), away.argsort(axis=1, kind="stable"))
 
 
 def test_a_key_orders_on_every_target(target: str) -> None:
@@ -189,6 +211,25 @@ def test_what_cannot_be_planned_says_what_can() -> None:
             UnsupportedTypeError, match=rf"function: expected one of gpusort's functions of arrays, .*, found {said}"
         ):
             wrong(function, *arguments)
+
+
+@pytest.mark.parametrize("algorithm", [None, gpusort.Bitonic(), gpusort.SerialRadix()], ids=repr)
+def test_what_may_not_be_written_is_not_by_a_warm_call_either(target: str, algorithm: Any) -> None:
+    """On the CPU a kernel would write to it through its address: to the bytes of a text, say."""
+    x = np.array([3, 1, 2], np.uint32)
+    settings: dict[str, Any] = {"target": target, "algorithm": algorithm if target == "cpu" else None}
+    gpusort.sort(x, out=np.empty_like(x), **settings)
+    raw = bytes(12)
+    frozen = np.frombuffer(raw, np.uint32)
+    with pytest.raises(InvalidArgumentError, match="out: expected an array that can be written, found a read-only one"):
+        gpusort.sort(x, out=frozen, **settings)
+    out = np.zeros_like(x)
+    prepared = gpusort.plan(gpusort.sort, x, out=out, **settings)
+    out.flags.writeable = False
+    with pytest.raises(InvalidArgumentError, match="out: expected an array that can be written, found a read-only one"):
+        prepared(x)
+    assert not any(raw)
+    assert not out.any()
 
 
 def test_a_result_that_does_not_fit_is_refused_when_the_call_is_planned(target: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -245,6 +246,23 @@ def test_a_folder_that_goes_while_its_lock_is_waited_for_is_made_anew(
     assert next(times) == 3
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.sort(x))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "y.npy"]
+
+
+def test_a_file_that_may_not_grow_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", sample("f8", 30_000, 5))
+    before = (tmp_path / "x.npy").read_bytes()
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, most))
+    try:
+        for target in ("y.npy", "x.npy"):
+            with pytest.raises(
+                OSError, match=r"a file of .* bytes is more than this process may write \(ulimit -f\), or"
+            ):
+                gpusort.sort_file(tmp_path / "x.npy", tmp_path / target, memory=MANY_RUNS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+    assert (tmp_path / "x.npy").read_bytes() == before
 
 
 def test_progress(tmp_path: Path) -> None:

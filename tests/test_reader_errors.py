@@ -159,6 +159,9 @@ MESSAGES = {
     "starred_name": "expected a name for each value instead of `*`, e.g. `a, b, c = p`",
     "enumerates": f"{CALLABLE}, found 'enumerate', e.g. `for i in range(len(table)):`",
     "numpy_on_scalars": f"{CALLABLE}, found 'minimum', e.g. `minimum(a, b)`",
+    "minimum_of_floats": (
+        "expected two integers of one type for `min`, found F32 and F32; convert one, e.g. `a if a < b else b`"
+    ),
     "numpy_scalar": "expected a scalar of the kernel language, found 'uint32', e.g. `U32(x)`",
     "number_of_a_table_of_numpys": "expected U32 beside U32, found np.uint32(1), e.g. `int(x)` of it",
     "loops_over_an_array": (

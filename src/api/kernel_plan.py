@@ -107,8 +107,8 @@ class KernelPlan(Plan):
         if self._check is not None:
             self._check.on(arrays[0])
         known = tuple([self.kind.signature(out) for out in outs])
-        if self.kind.is_host:  # whose signatures leave out how arrays lie
-            known = (*known, *[out.strides for out in outs], *[out.shape for out in outs])
+        if self.kind.is_host:  # whose signatures leave out how arrays lie, and whether they may be written
+            known = (*known, *[(out.strides, out.shape, out.flags.writeable, out.flags.aligned) for out in outs])
         into = self._ways.get(known) or self._into(known, device, arrays, outs)
         address, handle = device.address, device.handle
         way = _way([*map(address, arrays), *map(address, outs)], len(arrays), into)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..algos.sizes import LARGEST_U32
 from ..kernel.launch import Schedule
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
@@ -15,6 +16,9 @@ from ..types.keys import SortableKey
 from ..types.monoids import Monoid
 from .operations import OPERATIONS
 from .variants import TYPES, Asked, Rows, any_device
+
+_OF_KEYS = ("element", "word", "to_word", "from_word")
+_MOST_LANES = 64  # of a subgroup that any machine has
 
 
 def asked_for(
@@ -34,6 +38,12 @@ def asked_for(
     for operation, what in (("reduce", "monoids"), ("scan", "monoids"), ("schedule", "schedules")):
         if operation in operations and not own[what]:
             raise InvalidArgumentError(f"{what}: expected some for {operation!r}, e.g. 'module:attribute'")
+    _require("monoids", "a monoid", own["monoids"], ("element", "state", "identity", "lift", "combine"))
+    for name, schedule in own["schedules"].items():
+        if not callable(schedule):
+            raise InvalidArgumentError(f"schedules: expected a function of a length for {name!r}, found {schedule!r}")
+    if lanes < 0 or lanes > _MOST_LANES or lanes & (lanes - 1):
+        raise InvalidArgumentError(f"lanes: expected 0, or a power of two up to {_MOST_LANES}, found {lanes}")
     if "top_k" in operations and not k:
         raise InvalidArgumentError("k: expected some for 'top_k', e.g. 10")
     sizes = tuple(dict.fromkeys(_size(value) for value in values))
@@ -41,16 +51,27 @@ def asked_for(
     return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], lengths, tuple(k), own["schedules"])
 
 
+def _require(argument: str, expected: str, things: Mapping[str, object], members: Sequence[str]) -> None:
+    """Refuses what has not all that such a thing needs."""
+    for name, thing in things.items():
+        missing = [member for member in members if not hasattr(thing, member)]
+        if missing:
+            raise InvalidArgumentError(
+                f"{argument}: expected {expected} for {name!r}, found {thing!r}, which has no {', '.join(missing)}"
+            )
+
+
 def _row(row: int | str) -> int | Rows:
     if row == Rows.ANY.value:
         return Rows.ANY
-    if isinstance(row, str) or row < 1:
-        raise InvalidArgumentError(f"rows: expected lengths of at least 1, or 'any', found {row!r}")
+    if isinstance(row, str) or not 1 <= row <= LARGEST_U32:
+        raise InvalidArgumentError(f"rows: expected lengths of at least 1 and below 2**32, or 'any', found {row!r}")
     return row
 
 
 def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str, SortableKey[Any, Any]]:
     if isinstance(keys, Mapping):
+        _require("keys", "a SortableKey", keys, _OF_KEYS)
         return dict(keys)
     for name in keys:
         if name not in TYPES and ":" not in name:
@@ -59,6 +80,8 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
             )
     built_in: dict[str, Any] = {name: key_for(TYPES[name]) for name in keys if name in TYPES}
     own = {name: _named("keys", (name,)) for name in keys if name not in TYPES}
+    for made in own.values():
+        _require("keys", "a SortableKey", made, _OF_KEYS)
     found: dict[str, SortableKey[Any, Any]] = {}
     for name in keys:
         found |= own.get(name) or {name: built_in[name]}

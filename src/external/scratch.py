@@ -243,6 +243,11 @@ def as_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise OSError(
+                errno.EFBIG, f"a file of {nbytes:,} bytes is more than this process may write (ulimit -f), or than "
+                f"{' or '.join(map(str, folders))} takes"
+            ) from error  # fmt: skip
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) or isinstance(error, DiskFullError):
             raise
         free, folder = min((shutil.disk_usage(folder).free, folder) for folder in folders)

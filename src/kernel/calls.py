@@ -32,6 +32,7 @@ from .values import (
     Static,
     StructValue,
     Value,
+    class_behind,
     describe,
     lift,
     of_object,
@@ -99,6 +100,9 @@ class CallReader(ExpressionReader):
     def fold_call(self, node: ast.Call, function: object) -> Value:
         arguments = self.positional(node)
         known: list[Any] = []
+        if function is isinstance and arguments and (cls := class_behind(arguments[0])) is not None:
+            # the fields of a key or a struct may be run-time numbers, its class is known all the same
+            function, arguments = issubclass, [Static(cls), *arguments[1:]]
         for argument, written in zip(arguments, node.args, strict=True):
             if not isinstance(argument, Static):
                 name = getattr(function, "__name__", repr(function))

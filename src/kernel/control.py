@@ -15,14 +15,13 @@ import attrs
 from ..types import ops
 from ..types.intrinsics import dynamic_range
 from ..types.layout import Type
-from . import ir
+from . import examples, ir
 from .builder import MOST_ROUNDS, KernelBuilder, apply
 from .calls import CallReader
 from .names import joined
 from .source import Source, escapes, jumps_of, stored_in
 from .values import (
     EnumValue,
-    MemoryValue,
     Static,
     TupleValue,
     Undecided,
@@ -173,17 +172,10 @@ class ControlReader(CallReader):
             items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
             values = [of_object(item, span) for item in items_of]
         else:
-            at = "range(8)"
-            if isinstance(iterable, MemoryValue | ir.Expression):
-                at = f"dynamic_range(U32(0), {'data.length' if isinstance(iterable, MemoryValue) else 'n'})"
-            self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `for i in {at}:`")
+            example = examples.loop_over(iterable)
+            self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `{example}`")
 
-        rounds = (
-            _length(iterable.value)
-            if isinstance(iterable, Static) and isinstance(iterable.value, range)
-            else len(values)
-        )
-        with self.builder.unrolling(rounds, span):
+        with self.builder.unrolling(_rounds_of(iterable, values), span):
             return self.rounds(node, values, rest)
 
     def rounds(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
@@ -297,6 +289,9 @@ class ControlReader(CallReader):
         return Flow.LEAVES
 
 
-def _length(counted: range) -> int:
-    """Which may be more than Python's `len` can say."""
+def _rounds_of(iterable: Value, values: Sequence[Value]) -> int:
+    """How many there are, which may be more than Python's `len` can say."""
+    counted = iterable.value if isinstance(iterable, Static) else None
+    if not isinstance(counted, range):
+        return len(values)
     return (counted[-1] - counted[0]) // counted.step + 1 if counted else 0

@@ -17,7 +17,7 @@ from ..types.layout import Type
 from ..types.ops import Op
 from ..types.scalars import Scalar
 from . import ir
-from .values import Value, first_member
+from .values import MemoryValue, Value, first_member
 
 _UNSIGNED = {4: Type.U32, 8: Type.U64}  # by the size of what they share their bits with
 
@@ -41,6 +41,8 @@ def operand_of(op: Op, found: Sequence[Type]) -> str:
     """A conversion of one operand to a type that the operation accepts: one that all convert to, where there is."""
     if op is ops.SELECT:
         return "select(a < b, a, b)"
+    if op in (ops.MIN, ops.MAX) and len(set(found)) == 1 and found[0].is_float:
+        return "a if a < b else b"
     accepted = [type for type in (*found, Type.U32, Type.I32, Type.F32) if op.rule([type] * len(found)) is not None]
     for type in accepted:
         if all(other is type or ops.can_cast(other, type) for other in found):
@@ -61,6 +63,13 @@ def element_of(element: object, found: Value) -> str:
     if issubclass(cls, int):  # known before the launch
         return "True" if cls is bool else "8"
     return f"{cls.__name__}(x)"
+
+
+def loop_over(found: Value) -> str:
+    """A loop that goes over what was handed to one."""
+    if isinstance(found, MemoryValue):
+        return "for i in dynamic_range(U32(0), data.length):"
+    return "for i in dynamic_range(U32(0), n):" if isinstance(found, ir.Expression) else "for i in range(8):"
 
 
 _INSTEAD: dict[object, str] = {
@@ -101,7 +110,7 @@ def is_from_a_library(function: object) -> bool:
 
 def callable_for(found: object) -> str:
     """What is expected in place of something that is called and is no helper."""
-    name = getattr(found, "__name__", repr(found))
+    name, hint = getattr(found, "__name__", repr(found)), instead_of(found, "e.g. a helper of your own")
     if isinstance(found, type) and not is_from_a_library(found) and found.__module__ != "builtins":
         kind = (
             "dataclass" if dataclasses.is_dataclass(found) else "named tuple" if issubclass(found, tuple) else "class"
@@ -111,7 +120,6 @@ def callable_for(found: object) -> str:
         )
     if isinstance(found, type) and issubclass(found, np.generic) and found.__name__ in _SCALARS:
         return f"a scalar of the kernel language, found {name!r}, e.g. `{_SCALARS[found.__name__]}(x)`"
-    hint = instead_of(found, "e.g. a helper of your own")
     return f"an operation of the kernel language or a helper written in it, found {name!r}, {hint}"
 
 

@@ -184,6 +184,7 @@ class ExpressionReader(OperatorReader):
         """A method, property or class attribute of a struct or enum."""
         self.builder.outside.attribute(cls, name)
         found = inspect.getattr_static(cls, name, None)
+        is_descriptor = hasattr(cast("type[object]", type(found)), "__get__")
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
             return self.inline(found.fget, [owner], self.source.span(node))
         if isinstance(found, classmethod):
@@ -192,7 +193,7 @@ class ExpressionReader(OperatorReader):
             return Static(found.__func__)
         if isinstance(found, FunctionType):
             return Method(found, owner)
-        if hasattr(cast(object, type(found)), "__get__"):  # of these CPython asks for more than what stands there
+        if is_descriptor:  # of these CPython asks for more than what stands there
             self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
                                 "e.g. `@property` above its definition")  # fmt: skip
         if found is None:

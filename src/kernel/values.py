@@ -137,6 +137,13 @@ def describe(value: Value) -> str:
             return f"a {value.type}"
 
 
+def class_behind(value: Value) -> type[object] | None:
+    """The class of a struct or an enum that is known at run time alone."""
+    if isinstance(value, EnumValue):
+        return value.cls
+    return class_of(value.element) if isinstance(value, StructValue) else None
+
+
 def of_object(thing: object, span: Span) -> Value:
     """A Python object that a kernel mentions: run-time scalars and structs of them become constants."""
     if isinstance(thing, Scalar):

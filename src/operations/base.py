@@ -143,7 +143,10 @@ def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple):
-        numbers = [operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)]
+        try:
+            numbers = [operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)]
+        except TypeError as error:
+            raise UnsupportedTypeError(f"axis: expected {_AXES}, found {axis!r}") from error
         try:
             return tuple(sorted(normalize_axis_tuple(numbers, ndim, "axis")))
         except OverflowError:  # as above
@@ -153,8 +156,6 @@ def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
             raise
         except ValueError as error:
             raise InvalidArgumentError(f"axis: {error}") from error
-        except TypeError as error:
-            raise UnsupportedTypeError(f"axis: expected {_AXES}, found {axis!r}") from error
     if ndim == 0 and type(axis) is int and axis in (0, -1):  # NumPy lets this pass
         return ()
     return (checked_axis(axis, ndim, _AXES),)
