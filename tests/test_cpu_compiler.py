@@ -76,7 +76,7 @@ def text_of(body: str, **arrays: str) -> str:
     )
 
 
-def both(body: str, *arrays: npt.NDArray[Any], names: Sequence[str] = "abcdef") -> None:
+def both(body: str, *arrays: npt.NDArray[Any], names: Sequence[str] = "abcdefghij") -> None:
     """Runs a body by both compilers on copies of arrays, each of which may be written: what is in them is the same."""
     types = {name: f"{array.dtype.kind}{array.itemsize}" for name, array in zip(names, arrays, strict=False)}
     text = text_of(body, **types)
@@ -132,9 +132,10 @@ def test_integers_are_computed_as_numba_computes_them(type: str) -> None:
 @pytest.mark.parametrize("source", INTEGERS)
 def test_integers_become_others_as_numba_has_it(source: str) -> None:
     values = edges(INTEGERS[source])
-    for target in (*INTEGERS, "f4", "f8"):
-        both(f"for at in range({values.size}):\n    b[at] = {target}(a[at])", values, np.full(values.size, 77, target))
-    both(f"for at in range({values.size}):\n    b[at] = u1(b1(a[at]))", values, np.full(values.size, 77, "u1"))
+    targets = [*INTEGERS, "f4", "f8"]
+    lines = [f"    {name}[at] = {target}(a[at])" for name, target in zip("bcdefghi", targets, strict=True)]
+    body = "\n".join([f"for at in range({values.size}):", *lines, "    j[at] = u1(b1(a[at]))"])
+    both(body, values, *(np.full(values.size, 77, target) for target in [*targets, "u1"]))
 
 
 @pytest.mark.parametrize(("type", "word"), [("f4", "u4"), ("f8", "u8")])
