@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from .algos.argsort import bitonic_argsort
 from .algos.argsort_parts import argsort_parts
 from .algos.bitonic import bitonic_sort
@@ -49,7 +52,8 @@ _COLUMNS = Layout(1, _LENGTH, 60, 0, 60, 1)
 _ROW = 60  # short enough for every kernel that sorts rows
 
 
-def launches_for(dtype: str) -> dict[str, Launch]:
+@lru_cache(maxsize=16)
+def launches_for(dtype: str) -> Mapping[str, Launch]:
     """An example launch of every kernel that works on this dtype, by the kernel's name."""
     found: dict[str, Launch] = {}
     key = key_for(dtype)

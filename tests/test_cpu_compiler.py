@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.compiler.loading import load_kernel
 from gpusort.targets.cpu.compiler.numbers import UntranslatableError
 from gpusort.targets.cpu.compiler.translate import llvm_text
@@ -80,7 +79,7 @@ def both(body: str, *arrays: npt.NDArray[Any], names: Sequence[str] = "abcdefghi
     """Runs a body by both compilers on copies of arrays, each of which may be written: what is in them is the same."""
     types = {name: f"{array.dtype.kind}{array.itemsize}" for name, array in zip(names, arrays, strict=False)}
     text = text_of(body, **types)
-    results = []
+    results: list[list[npt.NDArray[Any]]] = []
     for make in (by_numba, by_ours):
         copies = [array.copy() for array in arrays]
         make(text)(0, 1, 1, *copies)
@@ -151,7 +150,7 @@ def test_floats_are_computed_as_numba_computes_them(type: str, word: str) -> Non
     body = f"for at in range({a.size}):\n    x = a[at]\n    y = b[at]\n"
     body += "".join(f"    c[{row * a.size} + at] = {text}\n" for row, text in enumerate(rows))
     text = text_of(body, a=type, b=type, c=type)
-    results = []
+    results: list[npt.NDArray[Any]] = []
     for make in (by_numba, by_ours):
         results.append(found.copy())
         make(text)(0, 1, 1, a, b, results[-1])
@@ -238,7 +237,7 @@ def test_pointers_have_their_types_where_llvm_wants_them() -> None:
 
 def run(number: int, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Loads a kernel as a new process would and runs it. Whether it was found compiled."""
-    monkeypatch.setattr(loading._loaded, "kernels", {})
+    monkeypatch.setattr("gpusort.targets.cpu.compiler.loading._loaded.kernels", {})
     kernel = load_kernel("test", text_of(f"a[0] = u4({number})", a="u4"), is_serial=True)
     data = np.zeros(1, "u4")
     kernel(0, 1, 1, data.ctypes.data, 1)
