@@ -156,7 +156,7 @@ def test_a_files_name_tells_all_that_its_code_depends_on() -> None:
 
 def test_every_file_that_loops_are_compiled_from_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = SOURCES / "targets" / "cpu"
-    uses = re.compile(r"^(@njit|@intrinsic|\w+ = intrinsic)", re.MULTILINE)
+    uses = re.compile(r"^(@njit|@inner|@intrinsic|\w+ = intrinsic)", re.MULTILINE)
     compiled = [str(path.relative_to(here)) for path in sorted(here.rglob("*.py")) if uses.search(path.read_text())]
     assert {"host/partition_kernels.py", "host/counting_kernels.py"} <= set(compiled)
     copy = tmp_path / "copy"

@@ -16,10 +16,13 @@ from .pipeline import Whole
 
 if TYPE_CHECKING:
     from numba import njit
+    from numba import njit as inner
 else:  # the same, whatever it is called with, by a pipeline of ours
     njit = partial(numba.njit, pipeline_class=Whole, no_cfunc_wrapper=True)
+    # For what only compiled code calls: there is nothing that would take its arguments from Python.
+    inner = partial(njit, no_cpython_wrapper=True)
 
-__all__ = ["njit"]
+__all__ = ["inner", "njit"]
 
 _OURS = __name__.partition(".")[0] + "."
 

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..jit import njit
+from ..jit import inner, njit
 from ..keeping import keep
 
 Elements = npt.NDArray[Any]
@@ -50,7 +50,7 @@ def _columns(wide: Any, label: str) -> Columns:
     return keep(columns, f"columns {label}")
 
 
-@njit
+@inner
 def _piece(plan: Plan, number: int) -> tuple[int, int, int]:
     """Where a piece begins, where its results do, and how long it is."""
     start, _, s0, o0, n1, s1, o1, length, step, out_step, piece = plan

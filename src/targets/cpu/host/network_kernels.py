@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..jit import njit
+from ..jit import inner, njit
 from ..keeping import keep
 
 Elements = npt.NDArray[Any]
@@ -23,13 +23,13 @@ Turn = Callable[[Elements, Elements], None]  # of words side by side, by the con
 
 
 def _plain_words(word: Any) -> tuple[Turn, Turn]:
-    @njit
+    @inner
     def lift(words: Elements, bits: Elements) -> None:
         turned, less = bits[0], bits[1]
         for j in range(words.size):
             words[j] = word(word(words[j] ^ turned) - less)
 
-    @njit
+    @inner
     def lower(words: Elements, bits: Elements) -> None:
         turned, less = bits[0], bits[1]
         for j in range(words.size):
@@ -41,7 +41,7 @@ def _plain_words(word: Any) -> tuple[Turn, Turn]:
 def _float_words(word: Any) -> tuple[Turn, Turn]:
     """Signs are turned over first, if they are to descend, but not of NaNs; then negatives get the order of numbers."""
 
-    @njit
+    @inner
     def lift(words: Elements, bits: Elements) -> None:
         turned, less, magnitude, infinity, shift = bits[0], bits[1], bits[2], bits[3], bits[4]
         for j in range(words.size):
@@ -49,7 +49,7 @@ def _float_words(word: Any) -> tuple[Turn, Turn]:
             found = word(found ^ turned) if word(found & magnitude) <= infinity else found
             words[j] = word(word(found ^ word(word(found >> shift) & magnitude)) - less)
 
-    @njit
+    @inner
     def lower(words: Elements, bits: Elements) -> None:
         turned, less, magnitude, infinity, shift = bits[0], bits[1], bits[2], bits[3], bits[4]
         for j in range(words.size):
@@ -63,7 +63,7 @@ def _float_words(word: Any) -> tuple[Turn, Turn]:
 def _brought(turns: tuple[Turn, Turn]) -> tuple[Any, Any]:
     lift, lower = turns
 
-    @njit
+    @inner
     def load(
         flat: Elements, source: int, s1: int, step: int, block: Elements, lanes: int, length: int, count: int,
         bits: Elements,
@@ -79,7 +79,7 @@ def _brought(turns: tuple[Turn, Turn]) -> tuple[Any, Any]:
                     own[j] = flat[np.uint64(base + j * s1)]
         lift(block[: length * lanes], bits)
 
-    @njit
+    @inner
     def store(
         out: Elements, goal: int, o1: int, out_step: int, block: Elements, lanes: int, length: int, count: int,
         bits: Elements,

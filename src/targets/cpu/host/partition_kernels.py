@@ -15,7 +15,7 @@ from llvmlite import ir as llvm
 from numba import types
 from numba.extending import intrinsic
 
-from ..jit import njit
+from ..jit import inner, njit
 from ..keeping import kept
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def part_all(
     return ended
 
 
-@njit
+@inner
 def _pass(
     source: Elements, pivots: Elements, target: Elements, block: int, claimed: Counts, bounds: Counts, row: int,
     first: int,
@@ -186,7 +186,7 @@ def _pass(
     return True
 
 
-@njit
+@inner
 def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Counts) -> None:
     """Copies elements below the pivot to the front of `target`, all others to its back: this thread's share of them.
 
@@ -209,7 +209,7 @@ def part(source: Elements, pivot: Any, target: Elements, block: int, claimed: Co
         claim(claimed.ctypes.data + 24, own.size)
 
 
-@njit
+@inner
 def _count_below(source: Elements, pivot: Any) -> int:
     """How many elements are below the pivot. A NaN is not."""
     count = 0
@@ -218,7 +218,7 @@ def _count_below(source: Elements, pivot: Any) -> int:
     return count
 
 
-@njit
+@inner
 def _move(source: Elements, pivot: Any, lows: Elements, highs: Elements, beyond: Elements) -> None:
     """Copies elements below the pivot to `lows`, all others to `highs`: exactly as many as are there.
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....operations.reduce import Reducer
-from ..jit import njit
+from ..jit import inner, njit
 from ..keeping import keep
 from .reducers import result_of
 
@@ -69,7 +69,7 @@ def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> PlaceKernel:
 # -- ways over memory -----------------------------------------------------------------------------------------
 
 
-@njit
+@inner
 def _block(plan: Plan, blocks: int, task: int) -> tuple[int, int, int, int, int]:
     """Where a task's results are and how many, where its elements begin, and which of the first way that goes."""
     start, n0, s0, n1, s1, m0, _, _, _, parts, block, _ = plan
@@ -153,7 +153,7 @@ def _rows(label: str, lift: Lift, step: Step) -> Kernel:
 def _places(label: str, lift: Lift, is_better: Callable[[Any, Any], Any]) -> PlaceKernel:
     """As `_columns`, along one way alone: what is found so far, and where it was."""
 
-    @njit
+    @inner
     def look(best: Elements, where: Elements, j: int, element: Any, r: int) -> None:
         better = is_better(element, best[j])
         best[j] = element if better else best[j]
@@ -188,32 +188,32 @@ def _places(label: str, lift: Lift, is_better: Callable[[Any, Any], Any]) -> Pla
 def _arithmetic(fold: Reducer, wide: Any) -> tuple[Lift, Step]:
     """In the type of the result."""
 
-    @njit
+    @inner
     def lift(element: Any, constant: Any) -> Any:
         return wide(element)
 
-    @njit(fastmath={"reassoc"})
+    @inner(fastmath={"reassoc"})
     def add(found: Any, element: Any, constant: Any) -> Any:
         return wide(found + wide(element))
 
-    @njit(fastmath={"reassoc"})
+    @inner(fastmath={"reassoc"})
     def times(found: Any, element: Any, constant: Any) -> Any:
         return wide(found * wide(element))
 
     return lift, add if fold is Reducer.SUM else times
 
 
-@njit
+@inner
 def _itself(element: Any, constant: Any) -> Any:
     return element
 
 
-@njit
+@inner
 def _lesser(found: Any, element: Any, constant: Any) -> Any:
     return element if element < found else found
 
 
-@njit
+@inner
 def _greater(found: Any, element: Any, constant: Any) -> Any:
     return element if element > found else found
 
@@ -222,15 +222,15 @@ def _extreme_of_floats(fold: Reducer, word: Any, bits: int) -> tuple[Lift, Step]
     """By the bits as signed integers, in the order of the numbers from the constant on: it comes out first."""
     shift, low = word(bits - 1), word((1 << (bits - 1)) - 1)
 
-    @njit
+    @inner
     def lift(element: Any, constant: Any) -> Any:
         return word(word(element ^ word(word(element >> shift) & low)) - word(constant))
 
-    @njit
+    @inner
     def lesser(found: Any, element: Any, constant: Any) -> Any:
         return _lesser(found, lift(element, constant), constant)
 
-    @njit
+    @inner
     def greater(found: Any, element: Any, constant: Any) -> Any:
         return _greater(found, lift(element, constant), constant)
 
@@ -241,32 +241,32 @@ def _truths(fold: Reducer, word: Any, shift: int) -> tuple[Lift, Step]:
     """Floats by their bits, as unsigned integers, of which the highest makes none true: it is shifted out."""
     by = word(shift)
 
-    @njit
+    @inner
     def truth(element: Any, constant: Any) -> Any:
         return np.uint8(word(element << by) != word(0))
 
-    @njit
+    @inner
     def either(found: Any, element: Any, constant: Any) -> Any:
         return np.uint8(found | truth(element, constant))
 
-    @njit
+    @inner
     def both(found: Any, element: Any, constant: Any) -> Any:
         return np.uint8(found & truth(element, constant))
 
     return truth, either if fold is Reducer.ANY else both
 
 
-@njit
+@inner
 def _less(element: Any, found: Any) -> Any:
     return (element < found) | ((element != element) & (found == found))
 
 
-@njit
+@inner
 def _more(element: Any, found: Any) -> Any:
     return (element > found) | ((element != element) & (found == found))
 
 
-@njit
+@inner
 def _half(bits: Any, constant: Any) -> Any:
     """float16 as an integer in its order: both zeros alike, and all NaNs, which are the constant."""
     magnitude = np.int16(bits & np.int16(0x7FFF))
