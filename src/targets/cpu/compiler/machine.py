@@ -40,9 +40,20 @@ class Machine:
         module.triple = self.target.triple
         module.data_layout = str(self.target.target_data)
         module.verify()
-        builder = llvm.create_pass_builder(self.target, llvm.create_pipeline_tuning_options(speed_level=speed))
-        builder.getModulePassManager().run(module, builder)
+        if self.is_opaque:
+            builder = llvm.create_pass_builder(self.target, llvm.create_pipeline_tuning_options(speed_level=speed))
+            builder.getModulePassManager().run(module, builder)
+        else:
+            self._by_older_passes(module, speed)
         return self.target.emit_object(module)
+
+    def _by_older_passes(self, module: llvm.ModuleRef, speed: int) -> None:
+        """LLVM 15's newer passes crash where Mesa has loaded an LLVM 15 of its own."""
+        passes, builder = llvm.create_module_pass_manager(), llvm.create_pass_manager_builder()
+        builder.opt_level, builder.loop_vectorize = speed, True
+        self.target.add_analysis_passes(passes)
+        builder.populate(passes)
+        passes.run(module)
 
     def load(self, code: bytes, name: str) -> int:
         """The address of a function."""
