@@ -12,7 +12,7 @@ import gpusort
 from gpusort.arrays.kinds import is_viewed
 from gpusort.arrays.registry import recognised
 from gpusort.types.errors import InvalidArgumentError, UnsupportedTypeError
-from gpusort.types.monoids import ArgMin
+from gpusort.types.searches import ArgMin
 from gpusort.types.specs import Memory
 
 DTYPES = ("?", "i1", "u2", "i4", "u8", "f4", "f8", "M8[us]", "m8[ns]")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TypeAlias, TypeGuard, cast
+from typing import TypeAlias, TypeGuard
 
 import attrs
 import numpy as np
 
-from ..arrays.host import NUMPY
 from ..arrays.kinds import HostArray
 from ..external.in_pieces import Piece, each_through, piece_length
 from ..operations.argsort import INDEX
@@ -16,10 +15,7 @@ from ..operations.base import Operation
 from ..operations.reduce import Reduce
 from ..operations.select import TopK
 from ..targets.base import HasRoom
-from ..types.specs import Spec
 from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
-from .kernel_plan import KernelPlan
-from .plan import as_tuple
 
 Search: TypeAlias = TopK | Reduce
 
@@ -46,17 +42,23 @@ class CandidatesInPieces:
         def made(part: int) -> CandidatesInPieces:
             return cls(target, operation, length, dtype, part)
 
-        part = fitting(piece_length(length, dtype.itemsize), lambda count: Demand.of(made(count).tasks), free)
+        part = fitting(piece_length(length, dtype.itemsize), lambda count: made(count).demand, free)
         return None if part is None else made(part)
 
     @cached_property
-    def tasks(self) -> list[Task]:
-        """Of most parts, and of the last."""
+    def tasks(self) -> tuple[Task, Task, Task]:
+        """Of most parts, of the last, and of what all of them leave."""
         last = self.length % self.part or self.part
-        return [
-            Task.of(self._within(count), specs_on_device((1, count), (self.dtype,)), self.target)
-            for count in (self.part, last)
-        ]
+        each, least = (self._task(self._within(count), count) for count in (self.part, last))
+        parts = -(-self.length // self.part)
+        return each, least, self._task(self.operation, (parts - 1) * _left_by(each) + _left_by(least))
+
+    @property
+    def demand(self) -> Demand:
+        return Demand.of(self.tasks)
+
+    def _task(self, operation: Search, count: int) -> Task:
+        return Task.of(operation, specs_on_device((1, count), (self.dtype,)), self.target)
 
     def _within(self, count: int) -> Search:
         asked = self.operation
@@ -64,34 +66,34 @@ class CandidatesInPieces:
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:
         (x,), rows = arrays, arrays[0].size // self.length
+        desk = Desk(self.target, self.target.room(self.demand.total), self.demand)
         for row in range(rows):
             given = x[row * self.length : (row + 1) * self.length]
-            found = self._chosen(given, *self._candidates(given))
-            for out, values in zip(outs, found, strict=True):
-                each = out.size // rows
-                out[row * each : (row + 1) * each] = values.reshape(-1)
+            left = [out[row * (out.size // rows) : (row + 1) * (out.size // rows)] for out in outs]
+            values, places = self._candidates(desk, given)
+            each_through(desk, [Piece([[values]], self.tasks[2], left)])
+            left[-1][...] = places[left[-1]]
 
-    def _candidates(self, x: HostArray) -> tuple[HostArray, HostArray]:
+    def _candidates(self, desk: Desk, x: HostArray) -> tuple[HostArray, HostArray]:
         """Of all parts, in order, and their places in the row."""
-        starts, demand = np.arange(0, self.length, self.part), Demand.of(self.tasks)
-        counts = [task.left[-1] // INDEX.itemsize for task in self.tasks]
-        ends = np.minimum((np.arange(starts.size) + 1) * counts[0], (starts.size - 1) * counts[0] + counts[1])
-        places = np.empty(ends[-1], np.int64)
-        values = np.empty(ends[-1], self.dtype)
+        each, last, _ = self.tasks
+        starts = np.arange(0, self.length, self.part)
+        counts = np.array([_left_by(each)] * (starts.size - 1) + [_left_by(last)])
+        ends = np.cumsum(counts)
+        places, values = np.empty(ends[-1], INDEX), np.empty(ends[-1], self.dtype)
         pieces: list[Piece[Task]] = []
-        for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-            stretch = slice(number * counts[0], end)
+        for start, end, count in zip(starts.tolist(), ends.tolist(), counts.tolist(), strict=True):
+            stretch = slice(end - count, end)
             left = [values[stretch], places[stretch]] if isinstance(self.operation, TopK) else [places[stretch]]
-            pieces.append(Piece([[x[start : start + self.part]]], self.tasks[number == starts.size - 1], left))
-        each_through(Desk(self.target, self.target.room(demand.total), demand), pieces)
-        places += np.repeat(starts, np.diff(ends, prepend=0))
+            pieces.append(Piece([[x[start : start + self.part]]], last if end == ends[-1] else each, left))
+        each_through(desk, pieces)
+        places += np.repeat(starts, counts)
         return (values if isinstance(self.operation, TopK) else x[places]), places
 
-    def _chosen(self, x: HostArray, values: HostArray, places: HostArray) -> tuple[HostArray, ...]:
-        spec = Spec((1, values.size), self.dtype)
-        plan = KernelPlan(NUMPY, self.operation, (spec,), self.target)
-        *kept, chosen = cast("tuple[HostArray, ...]", as_tuple(plan(values.reshape(1, -1))))
-        return *kept, places[chosen.astype(np.int64)]
+
+def _left_by(task: Task) -> int:
+    """How many places."""
+    return task.left[-1] // INDEX.itemsize
 
 
 def _searches(operation: Operation) -> TypeGuard[Search]:
