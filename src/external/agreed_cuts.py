@@ -1,8 +1,8 @@
 """Exact cuts over sorted runs that lie on as many ranks, or in memory: found in rounds, of few samples each.
 
-Every cut has a bracket in each run. A round samples the brackets, which narrows them to some gaps between samples; what
-is left after a few rounds is read, and decides. The host handles some thousand words a round, however long the runs
-are. All ranks see the same samples, and so find the same cuts.
+Every cut has a bracket in each run, in the first round all the same. A round samples the brackets, which narrows
+them to some gaps between samples; what is left after a few rounds is read, and decides. The host handles some thousand
+words a round, however long the runs are. All ranks see the same samples, and so find the same cuts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .cuts import Array, Places, Samples, cut_between
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Any]]  # lengths, words
 
-_SAMPLES = 512  # of a bracket, at most, in a round
+_SAMPLES = 512  # of a bracket in a round, for each run; though no more than are
+_ENOUGH = 1 << 13  # of many runs
 _FEW = 1 << 12  # elements in the brackets of a cut that are read
 
 
@@ -30,43 +31,59 @@ class Gather:
 
 
 @attrs.frozen(eq=False)
-class Cut:
-    """The first elements of all, so many; and what is known of how many of them each run has: between two numbers."""
+class Bracket:
+    """What is known of the cuts at some ranks: how many elements of each run lie before them, between two numbers."""
 
-    rank: int
+    ranks: tuple[int, ...]
+    numbers: tuple[int, ...]  # of the cuts
     low: Places
     high: Places
+    left: int  # elements between
 
-    @property
-    def left(self) -> int:
-        return int((self.high - self.low).sum())
+    @classmethod
+    def of(cls, ranks: Sequence[int], numbers: Sequence[int], low: Places, high: Places) -> Bracket:
+        return cls(tuple(ranks), tuple(numbers), low, high, int((high - low).sum()))
 
     @property
     def gap(self) -> int:
         """Between two samples of this round; 1 in the last."""
-        return 1 if self.left <= _FEW else -(-int((self.high - self.low).max()) // _SAMPLES)
+        if self.left <= _FEW:
+            return 1
+        runs = self.low.size
+        return -(-self.left // min(_SAMPLES * runs, max(_ENOUGH, 8 * runs)))  # what is left is some `runs` gaps
 
-    def narrowed(self, samples: Sequence[HostArray]) -> Cut:
-        """By samples of each run's bracket."""
+    def narrowed(self, samples: Sequence[HostArray]) -> list[Bracket]:
+        """By samples of each run's bracket: one for each cut."""
+        before = int(self.low.sum())
         if self.gap == 1:
-            cut = cut_between(self.rank, self.low, [sample for sample in samples if sample.size], self.high)
-            return Cut(self.rank, cut, cut)
-        found = Samples.of(samples, (self.high - self.low).tolist(), self.gap)
-        low, high = found.brackets(self.rank - int(self.low.sum()))
-        return Cut(self.rank, self.low + low, self.low + high)
+            pieces = [sample for sample in samples if sample.size]
+            cuts = [cut_between(rank, self.low, pieces, self.high) for rank in self.ranks]
+            lows, highs = cuts, cuts
+        else:
+            found = Samples.of(samples, (self.high - self.low).tolist(), self.gap)
+            low, high = found.brackets_of([rank - before for rank in self.ranks])
+            lows, highs = [self.low + row for row in low], [self.low + row for row in high]
+        each = zip(self.ranks, self.numbers, lows, highs, strict=True)
+        return [Bracket.of([rank], [number], low, high) for rank, number, low, high in each]
 
 
 class Rounds:
-    """All cuts of one sort, as far as they are known."""
+    """All cuts of one sort, as far as they are known. In the first round they share one bracket."""
 
     def __init__(self, lengths: Sequence[int], sizes: Sequence[int]) -> None:
         none, everything = np.zeros(len(lengths), np.int64), np.array(lengths, np.int64)
-        self._cuts = [Cut(rank, none, everything) for rank in accumulate(sizes, initial=0)]
-        self._cuts[0], self._cuts[-1] = Cut(0, none, none), Cut(sum(lengths), everything, everything)
+        ranks = list(accumulate(sizes, initial=0))
+        self._found = [none] * len(ranks)
+        self._found[-1] = everything
+        inner = range(1, len(ranks) - 1)
+        self._open = self._kept([Bracket.of([ranks[number] for number in inner], inner, none, everything)])
 
-    @property
-    def _open(self) -> list[int]:
-        return [number for number, cut in enumerate(self._cuts) if cut.left]
+    def _kept(self, brackets: Sequence[Bracket]) -> list[Bracket]:
+        """Those with anything left between; of all others the cut is known."""
+        for bracket in brackets:
+            for number in () if bracket.left else bracket.numbers:
+                self._found[number] = bracket.low
+        return [bracket for bracket in brackets if bracket.left and bracket.numbers]
 
     @property
     def are_over(self) -> bool:
@@ -74,21 +91,21 @@ class Rounds:
 
     def samples(self, run: int) -> list[slice]:
         """What the next round asks of a run, one behind the other."""
-        cuts = (self._cuts[number] for number in self._open)
-        return [slice(int(cut.low[run]), int(cut.high[run]), cut.gap) for cut in cuts]
+        return [slice(int(bracket.low[run]), int(bracket.high[run]), bracket.gap) for bracket in self._open]
 
     def narrow(self, found: Sequence[HostArray]) -> None:
         """By the words of all samples of each run."""
         ends = np.zeros(len(found), np.int64)
-        for number in self._open:
-            cut = self._cuts[number]
-            starts, ends = ends, ends + -(-(cut.high - cut.low) // cut.gap)
-            self._cuts[number] = cut.narrowed([run[i:j] for run, i, j in zip(found, starts, ends, strict=True)])
+        narrowed: list[Bracket] = []
+        for bracket in self._open:
+            starts, ends = ends, ends + -(-(bracket.high - bracket.low) // bracket.gap)
+            narrowed += bracket.narrowed([run[i:j] for run, i, j in zip(found, starts, ends, strict=True)])
+        self._open = self._kept(narrowed)
 
     @property
     def found(self) -> Places:
         """Where what each rank gets starts in every run, a row a rank, and a last row with the lengths."""
-        return np.array([cut.low for cut in self._cuts], np.int64)
+        return np.array(self._found, np.int64)
 
 
 def agreed_cuts(
