@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpusort
+from gpusort.external import agreed_cuts
 from gpusort.external.cuts import HeldRun, Samples, exact_cuts, usual_gap
 from gpusort.external.order import KeyColumn, KeyOrder, words_of
 from gpusort.types.indices import SortOrder
@@ -119,3 +121,31 @@ def test_refusals() -> None:
         cuts_of([np.arange(3)], [-1, 4], None)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"samples: expected \[2\] of the runs, found \[1\]"):
         Samples.of([np.arange(1)], [3], 2)
+
+
+RUNS_AT_RANDOM: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "many values": lambda numbers, length, run: numbers.integers(0, 1 << 32, length, np.uint32),
+    "few values": lambda numbers, length, run: numbers.integers(0, 3, length, np.uint32),
+    "one value": lambda numbers, length, run: np.zeros(length, np.uint32),
+    "one after another": lambda numbers, length, run: np.arange(length, dtype=np.uint32) + 10_000 * run,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RUNS_AT_RANDOM)
+@pytest.mark.parametrize("count", [1, 2, 17, 60])
+def test_rounds_find_the_same_cuts(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs that are too long to be read at once, some of them empty: what lies before a cut are the first of all."""
+    monkeypatch.setattr(agreed_cuts, "_FEW", 64)
+    monkeypatch.setattr(agreed_cuts, "_SAMPLES", 16)
+    monkeypatch.setattr(agreed_cuts, "_ENOUGH", 256)
+    numbers = np.random.default_rng(count)
+    lengths = numbers.integers(0, 3000, count)
+    lengths[0] = 3000
+    runs = [np.sort(RUNS_AT_RANDOM[kind](numbers, length, run)) for run, length in enumerate(lengths.tolist())]
+    order = np.argsort(np.concatenate(runs), kind="stable")
+    whose = np.repeat(np.arange(count), lengths)[order]
+    ends = np.sort(numbers.integers(0, whose.size + 1, 12))
+    sizes = np.diff([0, *ends, whose.size])
+    found = agreed_cuts.held_cuts(runs, sizes.tolist(), lambda words: words)
+    expected = [np.bincount(whose[:end], minlength=count) for end in (0, *ends, whose.size)]
+    np.testing.assert_array_equal(found, expected)

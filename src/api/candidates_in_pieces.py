@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeGuard
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays.kinds import HostArray
 from ..external.in_pieces import Piece, each_through, piece_length
@@ -72,15 +73,15 @@ class CandidatesInPieces:
             left = [out[row * (out.size // rows) : (row + 1) * (out.size // rows)] for out in outs]
             values, places = self._candidates(desk, given)
             each_through(desk, [Piece([[values]], self.tasks[2], left)])
-            left[-1][...] = places[left[-1]]
+            left[-1][...] = places[left[-1].view(np.int64)]
 
-    def _candidates(self, desk: Desk, x: HostArray) -> tuple[HostArray, HostArray]:
+    def _candidates(self, desk: Desk, x: HostArray) -> tuple[HostArray, npt.NDArray[np.int64]]:
         """Of all parts, in order, and their places in the row."""
         each, last, _ = self.tasks
         starts = np.arange(0, self.length, self.part)
         counts = np.array([_left_by(each)] * (starts.size - 1) + [_left_by(last)])
         ends = np.cumsum(counts)
-        places, values = np.empty(ends[-1], INDEX), np.empty(ends[-1], self.dtype)
+        places, values = np.empty(ends[-1], np.int64), np.empty(ends[-1], self.dtype)
         pieces: list[Piece[Task]] = []
         for start, end, count in zip(starts.tolist(), ends.tolist(), counts.tolist(), strict=True):
             stretch = slice(end - count, end)
