@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from gpusort.targets.cpu.compiler.loading import load_kernel
-from gpusort.targets.cpu.compiler.numbers import UntranslatableError
+from gpusort.targets.cpu.compiler.numbers import Untranslatable
 from gpusort.targets.cpu.compiler.translate import llvm_text
 from gpusort.targets.cpu.writer import HELPERS
 from tests import numba_runtime
@@ -217,12 +217,12 @@ def test_where_there_is_no_memory_left_that_is_said() -> None:
      "x = u4(1)\nx = u8(a[0])"],
 )  # fmt: skip
 def test_what_is_no_kernels_text_is_refused(body: str) -> None:
-    with pytest.raises((UntranslatableError, KeyError)):
+    with pytest.raises((Untranslatable, KeyError)):
         llvm_text(text_of(body, a="u4"), "kernel", is_opaque=True)
 
 
 def test_a_text_without_its_signature_is_refused() -> None:
-    with pytest.raises(UntranslatableError, match="no signature"):
+    with pytest.raises(Untranslatable, match="no signature"):
         llvm_text("def kernel(): pass", "kernel", is_opaque=True)
 
 

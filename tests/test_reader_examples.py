@@ -46,6 +46,11 @@ def test_a_conversion_of_an_operand_gives_an_accepted_type(op: Op) -> None:
     for found in product(SCALARS, repeat=count):
         if op.rule(found) is None:
             example = operand_of(op, found)
+            if example in ("a if a < b else b", "b if a < b else a"):  # of floats, for which no conversion would do
+                assert found[0] is found[1]
+                assert found[0].is_float
+                assert eval(example, {"a": 1, "b": 2}) == (1 if op is ops.MIN else 2)
+                continue
             assert any(op.rule([type] * count) for type in reached(example, found)), (found, example)
 
 

@@ -104,7 +104,9 @@ class SubclassKind(Viewed[HostArray, HostArray]):
         if not np.ndim(values):
             return np.asarray(values)[()]
         made = like.__array_wrap__(values)
-        return made if made.shape == values.shape else values  # a np.matrix would make a row of a column of sums
+        # A np.matrix makes a row of all its elements, as NumPy does, but also of a column of sums, as NumPy does not.
+        is_all = values.size == like.size and 1 not in like.shape
+        return made if made.shape == values.shape or is_all else values
 
 
 SUBCLASS = SubclassKind()

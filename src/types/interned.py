@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .bounded import Bounded
 
+if TYPE_CHECKING:
+    from abc import ABCMeta as OfProtocols
+else:
+    OfProtocols = type(Protocol)  # so that subclasses may name protocols too
+
 _MOST = 1 << 8
 
 
-class Interned(type(Protocol)):  # type: ignore[misc]  # a class found at run time: subclasses may name protocols too
+class Interned(OfProtocols):
     """The class of classes whose objects are kept by their one field. (Equal ones may still be two: unpickled.)"""
 
     if not TYPE_CHECKING:  # checkers take a call of a class for what its __init__ says

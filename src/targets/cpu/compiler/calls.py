@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from .numbers import I8, KINDS, U4, Kind, UntranslatableError, Value, literal
+from .numbers import I8, KINDS, U4, Kind, Untranslatable, Value, literal
 from .places import Array, Places
 
 _COUNTS: Mapping[str, str] = {"count_ones": "ctpop", "leading_zeros": "ctlz", "trailing_zeros": "cttz"}
@@ -41,7 +41,7 @@ class Calls(Places):
             case ast.Call(_, [ast.Constant(int() as length), ast.Attribute(_, dtype)]):
                 return self.on_heap(KINDS[_DTYPES[dtype]], length)
             case _:
-                raise UntranslatableError(ast.unparse(node))
+                raise Untranslatable(ast.unparse(node))
 
     def effect(self, node: ast.Call) -> None:
         """A call for what it does."""
@@ -82,7 +82,7 @@ class Calls(Places):
             case ast.Call(ast.Attribute(ast.Name("math"), function), [operand]) if function in _MATH:
                 return self._intrinsic(function, self.value(operand))
             case _:
-                raise UntranslatableError(ast.unparse(node))
+                raise Untranslatable(ast.unparse(node))
 
     def _divided(self, word: str, a: Value, b: Value) -> Value:
         """Of unsigned integers, where zero divides as one does: x // 0 is x, and x % 0 is 0, as WebGPU has it."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import attrs
 
 
-class UntranslatableError(Exception):
+class Untranslatable(Exception):
     """A text that is not of the language in which kernels are written: a mistake of the writer's."""
 
 
@@ -114,7 +114,7 @@ class Numbers:
             return self.compared("!=", value, literal(0, old))
         if old.is_float != kind.is_float:
             if old.is_float:
-                raise UntranslatableError(f"{old.name} as {kind.name}")
+                raise Untranslatable(f"{old.name} as {kind.name}")
             return self.made(kind, f"{'si' if old.is_signed else 'ui'}tofp {old.llvm} {value.text} to {kind.llvm}")
         if old.bits == kind.bits:
             return attrs.evolve(value, kind=kind)
@@ -145,7 +145,7 @@ class Numbers:
         else:
             kind, word = self._common(a, b), {"//": "udiv", "%": "urem"}[operator]
             if kind.is_signed:
-                raise UntranslatableError(f"{operator} of signed integers")
+                raise Untranslatable(f"{operator} of signed integers")
         a, b = self.converted(a, kind), self.converted(b, kind)
         return self.made(kind, f"{word} {kind.llvm} {a.text}, {b.text}")
 
@@ -183,7 +183,7 @@ class Numbers:
 
     def _floats(self, value: Value, kind: Kind) -> Value:
         if value.kind != kind and value.number is None:
-            raise UntranslatableError(f"{value.kind.name} beside {kind.name}")
+            raise Untranslatable(f"{value.kind.name} beside {kind.name}")
         return self.converted(value, kind)
 
     def _common(self, a: Value, b: Value) -> Kind:
@@ -201,5 +201,5 @@ class Numbers:
         if not any(kind.is_signed for kind in kinds):
             return U8
         if any(kind.bits == 64 and not kind.is_signed for kind in kinds):
-            raise UntranslatableError(f"{a.kind.name} beside {b.kind.name}")
+            raise Untranslatable(f"{a.kind.name} beside {b.kind.name}")
         return I8

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import attrs
 
 from .calls import Calls
-from .numbers import B1, I8, KINDS, Kind, UntranslatableError, Value, literal
+from .numbers import B1, I8, KINDS, Kind, Untranslatable, Value, literal
 from .places import Array
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -35,7 +35,7 @@ def signature_of(text: str) -> tuple[Taken, ...]:
     """What the kernel takes, in order."""
     found = _SIGNATURE.search(text)
     if found is None:
-        raise UntranslatableError("no signature")
+        raise Untranslatable("no signature")
     words = [word.strip() for word in found[1].split(",")]
     return tuple(Taken(KINDS[word.removesuffix("[::1]")], word.endswith("[::1]")) for word in words)
 
@@ -101,7 +101,7 @@ class Translation(Calls):
             case ast.Pass():
                 pass
             case _:
-                raise UntranslatableError(ast.unparse(statement))
+                raise Untranslatable(ast.unparse(statement))
 
     def _assign(self, targets: Sequence[ast.expr], value: ast.expr) -> None:
         match targets:
@@ -118,7 +118,7 @@ class Translation(Calls):
                     array = self.arrays[name]
                     self.store(array, self.value(index), self.converted(found, array.kind))
                 case _:
-                    raise UntranslatableError(ast.unparse(target))
+                    raise Untranslatable(ast.unparse(target))
 
     def _set(self, name: str, value: Value) -> None:
         """A name that is bound once to a number is that number."""
@@ -127,14 +127,14 @@ class Translation(Calls):
             return
         slot = self.slot(name, value.kind)
         if value.kind != slot.kind and value.number is None:
-            raise UntranslatableError(f"{name}: {value.kind.name} where it was {slot.kind.name}")
+            raise Untranslatable(f"{name}: {value.kind.name} where it was {slot.kind.name}")
         self.lines.append(f"  store {slot.kind.llvm} {self.converted(value, slot.kind).text}, {slot.pointer}")
 
     def _read(self, name: str) -> Value:
         if name in self.numbers:
             return self.numbers[name]
         if name not in self.slots:
-            raise UntranslatableError(name)
+            raise Untranslatable(name)
         slot = self.slots[name]
         return self.made(slot.kind, f"load {slot.kind.llvm}, {slot.pointer}")
 
@@ -235,4 +235,4 @@ class Translation(Calls):
             case ast.Call():
                 return self.call(node)
             case _:
-                raise UntranslatableError(ast.unparse(node))
+                raise Untranslatable(ast.unparse(node))
