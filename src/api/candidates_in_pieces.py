@@ -43,8 +43,7 @@ class CandidatesInPieces:
         def made(part: int) -> CandidatesInPieces:
             return cls(target, operation, length, dtype, part)
 
-        part = fitting(piece_length(length, dtype.itemsize), lambda count: made(count).demand, free)
-        return None if part is None else made(part)
+        return fitting(piece_length(length, dtype.itemsize), made, free)
 
     @cached_property
     def tasks(self) -> tuple[Task, Task, Task]:
@@ -67,7 +66,8 @@ class CandidatesInPieces:
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:
         (x,), rows = arrays, arrays[0].size // self.length
-        desk = Desk(self.target, self.target.room(self.demand.total), self.demand)
+        demand = self.demand
+        desk = Desk(self.target, self.target.room(demand.total), demand)
         for row in range(rows):
             given = x[row * self.length : (row + 1) * self.length]
             left = [out[row * (out.size // rows) : (row + 1) * (out.size // rows)] for out in outs]

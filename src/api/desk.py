@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -101,12 +101,23 @@ def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Sp
     return tuple(Spec(shape, dtype, Memory.CUDA) for dtype in dtypes)
 
 
-def fitting(wanted: int, demand: Callable[[int], Demand], free: int) -> int | None:
-    """The greatest number, as wanted or less, for which there is memory; as near as matters."""
+class Demanding(Protocol):
+    """What takes memory of a device."""
+
+    @property
+    def demand(self) -> Demand: ...
+
+
+W = TypeVar("W", bound=Demanding)
+
+
+def fitting(wanted: int, made: Callable[[int], W], free: int) -> W | None:
+    """What is made of the greatest number, as wanted or less, for which there is memory; as near as matters."""
     while wanted > 0:
-        total = demand(wanted).total
+        way = made(wanted)
+        total = way.demand.total
         if total <= free:
-            return wanted
+            return way
         wanted = min(wanted * 15 // 16, wanted * free // total)
     return None
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import attrs
 import numpy as np
 
-from ..arrays.host import HOST, is_packed
+from ..arrays.host import is_packed
 from ..arrays.kinds import HostArray, Located
 from ..operations.argsort import Argsort, SortPairs
 from ..operations.base import Operation
@@ -20,10 +19,12 @@ from ..operations.sort import Sort
 from ..targets.base import HasRoom
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, DeviceMemoryError
-from ..types.specs import Spec, strides_like
+from ..types.specs import Spec
+from .desk import bytes_of
 from .in_pieces import InPieces, way_in_pieces
 from .kernel_plan import KernelPlan
 from .plan import Arrays, Cost, Plan, one_or_all, require_fitting, scalar_of
+from .planning import new_host_arrays
 
 ALWAYS_FIT = 1 << 26  # bytes of arrays for which it is not asked
 
@@ -49,8 +50,7 @@ class PiecesPlan(Plan):
         except CapabilityError as error:
             whole = error
         outputs = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
-        nbytes = sum(spec.size * spec.dtype.itemsize for spec in (*specs, *outputs))
-        if nbytes > ALWAYS_FIT:
+        if sum(map(bytes_of, (*specs, *outputs))) > ALWAYS_FIT:
             return cls(kind, operation, specs, target, whole)
         if isinstance(whole, CapabilityError):
             raise whole
@@ -74,12 +74,7 @@ class PiecesPlan(Plan):
         return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        x = arrays[0]
-        like = strides_like(x.shape, x.strides, x.itemsize)
-        return [
-            HOST.empty(output.shape, output.dtype, like if output.is_like else None)()
-            for output in self.operation.outputs(*self.specs)
-        ]
+        return new_host_arrays(self.operation.outputs(*self.specs), arrays[0])
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
         return self.of(self.kind, self.operation, specs, self.target, keeps_scratch=True)
@@ -145,8 +140,7 @@ def _packed(array: HostArray) -> HostArray:
 
 
 def _told(name: str, spec: Spec) -> str:
-    nbytes = math.prod(spec.shape) * spec.dtype.itemsize
-    return f"{name}, {nbytes:,} bytes of {spec.dtype} in shape {spec.shape},"
+    return f"{name}, {bytes_of(spec):,} bytes of {spec.dtype} in shape {spec.shape},"
 
 
 _CALLED: dict[type[Operation], str] = {

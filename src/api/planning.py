@@ -6,7 +6,7 @@ Arrays of other libraries are seen as those that plans are for.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays.host import HOST
 from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
-from ..operations.base import Operation
+from ..operations.base import Operation, Output
 from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
@@ -145,12 +145,13 @@ class NativePlan(Plan):
         return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        specs, x = specs_of(self.kind, self.operation, arrays), arrays[0]
-        like = strides_like(x.shape, x.strides, x.itemsize)
-        return [
-            HOST.empty(output.shape, output.dtype, like if output.is_like else None)()
-            for output in self.operation.outputs(*specs)
-        ]
+        return new_host_arrays(self.operation.outputs(*specs_of(self.kind, self.operation, arrays)), arrays[0])
+
+
+def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
+    """Arrays for results, those that lie like the operation's first array so too."""
+    like = strides_like(x.shape, x.strides, x.itemsize)
+    return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
 
 
 def _overlap_partly(array: HostArray, out: HostArray) -> bool:

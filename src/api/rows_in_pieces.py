@@ -29,19 +29,22 @@ class RowsInPieces:
     def of(
         cls, operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
     ) -> RowsInPieces | None:
-        def tasks(batch: int) -> dict[int, Task]:
+        def made(batch: int) -> RowsInPieces:
             counts = {batch, rows % batch or batch}
-            return {count: Task.of(operation, specs_on_device((count, length), dtypes), target) for count in counts}
+            tasks = {count: Task.of(operation, specs_on_device((count, length), dtypes), target) for count in counts}
+            return cls(target, rows, length, tasks)
 
-        wanted = piece_length(rows, length * dtypes[0].itemsize)
         try:
-            batch = fitting(wanted, lambda count: Demand.of(list(tasks(count).values())), free)
+            return fitting(piece_length(rows, length * dtypes[0].itemsize), made, free)
         except CapabilityError:  # of a row longer than kernels take
             return None
-        return None if batch is None else cls(target, rows, length, tasks(batch))
+
+    @property
+    def demand(self) -> Demand:
+        return Demand.of(list(self.tasks.values()))
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:
-        demand = Demand.of(list(self.tasks.values()))
+        demand = self.demand
         each_through(Desk(self.target, self.target.room(demand.total), demand), list(self._pieces(arrays[0], outs)))
 
     def _pieces(self, x: HostArray, outs: Flat) -> Iterator[Piece[Task]]:

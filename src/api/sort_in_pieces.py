@@ -93,9 +93,7 @@ class SortInPieces:
         def made(piece: int) -> SortInPieces:
             return cls(target, runs, length, piece, isinstance(operation, Sort))
 
-        wanted = piece_length(length, sum(dtype.itemsize for dtype in runs.columns))
-        piece = fitting(wanted, lambda count: made(count).demand, free)
-        return None if piece is None else made(piece)
+        return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
 
     @property
     def demand(self) -> Demand:

@@ -22,9 +22,8 @@ from .pipeline import side_by_side
 DType: TypeAlias = np.dtype[Any]
 T = TypeVar("T")
 
-_MOST = (
-    12  # pieces, where more memory would allow fewer: the first one's way there and the last one's back hide nothing
-)
+# Pieces, where more memory would allow fewer: the first one's way there and the last one's back hide nothing.
+_MOST = 12
 _LEAST_BYTES = 1 << 26  # of a piece that is worth a device
 
 
