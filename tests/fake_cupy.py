@@ -16,7 +16,11 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Self, cast
 
 import numpy as np
+import pytest
 
+from gpusort.kernel import ir
+from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import target as cuda
 from tests.cuda_launches import arguments_at, run_kernel
 
 log: list[str] = []  # what happened, in order
@@ -498,6 +502,17 @@ def _set_device(device: int) -> None:
 
 def _set_attribute(function: int, attribute: int, value: int) -> None:
     log.append(f"attribute {attribute} {value}")
+
+
+def put_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake where cupy is looked for, and of each kernel its source in place of machine code."""
+
+    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
+        text = cuda_compile.text_of(program)
+        return cuda_compile.Compiled(program.name, text, text.source.encode())
+
+    monkeypatch.setitem(sys.modules, "cupy", module())
+    monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
 
 
 def module() -> ModuleType:

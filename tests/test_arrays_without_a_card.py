@@ -15,13 +15,9 @@ from gpusort.api import stream_call
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
 from gpusort.arrays import registry
-from gpusort.kernel import ir
 from gpusort.targets import registry as targets
-from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import plan as cuda_plan
-from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget
-from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.params import RadixPolicy
 from gpusort.types.searches import ArgMin
 from tests import fake_cupy, fake_torch, key_cases
@@ -34,13 +30,8 @@ call: dict[str, Callable[..., Any]] = {name: cast("Callable[..., Any]", getattr(
 
 @pytest.fixture(autouse=True)
 def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
-        text = kernel_text(program)
-        return cuda_compile.Compiled(program.name, text, text.source.encode())
-
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    fake_cupy.put_in_place(monkeypatch)
     monkeypatch.setitem(sys.modules, "torch", fake_torch.module())
-    monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
     monkeypatch.setattr(cuda_plan, "RECORDING", 0)  # addresses that come again are launched as a graph
     fake_cupy.forget()
     registry.forget_classes()

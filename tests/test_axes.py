@@ -18,15 +18,7 @@ from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError
 from gpusort.types.finishes import AsItIs, Half, finish_of
-from gpusort.types.monoids import (
-    AllTrue,
-    AnyTrue,
-    Maximum,
-    Minimum,
-    Monoid,
-    Product,
-    Sum,
-)
+from gpusort.types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, Sum
 from gpusort.types.numbers import HalfNumber
 from gpusort.types.params import ReducePolicy, Totals
 from gpusort.types.scalars import F32, U16, U32

@@ -15,16 +15,12 @@ import pytest
 
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.reduce import reduce_rows
-from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
 from gpusort.targets import binding
-from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import plan as cuda_plan
-from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget
-from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import (
     CapabilityError,
     DeviceLostError,
@@ -60,13 +56,7 @@ from tests.cuda_cases import (
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaTarget]:
     """The target on a card that is not there: kernels' sources run by plain Python."""
-
-    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
-        text = kernel_text(program)
-        return cuda_compile.Compiled(program.name, text, text.source.encode())
-
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
-    monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
+    fake_cupy.put_in_place(monkeypatch)
     fake_cupy.log.clear()
     yield CudaTarget()
     assert fake_cupy.current_device == [0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,12 +13,8 @@ from gpusort.api import pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
-from gpusort.kernel import ir
-from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import room
-from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.target import CudaTarget
-from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import DeviceMemoryError
 from tests import fake_cupy
 from tests.reference import Array, assert_same_bits, sample
@@ -28,13 +23,7 @@ from tests.reference import Array, assert_same_bits, sample
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaTarget]:
     """A card of 6 KiB."""
-
-    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
-        text = kernel_text(program)
-        return cuda_compile.Compiled(program.name, text, text.source.encode())
-
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
-    monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
+    fake_cupy.put_in_place(monkeypatch)
     monkeypatch.setattr(room, "_SPARE", 0)
     monkeypatch.setattr(in_pieces, "_LEAST_BYTES", 256)
     fake_cupy.forget()

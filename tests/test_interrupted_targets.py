@@ -17,14 +17,11 @@ import pytest
 
 import gpusort
 from gpusort.algos.bitonic import bitonic_sort
-from gpusort.kernel import ir
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets import registry
-from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import pinned_copies, transfers
 from gpusort.targets.cuda import plan as cuda_plan
-from gpusort.targets.cuda import target as cuda
 from gpusort.targets.cuda.plan import Plan, Ready
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import Transfers
@@ -49,12 +46,7 @@ LENGTH = 33
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaTarget]:
-    def source_as_code(program: ir.Program, capability: tuple[int, int]) -> cuda_compile.Compiled:
-        text = cuda_compile.text_of(program)
-        return cuda_compile.Compiled(program.name, text, text.source.encode())
-
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
-    monkeypatch.setattr(cuda, "compile_machine_code", source_as_code)
+    fake_cupy.put_in_place(monkeypatch)
     fake_cupy.log.clear()
     yield CudaTarget()
     assert not fake_cupy.recording, "no stream goes on recording"

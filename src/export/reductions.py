@@ -19,16 +19,7 @@ from ..types.errors import CapabilityError
 from ..types.finishes import AsItIs, Finish, finish_of
 from ..types.indices import ScanKind
 from ..types.layout import Type
-from ..types.monoids import (
-    AllTrue,
-    AnyTrue,
-    Maximum,
-    Minimum,
-    Monoid,
-    Product,
-    RunningSum,
-    Sum,
-)
+from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, RunningSum, Sum
 from ..types.params import ReducePolicy, ScanPolicy
 from ..types.ranked_keys import ranked
 from ..types.searches import ArgMax, ArgMin

@@ -20,15 +20,7 @@ from ..types.elements import dtype_of, encode, leaves
 from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey, is_lossy
 from ..types.layout import Type
-from ..types.monoids import (
-    AllTrue,
-    AnyTrue,
-    Maximum,
-    Minimum,
-    Monoid,
-    Product,
-    Sum,
-)
+from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, Sum
 from ..types.ranked_keys import ranked
 from ..types.searches import ArgMax, ArgMin
 from ..types.specs import Spec

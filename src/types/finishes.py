@@ -11,15 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import attrs
 
 from .intrinsics import bitcast
-from .monoids import (
-    AllTrue,
-    AnyTrue,
-    Maximum,
-    Minimum,
-    Monoid,
-    Product,
-    Sum,
-)
+from .monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, Sum
 from .numbers import HalfNumber
 from .ranked_keys import RankedKey
 from .scalars import F32, U8, U16, U32, U64
