@@ -6,7 +6,8 @@ asked for than there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -126,7 +127,12 @@ class HostWithRoom:
     def free_bytes(self) -> int:
         return self.free
 
-    def room(self, nbytes: int, /) -> HostRoom:
+    @contextmanager
+    def room(self, nbytes: int, /) -> Generator[HostRoom]:
         assert nbytes <= self.free, "no more than there is"
+        self.free -= nbytes
         self.rooms.append(HostRoom(nbytes, self.fails_at))
-        return self.rooms[-1]
+        try:
+            yield self.rooms[-1]
+        finally:
+            self.free += nbytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -74,7 +75,13 @@ def test_every_way(card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str)
     monkeypatch.setattr(in_pieces, "_MOST", 4)
     x = sample("f4", 900)
     x[np.isnan(x)] = -1.0
-    found, expected = CALLS[name](x, card), CALLS[name](x, "cpu")
+    expected, before = CALLS[name](x, "cpu"), fake_cupy.pool.used_bytes()
+    gc.disable()
+    try:
+        found = CALLS[name](x, card)
+        assert fake_cupy.pool.used_bytes() == before  # the next call finds as much as this one
+    finally:
+        gc.enable()
     for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
         assert_same_bits(one, other)
     assert len([line for line in fake_cupy.log if line.startswith("alloc")]) == 1

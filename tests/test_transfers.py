@@ -48,6 +48,19 @@ def test_every_byte_goes_there_and_back(copies: list[str], size: int) -> None:
         assert bool(fake_cupy.pinned) == (size >= LEAST_BYTES)
 
 
+@pytest.mark.parametrize("to", [0, 1, 63])
+@pytest.mark.parametrize("nbytes", [0, 1, 62, 63, 64, 65, 127, 128, 129, 1000])
+def test_a_copy_past_the_caches_writes_what_it_should_and_nothing_else(to: int, nbytes: int) -> None:
+    source, target = np.arange(2000, dtype=np.uint16).view(np.uint8)[5:], np.full(2048, 0xEE, np.uint8)
+    first = -target.ctypes.data % 64 + 128 + to
+    addresses = np.array([target.ctypes.data + first, source.ctypes.data, nbytes], np.uint64)
+    driver = fake_cupy.Driver()
+    pinned_copies.copy_past_caches(driver.functions, *addresses)
+    expected = np.full_like(target, 0xEE)
+    expected[first : first + nbytes] = source[:nbytes]
+    np.testing.assert_array_equal(target, expected)
+
+
 def test_memory_that_will_be_written_is_touched(copies: list[str]) -> None:
     source = np.random.default_rng(1).integers(0, 256, LONG, np.uint8)
     there, later = np.zeros_like(source), np.full(1 << 20, 7, np.uint8)

@@ -67,13 +67,14 @@ class CandidatesInPieces:
     def run(self, arrays: Flat, outs: Flat, /) -> None:
         (x,), rows = arrays, arrays[0].size // self.length
         demand = self.demand
-        desk = Desk(self.target, self.target.room(demand.total), demand)
-        for row in range(rows):
-            given = x[row * self.length : (row + 1) * self.length]
-            left = [out[row * (out.size // rows) : (row + 1) * (out.size // rows)] for out in outs]
-            values, places = self._candidates(desk, given)
-            each_through(desk, [Piece([[values]], self.tasks[2], left)])
-            left[-1][...] = places[left[-1].view(np.int64)]
+        with self.target.room(demand.total) as room:
+            desk = Desk(self.target, room, demand)
+            for row in range(rows):
+                given = x[row * self.length : (row + 1) * self.length]
+                left = [out[row * (out.size // rows) : (row + 1) * (out.size // rows)] for out in outs]
+                values, places = self._candidates(desk, given)
+                each_through(desk, [Piece([[values]], self.tasks[2], left)])
+                left[-1][...] = places[left[-1].view(np.int64)]
 
     def _candidates(self, desk: Desk, x: HostArray) -> tuple[HostArray, npt.NDArray[np.int64]]:
         """Of all parts, in order, and their places in the row."""

@@ -45,7 +45,8 @@ class RowsInPieces:
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:
         demand = self.demand
-        each_through(Desk(self.target, self.target.room(demand.total), demand), list(self._pieces(arrays[0], outs)))
+        with self.target.room(demand.total) as room:
+            each_through(Desk(self.target, room, demand), list(self._pieces(arrays[0], outs)))
 
     def _pieces(self, x: HostArray, outs: Flat) -> Iterator[Piece[Task]]:
         batch, each = max(self.tasks), [out.size // self.rows for out in outs]

@@ -102,9 +102,10 @@ class SortInPieces:
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:
         runs, demand = self.runs, self.demand
-        desk = Desk(self.target, self.target.room(demand.total), demand)
-        sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
-        for first in range(0, arrays[0].size, self.length):
-            row = slice(first, first + self.length)
-            left = [None if number is None else outs[number][row] for number in runs.left]
-            sort.into([array[row] for array in arrays], left, runs.columns)
+        with self.target.room(demand.total) as room:
+            desk = Desk(self.target, room, demand)
+            sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
+            for first in range(0, arrays[0].size, self.length):
+                row = slice(first, first + self.length)
+                left = [None if number is None else outs[number][row] for number in runs.left]
+                sort.into([array[row] for array in arrays], left, runs.columns)

@@ -90,14 +90,15 @@ class WorksInPieces:
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:
         held, demand = [*arrays, *outs], self.demand
-        desk = Desk(self.target, self.target.room(demand.total), demand, self.stays)
         pieces = [
             Piece([[held[number][part]] for number, part in given], task, [held[number][part] for number, part in left])
             for task, given, left in self.tasks
         ]
-        each_through(desk, pieces)
-        for number, place in self.kept.items():
-            desk.fetch(place, held[number])
+        with self.target.room(demand.total) as room:
+            desk = Desk(self.target, room, demand, self.stays)
+            each_through(desk, pieces)
+            for number, place in self.kept.items():
+                desk.fetch(place, held[number])
 
 
 @attrs.frozen(eq=False)

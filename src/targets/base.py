@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import attrs
@@ -288,6 +289,6 @@ class HasRoom(Target, Protocol):
         """How much of it can be had now."""
         ...
 
-    def room(self, nbytes: int, /) -> Room:
-        """So much of it."""
+    def room(self, nbytes: int, /) -> AbstractContextManager[Room]:
+        """So much of it, for a while."""
         ...

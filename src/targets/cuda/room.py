@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
@@ -26,23 +27,32 @@ def free_bytes() -> int:
     return max(0, (min(found, limit - pool.used_bytes()) if limit else found) - _SPARE)
 
 
+@contextmanager
+def cuda_room(nbytes: int, transfers: Transfers) -> Generator[CudaRoom]:
+    """One piece of memory on the current card, which is let go at the end, whatever still speaks of it."""
+    import cupy
+
+    with device_errors():
+        memory = cupy.cuda.alloc(nbytes)
+        cupy.cuda.get_current_stream().synchronize()  # what had this memory before may still be at work
+    try:
+        yield CudaRoom(memory.ptr, transfers)
+    finally:
+        del memory  # which the traceback of an error would hold
+
+
 class CudaRoom:
-    """One piece of memory on the current card. Every call waits for what it started."""
+    """Memory on the current card. Every call waits for what it started."""
 
     alignment = _ALIGNMENT
 
-    def __init__(self, nbytes: int, transfers: Transfers) -> None:
+    def __init__(self, address: int, transfers: Transfers) -> None:
         import cupy
 
+        self.address = address
         self._transfers, self._device = transfers, cupy.cuda.runtime.getDevice()
         with device_errors():
-            self._memory = cupy.cuda.alloc(nbytes)
             self._there, self._work, self._back = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
-            cupy.cuda.get_current_stream().synchronize()  # what had this memory before may still be at work
-
-    @property
-    def address(self) -> int:
-        return self._memory.ptr
 
     def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> None:
         import cupy

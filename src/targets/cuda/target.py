@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from threading import RLock
 from typing import TYPE_CHECKING, cast
 
@@ -35,7 +36,7 @@ from .compile import (
 )
 from .errors import NOT_INITIALISED, device_errors
 from .plan import Plan, Ready
-from .room import CudaRoom, free_bytes
+from .room import CudaRoom, cuda_room, free_bytes
 from .transfers import Transfers
 from .writer import WARP
 
@@ -107,9 +108,9 @@ class CudaTarget:
         require_own_process(NAME)
         return free_bytes()
 
-    def room(self, nbytes: int, /) -> CudaRoom:
+    def room(self, nbytes: int, /) -> AbstractContextManager[CudaRoom]:
         """For host arrays that the card cannot hold at once."""
-        return CudaRoom(nbytes, self._transfers)
+        return cuda_room(nbytes, self._transfers)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CudaPrepared:
         """The schedule's plans, one a device, for callers that bring addresses."""

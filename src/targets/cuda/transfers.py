@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 2 << 20
 LEAST_BYTES = 16 << 20  # less goes as fast by the driver
-MOST_LANES = 16  # threads that copy: as many keep the host's memory busy
+MOST_LANES = 8  # threads that copy: more take memory from those that copy the other way
 _SLOTS = 2  # of a lane: one is copied while the card fetches the other
 _KEPT = 2  # rings, for as many threads at once
 
