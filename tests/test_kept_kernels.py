@@ -288,7 +288,7 @@ for number in range(2):
 
 def test_processes_that_start_cold_at_once_are_right(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = [sys.executable, "-c", _COLD, TEXT.format(number="NUMBER")]
-    end_well_side_by_side(command, 6, timeout=120)
+    end_well_side_by_side(command, 4, timeout=120)
     assert len(list((place / "cpu").iterdir())) == 2
     for number in range(2):
         run(number, again=True, monkeypatch=monkeypatch)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import NoReturn, TypeAlias
 
 import attrs
@@ -18,7 +16,6 @@ from .memory import Region
 from .races import ONE_BARRIER, Access, Indices, Invoker, keys_of
 
 Lanes: TypeAlias = npt.NDArray[np.int64]
-_LARGEST = (1 << 32) - 1
 Values: TypeAlias = npt.NDArray[np.generic]
 Memorising: TypeAlias = ir.Load | ir.Store | ir.Atomic
 
@@ -81,8 +78,8 @@ class Checks:
 
     def in_bounds(self, statement: Memorising, region: Region, index: Indices, lanes: Lanes) -> None:
         """Every index is one of the memory's."""
-        outside = index >= region.length
-        if outside.any():
+        if np.maximum.reduce(index) >= region.length:
+            outside = index >= region.length
             self.fail(
                 OutOfBoundsError,
                 statement.span,
@@ -90,15 +87,23 @@ class Checks:
                 f"of {region.length} elements, in {self.name(lanes[outside])}",
             )
 
-    def fits(self, a: Values, b: Values, *, span: Span, lanes: Lanes) -> None:
-        """What is said not to wrap does not."""
-        beyond = a.astype(np.uint64) + b.astype(np.uint64) > _LARGEST
+    def fits(self, a: Values, total: Values, *, span: Span, lanes: Lanes) -> None:
+        """What is said not to wrap does not: a sum of two is no less than one of them."""
+        beyond = np.less(total, a)
         if beyond.any():
-            self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(lanes[beyond])}")
+            whom = lanes[np.broadcast_to(beyond, lanes.shape)]
+            self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(whom)}")
+
+    def divides(self, divisor: Values, *, span: Span, lanes: Lanes) -> None:
+        """Nothing is divided by zero."""
+        zero = np.broadcast_to(divisor == 0, lanes.shape)
+        if zero.any():
+            self.fail(ZeroDivisionError, span, f"division by zero in {self.name(lanes[zero])}")
 
     def unraced(self, statement: Memorising, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
         """No other invocation touches the elements without a barrier between."""
-        found = region.race(elements, self._keys[lanes], kind, self._sites.number(statement))
+        keys = self._keys if len(lanes) == len(self._keys) else self._keys[lanes]
+        found = region.race(elements, keys, kind, self._sites.number(statement))
         if found is None:
             return
         element = int(elements[found.position]) % region.length
@@ -138,11 +143,12 @@ class Checks:
         arrive, lack = ([self._invoker(int(lane)).local for lane in members[some]] for some in (arrives, ~arrives))
         raise BarrierDivergenceError(report.divergence(span, what, arrive, lack, group, left))
 
-    @contextmanager
-    def fork(self, statement: str, span: Span, lanes: Lanes) -> Generator[None]:
+    def enter(self, statement: str, span: Span, lanes: Lanes) -> None:
         """Remember where invocations may part, for the reports."""
         self._forks.append(_Fork(span, statement, lanes))
-        yield
+
+    def leave(self) -> None:
+        """They are together again."""
         self._forks.pop()
 
     def fail(self, error: type[Exception], span: Span, message: str) -> NoReturn:

@@ -18,8 +18,8 @@ from ...kernel import ir
 from ...types import ops
 from ...types.errors import IterationLimitError, OutOfBoundsError
 from ..host_buffers import Values
-from . import report
 from .checks import Checks, Lanes, Shape, Sites
+from .evaluators import Evaluators, evaluators_of
 from .memory import Region
 from .races import Access, Indices, Mask
 from .subgroups import READS_A_LANE, combine, source_lane
@@ -37,11 +37,12 @@ class Lockstep:
         iteration_limit: int,
     ) -> None:
         self._shape = shape
-        self._regions = regions
-        self._arguments = values
+        self.regions = regions
+        self.arguments = values
         self._iteration_limit = iteration_limit
-        self._checks = Checks(shape, sites)
+        self.checks = Checks(shape, sites)
         self._variables: dict[ir.Variable, Values] = {}
+        self._evaluators = Evaluators()
 
         self._all = np.arange(shape.invocations, dtype=np.int64)
         self._row = self._all // shape.group_size
@@ -50,7 +51,7 @@ class Lockstep:
         self._lane = (local % shape.subgroup_size).astype(np.uint32)
         self._subgroup_row = self._row * -(-shape.group_size // shape.subgroup_size) + subgroup
         self._subgroup_sizes = np.bincount(self._subgroup_row)
-        self._builtins: dict[ir.Builtin, Values] = {
+        self.builtins: dict[ir.Builtin, Values] = {
             ir.Builtin.LOCAL_ID: local.astype(np.uint32),
             ir.Builtin.GROUP_ID: (self._row + shape.first_group).astype(np.uint32),
             ir.Builtin.GROUP_SIZE: np.asarray(shape.group_size, np.uint32),
@@ -60,8 +61,17 @@ class Lockstep:
             ir.Builtin.SUBGROUP_SIZE: np.asarray(shape.subgroup_size, np.uint32),
         }
 
-    def run(self, body: ir.Block) -> None:
-        self._block(body, self._all)
+    def run(self, program: ir.Program) -> None:
+        self._evaluators = evaluators_of(program)
+        with np.errstate(all="ignore"):
+            self._block(program.body, self._all)
+
+    def values_of(self, variable: ir.Variable) -> Values:
+        """A variable's value in every invocation of the chunk."""
+        found = self._variables.get(variable)
+        if found is None:
+            found = self._variables[variable] = np.zeros(len(self._all), variable.type.dtype)
+        return found
 
     # -- statements: each gives the lanes that go on to the next ---------------------------------------------
 
@@ -85,7 +95,7 @@ class Lockstep:
             case ir.Subgroup():
                 self._subgroup(statement, lanes)
             case ir.Barrier(span):
-                self._checks.barrier(span, lanes)
+                self.checks.barrier(span, lanes)
             case ir.If():
                 return self._if(statement, lanes)
             case ir.For():
@@ -98,10 +108,18 @@ class Lockstep:
 
     def _if(self, statement: ir.If, lanes: Lanes) -> Lanes:
         holds = self._condition(statement.condition, lanes)
-        then, otherwise = lanes[holds], lanes[~holds]
-        with self._checks.fork("if", statement.span, lanes):
-            stay = np.concatenate([self._block(statement.then, then), self._block(statement.otherwise, otherwise)])
-        return lanes if len(stay) == len(lanes) else np.sort(stay)
+        count = np.count_nonzero(holds)
+        then = lanes if count == len(lanes) else lanes[holds]
+        self.checks.enter("if", statement.span, lanes)
+        stay = self._block(statement.then, then)
+        if count < len(lanes):
+            otherwise = self._block(statement.otherwise, lanes[~holds])
+            if len(stay) + len(otherwise) < len(lanes):
+                stay = np.sort(np.concatenate([stay, otherwise]))
+            else:
+                stay = lanes
+        self.checks.leave()
+        return stay
 
     def _for(self, statement: ir.For, lanes: Lanes) -> None:
         # Counted in 64 bits: a variable near 2^32 must end its loop, not wrap.
@@ -110,57 +128,60 @@ class Lockstep:
             for bound in (statement.start, statement.stop, statement.step)
         )
         if not step.all():
-            self._checks.fail(IterationLimitError, statement.span, "a loop with a step of 0 never ends")
-        with self._checks.fork("loop", statement.span, lanes):
-            looping = np.arange(len(lanes), dtype=np.int64)  # positions in `lanes`, so that the bounds need no moving
-            while True:
-                looping = looping[counter[looping] < stop[looping]]
-                if not len(looping):
-                    return
-                running = lanes[looping]
-                self._assign(statement.variable, running, counter[looping].astype(np.uint32))
-                stay = self._block(statement.body, running)
-                if len(stay) != len(running):
-                    looping = looping[np.isin(running, stay, assume_unique=True)]
-                counter[looping] += step[looping]
+            self.checks.fail(IterationLimitError, statement.span, "a loop with a step of 0 never ends")
+        self.checks.enter("loop", statement.span, lanes)
+        while len(lanes):
+            looping = counter < stop
+            if not looping.all():
+                lanes, counter, stop, step = lanes[looping], counter[looping], stop[looping], step[looping]
+                if not len(lanes):
+                    break
+            self._assign(statement.variable, lanes, counter.astype(np.uint32))
+            stay = self._block(statement.body, lanes)
+            if len(stay) != len(lanes):
+                looping = np.isin(lanes, stay, assume_unique=True)
+                lanes, counter, stop, step = stay, counter[looping], stop[looping], step[looping]
+            counter = counter + step
+        self.checks.leave()
 
     def _while(self, statement: ir.While, lanes: Lanes) -> None:
-        with self._checks.fork("loop", statement.span, lanes):
-            for _ in range(self._iteration_limit):
-                lanes = self._block(statement.head, lanes)
-                if len(lanes):
-                    lanes = lanes[self._condition(statement.condition, lanes)]
-                lanes = self._block(statement.body, lanes)
-                if not len(lanes):
-                    return
-        self._checks.fail(
+        self.checks.enter("loop", statement.span, lanes)
+        for _ in range(self._iteration_limit):
+            lanes = self._block(statement.head, lanes)
+            if len(lanes):
+                lanes = lanes[self._condition(statement.condition, lanes)]
+            lanes = self._block(statement.body, lanes)
+            if not len(lanes):
+                self.checks.leave()
+                return
+        self.checks.fail(
             IterationLimitError,
             statement.span,
-            f"this loop still runs after {self._iteration_limit} rounds in {self._checks.name(lanes)}. "
+            f"this loop still runs after {self._iteration_limit} rounds in {self.checks.name(lanes)}. "
             "It may wait for a write by another invocation: within a launch "
             "nothing promises that the other makes progress",
         )
 
     def _load(self, statement: ir.Load, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
-        self._checks.unraced(statement, region, elements, lanes, Access.READ)
-        self._checks.written(statement, region, elements, lanes)
+        self.checks.unraced(statement, region, elements, lanes, Access.READ)
+        self.checks.written(statement, region, elements, lanes)
         self._assign(statement.variable, lanes, region.load(elements))
 
     def _store(self, statement: ir.Store, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
-        self._checks.unraced(statement, region, elements, lanes, Access.WRITE)
+        self.checks.unraced(statement, region, elements, lanes, Access.WRITE)
         region.store(elements, self._evaluate(statement.value, lanes))
 
     def _atomic(self, statement: ir.Atomic, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
         reads = statement.op is ops.AtomicOp.LOAD
-        self._checks.unraced(statement, region, elements, lanes, Access.ATOMIC_READ if reads else Access.ATOMIC_WRITE)
+        self.checks.unraced(statement, region, elements, lanes, Access.ATOMIC_READ if reads else Access.ATOMIC_WRITE)
         if statement.op is ops.AtomicOp.STORE:
             assert statement.value is not None, "verify: an atomic store has a value"
             region.store(elements, self._evaluate(statement.value, lanes))
             return
-        self._checks.written(statement, region, elements, lanes)
+        self.checks.written(statement, region, elements, lanes)
         if statement.value is None:
             before = region.load(elements)
         else:
@@ -170,7 +191,7 @@ class Lockstep:
 
     def _subgroup(self, statement: ir.Subgroup, lanes: Lanes) -> None:
         what = f"the subgroup operation '{statement.op.value}'"
-        self._checks.together(what, statement.span, lanes, self._subgroup_row, self._subgroup_sizes)
+        self.checks.together(what, statement.span, lanes, self._subgroup_row, self._subgroup_sizes)
         column, ids = self._lane[lanes], self._subgroup_row[lanes]
         row = np.cumsum(np.concatenate([[0], ids[1:] != ids[:-1]]))
         value = self._everywhere(self._evaluate(statement.operands[0], lanes), lanes)
@@ -187,10 +208,10 @@ class Lockstep:
         lacking = source >= count
         if lacking.any():
             at = int(np.argmax(lacking))
-            self._checks.fail(
+            self.checks.fail(
                 OutOfBoundsError,
                 statement.span,
-                f"{what} reads lane {source[at]} of a subgroup of {count[at]}, in {self._checks.name(lanes[lacking])}",
+                f"{what} reads lane {source[at]} of a subgroup of {count[at]}, in {self.checks.name(lanes[lacking])}",
             )
         self._assign(statement.variable, lanes, table[row, source])
 
@@ -198,47 +219,16 @@ class Lockstep:
 
     def _evaluate(self, expression: ir.Expression, lanes: Lanes) -> Values:
         """The value for each lane; an array of no dimensions where it is the same for all."""
-        match expression:
-            case ir.Const(value, type):
-                return np.asarray(value, type.dtype)
-            case ir.Read(variable):
-                return self._at(self._storage_of(variable), lanes)
-            case ir.Argument(parameter):
-                return self._arguments[parameter]
-            case ir.Identity(builtin):
-                return self._at(self._builtins[builtin], lanes)
-            case ir.Length(memory):
-                return np.asarray(self._regions[memory.name].length, np.uint32)
-            case ir.Apply(op, operands, type, span):
-                values = [self._evaluate(operand, lanes) for operand in operands]
-                to = type if op in (ops.CAST, ops.BITCAST) else None
-                if op is ops.ADD_NOWRAP:
-                    self._checks.fits(*(self._everywhere(value, lanes) for value in values), span=span, lanes=lanes)
-                try:
-                    return ops.apply(op, *values, to=to)
-                except ZeroDivisionError:
-                    zero = self._everywhere(values[1], lanes) == 0
-                    message = f"division by zero in {self._checks.name(lanes[zero])}"
-                    raise ZeroDivisionError(report.located(span, message)) from None
+        return self._evaluators.of(expression)(self, lanes)
 
     def _condition(self, expression: ir.Expression, lanes: Lanes) -> Mask:
         return cast(Mask, self._everywhere(self._evaluate(expression, lanes), lanes))
 
-    def _at(self, values: Values, lanes: Lanes) -> Values:
-        """The entries of the lanes; a view where they are all there are."""
-        return values if values.ndim == 0 or len(lanes) == len(self._all) else values[lanes]
-
     def _everywhere(self, values: Values, lanes: Lanes) -> Values:
-        return values if values.ndim else np.broadcast_to(values, lanes.shape)
-
-    def _storage_of(self, variable: ir.Variable) -> Values:
-        found = self._variables.get(variable)
-        if found is None:
-            found = self._variables[variable] = np.zeros(len(self._all), variable.type.dtype)
-        return found
+        return values if values.ndim else np.full(lanes.shape, values)
 
     def _assign(self, variable: ir.Variable, lanes: Lanes, values: Values) -> None:
-        storage = self._storage_of(variable)
+        storage = self.values_of(variable)
         if len(lanes) == len(self._all):
             storage[...] = values
         else:
@@ -246,11 +236,12 @@ class Lockstep:
 
     def _locate(self, statement: ir.Load | ir.Store | ir.Atomic, lanes: Lanes) -> tuple[Region, Indices]:
         """Where the lanes' elements lie, once it is certain that they do."""
-        memory, region = statement.memory, self._regions[statement.memory.name]
+        memory, region = statement.memory, self.regions[statement.memory.name]
         index = self._everywhere(self._evaluate(statement.index, lanes), lanes).astype(np.int64)
-        self._checks.in_bounds(statement, region, index, lanes)
+        self.checks.in_bounds(statement, region, index, lanes)
         if memory.space is ir.Space.WORKGROUP:
-            index += self._row[lanes] * region.length
+            row = self._row if len(lanes) == len(self._row) else self._row[lanes]
+            index += row * region.length
         elif memory.space is ir.Space.REGISTERS:
             index += lanes * region.length
         return region, index

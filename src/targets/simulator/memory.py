@@ -44,6 +44,8 @@ class Region:
         """Note an access; the race it makes, if any."""
         if self.detector is None:
             return None
+        if self.scale == 1:
+            return self.detector.access(elements, keys, kind, site)
         for part in range(self.scale):
             race = self.detector.access(elements * self.scale + part, keys, kind, site)
             if race is not None:

@@ -67,6 +67,8 @@ _RIVALS = {
     Access.ATOMIC_READ: (Access.WRITE,),
     Access.ATOMIC_WRITE: (Access.WRITE, Access.READ),
 }
+_OTHERS = {kind: tuple(rival for rival in rivals if rival is not kind) for kind, rivals in _RIVALS.items()}
+_ITSELF = (Access.WRITE,)
 
 
 @attrs.frozen
@@ -94,6 +96,8 @@ class _Accesses:
             if known is None:
                 continue
             others = known[elements]
+            if not others.any():
+                continue
             unordered = _unordered(others, keys)
             if unordered.any():
                 position = int(np.argmax(unordered))
@@ -150,12 +154,15 @@ class RaceDetector:
 
     def access(self, elements: Indices, keys: Keys, kind: Access, site: int) -> Race | None:
         """Note that invocations, in the order of their ids, touch elements; the first race found, if any."""
-        race = self._find(elements, keys, [rival for rival in _RIVALS[kind] if rival is not kind])
+        race = self._find(elements, keys, _OTHERS[kind])
         if race is not None:
             return race
         if kind not in self._accesses:
             self._accesses[kind] = _Accesses(self._count)
         known = self._accesses[kind]
+        if (elements[1:] > elements[:-1]).all():  # each is touched by one invocation
+            known.record(elements, keys, site)
+            return self._find(elements, keys, _ITSELF) if kind is Access.WRITE else None
         order = np.arange(len(elements), dtype=np.int32)
         self._positions[elements] = order
         last = self._positions[elements] == order
@@ -167,9 +174,9 @@ class RaceDetector:
             first = (self._positions[elements] == order) & ~last
             known.record(elements[first], keys[first], site)
         # Plain writes race among themselves, also within one statement: hence looked for after recording.
-        return self._find(elements, keys, [Access.WRITE]) if kind is Access.WRITE else None
+        return self._find(elements, keys, _ITSELF) if kind is Access.WRITE else None
 
-    def _find(self, elements: Indices, keys: Keys, rivals: list[Access]) -> Race | None:
+    def _find(self, elements: Indices, keys: Keys, rivals: tuple[Access, ...]) -> Race | None:
         for rival in rivals:
             known = self._accesses.get(rival)
             found = None if known is None else known.find_rival(elements, keys)

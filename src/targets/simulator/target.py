@@ -118,7 +118,7 @@ class Simulator:
             groups = min(together, step.groups - first)
             shape = Shape(first, groups, program.group_size, step.groups, self._info.limits.subgroup_size)
             regions = {**storage, **_own_regions(program, shape)}
-            Lockstep(shape, regions, values, sites, self._iteration_limit).run(program.body)
+            Lockstep(shape, regions, values, sites, self._iteration_limit).run(program)
 
 
 def _bound(buffer: Buffer[object], data: Bytes) -> _Bound:
@@ -141,7 +141,8 @@ def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Regio
     for memory, buffer in pairs:
         behind = bound[buffer.name]
         items = behind.data.view(memory.type.dtype)
-        written = None if behind.written is None else behind.written.view(f"u{memory.type.size}")
+        flags = None if behind.written is None or behind.written.all() else behind.written
+        written = None if flags is None else flags.view(f"u{memory.type.size}")
         scale = memory.type.size // units[buffer.name]
         regions[memory.name] = Region(memory.name, items, len(items), written, detectors.get(buffer.name), scale)
     return regions

@@ -1,0 +1,132 @@
+"""Expressions as Python functions, made once a program: a chunk of invocations runs the same ones again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...kernel import ir
+from ...kernel.span import Span
+from ...types import ops
+from ...types.layout import Type
+from ..host_buffers import Values
+from .checks import Checks, Lanes
+from .memory import Region
+
+
+class Running(Protocol):
+    """What expressions ask of the chunk that they are evaluated for."""
+
+    @property
+    def checks(self) -> Checks: ...
+    @property
+    def regions(self) -> Mapping[str, Region]: ...
+    @property
+    def arguments(self) -> Mapping[ir.Parameter, Values]: ...
+    @property
+    def builtins(self) -> Mapping[ir.Builtin, Values]: ...
+
+    def values_of(self, variable: ir.Variable) -> Values: ...
+
+
+# The value for each lane; an array of no dimensions where it is the same for all.
+Evaluate: TypeAlias = Callable[[Running, Lanes], Values]
+
+
+class Evaluators:
+    """Those of one program, each made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Evaluate] = {}  # by the expression's identity, which lives as long as its program
+
+    def of(self, expression: ir.Expression) -> Evaluate:
+        found = self._made.get(id(expression))
+        if found is None:
+            found = self._made[id(expression)] = _evaluator(expression)
+        return found
+
+
+_programs: WeakKeyDictionary[ir.Program, Evaluators] = WeakKeyDictionary()
+
+
+def evaluators_of(program: ir.Program) -> Evaluators:
+    found = _programs.get(program)
+    if found is None:
+        found = _programs[program] = Evaluators()
+    return found
+
+
+def entries(values: Values, lanes: Lanes) -> Values:
+    """Those of the lanes; all there are where the lanes are all there are."""
+    return values if values.ndim == 0 or len(values) == len(lanes) else values[lanes]
+
+
+def _evaluator(expression: ir.Expression) -> Evaluate:
+    match expression:
+        case ir.Const(value, type):
+            constant = np.asarray(value, type.dtype)
+            return lambda run, lanes: constant
+        case ir.Read(variable):
+            return lambda run, lanes: entries(run.values_of(variable), lanes)
+        case ir.Argument(parameter):
+            return lambda run, lanes: run.arguments[parameter]
+        case ir.Identity(builtin):
+            return lambda run, lanes: entries(run.builtins[builtin], lanes)
+        case ir.Length(memory):
+            return lambda run, lanes: np.asarray(run.regions[memory.name].length, np.uint32)
+        case ir.Apply(op, operands, type, span):
+            return _applied(op, [_evaluator(operand) for operand in operands], _conversion(op, type), span)
+
+
+def _conversion(op: ops.Op, type: Type) -> Type | None:
+    return type if op in (ops.CAST, ops.BITCAST) else None
+
+
+def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) -> Evaluate:
+    """`ops.apply`, without what it does for operands of no dimensions where one has some. Who calls silences NumPy."""
+    evaluate = op.evaluate
+    match operands:
+        case [operand]:
+
+            def unary(run: Running, lanes: Lanes) -> Values:
+                a = operand(run, lanes)
+                if not a.ndim:
+                    return ops.apply(op, a, to=to)
+                return cast(Values, evaluate(a) if to is None else evaluate(a, to))
+
+            return unary
+        case [left, right] if op is ops.ADD_NOWRAP:
+
+            def added(run: Running, lanes: Lanes) -> Values:
+                a, b = left(run, lanes), right(run, lanes)
+                total = ops.apply(op, a, b)
+                run.checks.fits(a, total, span=span, lanes=lanes)
+                return total
+
+            return added
+        case [left, right] if op in (ops.FLOORDIV, ops.MOD):
+
+            def divided(run: Running, lanes: Lanes) -> Values:
+                a, b = left(run, lanes), right(run, lanes)
+                if not np.all(b):
+                    run.checks.divides(b, span=span, lanes=lanes)
+                return cast(Values, evaluate(a, b)) if a.ndim or b.ndim else ops.apply(op, a, b)
+
+            return divided
+        case [left, right]:
+
+            def binary(run: Running, lanes: Lanes) -> Values:
+                a, b = left(run, lanes), right(run, lanes)
+                return cast(Values, evaluate(a, b)) if a.ndim or b.ndim else ops.apply(op, a, b)
+
+            return binary
+        case _:
+
+            def any_number(run: Running, lanes: Lanes) -> Values:
+                values = [operand(run, lanes) for operand in operands]
+                return cast(Values, evaluate(*values)) if any(a.ndim for a in values) else ops.apply(op, *values)
+
+            return any_number
