@@ -147,6 +147,8 @@ class ArgsortPath:
         if x.size <= SHORT:
             return True
         length = x.size if self.axis is None else x.shape[self.axis]
+        if x.itemsize <= 2 and x.size == length:
+            return x.size < self.policy.deal_from
         return x.size < self.policy.serial_below and not self.policy.packs(x.size, length, x.dtype)
 
     def _indices(self, packed: HostArray) -> Indices:
