@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.host import HOST
 from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
 from ..operations.base import Operation, Output
-from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target
+from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
@@ -101,6 +101,10 @@ def _native_function(plan: NativePlan) -> Callable[..., object]:
     return plan.native.function if isinstance(plan.native, IsFunction) else plan.__call__
 
 
+def _native_into(plan: NativePlan) -> Callable[[Arrays, Arrays], None] | None:
+    return plan.native.into if isinstance(plan.native, WritesInto) else None
+
+
 @attrs.frozen(eq=False)
 class NativePlan(Plan):
     """A function of the target's own, for NumPy's arrays of any shape that it has seen a signature of."""
@@ -110,6 +114,9 @@ class NativePlan(Plan):
     native: Native
     _fitting: Bounded[Hashable, bool] = attrs.field(factory=lambda: Bounded[Hashable, bool](_MOST_SHAPES), init=False)
     _function: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_native_function, takes_self=True))
+    _into: Callable[[Arrays, Arrays], None] | None = attrs.field(
+        init=False, default=attrs.Factory(_native_into, takes_self=True)
+    )
 
     @property
     def function(self) -> Callable[..., object]:
@@ -137,11 +144,11 @@ class NativePlan(Plan):
         if fitting not in self._fitting:
             require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
             self._fitting[fitting] = True
-        if not is_apart:
-            for out, values in zip(outs, as_tuple(self.native(*arrays)), strict=True):
+        if self._into is not None and is_apart:
+            self._into(arrays, outs)
+        else:
+            for out, values in zip(outs, as_tuple(self(*arrays)), strict=True):
                 out[...] = values
-        elif arrays[0].size:
-            self.native.into(arrays, outs)
         return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:

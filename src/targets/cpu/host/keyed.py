@@ -168,9 +168,6 @@ class KeyedWay:
         found = self.work(flat, self).reshape(packed.shape)
         return _put_back(found if found.dtype == _INDEX else found.astype(x.dtype, copy=False), self.axis)
 
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        outs[0][...] = self(*arrays)
-
 
 def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
     """How the CPU does an operation by a key without a kernel; None where it does not."""
@@ -226,6 +223,3 @@ class KeyedExtreme:
         places = extreme_places(rows, self.by, self.reducer, self.policy)
         found = cast(HostArray, rows[np.arange(len(rows)), places]).reshape(shape).astype(x.dtype, copy=False)
         return np.expand_dims(found, self.axes) if self.keepdims else found[()]
-
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        outs[0][...] = self(*arrays)
