@@ -5,7 +5,6 @@ Arrays of other libraries are seen as those that plans are for.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from typing import Any, cast
@@ -39,7 +38,7 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
         return ShapedPlan(found, operation, target)
     plan = NativePlan(found, operation, native)
     if isinstance(native, IsForFew):
-        return FewPlan(operation, plan, ShapedPlan(found, operation, target), native.most)
+        return ShapedPlan(found, operation, target, plan, native.most)
     return plan
 
 
@@ -173,11 +172,27 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     )
 
 
-class ChosenPlan(Plan):
-    """One of several plans, by what the arrays are like."""
+class ShapedPlan(Plan):
+    """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each. One way of a target's own may serve
+    all that have few elements."""
 
-    @abstractmethod
-    def _plan(self, arrays: Arrays) -> Plan: ...
+    def __init__(
+        self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None, most: int = 0
+    ) -> None:
+        self.kind, self.operation = kind, operation
+        self._target, self._few, self._most = target, few, most
+        self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
+
+    @property
+    def function(self) -> Callable[..., object]:
+        if self._few is None:
+            return self.__call__
+        few, most, call = self._few.function, self._most, self.__call__
+
+        def run(*arrays: Any) -> object:
+            return few(*arrays) if sum([array.size for array in arrays]) <= most else call(*arrays)
+
+        return run
 
     def __call__(self, *arrays: Any) -> object:
         return self._plan(arrays)(*arrays)
@@ -188,41 +203,16 @@ class ChosenPlan(Plan):
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return self._plan(arrays).new_outputs(arrays)
 
-
-@attrs.frozen(eq=False)
-class FewPlan(ChosenPlan):
-    """Of arrays that one way is for while they have few elements, and another one when they have more."""
-
-    operation: Operation
-    few: Plan
-    many: Plan
-    most: int  # that are few, in all arrays
-
-    @property
-    def function(self) -> Callable[..., object]:
-        few, many, most = self.few.function, self.many.function, self.most
-
-        def run(*arrays: Any) -> object:
-            return few(*arrays) if sum([array.size for array in arrays]) <= most else many(*arrays)
-
-        return run
-
-    def _plan(self, arrays: Arrays) -> Plan:
-        return self.few if sum([array.size for array in arrays]) <= self.most else self.many
-
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self.few if sum([spec.size for spec in specs]) <= self.most else self.many.reserved(specs)
+        return self._of_few(specs) or self._plan_for(specs, keeps_scratch=True)
 
-
-class ShapedPlan(ChosenPlan):
-    """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each."""
-
-    def __init__(self, kind: Located[HostArray], operation: Operation, target: Target) -> None:
-        self.kind, self.operation = kind, operation
-        self._target = target
-        self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
+    def _of_few(self, arrays: Arrays) -> Plan | None:
+        return self._few if self._few is not None and sum([array.size for array in arrays]) <= self._most else None
 
     def _plan(self, arrays: Arrays) -> Plan:
+        few = self._of_few(arrays)
+        if few is not None:
+            return few
         # with the signature all there is to know
         key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
         plan = self._plans.get(key)
@@ -238,6 +228,3 @@ class ShapedPlan(ChosenPlan):
 
             return PiecesPlan.of(self.kind, self.operation, specs, self._target, keeps_scratch)
         return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch)
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self._plan_for(specs, keeps_scratch=True)
