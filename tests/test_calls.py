@@ -190,6 +190,18 @@ def test_any_function_can_be_planned(target: str) -> None:
     np.testing.assert_array_equal(keys, values)
 
 
+def test_prepared_calls_of_arrays_without_elements_write_what_there_is(target: str) -> None:
+    empty, x, rows = np.empty(0, "f4"), np.arange(5, dtype="f4"), np.empty((3, 0), "f4")
+    for arrays in ((empty, x), (x, empty)):
+        prepared = gpusort.plan(gpusort.merge, *arrays, target=target)
+        prepared.outs[0][...] = 77
+        np.testing.assert_array_equal(prepared(*arrays), x)
+    for function, expected in ((gpusort.sum, 0), (gpusort.prod, 1), (gpusort.any, False), (gpusort.all, True)):
+        prepared = gpusort.plan(function, rows, axis=1, target=target)
+        prepared.outs[0][...] = 77
+        np.testing.assert_array_equal(prepared(rows), np.full(3, expected))
+
+
 def test_what_cannot_be_planned_says_what_can() -> None:
     wrong: Any = gpusort.plan
     x = np.arange(3)

@@ -57,6 +57,17 @@ def test_adverse_rows(dtype: str) -> None:
         check(np.stack([x] * 70), 1, 10, 100)
 
 
+@pytest.mark.parametrize("dtype", ["i2", "i4", "f2", "f8", "M8[ns]"])
+def test_short_rows_of_few_values(dtype: str) -> None:
+    """The last that is taken has equals in no row, in some, or in all."""
+    numbers = np.random.default_rng(4)
+    for values in (1, 2, 5, 30, 10_000):
+        x = numbers.integers(0, values, (60, 64)).astype(dtype)
+        check(x, 1, 10, 31)
+        x[5] = x[6, :40] = x.dtype.type("NaT" if dtype[0] == "M" else np.nan if dtype[0] == "f" else 0)
+        check(x, 1, 10, 31)
+
+
 def test_more_nans_than_numbers() -> None:
     x = np.full((1, LONG), np.nan, "f4")
     x[0, 1000:1010] = 1

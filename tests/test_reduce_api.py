@@ -15,9 +15,9 @@ from gpusort.kernel.launch import Schedule, Step
 from gpusort.machine import Limits, TargetInfo
 from gpusort.targets.registry import target as target_of
 from gpusort.targets.simulator.target import Simulator
-from gpusort.types.dtypes import Extreme, Words, elements_of, extremes_of, key_for
+from gpusort.types.dtypes import Words, elements_of, key_for
 from gpusort.types.elements import dtype_of, encode
-from gpusort.types.monoids import Maximum, Minimum, MinMax
+from gpusort.types.monoids import Maximum, MinMax
 from gpusort.types.scalars import F32, U32, Scalar
 from tests.covering import few_cases
 from tests.reference import DTYPES, SWAPPED, Array, sample, whole_numbers
@@ -269,10 +269,7 @@ def test_both_extremes_in_one_reading(target: str) -> None:
     key = key_for("i4")
     found = gpusort.reduce(x, MinMax(key), target=target)
     assert isinstance(found, np.void)
-    ends = [
-        extremes_of(key, np.array([found[field]], "u4"), end).view("i4")[0]
-        for field, end in (("low", Extreme.LEAST), ("high", Extreme.GREATEST))
-    ]
+    ends = [elements_of(key, np.array([found[field]], "u4")).view("i4")[0] for field in ("low", "high")]
     assert ends == [x.min(), x.max()]
 
 
@@ -290,8 +287,6 @@ def test_the_host_turns_words_into_elements_as_the_key_does(dtype: str) -> None:
     elements = [key.element(int(bits)) for bits in x]
     words = np.array([value_of(key.to_word(element)) for element in elements], dtype_of(key.word))
     np.testing.assert_array_equal(elements_of(key, cast(Words, words)), x)
-    low = np.array([value_of(Minimum(key).lift(element, U32(0))) for element in elements], dtype_of(key.word))
-    np.testing.assert_array_equal(extremes_of(key, cast(Words, low), Extreme.LEAST), x)
 
 
 def value_of(scalar: Scalar) -> float:

@@ -53,37 +53,32 @@ def call(make: Maker, settings: Settings, target: str | Target | Planning, x: ob
 
 
 def call_with(
-    make: Maker,
-    settings: Settings,
-    target: str | Target | Planning,
-    named: dict[str, object],
-    outs: dict[str, object] | None = None,
-) -> object:  # fmt: skip
-    """The same of several arrays, or into arrays that the caller brought."""
-    arrays, given = tuple(named.values()), () if outs is None else tuple(outs.values())
-    if outs is None:
+    make: Maker, settings: Settings, target: str | Target | Planning, arrays: tuple[object, ...], out: object = None
+) -> object:
+    """The same of several arrays, or of one into an array that the caller brought."""
+    if out is None:
         run = _met(_runs, make, settings, target, arrays)
         if run is not None:
             return run(*arrays)
     else:
-        met = _met(_plans, make, settings, target, arrays, given)
+        met = _met(_plans, make, settings, target, arrays, out)
         if met is not None:
-            return met.into(arrays, given)
-    kinds, arrays = _alike(named)
+            return met.into(arrays, (out,))
+    kinds, arrays = _alike(make(*settings).names, arrays)
     if is_deferred(kinds[0]):
-        if outs:
-            raise UnsupportedTypeError(f"{next(iter(outs))}: expected None for arrays of which nothing is computed yet")
+        if out is not None:
+            raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
         return kinds[0].deferred(make(*settings), target, arrays)
     plan = planned(make, settings, target, kinds, arrays)
-    for name, out in (outs or {}).items():
-        kind, found = recognised(name, out)
+    if out is not None:
+        kind, found = recognised("out", out)
         if found is not out or not _are_alike(kind, kinds[0]):
             raise UnsupportedTypeError(
-                f"{name}: expected an array of x's kind, {type(arrays[0]).__name__}, found {type(out).__name__}"
+                f"out: expected an array of x's kind, {type(arrays[0]).__name__}, found {type(out).__name__}"
             )
     if type(target) is Planning:
-        return target.prepared(plan, kinds[0], arrays, given or None)
-    return plan(*arrays) if outs is None else plan.into(arrays, given)
+        return target.prepared(plan, kinds[0], arrays, None if out is None else (out,))
+    return plan(*arrays) if out is None else plan.into(arrays, (out,))
 
 
 def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object) -> None:
@@ -102,14 +97,14 @@ def call_in_place(make: Maker, settings: Settings, target: str | Target, x: obje
 
 def _met(
     kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning,
-    arrays: tuple[Any, ...], outs: tuple[Any, ...] = (),
+    arrays: tuple[Any, ...], out: object = None,
 ) -> T | None:  # fmt: skip
     """What is kept of a call that was made before, of arrays that are all of one class, which has one kind."""
     first = cast("type[object]", type(arrays[0]))
     kind = KNOWN.get(first)
     if kind is None:
         return None
-    for array in arrays + outs:
+    for array in arrays if out is None else (*arrays, out):
         if type(array) is not first:
             return None
     if kind is NUMPY:  # the same as below, without calls
@@ -122,14 +117,14 @@ def _met(
         return None
 
 
-def _alike(named: dict[str, object]) -> tuple[tuple[Kind, ...], tuple[Any, ...]]:
+def _alike(names: tuple[str, ...], arrays: tuple[object, ...]) -> tuple[tuple[Kind, ...], tuple[Any, ...]]:
     """The arrays, all of one kind."""
-    found = [recognised(name, x) for name, x in named.items()]
+    found = [recognised(name, x) for name, x in zip(names, arrays, strict=True)]
     first, like = found[0]
-    for (kind, array), name in zip(found, named, strict=True):
+    for (kind, array), name in zip(found, names, strict=True):
         if kind is not first and not _are_alike(kind, first):
             raise UnsupportedTypeError(
-                f"{name}: expected an array of the {next(iter(named))}' kind, {type(like).__name__}, found "
+                f"{name}: expected an array of the {names[0]}' kind, {type(like).__name__}, found "
                 f"{type(array).__name__}"
             )
     return tuple([kind for kind, _ in found]), tuple([array for _, array in found])

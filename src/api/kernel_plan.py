@@ -98,6 +98,9 @@ class KernelPlan(Plan):
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         if self._is_answered:
             require_fitting(self.kind, outs, self.outputs)
+            if self.kind.is_host:  # elsewhere they were made with what the shapes tell
+                for out, found in zip(outs, answers(self.operation, self.specs), strict=True):
+                    out[...] = found
             return one_or_all(list(outs))
         device = self._device
         if device is None or (stream := device.stream()) is None:

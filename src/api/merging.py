@@ -49,7 +49,7 @@ def merge(
         descending = checked_flag("descending", descending)
     if key is not None:
         check_key(key)
-    return call_with(Merge, (ORDERS[descending], key, False), target, {"x": x, "y": y})
+    return call_with(Merge, (ORDERS[descending], key, False), target, (x, y))
 
 
 @overload
@@ -77,5 +77,5 @@ def merge_by_key(
         descending = checked_flag("descending", descending)
     if key is not None:
         check_key(key)
-    named = {"keys": keys, "values": values, "other_keys": other_keys, "other_values": other_values}
-    return cast("tuple[object, object]", call_with(Merge, (ORDERS[descending], key, True), target, named))
+    arrays = keys, values, other_keys, other_values
+    return cast("tuple[object, object]", call_with(Merge, (ORDERS[descending], key, True), target, arrays))

@@ -5,7 +5,6 @@ Arrays of other libraries are seen as those that plans are for.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from typing import Any, cast
@@ -16,7 +15,7 @@ import numpy as np
 from ..arrays.host import HOST
 from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
 from ..operations.base import Operation, Output
-from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target
+from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
@@ -39,7 +38,7 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
         return ShapedPlan(found, operation, target)
     plan = NativePlan(found, operation, native)
     if isinstance(native, IsForFew):
-        return FewPlan(operation, plan, ShapedPlan(found, operation, target), native.most)
+        return ShapedPlan(found, operation, target, plan, native.most)
     return plan
 
 
@@ -101,6 +100,10 @@ def _native_function(plan: NativePlan) -> Callable[..., object]:
     return plan.native.function if isinstance(plan.native, IsFunction) else plan.__call__
 
 
+def _native_into(plan: NativePlan) -> Callable[[Arrays, Arrays], None] | None:
+    return plan.native.into if isinstance(plan.native, WritesInto) else None
+
+
 @attrs.frozen(eq=False)
 class NativePlan(Plan):
     """A function of the target's own, for NumPy's arrays of any shape that it has seen a signature of."""
@@ -110,6 +113,9 @@ class NativePlan(Plan):
     native: Native
     _fitting: Bounded[Hashable, bool] = attrs.field(factory=lambda: Bounded[Hashable, bool](_MOST_SHAPES), init=False)
     _function: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_native_function, takes_self=True))
+    _into: Callable[[Arrays, Arrays], None] | None = attrs.field(
+        init=False, default=attrs.Factory(_native_into, takes_self=True)
+    )
 
     @property
     def function(self) -> Callable[..., object]:
@@ -137,11 +143,11 @@ class NativePlan(Plan):
         if fitting not in self._fitting:
             require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
             self._fitting[fitting] = True
-        if not is_apart:
-            for out, values in zip(outs, as_tuple(self.native(*arrays)), strict=True):
+        if self._into is not None and is_apart:
+            self._into(arrays, outs)
+        else:
+            for out, values in zip(outs, as_tuple(self(*arrays)), strict=True):
                 out[...] = values
-        elif arrays[0].size:
-            self.native.into(arrays, outs)
         return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
@@ -166,11 +172,27 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     )
 
 
-class ChosenPlan(Plan):
-    """One of several plans, by what the arrays are like."""
+class ShapedPlan(Plan):
+    """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each. One way of a target's own may serve
+    all that have few elements."""
 
-    @abstractmethod
-    def _plan(self, arrays: Arrays) -> Plan: ...
+    def __init__(
+        self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None, most: int = 0
+    ) -> None:
+        self.kind, self.operation = kind, operation
+        self._target, self._few, self._most = target, few, most
+        self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
+
+    @property
+    def function(self) -> Callable[..., object]:
+        if self._few is None:
+            return self.__call__
+        few, most, call = self._few.function, self._most, self.__call__
+
+        def run(*arrays: Any) -> object:
+            return few(*arrays) if sum([array.size for array in arrays]) <= most else call(*arrays)
+
+        return run
 
     def __call__(self, *arrays: Any) -> object:
         return self._plan(arrays)(*arrays)
@@ -181,41 +203,16 @@ class ChosenPlan(Plan):
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return self._plan(arrays).new_outputs(arrays)
 
-
-@attrs.frozen(eq=False)
-class FewPlan(ChosenPlan):
-    """Of arrays that one way is for while they have few elements, and another one when they have more."""
-
-    operation: Operation
-    few: Plan
-    many: Plan
-    most: int  # that are few, in all arrays
-
-    @property
-    def function(self) -> Callable[..., object]:
-        few, many, most = self.few.function, self.many.function, self.most
-
-        def run(*arrays: Any) -> object:
-            return few(*arrays) if sum([array.size for array in arrays]) <= most else many(*arrays)
-
-        return run
-
-    def _plan(self, arrays: Arrays) -> Plan:
-        return self.few if sum([array.size for array in arrays]) <= self.most else self.many
-
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self.few if sum([spec.size for spec in specs]) <= self.most else self.many.reserved(specs)
+        return self._of_few(specs) or self._plan_for(specs, keeps_scratch=True)
 
-
-class ShapedPlan(ChosenPlan):
-    """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each."""
-
-    def __init__(self, kind: Located[HostArray], operation: Operation, target: Target) -> None:
-        self.kind, self.operation = kind, operation
-        self._target = target
-        self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
+    def _of_few(self, arrays: Arrays) -> Plan | None:
+        return self._few if self._few is not None and sum([array.size for array in arrays]) <= self._most else None
 
     def _plan(self, arrays: Arrays) -> Plan:
+        few = self._of_few(arrays)
+        if few is not None:
+            return few
         # with the signature all there is to know
         key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
         plan = self._plans.get(key)
@@ -231,6 +228,3 @@ class ShapedPlan(ChosenPlan):
 
             return PiecesPlan.of(self.kind, self.operation, specs, self._target, keeps_scratch)
         return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch)
-
-    def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self._plan_for(specs, keeps_scratch=True)

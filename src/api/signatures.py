@@ -113,15 +113,9 @@ class Extremum(Protocol):
 
     @overload
     def __call__(
-        self,
-        x: npt.NDArray[G],
-        /,
-        *,
-        axis: None = None,
-        keepdims: Whole = False,
-        target: Where = "auto",
+        self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto",
         key: Keyed = None,
-    ) -> G: ...
+    ) -> G: ...  # fmt: skip
     @overload
     def __call__(
         self, x: npt.NDArray[G], /, *, axis: None = None, keepdims: Kept, target: Where = "auto", key: Keyed = None
@@ -132,89 +126,47 @@ class Extremum(Protocol):
     ) -> npt.NDArray[G]: ...
     @overload
     def __call__(
-        self,
-        x: npt.NDArray[G],
-        /,
-        *,
-        axis: Axis = None,
-        keepdims: bool = False,
-        target: Where = "auto",
+        self, x: npt.NDArray[G], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
         key: Keyed = None,
-    ) -> G | npt.NDArray[G]: ...
+    ) -> G | npt.NDArray[G]: ...  # fmt: skip
     @overload
     def __call__(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
-        self,
-        x: Nested[bool],
-        /,
-        *,
-        axis: None = None,
-        keepdims: Whole = False,
-        target: Where = "auto",
+        self, x: Nested[bool], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto",
         key: Keyed = None,
-    ) -> np.bool_: ...
+    ) -> np.bool_: ...  # fmt: skip
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self,
-        x: Nested[bool],
-        /,
-        *,
-        axis: Axis = None,
-        keepdims: bool = False,
-        target: Where = "auto",
+        self, x: Nested[bool], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
         key: Keyed = None,
-    ) -> np.bool_ | npt.NDArray[np.bool_]: ...
+    ) -> np.bool_ | npt.NDArray[np.bool_]: ...  # fmt: skip
     @overload
     def __call__(  # type: ignore[overload-overlap]
-        self,
-        x: Nested[int],
-        /,
-        *,
-        axis: None = None,
-        keepdims: Whole = False,
-        target: Where = "auto",
+        self, x: Nested[int], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto",
         key: Keyed = None,
-    ) -> np.int64: ...
+    ) -> np.int64: ...  # fmt: skip
     @overload
     def __call__(  # type: ignore[overload-overlap]
         self, x: Nested[int], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None
     ) -> np.int64 | npt.NDArray[np.int64]: ...
     @overload
     def __call__(
-        self,
-        x: Nested[float],
-        /,
-        *,
-        axis: None = None,
-        keepdims: Whole = False,
-        target: Where = "auto",
+        self, x: Nested[float], /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto",
         key: Keyed = None,
-    ) -> np.float64: ...
+    ) -> np.float64: ...  # fmt: skip
     @overload
     def __call__(
-        self,
-        x: Nested[float],
-        /,
-        *,
-        axis: Axis = None,
-        keepdims: bool = False,
-        target: Where = "auto",
+        self, x: Nested[float], /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
         key: Keyed = None,
-    ) -> np.float64 | npt.NDArray[np.float64]: ...
+    ) -> np.float64 | npt.NDArray[np.float64]: ...  # fmt: skip
     @overload
     def __call__(
         self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto", key: Keyed = None
     ) -> Other: ...
     @overload
     def __call__(
-        self,
-        x: npt.ArrayLike,
-        /,
-        *,
-        axis: Axis = None,
-        keepdims: bool = False,
-        target: Where = "auto",
+        self, x: npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto",
         key: Keyed = None,
-    ) -> np.generic | HostArray: ...
+    ) -> np.generic | HostArray: ...  # fmt: skip
 
 
 class Place(Protocol):
@@ -238,14 +190,9 @@ class Place(Protocol):
     ) -> npt.NDArray[np.int64]: ...
     @overload
     def __call__(
-        self,
-        x: HostArray | npt.ArrayLike,
-        /,
-        *,
-        axis: SupportsIndex | None = None,
-        keepdims: bool = False,
+        self, x: HostArray | npt.ArrayLike, /, *, axis: SupportsIndex | None = None, keepdims: bool = False,
         target: Where = "auto",
-    ) -> np.int64 | npt.NDArray[np.int64]: ...
+    ) -> np.int64 | npt.NDArray[np.int64]: ...  # fmt: skip
 
 
 class Truth(Protocol):

@@ -99,7 +99,7 @@ def sort(
             return found
     if out is None:
         return call(Sort, settings, target, x)
-    return call_with(Sort, settings, target, {"x": x}, {"out": out})
+    return call_with(Sort, settings, target, (x,), out)
 
 
 def sort_inplace(
@@ -216,5 +216,4 @@ def sort_by_key(
         descending = checked_flag("descending", descending)
     if key is not None:
         check_key(key)
-    order = ORDERS[descending]
-    return cast("tuple[object, object]", call_with(SortPairs, (order, key), target, {"keys": keys, "values": values}))
+    return cast("tuple[object, object]", call_with(SortPairs, (ORDERS[descending], key), target, (keys, values)))

@@ -17,7 +17,7 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .base import HostArray, Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, single
+from .base import Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
 from .taking import taking
 
@@ -59,9 +59,6 @@ class Argsort(Operation):
         if self.axis is None or not x.shape:
             return (Output((x.size,), INDEX, (0,)),)
         return (Output(x.shape, INDEX, axes),)
-
-    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
-        return None if given[0].size else (np.empty(self.outputs(*given)[0].shape, INDEX),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         from ..algos.argsort import bitonic_argsort, placed_class
@@ -144,9 +141,6 @@ class SortPairs(Operation):
                 f"values: expected one for each key, in one dimension; found shapes {keys.shape} and {values.shape}"
             )
         return Output(keys.shape, keys.dtype, (0,)), Output(values.shape, values.dtype, (0,))
-
-    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
-        return None if given[0].size else (np.empty(0, given[0].dtype), np.empty(0, given[1].dtype))
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """The permutation, where no sort takes values of their size along, or no binding holds all."""

@@ -112,8 +112,11 @@ class Operation(ABC):
         """What kernels do, in turn. In place, the output is the input's own memory; None where that cannot be."""
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
-        """The outputs, if shapes and dtypes tell them."""
-        return None
+        """The outputs, if shapes and dtypes tell them: where none has an element."""
+        outputs = self.outputs(*given)
+        if any(0 not in output.shape for output in outputs):
+            return None
+        return tuple(np.empty(output.shape, output.dtype) for output in outputs)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """What one work leaves for another: arrays that are numbered behind the outputs, packed."""

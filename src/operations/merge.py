@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
-import numpy as np
 
 from ..machine import TargetInfo
 from ..types.errors import InvalidArgumentError
@@ -14,7 +13,7 @@ from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .argsort import SortPairs
-from .base import Copy, HostArray, Operation, Output, Part, Work, key_of, moved_by, single
+from .base import Copy, Operation, Output, Part, Work, key_of, moved_by, single
 from .pieces import fits_binding
 from .sort import Sort
 
@@ -55,10 +54,6 @@ class Merge(Operation):
         key_of(self.names[0], given[0], self.key)
         shape = (given[0].size + given[each].size,)
         return tuple(Output(shape, spec.dtype, (0,)) for spec in given[:each])
-
-    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
-        results = self.outputs(*given)
-        return None if results[0].shape[0] else tuple(np.empty(0, result.dtype) for result in results)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """Where no binding holds the result: both arrays one behind the other, and what their sort leaves."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import numpy as np
 
 from ..algos.sizes import LARGEST_U32
 from ..machine import Capability, TargetInfo
@@ -18,7 +17,6 @@ from ..types.monoids import Monoid, RunningSum, Sum
 from ..types.specs import Spec
 from .base import (
     DType,
-    HostArray,
     Operation,
     Output,
     Part,
@@ -59,10 +57,6 @@ class Scanning(Operation):
         if self.axis is None or not x.shape:
             return (Output((x.size,), self.result(x), (0,)),)
         return (Output(x.shape, self.result(x), axes),)
-
-    def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
-        (output,) = self.outputs(*given)
-        return None if given[0].size else (np.empty(output.shape, output.dtype),)
 
     @property
     def ignores_indices(self) -> bool:

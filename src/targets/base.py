@@ -179,9 +179,14 @@ class Native(Protocol):
         """New results: an array, a scalar where NumPy gives one, or a tuple of several."""
         ...
 
+
+@runtime_checkable
+class WritesInto(Protocol):
+    """A native way that needs no new results to write into arrays that are there."""
+
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        """Into arrays that lie apart from the inputs, or where an input lies. In place, an exception leaves its
-        elements there, in some order."""
+        """They lie apart from the inputs, or where an input lies. In place, an exception leaves its elements there, in
+        some order."""
         ...
 
 

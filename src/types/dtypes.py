@@ -6,7 +6,6 @@ arrays are brought into the native one before they are viewed.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
 import attrs
@@ -145,13 +144,6 @@ class FloatBits:
         return cls(word, (1 << (8 * dtype.itemsize - 1)) - 1, infinity)
 
 
-class Extreme(Enum):
-    """Which end of the order."""
-
-    LEAST = "least"
-    GREATEST = "greatest"
-
-
 def elements_of(key: ArrayKey, words: Words) -> Words:
     """Elements from their words: what `key.from_word` does to one, done to an array on the host."""
     match key:
@@ -169,13 +161,3 @@ def elements_of(key: ArrayKey, words: Words) -> Words:
         case _:
             raise UnsupportedTypeError(f"elements of a {type(key).__name__} are not known to the host")
     return elements.astype(cast("np.dtype[np.unsignedinteger[Any]]", dtype_of(key.element)))
-
-
-def extremes_of(key: ArrayKey, states: Words, extreme: Extreme) -> Words:
-    """Elements from the states that Minimum and Maximum leave. Minimum's count from the first NaN."""
-    match extreme:
-        case Extreme.LEAST:
-            bits = 8 * states.dtype.itemsize
-            return elements_of(key, states + states.dtype.type((key.last + 1) % (1 << bits)))
-        case Extreme.GREATEST:
-            return elements_of(key, states)

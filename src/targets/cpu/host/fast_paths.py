@@ -83,9 +83,6 @@ class ReducePath:
     def __call__(self, *arrays: HostArray) -> object:
         return self.function(arrays[0])
 
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        outs[0][...] = cast(HostArray, self.function(arrays[0]))
-
 
 @attrs.frozen(eq=False)
 class ShortPath(ReducePath):
@@ -135,9 +132,6 @@ class ArgsortPath:
         spread[...] = self._indices(packed).reshape(rows.shape)
         return indices
 
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        outs[0][...] = self(*arrays)
-
     def _is_short(self, x: HostArray) -> bool:
         """Whether NumPy's own argsort is as fast as ours."""
         if x.size <= _SHORT_HALVES:
@@ -147,6 +141,8 @@ class ArgsortPath:
         if x.size <= SHORT:
             return True
         length = x.size if self.axis is None else x.shape[self.axis]
+        if x.itemsize <= 2 and x.size == length:
+            return x.size < self.policy.deal_from
         return x.size < self.policy.serial_below and not self.policy.packs(x.size, length, x.dtype)
 
     def _indices(self, packed: HostArray) -> Indices:
@@ -173,10 +169,6 @@ class PairsPath:
         keys, values = arrays
         indices = cast(Indices, self.argsort(keys))
         return cast("tuple[HostArray, HostArray]", (keys[indices], values[indices]))
-
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        for out, values in zip(outs, self(*arrays), strict=True):
-            out[...] = values
 
 
 @attrs.frozen(eq=False)
@@ -205,10 +197,6 @@ class TopKPath:
         if is_last:
             return values.astype(x.dtype, copy=False), indices
         return _moved_back(values.astype(x.dtype, copy=False), axis), _moved_back(indices, axis)
-
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        for out, values in zip(outs, self(*arrays), strict=True):
-            out[...] = values
 
 
 def _with_last(ndim: int, axis: int) -> list[int]:

@@ -19,7 +19,7 @@ from ....operations.argsort import Argsort, SortPairs
 from ....operations.base import Operation
 from ....operations.reduce import Reduce, Reducer
 from ....operations.sort import Sort
-from ....types.dtypes import Extreme, native
+from ....types.dtypes import native
 from ....types.errors import InvalidArgumentError
 from ....types.indices import SortOrder
 from ....types.keys import is_lossy
@@ -74,14 +74,14 @@ def argsort_by_words(
 
 
 def extreme_places(
-    source: Array, by: KeyWords, extreme: Extreme, policy: HostSortPolicy, wanted: Wanted = Wanted.WORDS
+    source: Array, by: KeyWords, reducer: Reducer, policy: HostSortPolicy, wanted: Wanted = Wanted.WORDS
 ) -> Places:
     """Where each row's first least or greatest element stands. What the key has behind its `last` comes before all."""
     by.require(source.dtype)
     if not source.shape[1]:
         raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
     words = words_of_rows(source, by, wanted, policy)
-    if extreme is Extreme.LEAST:
+    if reducer is Reducer.MIN:
         most = int(np.iinfo(words.dtype).max)
         last = int(getattr(by.key, "last", most))
         words = (
@@ -168,9 +168,6 @@ class KeyedWay:
         found = self.work(flat, self).reshape(packed.shape)
         return _put_back(found if found.dtype == _INDEX else found.astype(x.dtype, copy=False), self.axis)
 
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        outs[0][...] = self(*arrays)
-
 
 def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolicy) -> Native | None:
     """How the CPU does an operation by a key without a kernel; None where it does not."""
@@ -182,8 +179,7 @@ def keyed_path(operation: Operation, given: Sequence[Spec], policy: HostSortPoli
         case SortPairs(order, key):
             return PairsPath(keyed_argsort(policy, key, 0, order, by_bits=True))
         case Reduce(_, keepdims, Reducer.MIN | Reducer.MAX as reducer, key) if key is not None:
-            extreme = Extreme.LEAST if reducer is Reducer.MIN else Extreme.GREATEST
-            return KeyedExtreme(policy, KeyWords(key), operation.axes(0, given[0]), keepdims, extreme)
+            return KeyedExtreme(policy, KeyWords(key), operation.axes(0, given[0]), keepdims, reducer)
         case _:
             return None
 
@@ -216,7 +212,7 @@ class KeyedExtreme:
     by: KeyWords
     axes: tuple[int, ...]
     keepdims: bool
-    extreme: Extreme
+    reducer: Reducer
 
     def __call__(self, *arrays: HostArray) -> Any:
         (x,) = arrays
@@ -224,9 +220,6 @@ class KeyedExtreme:
         shape = tuple(x.shape[axis] for axis in others)
         packed = np.array(x.transpose(*others, *self.axes), native(x.dtype), order="C")
         rows = packed.reshape(int(np.prod(shape)), -1)
-        places = extreme_places(rows, self.by, self.extreme, self.policy)
+        places = extreme_places(rows, self.by, self.reducer, self.policy)
         found = cast(HostArray, rows[np.arange(len(rows)), places]).reshape(shape).astype(x.dtype, copy=False)
         return np.expand_dims(found, self.axes) if self.keepdims else found[()]
-
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        outs[0][...] = self(*arrays)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import cast
 
 import attrs
@@ -35,11 +34,6 @@ class ShortMerge:
             return cast(HostArray, keys[places])
         values = np.concatenate((arrays[1], arrays[3]))
         return cast("tuple[HostArray, HostArray]", (keys[places], values[places]))
-
-    def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        found = self(*arrays)
-        for out, merged in zip(outs, found if isinstance(found, tuple) else (found,), strict=True):
-            out[...] = merged
 
     def _is_numpys(self, keys: HostArray) -> bool:
         """Whether NumPy's order is ours."""

@@ -8,14 +8,14 @@ does, of equal zeros and of NaNs, which one is the extreme: here the least or gr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
-from ....types.dtypes import Extreme, Words, extremes_of, key_for
 from ...apart import import_apart
 from ...base import HostArray
 from .loading import can_fold
@@ -27,6 +27,8 @@ from .strides import Walk
 
 if TYPE_CHECKING:
     from .reduce_kernels import Loops
+
+Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
 _ADDED = 1 << 21  # bytes of floats: below, NumPy adds them
 _MEMORY = 3 << 23  # bytes: longer arrays are read from memory, which two cores do faster than one
@@ -141,13 +143,20 @@ class Folding:
     def _elements(self, states: HostArray) -> HostArray:
         """What the loops leave as the result has it."""
         if self.fold in EXTREMES and self.dtype.kind == "f":
-            word = np.dtype(f"u{self.dtype.itemsize}")
-            words = states.view(word) ^ word.type(1 << (8 * word.itemsize - 1))
-            end = Extreme.LEAST if self.fold is Reducer.MIN else Extreme.GREATEST
-            return extremes_of(key_for(self.dtype), cast(Words, words), end).view(self.dtype)
+            return _as_floats(cast("Signed", states), constant_of(self.fold, self.dtype)).view(self.dtype)
         if self.fold is Reducer.SUM and self.dtype.kind == "f":
             return cast(HostArray, np.add(states, self.dtype.type(0)))  # -0.0 becomes 0.0, as in NumPy
         return states.astype(result_of(self.fold, self.dtype), copy=False)
+
+
+def _as_floats(states: Signed, constant: int) -> Signed:
+    """The way back of what the loops of extremes do to each element."""
+    word = states.dtype.type
+    states += word(constant)
+    bits = states >> word(8 * states.itemsize - 1)
+    bits &= word((1 << (8 * states.itemsize - 1)) - 1)
+    bits ^= states
+    return bits
 
 
 def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:

@@ -27,8 +27,8 @@ from .packed_argsort import places_in_rows
 
 _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
-_ORDERED, _BYTES_ORDERED = 1 << 7, 1 << 10  # elements of a row, of many, that are sorted sooner than chosen from
-_SHORT = 1 << 12  # elements in all rows
+_ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of many, that are sorted sooner than chosen from
+_SHORT = 1 << 11  # elements in all rows
 _FEW = 128  # elements of a row that are sorted outright
 _COLUMN, _SHORTEST_COLUMN = 64, 8  # elements
 _COLUMN_BYTES = 1 << 21  # of a row: of a longer one all threads read their part
@@ -47,8 +47,7 @@ def top_k_rows(
         return values[np.newaxis], places[np.newaxis]
     if 0 < source.size <= _SHORT:  # sorted before anything else has begun
         found: Places = places_in_rows(ascending_words(source, order))[:, :k]
-        flat = found + np.arange(0, source.size, length)[:, np.newaxis]
-        return source.reshape(-1).take(flat), found.copy()
+        return _taken(source, found), found.copy()
     indices = np.empty((rows, k), np.intp)
     if indices.size:
         if length >= 4 * _sampled_from(source):
@@ -56,7 +55,14 @@ def top_k_rows(
                 indices[number] = _places_of_one(source[number], k, order, in_order, policy)
         else:
             _places_of_many(source, indices, k, order, policy)
-    return np.take_along_axis(source, indices, axis=1), indices
+    return _taken(source, indices), indices
+
+
+def _taken(packed: Elements, places: Places) -> Elements:
+    """Elements of each row. NumPy's function for that takes as long as a short row."""
+    length: int = packed.shape[1]
+    starts: Places = np.arange(0, packed.size, length)
+    return packed.reshape(-1).take(places + starts[:, np.newaxis])
 
 
 def top_k_of_one(
@@ -210,8 +216,10 @@ def _chances() -> npt.NDArray[np.float64]:
     return ((hashed ^ (hashed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(11)) / 2.0**53
 
 
-def _hits(mask: npt.NDArray[np.bool_]) -> Places:
-    """Where a flat mask is true, which is hardly anywhere: eight elements at a time."""
+def _hits(mask: npt.NDArray[np.bool_], at_least: int = 0) -> Places:
+    """Where a flat mask is true: eight elements at a time, if that is hardly anywhere."""
+    if at_least > mask.size >> 6:
+        return mask.nonzero()[0]
     whole = mask.size & ~7
     eights = (mask[:whole].view(np.uint64) != 0).nonzero()[0]
     if eights.size > mask.size >> 6:
@@ -226,7 +234,7 @@ def _hits(mask: npt.NDArray[np.bool_]) -> Places:
 
 def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder, policy: HostSortPolicy) -> None:
     rows, length = source.shape
-    if 4 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else _ORDERED):
+    if 2 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else _ORDERED):
         everywhere = np.empty(source.shape, np.intp)
         argsort_rows(source, everywhere, order, policy)
         places[...] = everywhere[:, :k]
@@ -273,7 +281,14 @@ def _places_of_rows(source: Elements, places: Places, k: int, order: SortOrder, 
     mask = np.less_equal(words, thresholds, out=scratch.mask[:rows])
     if words.dtype.kind == "f":
         mask[(thresholds != thresholds)[:, 0]] = True
-    hits = _hits(mask.reshape(-1))
+    hits = _hits(mask.reshape(-1), rows * k)
+    if hits.size == rows * k:  # then k in each row, for none has fewer
+        near = words.reshape(-1).take(hits).reshape(rows, k)
+        np.remainder(_taken(hits.reshape(rows, k), near.argsort(axis=1, kind="stable")), length, out=places)
+        return
+    if 2 * hits.size > words.size:  # mostly equal, of which NumPy makes long runs
+        places[...] = places_in_rows(words)[:, :k]
+        return
     row = hits // length
     counts = np.bincount(row, minlength=rows)
     slot = np.arange(hits.size) - (np.cumsum(counts) - counts)[row]
