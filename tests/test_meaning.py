@@ -107,6 +107,25 @@ def test_the_size_of_a_group_is_a_number_like_others(target: str) -> None:
     assert run(target, known_size).tolist() == [LAST, 1 << 31, LAST, 0, 0, 0, 0, 0]
 
 
+@kernel
+def waits_in_a_branch(cx: Invocation, first: U32, out: Storage[U32]) -> None:
+    for k in range(8):
+        out[k] = U32(k)
+    if first > 2:
+        cx.barrier()
+    else:
+        cx.barrier()
+        cx.barrier()
+    for _ in dynamic_range(U32(0), first):
+        cx.barrier()
+    out[0] = first
+
+
+def test_one_invocation_alone_may_wait(target: str) -> None:
+    """There a barrier is nothing, and what holds nothing else is empty."""
+    assert run(target, waits_in_a_branch, U32(3)).tolist() == [3, 1, 2, 3, 4, 5, 6, 7]
+
+
 # -- numbers beside scalars -------------------------------------------------------------------------------
 
 
