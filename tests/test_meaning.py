@@ -126,6 +126,24 @@ def test_one_invocation_alone_may_wait(target: str) -> None:
     assert run(target, waits_in_a_branch, U32(3)).tolist() == [3, 1, 2, 3, 4, 5, 6, 7]
 
 
+@kernel
+def divides_in_a_branch(cx: Invocation, n: U32, data: Storage[U32], out: Storage[U32]) -> None:
+    if data[cx.local_id] > 3:
+        out[cx.local_id] = data[n % data.length]
+
+
+def test_a_division_that_only_some_invocations_come_to(target: str) -> None:
+    """All of these divide the same, and the first one does not: LLVM's vectors left it out for all, and a process died
+    that read from where the quotient led to."""
+    lanes = 16
+    data, out = Buffer("data", U32, lanes, Role.INPUT), Buffer("out", U32, lanes, Role.INOUT)
+    launch = divides_in_a_branch.launch(Grid(1, lanes), U32(43), data, out)
+    found = np.zeros(lanes, np.uint32)
+    values = np.arange(lanes, dtype=np.uint32)
+    registry.target(target).run(Schedule((data, out), (launch,)), {"data": values, "out": found})
+    assert found.tolist() == [0] * 4 + [11] * (lanes - 4)
+
+
 # -- numbers beside scalars -------------------------------------------------------------------------------
 
 
