@@ -95,6 +95,22 @@ def test_float_keys_are_those_of_sort_on_every_target(target: str, dtype: str, v
         np.testing.assert_array_equal(moved[found.view(words) == bits], values[keys.view(words) == bits])
 
 
+@pytest.mark.parametrize("dtype", [object, [("place", "u4"), ("name", object)]])
+def test_values_that_hold_objects(target: str, dtype: Any) -> None:
+    """Kernels move bytes, and Python counts who refers to an object: no target but the host's own ways takes them."""
+    keys, values = np.array([3, 1, 2], np.uint32), np.empty(3, dtype)
+    message = "^values: elements of dtype .* hold Python's objects, which no kernel moves; take them by their places"
+    if target == "cpu":
+        assert gpusort.sort_by_key(keys, values)[1].dtype == values.dtype
+    else:
+        with pytest.raises(gpusort.UnsupportedTypeError, match=message):
+            gpusort.sort_by_key(keys, values, target=target)
+    for count in (1, 4_000):
+        keys, values = np.arange(count, dtype=np.uint32), np.empty(count, dtype)
+        with pytest.raises(gpusort.UnsupportedTypeError, match=message):
+            gpusort.merge_by_key(keys, values, keys, values, target=target)
+
+
 def test_mistakes() -> None:
     with pytest.raises(gpusort.InvalidArgumentError, match=r"^values: .* found shapes \(3,\) and \(2,\)"):
         gpusort.sort_by_key(np.zeros(3), np.zeros(2))

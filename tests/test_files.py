@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import resource
@@ -418,6 +419,32 @@ def test_a_target_that_is_no_file_is_not_replaced(tmp_path: Path, linked: bool) 
             call(source, link if linked else pipe)
     assert pipe.is_fifo()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.npy", "pipe.npy", "x.npy"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux names what is open")
+def test_a_target_where_nothing_can_be_made_is_refused(tmp_path: Path) -> None:
+    """Neither a pipe that has no path, nor a folder that takes no others, is waited for."""
+    np.save(tmp_path / "x.npy", np.arange(5))
+    ends = os.pipe()
+    with pytest.raises(gpusort.InvalidArgumentError, match=r"^target: expected a file, found .*pipe:.*, which"):
+        gpusort.sort_file(tmp_path / "x.npy", f"/proc/self/fd/{ends[1]}")
+    with pytest.raises(OSError, match=r"/proc/self/fd/y\.npy\.sorting|/proc/.*/fd/y\.npy\.sorting"):
+        gpusort.sort_file(tmp_path / "x.npy", "/proc/self/fd/y.npy")
+    for end in ends:
+        os.close(end)
+
+
+def test_a_disk_without_any_room_is_told_of_as_any_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one that is quite full there is no room for the journal either."""
+    np.save(tmp_path / "x.npy", np.arange(5))
+
+    def full(_file: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(gpusort.DiskFullError, match=r"40 bytes more in .*, where .* are free"):
+        gpusort.sort_file(tmp_path / "x.npy", tmp_path / "y.npy")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 
 def test_what_no_sort_has_left_stays(tmp_path: Path) -> None:

@@ -326,6 +326,11 @@ async def coroutine(cx: Invocation, data: Storage[U32]) -> None:
     pass
 
 
+@kernel
+def takes_registers(cx: Invocation, data: Storage[U32], words: Registers[U32]) -> None:
+    data[0] = words[0]
+
+
 def test_a_kernel_that_is_none() -> None:
     """Whatever it is launched with, and wherever."""
     for subject, line, message in (
@@ -348,6 +353,11 @@ def test_a_kernel_that_is_none() -> None:
         ),
         (by_keyword, "def", "expected plain parameters of kernel 'by_keyword', found 'items'"),
         (by_position, "def", "expected plain parameters of kernel 'by_position', found 'cx'"),
+        (
+            takes_registers,
+            "def",
+            "expected the registers 'words' in the body of kernel 'takes_registers', for a launch",
+        ),
         (generator, "def", "expected kernel 'generator' to run to its end, e.g. without `yield` and `async`"),
         (coroutine, "@kernel", "expected kernel 'coroutine' to run to its end, e.g. without `yield` and `async`"),
     ):

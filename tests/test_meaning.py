@@ -107,6 +107,43 @@ def test_the_size_of_a_group_is_a_number_like_others(target: str) -> None:
     assert run(target, known_size).tolist() == [LAST, 1 << 31, LAST, 0, 0, 0, 0, 0]
 
 
+@kernel
+def waits_in_a_branch(cx: Invocation, first: U32, out: Storage[U32]) -> None:
+    for k in range(8):
+        out[k] = U32(k)
+    if first > 2:
+        cx.barrier()
+    else:
+        cx.barrier()
+        cx.barrier()
+    for _ in dynamic_range(U32(0), first):
+        cx.barrier()
+    out[0] = first
+
+
+def test_one_invocation_alone_may_wait(target: str) -> None:
+    """There a barrier is nothing, and what holds nothing else is empty."""
+    assert run(target, waits_in_a_branch, U32(3)).tolist() == [3, 1, 2, 3, 4, 5, 6, 7]
+
+
+@kernel
+def divides_in_a_branch(cx: Invocation, n: U32, data: Storage[U32], out: Storage[U32]) -> None:
+    if data[cx.local_id] > 3:
+        out[cx.local_id] = data[n % data.length]
+
+
+def test_a_division_that_only_some_invocations_come_to(target: str) -> None:
+    """All of these divide the same, and the first one does not: LLVM's vectors left it out for all, and a process died
+    that read from where the quotient led to."""
+    lanes = 16
+    data, out = Buffer("data", U32, lanes, Role.INPUT), Buffer("out", U32, lanes, Role.INOUT)
+    launch = divides_in_a_branch.launch(Grid(1, lanes), U32(43), data, out)
+    found = np.zeros(lanes, np.uint32)
+    values = np.arange(lanes, dtype=np.uint32)
+    registry.target(target).run(Schedule((data, out), (launch,)), {"data": values, "out": found})
+    assert found.tolist() == [0] * 4 + [11] * (lanes - 4)
+
+
 # -- numbers beside scalars -------------------------------------------------------------------------------
 
 

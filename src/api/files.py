@@ -112,7 +112,8 @@ class _Job:
             raise FileNotFoundError(f"source: there is no file {given}")
         if wanted.is_dir() or not wanted.parent.is_dir():
             raise InvalidArgumentError(f"target: expected a file in a folder that is there, found {wanted}")
-        if wanted.exists() and not wanted.is_file():  # a device or a pipe, which the result would be renamed over
+        named = Path(target)  # as given: /dev/stdout may lead to a pipe that has no path
+        if named.exists() and not named.is_file():  # a device or a pipe, which the result would be renamed over
             raise InvalidArgumentError(f"target: expected a file, found {wanted}, which is none and would be replaced")
         where = None if scratch is None else _path("scratch", scratch)
         if where is not None and not where.is_dir():

@@ -176,7 +176,8 @@ class MapSort:
     def in_place(self, x: Array, mapping: Mapping) -> None:
         """Where it is raised from, `x` holds its elements, in some order."""
         name = mapping.path.with_name(f"{mapping.path.name}@{mapping.position}")
-        with Scratch(name, self.where, keep=True) as scratch:
+        scratch = Scratch(name, self.where, keep=True)
+        with as_disk_full(x.nbytes, scratch.folder.parent), scratch:
             runs_file = scratch.folder / "runs"
             end = EndInPlace(x, mapping, scratch)
             require_room({runs_file: whole_pages(x.nbytes)})
@@ -187,7 +188,7 @@ class MapSort:
                     f"held then lies in {runs_file}: remove {scratch.folder} to sort the array as it is"
                 )
             scratch.done = {step for step in scratch.done if step.startswith("run")}
-            with as_disk_full(x.nbytes, scratch.folder.parent), DirectFile(runs_file, write=True) as runs:
+            with DirectFile(runs_file, write=True) as runs:
                 try:
                     runs.reserve(whole_pages(x.nbytes))
                     Passes(self.work, x.size, plan, Ends(end, 0, runs, end, 0), scratch, None).run()

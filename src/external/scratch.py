@@ -61,15 +61,16 @@ class Scratch:
 
     def _is_locked(self) -> bool:
         """Whether the folder is this sort's now. It is not where another one, being done, removed it meanwhile."""
+        with suppress(FileExistsError):
+            self.folder.mkdir(0o700)  # what is sorted may be for its owner's eyes
         try:
-            self.folder.mkdir(0o700, exist_ok=True)  # what is sorted may be for its owner's eyes
             is_foreign = next(self.folder.iterdir(), None) is not None and not (self.folder / _JOURNAL).is_file()
-        except (FileExistsError, NotADirectoryError):
+        except NotADirectoryError:
             is_foreign = True
         except FileNotFoundError:
-            if self.folder.parent.is_dir():
+            if not self.folder.is_symlink():
                 return False
-            raise
+            is_foreign = True
         if is_foreign:
             raise InvalidArgumentError(
                 f"target: {self.folder} is in the way, which no sort has left: move it, or see scratch="

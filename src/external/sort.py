@@ -40,7 +40,8 @@ class FileSort:
 
     def run(self, memory: int, *, resume: bool) -> None:
         """All of it. The target gets its name when it is whole."""
-        with self.scratch as scratch:
+        whole = self.layout.count * self.work.result.itemsize
+        with as_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
             if resume and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)
@@ -59,13 +60,12 @@ class FileSort:
             DirectFile(runs_file, write=True) as runs,
             DirectFile(self.scratch.part, write=True) as made,
         ):
-            with as_disk_full(spill + whole, self.scratch.folder.parent, self.target.parent):
-                runs.reserve(whole_pages(spill))
-                made.reserve(whole_pages(whole))
-                if header:
-                    page = buffer_for(len(header))
-                    page[: len(header)] = np.frombuffer(header, np.uint8)
-                    made.write(page, len(header), 0)
-                ends = Ends(given, self.layout.start, runs, made, len(header))
-                Passes(self.work, count, plan, ends, self.scratch, self.report).run()
+            runs.reserve(whole_pages(spill))
+            made.reserve(whole_pages(whole))
+            if header:
+                page = buffer_for(len(header))
+                page[: len(header)] = np.frombuffer(header, np.uint8)
+                made.write(page, len(header), 0)
+            ends = Ends(given, self.layout.start, runs, made, len(header))
+            Passes(self.work, count, plan, ends, self.scratch, self.report).run()
             made.cut_off(whole)

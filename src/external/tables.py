@@ -66,20 +66,19 @@ class TableSort:
     def run(self, memory: int, *, resume: bool) -> None:
         """All of it. The target gets its name when it is whole."""
         extra = self.keys.extra  # before anything is written, columns that cannot be ordered are refused
-        with self.scratch as scratch:
+        whole = 8 * self.table.rows if self.places else self.source.stat().st_size
+        with as_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
             if resume and scratch.is_published():
                 return
             work = f"{'argsort' if self.places else 'sort'} by {self.by} {self.order.value}"
             plan = self._plan(memory, extra)
             plan = agreed_plan(scratch, self.source, self.target, work, plan, resume=resume)
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
-            whole = 8 * self.table.rows if self.places else self.source.stat().st_size
             require_room({scratch.folder / "runs": spill, scratch.part: whole})
-            with as_disk_full(spill + whole, scratch.folder.parent, self.target.parent):
-                if self.numbers is None:
-                    _Passes(self, plan).run()
-                else:
-                    self._sort_numbers(self.numbers, plan, spill)
+            if self.numbers is None:
+                _Passes(self, plan).run()
+            else:
+                self._sort_numbers(self.numbers, plan, spill)
             sync_file(scratch.part)
             scratch.publish()
 

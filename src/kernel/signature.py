@@ -13,7 +13,7 @@ from contextlib import suppress
 from enum import Enum
 from functools import cache
 from types import FunctionType, SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import attrs
 
@@ -91,9 +91,18 @@ class _Signature:
                     self.spans.get(name, self.span),
                     f"expected an annotation for {name!r} of kernel {self.name!r}, e.g. `{name}: Storage[U32]`",
                 )
-        return tuple(
+        parameters = [
             Parameter(name, self._meaning(name, raw[name]), self.spans.get(name, self.span)) for name in names[1:]
-        )
+        ]
+        for parameter in parameters:
+            annotation: object = parameter.annotation
+            if (cast(object, typing.get_origin(annotation)) or annotation) is memory.Registers:
+                self.fail(
+                    parameter.span,
+                    f"expected the registers {parameter.name!r} in the body of kernel {self.name!r}, for a launch has "
+                    f"none to hand over, e.g. `{parameter.name} = Registers(U32, 8)`",
+                )
+        return tuple(parameters)
 
     def _require_plain(self) -> None:
         """Only what a launch can fill by position, each time anew."""

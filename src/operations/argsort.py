@@ -12,7 +12,7 @@ import numpy as np
 from ..algos.sizes import LARGEST_U32
 from ..machine import TargetInfo
 from ..types.elements import dtype_of
-from ..types.errors import CapabilityError, InvalidArgumentError
+from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
@@ -119,6 +119,15 @@ class Argsort(Operation):
         return most
 
 
+def require_plain(name: str, values: Spec) -> None:
+    """Python counts who refers to an object, which kernels that move its address do not."""
+    if values.dtype.hasobject:
+        raise UnsupportedTypeError(
+            f"{name}: elements of dtype {values.dtype} hold Python's objects, which no kernel moves; "
+            "take them by their places, as values[gpusort.argsort(keys)]"
+        )
+
+
 @attrs.frozen
 class SortPairs(Operation):
     """Sorted keys, and values in the order of their keys; both of one dimension."""
@@ -152,6 +161,7 @@ class SortPairs(Operation):
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         keys, values = given
+        require_plain("values", values)
         key, length, sort = key_of("keys", keys, self.key), keys.size, self._sort(given, info)
         if sort is None:
             found = self._permutation.works((keys,), info, in_place) or ()

@@ -12,7 +12,7 @@ from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .argsort import SortPairs
+from .argsort import SortPairs, require_plain
 from .base import Copy, Operation, Output, Part, Work, key_of, moved_by, single
 from .pieces import fits_binding
 from .sort import Sort
@@ -50,6 +50,7 @@ class Merge(Operation):
         if self.with_values:
             SortPairs(self.order, self.key).outputs(*given[:2])
             SortPairs(self.order, self.key).outputs(*given[2:])
+            require_plain(self.names[1], given[1])
             self._values(given)
         key_of(self.names[0], given[0], self.key)
         shape = (given[0].size + given[each].size,)

@@ -138,7 +138,7 @@ class Writer:
         return f"{self.memory(memory)}[{self.text(index)}]"
 
     def block(self, block: ir.Block) -> None:
-        if not block:
+        if all(isinstance(statement, ir.Barrier) for statement in block):  # of which nothing is written
             self.lines.add("pass")
         for statement in block:
             self.statement(statement)

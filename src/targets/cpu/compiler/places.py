@@ -39,6 +39,7 @@ class Places(Numbers):
         self.numbers: dict[str, Value] = {}
         self.arrays: dict[str, Array] = {}
         self.declared: dict[str, None] = {}
+        self.facts: list[str] = []  # what instructions refer to, behind the function
         self._first: list[str] = []  # what is done before all else
         self._heap: list[str] = []
 
@@ -106,6 +107,7 @@ class Places(Numbers):
             *free,
             "  ret i32 0",
             "}",
+            *self.facts,
         ]
         return "\n".join(lines) + "\n"
 

@@ -164,11 +164,12 @@ class Translation(Calls):
         self._branch(self.made(B1, f"icmp slt i64 {at.text}, {stop.text}"), inside, end)
         self._begin(inside)
         self._set(name, at)
-        self._inside(following, end, body)
+        self._inside(end, body)
+        self._go(following)
         self._begin(following)
         more = self.made(I8, f"add nsw i64 {at.text}, {step.text}")
         self.lines.append(f"  store i64 {more.text}, {counter.pointer}")
-        self._go(head)
+        self._again(head, body)
         self._begin(end)
 
     def _while(self, body: Sequence[ast.stmt]) -> None:
@@ -176,14 +177,44 @@ class Translation(Calls):
         head, end = self._label("head"), self._label("end")
         self._go(head)
         self._begin(head)
-        self._inside(head, end, body)
+        self._inside(end, body)
+        self._again(head, body)
         self._begin(end)
 
-    def _inside(self, following: str, end: str, body: Sequence[ast.stmt]) -> None:
+    def _inside(self, end: str, body: Sequence[ast.stmt]) -> None:
         self._ends.append(end)
         self._block(body)
         self._ends.pop()
-        self._go(following)
+
+    def _again(self, head: str, body: Sequence[ast.stmt]) -> None:
+        """To a loop's next round. LLVM 22 makes vectors of a division behind a branch that do it only where their first
+        lane takes the branch, if all lanes divide the same: what the others get is any bits, and so are addresses that
+        are made of it. One by one divisions are done in any case."""
+        if self._divides_behind_a_branch(body) and not self._is_left:
+            if not self.facts:
+                self.facts.append('!0 = !{!"llvm.loop.vectorize.enable", i1 false}')
+            loop = len(self.facts)
+            self.facts.append(f"!{loop} = distinct !{{!{loop}, !0}}")
+            self.lines.append(f"  br label %{head}, !llvm.loop !{loop}")
+            self._is_left = True
+        self._go(head)
+
+    def _divides_behind_a_branch(self, body: Sequence[ast.stmt]) -> bool:
+        branches = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.If)]
+        inside = (node for branch in branches for part in (*branch.body, *branch.orelse) for node in ast.walk(part))
+        return any(self._may_divide_by_zero(node) for node in inside)
+
+    def _may_divide_by_zero(self, node: ast.AST) -> bool:
+        """As far as LLVM sees."""
+        match node:
+            case ast.Call(ast.Name("divide" | "remainder")):
+                return True
+            case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), ast.Name(name)):
+                return name not in self.numbers
+            case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), other):
+                return not isinstance(other, ast.Constant)
+            case _:
+                return False
 
     # -- blocks -------------------------------------------------------------------------------------------
 
