@@ -17,7 +17,7 @@ from ..arrays.kinds import Kind, is_viewed
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .plan import Cost, Plan, require_fitting
+from .plan import Cost, Plan, require_fitting, specs_of
 
 
 @attrs.frozen(eq=False)
@@ -56,7 +56,7 @@ class PreparedCall:
                 raise UnsupportedTypeError(
                     f"{name}: expected an array such as was planned for, found {type(x).__name__}"
                 )
-        found = tuple([self.kind.spec(name, x) for name, x in zip(names, arrays, strict=True)])
+        found = specs_of(self.kind, self.plan.operation, arrays)
         if found != self.specs:
             wanted, given = ("; ".join(map(_told, specs)) for specs in (self.specs, found))
             raise InvalidArgumentError(f"arrays: expected such as were planned for, {wanted}, found {given}")
@@ -85,7 +85,7 @@ class Planning:
     target: Any
 
     def prepared(self, plan: Plan, kind: Kind, arrays: Sequence[Any], outs: Sequence[Any] | None) -> PreparedCall:
-        specs = tuple(kind.spec(name, x) for name, x in zip(plan.operation.names, arrays, strict=True))
+        specs = specs_of(kind, plan.operation, arrays)
         plan = plan.reserved(specs)
         outputs = plan.operation.outputs(*specs)
         if outs is not None:

@@ -196,9 +196,6 @@ class Reduce(Reduction):
     def is_the_hosts(self, given: Spec) -> bool:
         return self.reducer.adds and given.dtype.kind == "m"
 
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        return checked_axes(self.axis, len(given.shape))
-
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         if self.reducer.finds_index and isinstance(self.axis, tuple):
