@@ -32,6 +32,23 @@ def turn_if_asked(cx: Invocation, data: Storage[U32], tile: Workgroup[U32]) -> N
 
 
 @kernel
+def turn_if_odd(cx: Invocation, data: Storage[U32], tile: Workgroup[U32]) -> None:
+    """Each group is turned around whose elements have an odd sum, and told how great it is."""
+    me = cx.global_id
+    mine = data[me]
+    tile[cx.local_id] = U32(0)
+    cx.barrier()
+    tile.atomic_add(1, mine)
+    for place in range(2):
+        total = cx.load_uniform(tile, place)
+        if total % 2 == 1:
+            cx.barrier()
+            tile[cx.local_id] = mine
+            cx.barrier()
+            data[me] = tile[GROUP - 1 - cx.local_id] + total
+
+
+@kernel
 def at_an_index_that_varies(cx: Invocation, data: Storage[U32], tile: Workgroup[U32]) -> None:
     tile[cx.local_id] = data[cx.local_id]
     data[cx.local_id] = cx.load_uniform(tile, cx.local_id)
@@ -53,6 +70,20 @@ def guarded_by_a_plain_load(cx: Invocation, data: Storage[U32], tile: Workgroup[
 def schedule_of(subject: Kernel[Storage[U32], Workgroup[U32]], groups: int) -> Schedule:
     data = Buffer("data", U32, groups * GROUP, Role.INOUT)
     return Schedule((data,), (subject.launch(Grid(groups, GROUP), data, Workgroup(U32, GROUP)),))
+
+
+def test_what_all_load_may_have_been_added_up(target: str) -> None:
+    """WGSL loads nothing for all from memory that has atomics."""
+    x = np.arange(4 * GROUP, dtype=np.uint32)
+    x[0], x[2 * GROUP] = 1, 18
+    x[1], x[2 * GROUP + 1] = 2, 19
+    expected = x.reshape(4, GROUP).copy()
+    for row in expected:
+        total = int(row.sum())
+        if total % 2:
+            row[:] = row[::-1] + total
+    target_of(target).run(schedule_of(turn_if_odd, 4), {"data": x})
+    np.testing.assert_array_equal(x.reshape(4, GROUP), expected)
 
 
 def test_a_barrier_behind_what_all_have_loaded(target: str) -> None:

@@ -140,12 +140,15 @@ class _Legalizer:
         self.names = {parameter.name for parameter in program.parameters}
         self.variables: dict[ir.Variable, tuple[ir.Variable, ...]] = {}
         self.places: dict[ir.Memory, Place] = {}
+        self.atomic: set[ir.Memory] = set()
+        self.shared: list[ir.Memory] = []  # one word in which an invocation tells all others of its workgroup another
         self.operations = Operations(self.build, self._leaf, self._hidden_zero)
         self.lanes = Lanes(self.build, program.group_size, lanes)
         self.widths = Widths(program, lanes)
 
     def run(self) -> Legalized:
         stored = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Store)}
+        self.atomic = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Atomic)}
         for memory in self.program.memories:
             self.places[memory] = Place.of(memory, memory in stored)
         origins: dict[ir.Parameter, Origin] = {}
@@ -159,7 +162,7 @@ class _Legalizer:
         legal = attrs.evolve(
             self.program,
             parameters=tuple(origins),
-            memories=tuple(self.places[memory].after for memory in self.program.memories),
+            memories=(*(self.places[memory].after for memory in self.program.memories), *self.shared),
             variables=own + tuple(self.build.variables),
             body=self.build.finish(),
         )
@@ -237,8 +240,7 @@ class _Legalizer:
             case ir.Assign():
                 self._assign(statement.variable, self.operations.value(statement.value))
             case ir.Load() if statement.for_all:
-                loaded, memory = self._halves(statement.variable)[0], self.places[statement.memory].after
-                build.emit(ir.Load(loaded, memory, self.operations.word(statement.index), statement.span, for_all=True))
+                self._load_for_all(statement)
             case ir.Load():
                 value = self.places[statement.memory].load(build, self.operations.word(statement.index))
                 self._assign(statement.variable, value)
@@ -269,6 +271,24 @@ class _Legalizer:
                 build.emit(ir.While(tuple(head), condition, self._block(statement.body), statement.span))
             case ir.Barrier() | ir.Break():
                 build.emit(statement)
+
+    def _load_for_all(self, statement: ir.Load) -> None:
+        """WGSL has it of memory without atomics alone: of other memory one invocation loads, and tells all."""
+        build, span = self.build, statement.span
+        loaded, memory = self._halves(statement.variable)[0], self.places[statement.memory].after
+        index = self.operations.word(statement.index)
+        if statement.memory in self.atomic:
+            if not self.shared:
+                self.shared.append(ir.Memory("told_to_all", ir.Space.WORKGROUP, Type.U32, 1))
+            index, (told,) = build.bound(index, "place"), self.shared
+            with build.nested() as body:
+                item = build.variable("item", Type.U32)
+                build.emit(ir.Load(item, memory, index, span))
+                build.emit(ir.Store(told, build.word(0), build.read(item), span))
+            first = ir.Apply(ops.EQ, (ir.Identity(ir.Builtin.LOCAL_ID, span), build.word(0)), Type.BOOL, span)
+            build.emit(ir.If(first, tuple(body), (), span))
+            memory, index = told, build.word(0)
+        build.emit(ir.Load(loaded, memory, index, span, for_all=True))
 
     def _counted(self, loop: ir.For) -> None:
         """Where the counter might wrap round before it passes the end, the turns are counted instead."""

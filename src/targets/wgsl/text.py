@@ -195,8 +195,6 @@ class _Writer:
             case ir.Load():
                 if node.variable not in self.scopes.unread:
                     element = self.element(node.memory, node.index)
-                    if node.for_all and self.uses[node.memory].atomic:
-                        raise CapabilityError(f"{node.span}: WGSL cannot load for all from memory that has atomics")
                     if node.for_all:
                         element = f"workgroupUniformLoad(&{element})"
                     elif self.uses[node.memory].atomic:
