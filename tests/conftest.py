@@ -15,8 +15,8 @@ from tests.chromium import Browser
 from tests.covering import MARK, chosen_of
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of a card from the other tests
-# Mesa's software adapter compiles each shader at once, which it is asked to do without its own optimisations: half of a
-# test's time on the target "wgsl" was theirs.
+# Mesa's software adapter compiles each shader at once, which it is asked to do without its own optimisations: a fifth
+# of a test's time on the target "wgsl" was theirs. GALLIVM_PERF= asks for them again.
 os.environ.setdefault("GALLIVM_PERF", "nopt")
 
 
