@@ -244,6 +244,44 @@ def test_what_may_not_be_written_is_not_by_a_warm_call_either(target: str, algor
     assert not out.any()
 
 
+WINDOWS: dict[str, Callable[[], Any]] = {
+    "broadcast": lambda: np.lib.stride_tricks.as_strided(np.arange(4, dtype="u4"), (3, 4), (0, 4)),
+    "sliding": lambda: np.lib.stride_tricks.sliding_window_view(np.arange(6, dtype="u4")[::-1], 4, writeable=True),
+    "between": lambda: np.lib.stride_tricks.as_strided(np.arange(7, dtype="u4"), (3, 4), (2, 4)),
+}
+APART: dict[str, Callable[[], Any]] = {
+    "columns": lambda: np.arange(40, dtype="u4").reshape(4, 10)[:, ::-2].T,
+    "interleaved": lambda: np.arange(48, dtype="u4").reshape(6, 8)[::2, 1:2],
+    "one row broadcast once": lambda: np.lib.stride_tricks.as_strided(np.arange(9, 0, -1, dtype="u4"), (1, 4), (0, 8)),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_elements_that_share_a_place_are_not_written(target: str, name: str) -> None:
+    """Whichever was written last would be left, and the others lost."""
+    out = WINDOWS[name]()
+    assert out.flags.writeable
+    before, x = out.copy(), np.arange(out.size, dtype=np.uint32).reshape(out.shape)
+    for _ in range(2):
+        with pytest.raises(
+            InvalidArgumentError, match=r"out: expected an array each of whose elements .*copy it first"
+        ):
+            gpusort.sort(x, axis=1, out=out, target=target)
+        with pytest.raises(InvalidArgumentError, match="each of whose elements has a place of its own"):
+            gpusort.sort_inplace(out, axis=1, target=target)
+        gpusort.sort(x, axis=1, out=np.empty_like(x), target=target)  # which fits, and is warm from here on
+        np.testing.assert_array_equal(gpusort.sort(out, axis=1, target=target), np.sort(before, axis=1))
+    np.testing.assert_array_equal(out, before)
+
+
+@pytest.mark.parametrize("name", APART)
+def test_elements_that_lie_apart_are_written_however_they_lie(target: str, name: str) -> None:
+    out = APART[name]()
+    expected = np.sort(out, axis=0)
+    gpusort.sort_inplace(out, axis=0, target=target)
+    np.testing.assert_array_equal(out, expected)
+
+
 def test_a_result_that_does_not_fit_is_refused_when_the_call_is_planned(target: str) -> None:
     x = np.arange(3)
     for out, said in ((np.empty(4, x.dtype), "expected shape"), (np.frombuffer(bytes(24), x.dtype), "a read-only one")):

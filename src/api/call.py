@@ -18,8 +18,8 @@ from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
 from ..types.bounded import Bounded
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
-from .plan import Plan
+from ..types.errors import UnsupportedTypeError
+from .plan import Plan, require_writable
 from .planning import plan_for
 from .prepared import Planning
 
@@ -90,8 +90,7 @@ def call_in_place(make: Maker, settings: Settings, target: str | Target, x: obje
     if array is not x:
         raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
     plan = planned(make, settings, target, (kind,), (array,))
-    if kind.is_read_only(array):
-        raise InvalidArgumentError("x: expected an array that can be written, found a read-only one")
+    require_writable(kind, "x", array, kind.spec("x", array))
     plan.into((array,), (array,))
 
 

@@ -94,8 +94,17 @@ def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...]) -> No
                 f"out: expected shape {output.shape} and dtype {output.dtype}, found shape {spec.shape} and dtype "
                 f"{spec.dtype}"
             )
-        if kind.is_read_only(out):
-            raise InvalidArgumentError("out: expected an array that can be written, found a read-only one")
+        require_writable(kind, "out", out, spec)
+
+
+def require_writable(kind: Kind, name: str, array: Any, spec: Spec) -> None:
+    if kind.is_read_only(array):
+        raise InvalidArgumentError(f"{name}: expected an array that can be written, found a read-only one")
+    if spec.may_share_elements:
+        raise InvalidArgumentError(
+            f"{name}: expected an array each of whose elements has a place of its own, found shape {spec.shape} with "
+            f"strides {spec.strides}; copy it first"
+        )
 
 
 def as_tuple(found: object) -> tuple[Any, ...]:

@@ -135,7 +135,7 @@ class NativePlan(Plan):
         given: list[object] = [array.shape for array in arrays]
         is_apart = True
         for out in outs:
-            given += [out.shape, out.dtype, out.flags.writeable]
+            given += [out.shape, out.dtype, out.flags.writeable, out.flags.forc or out.strides]
             for array in arrays:
                 if array is not out and is_apart:
                     is_apart = not _overlap_partly(array, out)

@@ -43,6 +43,18 @@ class Spec:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    @property
+    def may_share_elements(self) -> bool:
+        """Whether elements lie at one place, as in what was broadcast or in windows that slide; or may."""
+        if self.strides is None or 0 in self.shape:
+            return False
+        reach = self.dtype.itemsize
+        for stride, length in sorted(zip(map(abs, self.strides), self.shape, strict=True)):
+            if length > 1 and stride < reach:
+                return True
+            reach += stride * (length - 1)
+        return False
+
 
 # -- how arrays lie ---------------------------------------------------------------------------------------
 
