@@ -244,12 +244,12 @@ def test_what_may_not_be_written_is_not_by_a_warm_call_either(target: str, algor
     assert not out.any()
 
 
-WINDOWS: dict[str, Callable[[], Any]] = {
+WINDOWS: dict[str, Callable[[], npt.NDArray[np.uint32]]] = {
     "broadcast": lambda: np.lib.stride_tricks.as_strided(np.arange(4, dtype="u4"), (3, 4), (0, 4)),
     "sliding": lambda: np.lib.stride_tricks.sliding_window_view(np.arange(6, dtype="u4")[::-1], 4, writeable=True),
     "between": lambda: np.lib.stride_tricks.as_strided(np.arange(7, dtype="u4"), (3, 4), (2, 4)),
 }
-APART: dict[str, Callable[[], Any]] = {
+APART: dict[str, Callable[[], npt.NDArray[np.uint32]]] = {
     "columns": lambda: np.arange(40, dtype="u4").reshape(4, 10)[:, ::-2].T,
     "interleaved": lambda: np.arange(48, dtype="u4").reshape(6, 8)[::2, 1:2],
     "one row broadcast once": lambda: np.lib.stride_tricks.as_strided(np.arange(9, 0, -1, dtype="u4"), (1, 4), (0, 8)),
