@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.api import pieces_plan
+from gpusort.api import in_one_piece, pieces_plan
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
@@ -86,6 +86,46 @@ def test_every_way(card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str)
         assert_same_bits(one, other)
     assert len([line for line in fake_cupy.log if line.startswith("alloc")]) == 1
     assert sum(line.startswith("copy up") for line in fake_cupy.log) > 1
+
+
+TURNED: dict[str, Callable[[Array, Any], Any]] = {
+    "columns": lambda x, target: gpusort.sort(x.reshape(20, 44), axis=0, target=target),
+    "descending": lambda x, target: gpusort.sort(x.reshape(8, 10, 11), axis=1, descending=True, target=target),
+    "argsort": lambda x, target: gpusort.argsort(x.reshape(20, 44), axis=0, target=target),
+    "top_k": lambda x, target: gpusort.top_k(x.reshape(8, 10, 11), 3, axis=1, target=target),
+    "sum": lambda x, target: gpusort.sum(x.reshape(8, 10, 11), axis=(0, 1), target=target),
+    "argmax": lambda x, target: gpusort.argmax(x.reshape(8, 10, 11), axis=0, target=target),
+    "cumsum": lambda x, target: gpusort.cumsum(x.reshape(20, 44), axis=0, target=target),
+    "out": lambda x, target: gpusort.sort(x.reshape(20, 44), axis=0, out=np.zeros((44, 20), x.dtype).T, target=target),
+    "swapped": lambda x, target: gpusort.sort(x.reshape(20, 44).astype(">i4"), axis=0, target=target),
+    "Fortran": lambda x, target: gpusort.sort(x.reshape(44, 20).T, axis=0, target=target),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_rows_that_do_not_follow_each_other_are_turned_on_the_card(
+    card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(in_one_piece, "LEAST_BYTES", 0)
+    monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
+    x = sample("i4", 880)
+    found = TURNED[name](x, card)
+    for one, other in zip(as_tuple(found), as_tuple(TURNED[name](x, "cpu")), strict=True):
+        assert_same_bits(one, other)
+    assert sum(line.startswith("copy up") for line in fake_cupy.log) == 1
+    before = fake_cupy.pool.used_bytes()
+    monkeypatch.setattr(fake_cupy.pool, "limit", before + 9000)  # which is not enough for that
+    for one, other in zip(as_tuple(TURNED[name](x, card)), as_tuple(found), strict=True):
+        assert_same_bits(one, other)
+
+
+def test_columns_in_place(card: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_one_piece, "LEAST_BYTES", 0)
+    monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
+    x = sample("f4", 880).reshape(20, 44)
+    expected = gpusort.sort(x, axis=0)
+    gpusort.sort_inplace(x, axis=0, target=card)
+    assert_same_bits(x, expected)
 
 
 def test_memory_that_is_not_there_after_all(card: CudaTarget) -> None:

@@ -1,4 +1,5 @@
-"""The plan of host arrays that may be more than a device holds: it is asked each time how much memory is free."""
+"""The plan of host arrays that may be more than a device holds, or that are better turned there: it is asked each time
+how much memory is free."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from ..types.dtypes import native
 from ..types.errors import CapabilityError, DeviceMemoryError
 from ..types.specs import Spec
 from .desk import bytes_of
+from .in_one_piece import InOnePiece
 from .in_pieces import InPieces, way_in_pieces
 from .kernel_plan import KernelPlan
 from .plan import Arrays, Cost, Plan, one_or_all, require_fitting, scalar_of
@@ -38,6 +40,7 @@ class PiecesPlan(Plan):
     specs: tuple[Spec, ...]
     target: HasRoom
     whole: KernelPlan | CapabilityError  # which says why there is none
+    turned: InOnePiece | None
 
     @classmethod
     def of(
@@ -50,14 +53,15 @@ class PiecesPlan(Plan):
         except CapabilityError as error:
             whole = error
         outputs = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
-        if sum(map(bytes_of, (*specs, *outputs))) > ALWAYS_FIT:
-            return cls(kind, operation, specs, target, whole)
+        turned = None if isinstance(whole, CapabilityError) else InOnePiece.of(operation, specs, target)
+        if turned is not None or sum(map(bytes_of, (*specs, *outputs))) > ALWAYS_FIT:
+            return cls(kind, operation, specs, target, whole, turned)
         if isinstance(whole, CapabilityError):
             raise whole
         return whole
 
     def __call__(self, *arrays: Any) -> object:
-        way = self._way()
+        way = self._way(arrays)
         if isinstance(way, KernelPlan):
             return way(*arrays)
         outs = self.new_outputs(arrays)
@@ -66,7 +70,7 @@ class PiecesPlan(Plan):
         return one_or_all([scalar_of(out, output) for out, output in zip(outs, outputs, strict=True)])
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        way = self._way()
+        way = self._way(arrays)
         if isinstance(way, KernelPlan):
             return way.into(arrays, outs)
         require_fitting(self.kind, outs, self.operation.outputs(*self.specs))
@@ -80,7 +84,7 @@ class PiecesPlan(Plan):
         return self.of(self.kind, self.operation, specs, self.target, keeps_scratch=True)
 
     def make_ready(self, arrays: Arrays) -> None:
-        way = self._way()
+        way = self._way(arrays)
         if isinstance(way, KernelPlan):
             way.make_ready(arrays)
 
@@ -89,8 +93,10 @@ class PiecesPlan(Plan):
 
     # -- in pieces ----------------------------------------------------------------------------------------
 
-    def _way(self) -> KernelPlan | InPieces:
+    def _way(self, arrays: Arrays) -> KernelPlan | InPieces:
         free, whole = self.target.free_bytes(), self.whole
+        if self.turned is not None and is_packed(arrays[0]) and self.turned.fits(free):
+            return self.turned
         if isinstance(whole, KernelPlan) and whole.device_bytes <= free:
             return whole
         way = way_in_pieces(self.operation, self.specs, self.target, free)
@@ -106,12 +112,12 @@ class PiecesPlan(Plan):
         )
 
     def _run(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
-        """Packed in rows there and back, where arrays do not lie so."""
-        axes = [self.operation.axes(number, spec) for number, spec in enumerate(self.specs)]
+        """Packed in rows there and back, where arrays do not lie so; or in C order, if they are turned there."""
+        turn = way is not self.turned
+        axes = [self.operation.axes(number, spec) if turn else () for number, spec in enumerate(self.specs)]
+        results = [output.axes if turn else () for output in self.operation.outputs(*self.specs)]
         given = [_packed(_in_rows(array, own)) for array, own in zip(arrays, axes, strict=True)]
-        targets = [
-            _in_rows(out, output.axes) for out, output in zip(outs, self.operation.outputs(*self.specs), strict=True)
-        ]
+        targets = [_in_rows(out, own) for out, own in zip(outs, results, strict=True)]
         left = [
             out if is_packed(out) and _may_be_written(out, arrays, way) else np.empty(out.shape, native(out.dtype))
             for out in targets
