@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from ..arrays.host import copy_elements
 from ..arrays.kinds import Device, HostArray
 from ..kernel.launch import Schedule
 from .steps import Launch, Lines, Move, Steps
@@ -40,7 +41,7 @@ def _mover(move: Move) -> Step:
 
     def copy(arrays: list[HostArray]) -> None:
         target = to(arrays)
-        (target if target.shape == shape else target.reshape(shape))[...] = source(arrays)
+        copy_elements(source(arrays), target if target.shape == shape else target.reshape(shape))
 
     return copy
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..arrays.host import is_packed
+from ..arrays.host import copy_elements, is_packed
 from ..arrays.kinds import HostArray, Located
 from ..operations.argsort import Argsort, SortPairs
 from ..operations.base import Operation
@@ -125,7 +125,7 @@ class PiecesPlan(Plan):
         way.run([array.reshape(-1) for array in given], [array.reshape(-1) for array in left])
         for out, found in zip(targets, left, strict=True):
             if found is not out:
-                out[...] = found
+                copy_elements(found, out)
 
 
 def _may_be_written(out: HostArray, arrays: Arrays, way: InPieces) -> bool:
@@ -142,7 +142,11 @@ def _in_rows(array: HostArray, axes: tuple[int, ...]) -> HostArray:
 
 
 def _packed(array: HostArray) -> HostArray:
-    return array if is_packed(array) else np.ascontiguousarray(array, native(array.dtype))
+    if is_packed(array):
+        return array
+    packed = np.empty(array.shape, native(array.dtype))
+    copy_elements(array, packed)
+    return packed
 
 
 def _told(name: str, spec: Spec) -> str:

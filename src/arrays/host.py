@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import cast
@@ -26,6 +27,34 @@ def host_spec(array: HostArray) -> Spec:
 
 
 # -- memory -----------------------------------------------------------------------------------------------
+
+_TILE = 128, 512  # elements, of which caches hold both sides
+_LEAST_TILED = 1 << 18  # bytes
+_LEAST_PLANE = 1 << 14  # elements, where one plane after the other is worth Python's part
+
+
+def copy_elements(source: HostArray, to: HostArray) -> None:
+    """To an array of the same shape. Where neighbours of the one are far apart in the other, in tiles: NumPy goes along
+    one of them, and fetches each of the other's cache lines once for every element in it."""
+    if to.nbytes >= _LEAST_TILED and not np.may_share_memory(source, to):
+        near, across = _nearest(to), _nearest(source)
+        if near != across:
+            read, written = (np.moveaxis(array, (across, near), (-2, -1)) for array in (source, to))
+            planes = np.ndindex(written.shape[:-2]) if math.prod(written.shape[-2:]) >= _LEAST_PLANE else [()]
+            rows, width = _TILE
+            for plane in planes:
+                for first in range(0, written.shape[-2], rows):
+                    for start in range(0, written.shape[-1], width):
+                        tile = *(plane or (...,)), slice(first, first + rows), slice(start, start + width)
+                        written[tile] = read[tile]
+            return
+    to[...] = source
+
+
+def _nearest(array: HostArray) -> int:
+    """The axis along which neighbours are nearest; -1 if there is none."""
+    strides = [(abs(stride), axis) for axis, stride in enumerate(array.strides) if array.shape[axis] > 1]
+    return min(strides, default=(0, -1))[1]
 
 
 def _maker(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], HostArray]:
