@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
+from ....arrays.host import copy_elements
 from ....arrays.recycled import new_array
 from ....types.dtypes import native
 from ....types.indices import SortOrder
@@ -142,10 +143,12 @@ class SortPath:
             return
         if x.ndim == 2 and sort_spread_rows(x, results, self.order, self.policy, self.stable):
             return
-        packed = np.array(x, native(x.dtype), order="C")
+        packed = results if is_packed(results) else np.empty(x.shape, native(x.dtype))
+        copy_elements(x, packed)
         rows = packed.reshape(-1, x.shape[-1])
         sort_rows(rows, rows, self.order, self.policy, self.stable)
-        results[...] = packed
+        if packed is not results:
+            copy_elements(packed, results)
 
 
 def _address_of(array: HostArray) -> int:
