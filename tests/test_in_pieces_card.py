@@ -119,6 +119,22 @@ def test_rows_that_do_not_follow_each_other_are_turned_on_the_card(
         assert_same_bits(one, other)
 
 
+@pytest.mark.parametrize("shape", [(880,), (20, 44)])
+def test_what_takes_several_schedules_travels_once(
+    card: CudaTarget, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]
+) -> None:
+    """Ties of floats that differ in their bits are put back after the sort."""
+    monkeypatch.setattr(in_one_piece, "LEAST_BYTES_OF_SEVERAL", 0)
+    monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
+    x = np.random.default_rng(5).choice(np.array([0.0, -0.0, 1.0, np.nan, -np.nan], "f4"), shape)
+    expected = gpusort.sort(x, stable=True, target="cpu")
+    before = len(fake_cupy.log)
+    assert_same_bits(gpusort.sort(x, stable=True, target=card), expected)
+    assert sum(line.startswith("copy up") for line in fake_cupy.log[before:]) == 1
+    gpusort.sort_inplace(x, stable=True, target=card)
+    assert_same_bits(x, expected)
+
+
 def test_columns_in_place(card: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_one_piece, "LEAST_BYTES", 0)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))

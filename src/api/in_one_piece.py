@@ -1,5 +1,8 @@
-"""Host arrays whose rows do not follow each other, on a device that holds all at once: they travel as they lie, and are
-turned there. On the host that would be a loop over strides, which takes many times as long as all the rest."""
+"""Host arrays that are better kept on a device from the first step to the last, where it holds all at once.
+
+Rows that do not follow each other travel as they lie, and are turned there: on the host that would be a loop over
+strides, which takes many times as long as all the rest. And what takes several schedules, as a stable sort of floats
+does, would come back to the host after each."""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from ..types.specs import Spec
 from .desk import Demand, Desk, Flat, Task, bytes_of, specs_on_device
 
 LEAST_BYTES = 1 << 20  # fewer are turned on the host, in as much time as it takes to find out what fits
+LEAST_BYTES_OF_SEVERAL = 1 << 24  # fewer travel back and forth in as much time as it takes to make room
 
 
 @attrs.frozen(eq=False)
@@ -30,11 +34,14 @@ class InOnePiece:
 
     @classmethod
     def of(cls, operation: Operation, specs: tuple[Spec, ...], target: HasRoom) -> InOnePiece | None:
-        """None where rows follow each other, or are too few bytes."""
+        """None where one schedule does all on rows that follow each other, or where there are too few bytes."""
         (spec, *others), ndim = specs, len(specs[0].shape)
         axes = operation.axes(0, spec)
         follow = axes == tuple(range(ndim - len(axes), ndim))
-        return None if others or follow or bytes_of(spec) < LEAST_BYTES else cls(operation, specs, target)
+        if others or bytes_of(spec) < (LEAST_BYTES_OF_SEVERAL if follow else LEAST_BYTES):
+            return None
+        is_one = follow and len(operation.works(specs, target.info, in_place=False) or ()) < 2
+        return None if is_one else cls(operation, specs, target)
 
     @cached_property
     def _task(self) -> Task | None:
