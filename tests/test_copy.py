@@ -29,7 +29,7 @@ def run(on: str, schedule: Schedule, **arrays: np.ndarray[Any, Any]) -> None:
 
 @few_cases(whole=["simulator"])
 @pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
-@pytest.mark.parametrize("case", range(6))
+@pytest.mark.parametrize("case", range(7))
 def test_copies_between_any_two_layouts(target: str, itemsize: int, case: int) -> None:
     word: Any = np.dtype(f"u{itemsize}")
     rng = np.random.default_rng(case)
@@ -42,6 +42,7 @@ def test_copies_between_any_two_layouts(target: str, itemsize: int, case: int) -
         (whole[2, 3, 4, 5:6], room[1, 1, 1, 1:2]),
         (whole[::3, ::2, ::2, ::3], room[1:3, 1:4, 2:5, 1:4]),
         (whole[:0], room[:0, :5, :6, :0].reshape(0, 5, 6, 7)),
+        (whole[1, ::2, ::3, 2], room[1, 2:5, 1:3, 3]),
     ][case]
     expected = room.copy()
     view = np.lib.stride_tricks.as_strided(expected.reshape(-1)[strided(goal, room).first :], goal.shape, goal.strides)

@@ -44,6 +44,24 @@ def inside_a_branch(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Wo
 
 
 @kernel
+def inside_one_of_two_branches(
+    cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32], c: Workgroup[U32]
+) -> None:
+    c[cx.local_id] = data[cx.global_id]
+    if cx.num_groups > 0:
+        a[cx.local_id] = data[cx.global_id]
+        cx.barrier()
+        mine = a[GROUP - 1 - cx.local_id]
+        cx.barrier()
+        b[cx.local_id] = mine * 3
+        cx.barrier()
+        data[cx.global_id] = b[GROUP - 1 - cx.local_id]
+    if cx.num_groups > 1:
+        cx.barrier()
+        data[cx.global_id] = c[GROUP - 1 - cx.local_id]
+
+
+@kernel
 def without_a_barrier_between(cx: Invocation, data: Storage[U32], a: Workgroup[U32], b: Workgroup[U32]) -> None:
     a[cx.local_id] = data[cx.global_id]
     cx.barrier()
@@ -116,6 +134,13 @@ def test_they_share_where_a_barrier_parts_them(subject: Two) -> None:
     assert [memory.name for memory in workgroup_memories(program)] == ["a", "b"]
     (shared,) = workgroup_memories(overlaid(program))
     assert (shared.name, shared.length) == ("a_or_b", 2 * GROUP)
+
+
+def test_the_branch_in_which_most_end_is_looked_at() -> None:
+    """Whatever was in use before another one."""
+    memories = [Workgroup(U32, GROUP), Workgroup(U32, GROUP), Workgroup(U32, GROUP)]
+    program = specialise(inside_one_of_two_branches.launch(Grid(4, GROUP), DATA, *memories)).program
+    assert {memory.name for memory in workgroup_memories(overlaid(program))} == {"a_or_b", "c"}
 
 
 @pytest.mark.parametrize("subject", [without_a_barrier_between, one_comes_back, around_a_loop], ids=lambda k: k.name)

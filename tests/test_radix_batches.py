@@ -12,7 +12,7 @@ import pytest
 from gpusort.algos.choice import balanced, choose_pairs, choose_sort
 from gpusort.algos.radix_layout import ManyRows, OneRow, Portions
 from gpusort.algos.radix_sorts import most_radix_rows, radix_argsort, radix_sort, radix_sort_pairs, shared_words
-from gpusort.algos.sizes import LARGEST_U32
+from gpusort.algos.sizes import LARGEST_U32, require_countable
 from gpusort.algos.sorts import Radix
 from gpusort.algos.sweep_schedule import SweepState
 from gpusort.kernel.launch import Schedule
@@ -254,6 +254,33 @@ def test_what_is_refused() -> None:
         radix_sort(key_for("u1"), 2, 1 << 30, UP, SWEEP, 8)
     with pytest.raises(InvalidArgumentError, match="portion: expected"):
         RadixPolicy(portion=1 << 30)
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_only_several_passes_have_memory_between_them(passes: int) -> None:
+    policy = RadixPolicy(8, 256, 1)
+    schedule = radix_sort_pairs(key_for("u4"), U16, 3, 1000, UP, policy, 8 * passes)
+    counts = {buffer.name: buffer.count for buffer in schedule.buffers}
+    assert [counts[name] for name in ("words", "spare")] == [1 if passes == 1 else 3000] * 2
+
+
+def test_counts_are_shared_as_far_as_kernels_number_them() -> None:
+    policy = RadixPolicy(1, 2, 1, 2, subgroups=False)
+    most = ((1 << 31) - 2) * policy.tile
+    assert shared_words(1, most, 8, policy) == LARGEST_U32
+    assert len(radix_sort(key_for("u1"), 1, most, UP, policy, 8).launches) == 3 * 8
+    assert most_radix_rows(policy, most, GROUPS) == 1
+    with pytest.raises(InvalidArgumentError, match="shares more than 4294967295 words"):
+        radix_sort(key_for("u1"), 1, most + 1, UP, policy, 8)
+    assert most_radix_rows(policy, most + 1, GROUPS) == 0
+
+
+def test_as_many_elements_are_taken_as_kernels_count() -> None:
+    for rows, length, together in ((0, 5, 1), (5, 0, 1), (1, LARGEST_U32, 1), (LARGEST_U32, 1, 15)):
+        require_countable(rows, length, together)
+    for rows, length, together in ((-1, 5, 1), (5, -1, 1), (-5, -5, 1), (2, 1 << 31, 1), (LARGEST_U32, 1, 16)):
+        with pytest.raises(InvalidArgumentError, match=f"no more than 4294967295 .* found {rows} rows of {length}"):
+            require_countable(rows, length, together)
 
 
 CARD = TargetInfo(

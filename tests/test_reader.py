@@ -7,8 +7,14 @@ import importlib
 import numpy as np
 import pytest
 
+from gpusort.kernel import ir
+from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
+from gpusort.kernel.passes.walk import statements_in
+from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32
 from tests.reader_kernels import WORKS, SmallKernel
 
@@ -22,3 +28,20 @@ def test_small_kernels(subject: SmallKernel, expected: list[int], target: str) -
     found = np.zeros(4, np.uint32)
     registry.target(target).run(schedule, {"data": np.arange(4, dtype=np.uint32), "out": found})
     np.testing.assert_array_equal(found, expected)
+
+
+@kernel
+def number_that_changes(cx: Invocation, data: Storage[U32]) -> None:
+    number = data[cx.global_id]
+    if number > 5:
+        number = number * 2 + 1
+    data[cx.global_id] = number
+
+
+def test_a_number_that_changes_is_one_variable() -> None:
+    """A struct's fields are all read before any is written; of one number no copy is made."""
+    program = specialise(number_that_changes.launch(Grid(1, 4), Buffer("data", U32, 4, Role.INOUT))).program
+    variables = [s.variable for s in statements_in(program.body) if isinstance(s, ir.Assign)]
+    numbers = [variable for variable in variables if variable.name == "number"]
+    assert len(numbers) == 2
+    assert numbers[0] is numbers[1]

@@ -10,9 +10,18 @@ import numpy.typing as npt
 import pytest
 
 import gpusort
+from gpusort.algos.candidates import DIGITS
 from gpusort.algos.choice import choose_top_k
 from gpusort.algos.fit import bytes_held
-from gpusort.algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, known_buffers, top_k
+from gpusort.algos.select import (
+    ArgsortAndTake,
+    SelectByParts,
+    SelectBySamples,
+    Selection,
+    known_buffers,
+    state_bytes,
+    top_k,
+)
 from gpusort.algos.select_long import Plan, select_sampled
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
@@ -188,6 +197,15 @@ def test_edges_of_k() -> None:
         top_k(key, 3, 50, 9, SortOrder.ASCENDING, PARTS)
     with pytest.raises(gpusort.InvalidArgumentError, match=r"k: 20 of 50 elements are too many"):
         top_k(key, 3, 50, 20, SortOrder.ASCENDING, SelectBySamples(SAMPLED))
+
+
+@pytest.mark.parametrize(("held", "message"), [(1, "too little workgroup memory"), (2, "k: 1 of 400 elements are too")])
+def test_samples_take_memory_for_two(held: int, message: str) -> None:
+    """With less there is none to rank; with little more than that, too few for any k."""
+    key = key_for("f4")
+    limits = Limits(64, 4 * (DIGITS + 1) + held * state_bytes(key), 65535, 128 << 20, 8, 1, 1)
+    with pytest.raises(gpusort.CapabilityError, match=message):
+        SelectBySamples(SAMPLED).fitted(key, 400, 1, TargetInfo("wgsl", "tiny", "none", limits, frozenset()))
 
 
 # -- which is taken ------------------------------------------------------------------------------------------
