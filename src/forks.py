@@ -209,6 +209,7 @@ def _let_go() -> None:
 
 
 def _after_in_child() -> None:
+    _opened_before_fork.update(_opened)
     is_lost = False
     for name in _imported_elsewhere():
         _module_locks().pop(name, None)
@@ -265,20 +266,22 @@ _own_locks: WeakSet[OwnLock] = WeakSet()
 
 # -- devices ----------------------------------------------------------------------------------------------
 
-_openers: dict[str, int] = {}  # the process that opened a target first
+# Sets and a hook, not process numbers: to ask for one is a system call, several in each call of some microseconds.
+_opened: set[str] = set()  # the targets that this process has opened
+_opened_before_fork: set[str] = set()  # those that a process did from which this one was forked
 _on_devices: WeakSet[object] = WeakSet()
 
 
 def opens(target: str) -> None:
     """To be called before a target touches its device: from then on it is this process's. Refuses in a forked child."""
     require_own_process(target)
-    _openers[target] = os.getpid()
+    _opened.add(target)
 
 
 def require_own_process(target: str) -> None:
     """Refuses to go on in a forked child of a process that has opened the target: threads and locks of its driver are
     not here."""
-    if _openers.get(target, (process := os.getpid())) != process:
+    if target in _opened_before_fork:
         raise opened_before_fork(target)
 
 

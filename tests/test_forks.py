@@ -296,7 +296,7 @@ _CUDA_WAYS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("way", _CUDA_WAYS)
 def test_every_way_to_a_card_is_closed_in_a_child(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(vars(forks)["_openers"], "cuda", os.getppid())
+    monkeypatch.setitem(vars(forks), "_opened_before_fork", {"cuda"})
     monkeypatch.setitem(sys.modules, "cupy", cast(ModuleType, SimpleNamespace(ndarray=_Plain)))
     with pytest.raises(TargetUnavailableError, match=r"target 'cuda' was opened before this process was forked.*spawn"):
         _CUDA_WAYS[way]()

@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from ..arrays.host import NUMPY, SUBCLASS
 from ..arrays.kinds import Kind, is_deferred
-from ..arrays.registry import KNOWN, known_kind, recognised
+from ..arrays.registry import CHOSEN, KNOWN, recognised
 from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
@@ -39,7 +39,10 @@ def call(make: Maker, settings: Settings, target: str | Target | Planning, x: ob
         if type(x) is ndarray:  # the same as below, without calls
             run = _runs.get((make, settings, target, NUMPY, (x.dtype, x.ndim)))
         else:
-            kind = KNOWN.get(type(x)) or known_kind(x)
+            cls = type(x)
+            kind = KNOWN.get(cls)
+            if kind is None and (choose := CHOSEN.get(cls)) is not None:
+                kind = choose("x", x)
             run = None if kind is None else _runs.get((make, settings, target, kind, kind.signature(x)))
     except TypeError:  # what cannot be hashed has its plan made anew
         run = None
@@ -154,7 +157,8 @@ def planned(
         plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
             _plans[key] = plan
-            _runs[key] = plan.function
+    else:
+        _runs[key] = plan.function  # from the second call on, for by then it is known what a call takes
     return plan
 
 

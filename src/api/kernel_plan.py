@@ -5,7 +5,7 @@ Whatever arrays are like, a call is a list of steps, made once for each way in w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Protocol, cast
@@ -88,6 +88,25 @@ class KernelPlan(Plan):
         if self._finishes:
             return self._finished(outs)
         return outs[0] if len(outs) == 1 else tuple(outs)
+
+    @property
+    def function(self) -> Callable[..., object]:
+        """Once all is ready, a call of one array with one result and no scratch is one function."""
+        device, new, within = self._device, self._new, self._within
+        launch = new.at_once if isinstance(new, StreamCall) else None
+        if launch is None or device is None or self._finishes or len(self.specs) + len(self.outputs) > 2:
+            return self.__call__
+        (make,), current_stream, handle = self._makers, device.stream, device.handle
+
+        def run(x: Any) -> object:
+            stream = current_stream()
+            if stream is None:
+                return within((x,))
+            out = make()
+            launch((handle(x), handle(out)), stream)
+            return out
+
+        return run
 
     def _within(self, arrays: Arrays) -> object:
         """In the scope of the arrays: the first call, and any while their device is not the current one."""

@@ -18,7 +18,7 @@ from ..arrays.kinds import Shape
 from ..forks import never_released_in_children
 from ..kernel.launch import Schedule
 from ..machine import Limits
-from ..targets.base import Prepared, Target, in_one_run, prepared_by
+from ..targets.base import LaunchesAtOnce, Prepared, Target, in_one_run, prepared_by
 from ..types.scalars import UNSIGNED
 from ..types.specs import bounds, packed_strides
 from .steps import Lines, Move, Steps
@@ -59,6 +59,13 @@ class StreamCall:
         self._kept = new_scratch(self._sizes) if keeps_scratch and self._sizes else None
         self._free: list[tuple[object, list[Any]]] = []  # scratch for the default stream
         never_released_in_children(self)
+
+    @property
+    def at_once(self) -> Callable[[tuple[Any, ...], int], None] | None:
+        """The launches alone, where they take what is handed in and nothing else."""
+        if self._sizes or self._places is not None or not isinstance(self._run, LaunchesAtOnce):
+            return None
+        return self._run.launch
 
     def __call__(self, handles: list[Any], stream: int) -> None:
         held: tuple[object, list[Any]] | None = None

@@ -48,12 +48,6 @@ def recognised(name: str, x: object) -> tuple[Kind, Any]:
     return recognised(name, made) if type(made) is not np.ndarray else (NUMPY, made)
 
 
-def known_kind(x: object) -> Kind | None:
-    """The kind of an array whose class was met before."""
-    choose = CHOSEN.get(type(x))
-    return KNOWN.get(type(x)) if choose is None else choose("x", x)
-
-
 def forget_classes() -> None:
     """Looks for the kind of every class anew: for tests, in which libraries come and go."""
     KNOWN.clear()
@@ -138,4 +132,4 @@ _FINDERS: tuple[Callable[[str, object], Kind | Chooser | None], ...] = (
     _numpy, _torch, _jax, _table, _webgpu, _dask, _cuda, _dlpack,
 )  # fmt: skip
 
-__all__ = ["KINDS", "KNOWN", "forget_classes", "known_kind", "recognised"]
+__all__ = ["KINDS", "KNOWN", "forget_classes", "recognised"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol, Self, TypeAlias, cast
 
 import numpy as np
@@ -156,7 +156,12 @@ class CudaTensors(TorchKind, Located[Tensor]):
 
     def signature(self, array: Tensor) -> Hashable:
         require_own_process("cuda")
-        return super().signature(array)
+        try:  # the same as above, without a call
+            strides = None if array.is_contiguous() else array.stride()
+            aligned = array.data_ptr() & _BEYOND_ALIGNED
+            return array.dtype, array.shape, strides, array.get_device(), aligned, array.is_neg()
+        except RuntimeError:
+            return super().signature(array)
 
     def scope(self, array: Tensor) -> AbstractContextManager[object] | None:
         import cupy
@@ -175,15 +180,15 @@ class CudaTensors(TorchKind, Located[Tensor]):
         from .cuda import on_cuda
 
         place, device, stream, current = like.device, like.get_device(), self._stream, cupy.cuda.runtime.getDevice
-        new_bytes = self._maker(np.dtype(np.uint8), like)
+        make, byte = self._maker(like), self._of_numpy[np.dtype(np.uint8)]
 
         def empty(shape: Shape, dtype: DType, strides: Shape | None) -> Callable[[], Tensor]:
-            make, size = self._maker(dtype, like), dtype.itemsize
+            size = dtype.itemsize
             steps = packed_strides(shape, 1) if strides is None else tuple(stride // size for stride in strides)
-            return lambda: make(shape, steps)
+            return partial(make, shape, steps, self._of_numpy[dtype])
 
         def block(nbytes: int) -> tuple[object, int]:
-            memory = new_bytes((nbytes,), (1,))
+            memory = make((nbytes,), (1,), byte)
             return memory, memory.data_ptr()
 
         return on_cuda(
@@ -196,14 +201,12 @@ class CudaTensors(TorchKind, Located[Tensor]):
             lambda array: array.cpu().numpy(),
         )
 
-    def _maker(self, dtype: DType, like: Tensor) -> Callable[[tuple[int, ...], tuple[int, ...]], Tensor]:
-        """Makes tensors of a shape and strides on the current device, which is that of another."""
-        found, torch = self._of_numpy[dtype], self._torch
-        if self._empty_strided is not None:
-            make = self._empty_strided
-            return lambda shape, strides: make(shape, strides, found)
-        device = like.device
-        return lambda shape, strides: torch.empty_strided(shape, strides, dtype=found, device=device)
+    def _maker(self, like: Tensor) -> EmptyStrided:
+        """Makes tensors of a shape, strides and dtype on the current device, which is that of another."""
+        torch, device = self._torch, like.device
+        return self._empty_strided or (
+            lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
+        )
 
 
 @lru_cache(maxsize=4)

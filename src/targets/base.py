@@ -82,6 +82,15 @@ class OnStream(Protocol):
 
 
 @runtime_checkable
+class LaunchesAtOnce(Protocol):
+    """A run on a stream that can be told all addresses in one call."""
+
+    def launch(self, addresses: tuple[Any, ...], stream: int, /) -> None:
+        """`run_at`, where there is no scratch."""
+        ...
+
+
+@runtime_checkable
 class RunsOnStreams(Protocol):
     """Something prepared that takes addresses and a stream."""
 

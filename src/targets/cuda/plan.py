@@ -170,18 +170,18 @@ class Plan:
 
     def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:
         """The same on any stream of the current device, with scratch that is the run's until it is done."""
+        self.launch((*given, *[scratch + offset for offset in self._scratch]), stream)
+
+    def launch(self, addresses: Addresses, stream: int, /) -> None:
+        """Everything, in order, on a stream of the current device: at the addresses of all buffers, scratch last."""
+        require_own_process("cuda")
         try:
-            if self._scratch:
-                self.launch((*given, *[scratch + offset for offset in self._scratch]), stream)
-            else:
-                self.launch(tuple(given), stream)
+            self._launch(addresses, stream)
         except Exception:
             with device_errors():  # entered only now: it takes longer than all that is done here
                 raise
 
-    def launch(self, addresses: Addresses, stream: int) -> None:
-        """Everything, in order, on a stream of the current device."""
-        require_own_process("cuda")
+    def _launch(self, addresses: Addresses, stream: int) -> None:
         # Who launches a graph has it alone: one cannot be launched from two threads at once. Whoever comes meanwhile
         # launches one by one. An interrupt loses no more than the graph, where a lock might stay taken.
         graph = self._graphs.pop(addresses, 0)
