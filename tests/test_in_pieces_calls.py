@@ -15,7 +15,9 @@ from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
 from gpusort.types.errors import CapabilityError, DeviceMemoryError
+from gpusort.types.keys import SortableKey
 from gpusort.types.scalars import U32
+from tests import key_cases
 from tests.host_with_room import HostWithRoom
 from tests.reference import Array, assert_same_bits, sample
 
@@ -60,9 +62,9 @@ def test_what_fits_goes_at_once() -> None:
 
 
 def test_what_cannot_be_cut_says_how_much_it_takes() -> None:
-    x, y, target = np.arange(3000.0), np.arange(500.0), HostWithRoom(1 << 12)
+    x, y, target = np.arange(3000.0), np.arange(500.0), HostWithRoom(1 << 9)
     said = r"merge of x, 24,000 bytes of float64 in shape \(3000,\), and y, 4,000 bytes .* takes 56,\d+ bytes of device"
-    with pytest.raises(DeviceMemoryError, match=f"{said}.* 4,096 are free.*target='cpu'") as caught:
+    with pytest.raises(DeviceMemoryError, match=f"{said}.* 512 are free.*target='cpu'") as caught:
         gpusort.merge(x, y, target=target)
     assert isinstance(caught.value, MemoryError)
     assert isinstance(caught.value, gpusort.GpusortError)
@@ -84,7 +86,7 @@ def test_what_is_refused_at_any_size_says_so(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("gpusort.operations.merge.Merge.works", refuse)
     with pytest.raises(CapabilityError, match="kernels count"):
-        gpusort.merge(np.arange(10.0), np.arange(5.0), target=HostWithRoom(1 << 20))
+        gpusort.merge(np.arange(10.0), np.arange(5.0), target=HostWithRoom(64))
 
 
 def test_it_is_asked_each_time_how_much_is_free() -> None:
@@ -161,6 +163,42 @@ def test_values_go_along_with_long_keys(dtype: str, values: str) -> None:
         checked(target, x, lambda x: gpusort.sort_by_key(x, y, descending=descending, target=target), expected)  # noqa: B023
         assert target.rooms[0].works > 4
         np.testing.assert_array_equal(y, np.arange(700).astype(values))
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", ">f8", "m8[s]", "?"])
+@pytest.mark.parametrize("sizes", [(700, 701), (1, 1400), (1000, 0), (0, 3)])
+def test_two_sorted_rows_are_merged(dtype: str, sizes: tuple[int, int]) -> None:
+    for descending in (False, True):
+        x, y = (gpusort.sort(sample(dtype, size), descending=descending) for size in sizes)
+        target = HostWithRoom(ROOM)
+        more: dict[str, Any] = {"descending": descending}
+        expected = gpusort.merge(x, y, target="cpu", **more)
+        checked(target, x, lambda x: gpusort.merge(x, y, target=target, **more), expected)  # noqa: B023
+        assert target.rooms[0].works > 1 or x.size + y.size == 3
+        assert target.rooms[0].uploaded == target.rooms[0].downloaded == x.nbytes + y.nbytes  # once there, once back
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("values", ["u1", ">i8"])
+@pytest.mark.parametrize("dtype", ["f4", "u2"])
+def test_values_go_along_with_rows_that_are_merged(dtype: str, values: str) -> None:
+    for descending in (False, True):
+        x, y = (gpusort.sort(sample(dtype, size), descending=descending) for size in (400, 300))
+        its, others = np.arange(400).astype(values), np.arange(300)[::-1].astype(values)
+        target = HostWithRoom(ROOM)
+        more: dict[str, Any] = {"descending": descending}
+        expected = gpusort.merge_by_key(x, its, y, others, target="cpu", **more)
+        checked(target, x, lambda x: gpusort.merge_by_key(x, its, y, others, target=target, **more), expected)  # noqa: B023
+
+
+@pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("key", [key_cases.AbsoluteFirst(), key_cases.Absolute()], ids=["lossless", "lossy"])
+def test_rows_are_merged_by_a_users_key(key: SortableKey[Any, Any]) -> None:
+    x, y = (gpusort.sort(np.abs(sample("i4", size)) * [1, -1][size % 2], key=key) for size in (500, 601))
+    target = HostWithRoom(ROOM)
+    checked(target, x, lambda x: gpusort.merge(x, y, key=key, target=target), gpusort.merge(x, y, key=key))
+    assert target.rooms[0].works > 4
 
 
 @pytest.mark.usefixtures("beyond")

@@ -1,8 +1,8 @@
 """Operations on host arrays that a device cannot hold at once: how each can be cut, and into what.
 
-All work on arrays laid out in rows. Where a device holds several rows at once, batches of rows travel. A longer row is
-cut: one that is sorted into runs and buckets; of any other, what kernels leave of a part for the next one, or for the
-end, stays on the device.
+All work on arrays laid out in rows. Where a device holds several rows at once, batches of rows travel. A longer row
+that is sorted is cut into runs and buckets; two that are merged are runs already. Of any other, what kernels leave of a
+part for the next one, or for the end, stays on the device.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import attrs
 
 from ..operations.argsort import Argsort
 from ..operations.base import Operation, rows_of
+from ..operations.merge import Merge
 from ..operations.reduce import Reduction
 from ..operations.scan import Scanning
 from ..operations.select import TopK
@@ -22,6 +23,7 @@ from ..types.dtypes import native
 from ..types.specs import Spec
 from .candidates_in_pieces import CandidatesInPieces
 from .desk import Flat
+from .merge_in_pieces import MergeInPieces
 from .rows_in_pieces import RowsInPieces
 from .sort_in_pieces import SortInPieces
 from .works_in_pieces import WorksInPieces
@@ -46,6 +48,8 @@ def way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoom
     """How it can be done in so much of the device's memory; None where it cannot be."""
     rows, length = rows_of(specs[0], operation.axes(0, specs[0]))
     dtypes = tuple(native(spec.dtype) for spec in specs)
+    if isinstance(operation, Merge):
+        return MergeInPieces.of(operation, operation.outputs(*specs)[0].shape[0], dtypes, target, free)
     if not _goes_by_rows(operation):
         return SortInPieces.of(operation, length, dtypes, target, free)
     turned = attrs.evolve(operation, axis=1)

@@ -6,7 +6,7 @@ elements travel to the device and back twice. Between, the runs lie on the host,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -101,28 +101,33 @@ class PieceSort(Generic[T]):
             ],
         )
         try:
-            each_through(self.device, self._buckets(held, out, stretches))
+            self.merge([[column[part] for column in held] for part in stretches], out)
         except BaseException:
             for column, kept in zip(out, held, strict=True):
                 if column is not None and any(column.ctypes.data == given.ctypes.data for given in source):
                     np.copyto(column, kept)
             raise
 
-    def _buckets(self, held: list[Array], out: Sequence[Array | None], stretches: list[slice]) -> list[Piece[T]]:
-        """Of every run the elements that one stretch of the result is made of."""
-        return [
-            Piece(
-                [[column[run] for run in runs] for column in held],
-                self.to_bucket(part.stop - part.start),
-                [None if column is None else column[part] for column in out],
-            )
-            for part, runs in zip(stretches, self._cut(held[0], stretches), strict=True)
-        ]
+    def merge(self, runs: Sequence[Sequence[Array]], out: Sequence[Array | None]) -> None:
+        """Sorted runs of the same columns become one row: bucket after bucket of exact cuts, which goes through the
+        device once. `out` lies apart from them."""
+        count = sum(run[0].size for run in runs)
+        stretches = [slice(start, min(start + self.length, count)) for start in range(0, count, self.length)]
+        sizes = [part.stop - part.start for part in stretches]
+        cuts = held_cuts([run[0] for run in runs], sizes, self.words).tolist()
+        each_through(
+            self.device,
+            [
+                Piece(
+                    [_between(column, lows, highs) for column in zip(*runs, strict=True)],
+                    self.to_bucket(size),
+                    [None if column is None else column[part] for column in out],
+                )
+                for part, size, (lows, highs) in zip(stretches, sizes, pairwise(cuts), strict=True)
+            ],
+        )
 
-    def _cut(self, keys: Array, stretches: list[slice]) -> Iterator[list[slice]]:
-        """Of every bucket, which elements of the runs it is made of."""
-        runs, starts = [keys[part] for part in stretches], [part.start for part in stretches]
-        cuts = held_cuts(runs, [run.size for run in runs], self.words).tolist()
-        for lows, highs in pairwise(cuts):
-            ends = zip(starts, lows, highs, strict=True)
-            yield [slice(start + low, start + high) for start, low, high in ends if low < high]
+
+def _between(column: Sequence[Array], lows: list[int], highs: list[int]) -> list[Array]:
+    """Of every run what lies between two cuts, where there is anything."""
+    return [run[low:high] for run, low, high in zip(column, lows, highs, strict=True) if low < high]

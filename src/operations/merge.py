@@ -61,7 +61,7 @@ class Merge(Operation):
         joined = self._joined(given)
         if not self._is_sorted_anew(given, info):
             return ()
-        return *(Output(x.shape, x.dtype, (0,)) for x in joined), *self._sort.between(joined, info)
+        return *(Output(x.shape, x.dtype, (0,)) for x in joined), *self.sort.between(joined, info)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         from ..algos.choice import choose_merge
@@ -90,7 +90,7 @@ class Merge(Operation):
     # -- more than a binding holds ------------------------------------------------------------------------
 
     @property
-    def _sort(self) -> Operation:
+    def sort(self) -> Operation:
         """What gives the same of both arrays one behind the other."""
         return SortPairs(self.order, self.key) if self.with_values else Sort(0, self.order, key=self.key)
 
@@ -118,8 +118,8 @@ class Merge(Operation):
         copies = [Copy(3 * each + n % each, n, starts[n // each]) for n in range(2 * each)]
         numbers = {n: 3 * each + n for n in range(each)}  # its arrays: what is joined, the results, what it leaves
         numbers |= {each + n: 2 * each + n for n in range(each)}
-        numbers |= {2 * each + n: 4 * each + n for n in range(len(self._sort.between(joined, info)))}
-        sorting = self._sort.works(joined, info, False) or ()
+        numbers |= {2 * each + n: 4 * each + n for n in range(len(self.sort.between(joined, info)))}
+        sorting = self.sort.works(joined, info, False) or ()
         return single(Schedule((), ()), {}, tuple(copies)), *moved_by(sorting, numbers)
 
     def _values(self, given: tuple[Spec, ...]) -> object:

@@ -67,6 +67,8 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             scan = from_zero(scan, axis) if operation.from_zero else scan
             return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
         case Merge(order, None, takes_values):
+            if not all(spec.dtype.isnative for spec in given):  # NumPy would join them in the machine's byte order
+                return None
             return ShortMerge(order, takes_values)
         case TopK(k, axis, order, in_order, None):
             return TopKPath(policy, k, axis, order, in_order)
