@@ -91,14 +91,23 @@ class KernelPlan(Plan):
 
     @property
     def function(self) -> Callable[..., object]:
-        """Once all is ready, a call of one array with one result and no scratch is one function."""
+        """Once all is ready, a call that takes no scratch is one function: each Python call less is a tenth of a
+        microsecond, of the five that a call costs."""
         device, new, within = self._device, self._new, self._within
         launch = new.at_once if isinstance(new, StreamCall) else None
-        if launch is None or device is None or self._finishes or len(self.specs) + len(self.outputs) > 2:
+        if launch is None or device is None or self._finishes:
             return self.__call__
-        (make,), current_stream, handle = self._makers, device.stream, device.handle
+        makers, current_stream, handle = self._makers, device.stream, device.handle
 
-        def run(x: Any) -> object:
+        def run(*arrays: Any) -> object:
+            stream = current_stream()
+            if stream is None:
+                return within(arrays)
+            outs = [make() for make in makers]
+            launch((*map(handle, arrays), *map(handle, outs)), stream)
+            return tuple(outs)
+
+        def run_one(x: Any) -> object:
             stream = current_stream()
             if stream is None:
                 return within((x,))
@@ -106,7 +115,8 @@ class KernelPlan(Plan):
             launch((handle(x), handle(out)), stream)
             return out
 
-        return run
+        make = makers[0]
+        return run_one if len(self.specs) == len(makers) == 1 else run if len(makers) > 1 else self.__call__
 
     def _within(self, arrays: Arrays) -> object:
         """In the scope of the arrays: the first call, and any while their device is not the current one."""
