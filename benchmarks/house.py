@@ -66,7 +66,7 @@ LIBRARY = (
 )
 SCHEDULE = Box("schedule", "launches and buffers, as plain data")
 TARGETS = (
-    Box("cpu", "Numba, all cores", "target"),
+    Box("cpu", "LLVM, all cores", "target"),
     Box("wgsl", "Vulkan, Metal, DX12", "target"),
     Box("cuda", "Numba CUDA, PTX", "target"),
     Box("simulator", "finds data races", "target"),
