@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 import gpusort
 from gpusort import HostSort, HostSortPolicy, InvalidArgumentError, SerialRadixPolicy
-from gpusort.targets.base import Prepared
+from gpusort.targets.base import HostArray, Prepared
 from gpusort.targets.cpu.background import background
-from gpusort.targets.cpu.host import numpy_speed, radix_sort
+from gpusort.targets.cpu.host import numpy_speed, radix_sort, sort
+from gpusort.targets.cpu.host.counting import sort_by_counting
 from gpusort.targets.cpu.host.numpy_speed import numpy_sorts_slowly
+from gpusort.targets.cpu.pool import Pool
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.indices import SortOrder
 from tests.covering import few_cases
@@ -118,6 +120,26 @@ def test_whether_numpy_is_slow_is_measured(monkeypatch: pytest.MonkeyPatch) -> N
         numpy_sorts_slowly.cache_clear()
         assert numpy_sorts_slowly(4) is is_slow
     numpy_sorts_slowly.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", ["u2", "i2", "f2"])
+def test_16_bits_are_counted_in_shorter_rows_where_numpy_is_slow(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def noted(source: HostArray, results: HostArray, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
+        counted.append(source.size)
+        sort_by_counting(source, results, order, policy, pool)
+
+    monkeypatch.setattr(sort, "sort_by_counting", noted)
+    policy = attrs.evolve(SMALL, count_pairs_from=3000, count_slow_pairs_from=2000)
+    for is_slow, expected in ((False, [3000]), (True, [2000, 2999, 3000])):
+        monkeypatch.setattr(sort, "numpy_sorts_slowly", {2: is_slow}.__getitem__)
+        counted.clear()
+        for length in (1999, 2000, 2999, 3000):
+            x = sample(dtype, length)
+            found = gpusort.sort(x, algorithm=HostSort(policy), target="cpu")
+            assert_same_bits(found, gpusort.sort(x, target="simulator"))
+        assert counted == expected
 
 
 def test_it_goes_by_what_was_measured_if_it_is_not_told(

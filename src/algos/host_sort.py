@@ -57,6 +57,8 @@ class HostSortPolicy:
     count_in_pairs_from: int = attrs.field(default=1 << 22, validator=_SIZE)
     # a row of 16-bit elements this long is sorted by counting
     count_pairs_from: int = attrs.field(default=1 << 20, validator=_SIZE)
+    # the same where NumPy's own sort of 16 bits is slow
+    count_slow_pairs_from: int = attrs.field(default=1 << 17, validator=_SIZE)
     # argsort deals out the places of 8- and 16-bit elements; NumPy those of shorter rows
     deal_from: int = attrs.field(default=1 << 18, validator=_SIZE)
     # argsort packs ranks and places of so many 32- or 64-bit elements; of fewer a processor foresees most of what

@@ -18,7 +18,7 @@ _TRIALS = 16  # until one is fast: other processes may keep the cores busy for s
 
 @cache
 def numpy_sorts_slowly(itemsize: int) -> bool:
-    """Elements of 4 or 8 bytes. Whatever else the processor does only ever makes it slower, so the best time counts."""
+    """Of 2, 4 or 8 bytes. Whatever else the processor does only ever makes it slower, so the best time counts."""
     rng = np.random.default_rng(0)
     for _ in range(_TRIALS):
         numbers = rng.integers(0, 1 << 63, _LENGTH, np.uint64).astype(f"u{itemsize}")

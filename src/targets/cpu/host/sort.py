@@ -18,6 +18,7 @@ from .few_values import sort_few
 from .key_words import numbers_of
 from .loading import can_sort
 from .numpy_sort import sort_chunk, sort_row
+from .numpy_speed import numpy_sorts_slowly
 from .partition_sort import sort_long
 from .radix_sort import can_sort_by_radix, sort_by_radix, suits_radix
 from .sample import different_of, seems_constant, seems_in_order
@@ -57,7 +58,7 @@ def sort_rows(
     if rows == 1 and _suits_numpy(source[0], policy, pool.threads):
         sort_chunk(source, results, order, stable)
         return
-    part_from = policy.part_from(source.dtype, pool.threads)
+    part_from = _part_from(source.dtype, policy, pool.threads)
     if length >= part_from and rows < 2 * pool.threads and can_sort(source.dtype, source.nbytes):
         few = pool.of_at_most(policy.threads_for(source.nbytes // rows))
         for number in range(rows):
@@ -143,9 +144,15 @@ def in_blocks(
     return True
 
 
+def _part_from(dtype: np.dtype[np.generic], policy: HostSortPolicy, threads: int) -> int:
+    """How long a row is worth more than NumPy's sort alone."""
+    usual = policy.part_from(dtype, threads)
+    return min(usual, policy.count_slow_pairs_from) if dtype.itemsize == 2 and numpy_sorts_slowly(2) else usual
+
+
 def _suits_numpy(row: HostArray, policy: HostSortPolicy, threads: int) -> bool:
     """Whether NumPy's sort has less to do than threads have to wake: a short row, or 16 bits of few different ones."""
-    if row.size < policy.part_from(row.dtype, threads):
+    if row.size < _part_from(row.dtype, policy, threads):
         return True
     return row.itemsize == 2 and row.nbytes < policy.few_bytes_from and different_of(row, policy.sample) <= policy.some
 
