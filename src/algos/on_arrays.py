@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernel import ir
+from ..kernel.captures import Captures
 from ..kernel.launch import Launch, Step
-from ..kernel.outside import Outside
 from ..kernel.span import Span
-from ..kernel.specialise import outside_of, specialise
+from ..kernel.specialise import captures_of, specialise
 from ..types import ops
 from ..types.errors import IterationLimitError, UnsupportedTypeError
 
@@ -51,12 +51,12 @@ class OnArrays:
     step: Step
     run: _Statement
     arguments: dict[ir.Parameter, Values]
-    outside: tuple[Outside, ...]
+    captures: tuple[Captures, ...]
 
     @property
     def holds(self) -> bool:
         """Whether what the kernel took from outside is as it was when it was read."""
-        return all(outside.holds() for outside in self.outside)
+        return all(captures.hold() for captures in self.captures)
 
     @classmethod
     def of(cls, launch: Launch) -> OnArrays:
@@ -68,7 +68,7 @@ class OnArrays:
             run = _known.setdefault(step.program, _Reading().block(step.program.body))
         given = zip(step.program.parameters, step.values, strict=True)
         arguments = {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in given}
-        return cls(step, run, arguments, outside_of([step]))
+        return cls(step, run, arguments, captures_of([step]))
 
     def __call__(self, arrays: Mapping[str, npt.NDArray[Any]], count: int) -> None:
         """Runs the kernel for so many elements, on arrays by their buffers' names."""
