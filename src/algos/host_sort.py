@@ -75,13 +75,13 @@ class HostSortPolicy:
     block: int = attrs.field(default=1 << 16, validator=_SOME)
     # elements sampled before a strategy is chosen
     sample: int = attrs.field(default=1024, validator=_SOME)
-    # at most so many distinct elements in the sample: each is counted
+    # at most so many distinct elements in the sample: counted by comparing with each, not by a hash
     few: int = attrs.field(default=16, validator=_SIZE)
     # the size of a first, smaller sample, where sampling for few distinct elements would cost an argsort time
     glance: int = attrs.field(default=256, validator=_SOME)
     # at most so many distinct elements in the sample: NumPy sorts rows shorter than few_bytes_from alone
     some: int = attrs.field(default=700, validator=_SIZE)
-    # at most so many distinct elements in most of the sample: NumPy alone is fast, as equal elements are cheap
+    # at most so many in the sample, and others elsewhere in the row: NumPy alone, for which equal elements are cheap
     skewed: int = attrs.field(default=150, validator=_SIZE)
     # but from this size such rows are partitioned
     skewed_bytes_from: int = attrs.field(default=1 << 25, validator=_SIZE)
