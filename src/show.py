@@ -12,7 +12,7 @@ from .algos.copy import Strided, copy_strided, copy_whole, take_rows
 from .algos.finish import extremes, places
 from .algos.layout import Layout
 from .algos.merge import merge
-from .algos.part import part
+from .algos.partition import partition
 from .algos.radix_serial_sorts import SerialRadix
 from .algos.radix_sorts import radix_argsort, radix_sort
 from .algos.reduce import reduce_rows
@@ -89,7 +89,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7)),
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(128, 7), U32),
         merge(key, _LENGTH, _LENGTH, order, MergePolicy(1, 127), U32),
-        part(key, _LENGTH, _LENGTH, order, ScanPolicy(128, 7, subgroups=True)),
+        partition(key, _LENGTH, _LENGTH, order, ScanPolicy(128, 7, subgroups=True)),
     ]
 
 

@@ -14,6 +14,7 @@ from gpusort.algos.choice import choose_axis_reduction
 from gpusort.algos.layout import Layout, layout_to_reduce, layout_to_scan, layouts_to_reduce
 from gpusort.algos.reduce_axis import reduce_axes, reduce_axis
 from gpusort.targets.registry import target as target_of
+from gpusort.types.bools import over_bools
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.elements import dtype_of
 from gpusort.types.errors import InvalidArgumentError
@@ -23,7 +24,6 @@ from gpusort.types.numbers import HalfNumber
 from gpusort.types.params import ReducePolicy, Totals
 from gpusort.types.scalars import F32, U16, U32
 from gpusort.types.searches import ArgMax, ArgMin
-from gpusort.types.truths import of_truths
 from tests.reference import DTYPES, Array, sample, whole_numbers
 
 
@@ -156,7 +156,7 @@ def test_extremes_and_where_they_are(target: str, make: Callable[[Any], Any], nu
             for axis in range(2):
                 key = key_for(dtype)
                 made = cast("Monoid[Any, Any]", make(key))
-                monoid: Monoid[Any, Any] = of_truths(made) if dtype == "?" else made
+                monoid: Monoid[Any, Any] = over_bools(made) if dtype == "?" else made
                 found = reduced(target, monoid, x, (axis,), np.int64 if is_place else x.dtype)
                 assert found is not None
                 np.testing.assert_array_equal(found, numpys(x, axis=axis))

@@ -95,7 +95,7 @@ def needed(step: Step) -> int:
     program = step.program
     given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
     given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
-    return len(find(program, Numbers(step.groups, subgroup_size(program.group_size), given)).outside)
+    return len(find(program, Numbers(step.groups, subgroup_size(program.group_size), given)).unproven)
 
 
 @pytest.mark.parametrize("function", [searched, strided, masked, kept, reversed_to])
@@ -230,7 +230,7 @@ def test_a_loop_beyond_registers(target: str) -> None:
 
 def test_own_kernels_are_proven_some_times_and_then_known() -> None:
     """Scans of ever other lengths do not wait for proofs."""
-    safety, forms = Safety(subgroup_size, asks=True), set[ir.Program]()
+    safety, forms = Safety(subgroup_size, polls=True), set[ir.Program]()
     for length in range(4000, 40_000, 3000):
         for launch in SCHEDULES["scan"](length).launches:
             forms.add(safety.safe(specialise(launch)).program)

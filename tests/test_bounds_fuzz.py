@@ -202,7 +202,7 @@ def test_what_is_proven_stays_inside(part: int) -> None:
         given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
         given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
         numbers = Numbers(step.groups, lanes, given)
-        outside = find(program, numbers).outside
+        outside = find(program, numbers).unproven
         indices = [s.index for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store)]
         proven += sum(not isinstance(index, ir.Const) for index in indices) - len(outside)
         tested = Step(guarded(program, outside, {}), step.buffers, step.values, step.groups)

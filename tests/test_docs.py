@@ -132,6 +132,18 @@ def test_the_architecture_names_every_module_of_the_compiler() -> None:
     assert {path for path in modules if f"](../{path.relative_to(ROOT).as_posix()})" not in text} == set()
 
 
+def test_the_architecture_gives_sizes_that_are_about_right() -> None:
+    """Lines of the files of a row of its tables, together: within an eighth, so that small changes need no edit."""
+    docs, wrong = ROOT / "docs", list[str]()
+    rows = re.findall(r"^\| (\[.*\.py\]\(.*?\)) \| (\d+) \|", (docs / "architecture.md").read_text(), re.MULTILINE)
+    for named, lines in rows:
+        size = sum(len((docs / file).read_text().splitlines()) for file in re.findall(r"\]\((.*?)\)", named))
+        if abs(size - int(lines)) > max(15, size // 8):
+            wrong.append(f"{named}: {size}, not {lines}")
+    assert len(rows) >= 20
+    assert wrong == []
+
+
 @each_document
 def test_shown_output_is_what_comes_out(document: Path) -> None:
     """A console block is a command and what it prints; a line of `...` stands for any lines."""

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpusort
-from gpusort.algos.fit import fitted_part
-from gpusort.algos.part import BUCKETS, part
+from gpusort.algos.fit import fitted_partition
+from gpusort.algos.partition import BUCKETS, partition
 from gpusort.external.order import transform_of
 from gpusort.multi import parted
 from gpusort.multi.driving import Traffic, in_lockstep
@@ -47,7 +47,7 @@ def test_every_element_finds_its_bucket(target: str, dtype: str) -> None:
         taken, results = np.zeros(BUCKETS, np.uint32), np.zeros(max(1, int(ends[-1])), x.dtype)
         key, unsigned = key_for(dtype), f"u{x.dtype.itemsize}"
         runs_it = target_of(target)
-        schedule = part(key, length, results.size, order, fitted_part(SMALL, key, runs_it.info))
+        schedule = partition(key, length, results.size, order, fitted_partition(SMALL, key, runs_it.info))
         runs_it.run(
             schedule,
             {

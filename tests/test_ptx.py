@@ -20,7 +20,7 @@ from gpusort.algos.bitonic import bitonic_sort
 from gpusort.algos.finish import extremes, places
 from gpusort.algos.layout import Layout
 from gpusort.algos.merge import merge
-from gpusort.algos.part import part
+from gpusort.algos.partition import partition
 from gpusort.algos.radix_sorts import radix_argsort, radix_sort, radix_sort_pairs
 from gpusort.algos.reduce import reduce_rows
 from gpusort.algos.reduce_axis import reduce_axis
@@ -74,7 +74,7 @@ def sorts(dtype: str) -> Iterator[Schedule]:
     for values in (None, U64):
         yield merge(key, 3000, 2000, ASCENDING, MergePolicy(64, 3), values)
     yield merge(key, 3000, 2000, ASCENDING, MergePolicy(1, 9), U64)
-    yield part(key, 3000, 3000, ASCENDING, ScanPolicy(64, 7, subgroups=True))
+    yield partition(key, 3000, 3000, ASCENDING, ScanPolicy(64, 7, subgroups=True))
     network = BitonicPolicy(tile=256, group_size=64, fused_passes=2)
     yield argsort_parts(RankKey(key), (2048, 2048), ASCENDING, network, (Radix(RADIX), None))
     yield take_within(np.dtype(dtype).itemsize, 0, 2048, 5)

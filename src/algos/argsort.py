@@ -1,4 +1,4 @@
-"""Argsort by the bitonic network, where no radix sort is chosen: it sorts words that know where they come from."""
+"""Argsort by the bitonic network, where no radix sort is chosen: sorts (word, index) pairs, which makes it stable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ W = TypeVar("W", U32, U64)
 
 @attrs.frozen(order=False)
 class Placed(Generic[W]):
-    """A word and its place in its row. Equal words are ordered by place, which makes any sort of them stable."""
+    """A word with its index in the row, as tie-breaker: no two are equal, so any sort of them is stable."""
 
     word: W
     place: U32
@@ -35,7 +35,7 @@ class Placed(Generic[W]):
 
 @attrs.frozen
 class PlacedKey(Generic[W]):
-    """Sorts placed words, which are ordered already."""
+    """The key of Placed words, which compare as they are."""
 
     of: type[W]
     element: type[Placed[W]]
@@ -58,8 +58,8 @@ class PlacedKey(Generic[W]):
         return word
 
 
-def own_key(word: type[Any]) -> PlacedKey[Any]:
-    """Of placed words of a class."""
+def placed_key(word: type[Any]) -> PlacedKey[Any]:
+    """The key of Placed words of a class."""
     entry: Any = placed_class(word)
     return PlacedKey(word, entry, entry)
 
@@ -69,7 +69,7 @@ def place_words(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], placed: Storage[Placed[W]], params: RowsParams,
     order: SortOrder,
 ) -> None:  # fmt: skip
-    """Every element's word, and its place in its row."""
+    """Writes every element's word with its index in the row."""
     for i in dynamic_range(cx.global_id, params.num_rows * params.length, cx.num_groups * cx.group_size):
         placed[i] = Placed(to_ordered(key, data[i], order), i % params.length)
 
@@ -78,21 +78,21 @@ def place_words(
 def take_places(
     cx: Invocation, of: type[W], placed: Storage[Placed[W]], places: Storage[U64], params: RowsParams
 ) -> None:
-    """The places alone, as the host's 64-bit indices."""
+    """Extracts the indices, widened to 64 bits as NumPy's."""
     for i in dynamic_range(cx.global_id, params.num_rows * params.length, cx.num_groups * cx.group_size):
         places[i] = U64(placed[i].place)
 
 
 def placed_class(word: type[W]) -> type[Placed[W]]:
-    """What is sorted for words of a class, which is known at run time only."""
+    """`Placed[word]`, for a class that is known at run time only."""
     return cast("type[Placed[W]]", cast(Any, Placed)[word])
 
 
 def bitonic_argsort(
     key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy
 ) -> Schedule:
-    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
-    own: SortableKey[Any, Any] = own_key(key.word)
+    """Writes the permutation that sorts each row of `data` into `places` (U64); stable."""
+    own: SortableKey[Any, Any] = placed_key(key.word)
     require_countable(rows, length)
     count = rows * length
     data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)

@@ -1,6 +1,6 @@
-"""Argsort of a row that no binding holds: words that know their places, sorted in parts and merged two by two.
+"""Argsort of a row that exceeds the largest buffer binding: sorts (word, index) pairs in parts, and merges the parts.
 
-As sort_parts.py does with elements. A part is put in order by whatever argsorts fastest, or by the network.
+As sort_parts.py does with elements. Each part is argsorted by the fastest algorithm, or by the bitonic network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..types.keys import SortableKey
 from ..types.memory import Storage
 from ..types.params import BitonicPolicy, RowsParams
 from ..types.scalars import U32, U64
-from .argsort import Placed, own_key, take_places
+from .argsort import Placed, placed_key, take_places
 from .bitonic import bitonic_launches, to_ordered
 from .sort_parts import merged_parts, renamed
 from .sorts import PairsAlgorithm
@@ -32,7 +32,7 @@ _MOST_GROUPS = 1 << 10
 
 @attrs.frozen
 class PartParams:
-    """A part of a row: its first element's place, and how many there are."""
+    """A part of a row: the index of its first element, and its length."""
 
     first: U32
     count: U32
@@ -43,7 +43,7 @@ def place_part(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], placed: Storage[Placed[W]], params: PartParams,
     order: SortOrder,
 ) -> None:  # fmt: skip
-    """Every element's word, and its place in the row."""
+    """Writes every element's word with its index in the row."""
     for i in dynamic_range(cx.global_id, params.count, cx.num_groups * cx.group_size):
         placed[i] = Placed(to_ordered(key, data[i], order), params.first + i)
 
@@ -53,7 +53,7 @@ def place_sorted_part(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], places: Storage[U64], placed: Storage[Placed[W]],
     params: PartParams, order: SortOrder,
 ) -> None:  # fmt: skip
-    """The same in the order that was found for the part alone."""
+    """The same in sorted order, by the permutation of the part."""
     for i in dynamic_range(cx.global_id, params.count, cx.num_groups * cx.group_size):
         place = U32(places[i])
         placed[i] = Placed(to_ordered(key, data[place], order), params.first + place)
@@ -63,9 +63,11 @@ def argsort_parts(
     key: SortableKey[E, W], lengths: Sequence[int], order: SortOrder, policy: BitonicPolicy,
     sorts: Sequence[PairsAlgorithm | None],
 ) -> Schedule:  # fmt: skip
-    """Where the elements of a row come from in order, that is parts of such lengths: "data_0", "data_1" and so on, into
-    "places_0" and so on. Equal words keep their order. Each part has a sort of its own, or the network."""
-    own: SortableKey[Any, Any] = own_key(key.word)
+    """Argsorts a row given in parts, the buffers "data_0", "data_1" and so on, into "places_0" and so on; stable.
+
+    `sorts` has an algorithm for each part, or None for the bitonic network.
+    """
+    own: SortableKey[Any, Any] = placed_key(key.word)
     buffers: dict[str, Buffer[Any]] = {}
     placed: list[tuple[Buffer[Any], int]] = []
     launches: list[Launch] = []

@@ -1,12 +1,12 @@
-"""Bitonic sort: a fixed network of compare-and-swap, once for all targets.
+"""Bitonic sort (Batcher 1968): a data-independent network of compare-and-swap, in place.
 
 Each stage merges sorted blocks in pairs. Its first pass compares every element of the lower block with its mirror
-image in the upper one, the later passes go straight across half the distance each time. With the mirror, every
-comparison puts the lesser word first, whatever the block; so elements beyond the end of the array behave as the
-greatest word, never move, and need not exist: any length is sorted in place, without a copy to a power of two.
+image in the upper one; each later pass compares at half the distance of the one before. With the mirrored pass, every
+comparison puts the lesser word first, whatever the block. So padding beyond the end of the array, as the greatest
+word, would never move and need not exist: any length is sorted in place, not only powers of two.
 
-Three kernels do the same comparisons: one pass over global memory; several passes in registers; and all passes
-that stay inside a tile in workgroup memory.
+Three kernels do the same comparisons: one pass over global memory; several passes fused in registers; and all passes
+whose pairs are within a tile, in workgroup memory.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 
 
-# -- the words of the network -----------------------------------------------------------------------------
+# -- index arithmetic of the network ----------------------------------------------------------------------
 
 
 @attrs.frozen
 class ComparisonDistance:
-    """How far apart the elements lie that a pass compares (of a first pass: half a block). A power of two."""
+    """The distance of the elements that a pass compares; of a first pass, half a block. A power of two."""
 
     value: U32
 
@@ -45,11 +45,11 @@ class ComparisonDistance:
         return cls(U32(1) << (stage.value - pass_.value))
 
     def lower_of(self, thread: ThreadId) -> ElementIndex:
-        """The first element of a thread's pair: threads fill the lower halves of the blocks, so none is idle."""
+        """The lower element of a thread's pair: threads map to the lower halves of the blocks, so none is idle."""
         return ElementIndex(thread.value + (thread.value & ~(self.value - 1)))
 
     def partner_of(self, lower: ElementIndex, pass_: Pass) -> ElementIndex:
-        """The element to compare with: the mirror image in a stage's first pass, else straight across."""
+        """The element to compare with: the mirror image in a stage's first pass, later that at the distance."""
         mask = self.value * 2 - 1 if pass_.value == 0 else self.value
         return ElementIndex(lower.value ^ mask)
 
@@ -72,7 +72,7 @@ class ComparisonPair:
 
 
 def to_ordered(key: SortableKey[E, W], element: E, order: SortOrder) -> W:
-    """An element's word, such that the lesser word comes first in this order."""
+    """An element's word for an order: lesser words come first."""
     match order:
         case SortOrder.ASCENDING:
             return key.to_word(element)
@@ -81,7 +81,7 @@ def to_ordered(key: SortableKey[E, W], element: E, order: SortOrder) -> W:
 
 
 def from_ordered(key: SortableKey[E, W], word: W, order: SortOrder) -> E:
-    """The element behind an ordered word."""
+    """The element of such a word: the inverse of to_ordered."""
     match order:
         case SortOrder.ASCENDING:
             return key.from_word(word)
@@ -116,9 +116,9 @@ def compare_and_swap(words: Registers[W] | Workgroup[W], lower: U32, upper: U32)
 def bitonic_registers(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], params: BitonicParams, passes: int, mirrored: bool
 ) -> None:
-    """Several passes over global memory at once: a thread holds all elements that it compares in them.
+    """Several passes in one launch: a thread holds the elements that they compare with each other in registers.
 
-    `mirrored` where the first of them is its stage's first.
+    `mirrored` if the first of them is the first pass of its stage.
     """
     count = 1 << passes
     row = Row.of(cx.group_id, cx.local_id, cx.group_size, params.groups_per_row, params.num_elements)
@@ -149,7 +149,7 @@ def bitonic_registers(
 
 
 def element_of(first: U32, stride: U32, position: int, mirrored: bool) -> ElementIndex:
-    """Where a thread's element lies; in the upper half of a mirrored pass it is the mirror image below the stride."""
+    """The index of a thread's element; in the upper half of a mirrored pass, mirrored within the stride."""
     straight = first + stride * position
     return ElementIndex(straight ^ (stride - 1) if mirrored else straight)
 
@@ -163,7 +163,7 @@ def bitonic_tile(
     params: BitonicParams,
     last_stage: Stage,
 ) -> None:
-    """All passes from (stage, pass) to the end of the last stage that compare within a tile, in workgroup memory."""
+    """All passes from (stage, pass) to the end of the last stage, whose pairs are in a tile, in workgroup memory."""
     row = Row.of(cx.group_id, cx.local_id, U32(1), params.groups_per_row, params.num_elements)
     start = (row.thread.value - cx.local_id) * tile.length
     for i in dynamic_range(cx.local_id, tile.length, cx.group_size):
@@ -199,7 +199,7 @@ def _groups(threads: int, group_size: int) -> int:
 
 
 def bitonic_sort(key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: BitonicPolicy) -> Schedule:
-    """Sorts every row of `data`, a buffer of rows of one length, in place."""
+    """Sorts every row of `data`, contiguous rows of one length, in place."""
     data = Buffer("data", key.element, rows * length, Role.INOUT)
     return Schedule((data,), bitonic_launches(key, data, rows, length, order, policy))
 
@@ -208,7 +208,7 @@ def bitonic_launches(
     key: SortableKey[E, W], data: Buffer[E], rows: int, length: int, order: SortOrder, policy: BitonicPolicy,
     shares: bool = False,
 ) -> tuple[Launch, ...]:  # fmt: skip
-    """Sorts every row of a buffer. With `shares`, what is launched for a length begins as for shorter ones."""
+    """Sorts every row of a buffer. With `shares`, the launches for a length start with those for shorter lengths."""
     require_countable(rows, length)
     network = _Network(key, data, rows, length, order, policy, shares)
     if not network.stages:
@@ -222,8 +222,8 @@ def bitonic_launches(
 def merge_launches(
     key: SortableKey[E, W], data: Buffer[E], length: int, order: SortOrder, policy: BitonicPolicy
 ) -> tuple[Launch, ...]:
-    """Sorts a buffer whose words fall and then rise, or rise and then fall if the length is a power of two: the passes
-    of a stage behind its first one."""
+    """Sorts a bitonic buffer, by a stage's passes after the first: words fall, then rise; or, if the length is a power
+    of two, rise, then fall."""
     require_countable(1, length)
     network = _Network(key, data, 1, length, order, policy)
     return tuple(network.merge(network.stages, 1)) if network.stages else ()
@@ -231,7 +231,7 @@ def merge_launches(
 
 @attrs.frozen
 class _Network:
-    """The launches of one sort."""
+    """A sort's parameters, and its launches."""
 
     key: SortableKey[Any, Any]
     data: Buffer[Any]
@@ -239,11 +239,11 @@ class _Network:
     length: int
     order: SortOrder
     policy: BitonicPolicy
-    shares: bool = False  # whether what is launched begins as for shorter lengths
+    shares: bool = False  # whether the launches start with those for shorter lengths
 
     @property
     def stages(self) -> int:
-        """Two to the stages holds the length."""
+        """log2 of the length, rounded up."""
         padded = self.policy.tile if self.shares and self.length <= self.policy.tile else self.length
         return max(0, (padded - 1).bit_length())
 
@@ -260,8 +260,8 @@ class _Network:
         return max(1, min(self.policy.group_size, self.tile // 2))
 
     def merge(self, stage: int, first: int) -> Iterator[Launch]:
-        """The passes of a stage from one on."""
-        wide, most = stage - self.tile_stages + 1, self.policy.fused_passes  # those that reach beyond a tile
+        """The passes of a stage, from `first`."""
+        wide, most = stage - self.tile_stages + 1, self.policy.fused_passes  # wide: passes with pairs beyond a tile
         for pass_ in range(first, wide, most):
             yield self.over_global_memory(stage, pass_, min(most, wide - pass_))
         yield self.in_tiles(stage, wide, stage)
@@ -274,7 +274,7 @@ class _Network:
         )  # fmt: skip
 
     def over_global_memory(self, stage: int, pass_: int, passes: int) -> Launch:
-        pairs = self.length if self.shares else 1 << (self.stages - passes)  # some of which find nothing
+        pairs = self.length if self.shares else 1 << (self.stages - passes)  # with `shares` some threads are idle
         groups = _groups(pairs, self.group_size)
         grid, params = Grid(self.rows * groups, self.group_size), self._params(stage, pass_, groups)
         if passes == 1:

@@ -1,9 +1,9 @@
-"""Bitonic sort of many short rows at once, in registers: a few lanes of a subgroup hold a row between them.
+"""Bitonic sort of many short rows in one launch, in registers: a few lanes of a subgroup hold a row.
 
-It is the network of `bitonic.py`, cut the other way: each lane holds a block of the row, so passes over short distances
-stay within a lane, and those over longer ones exchange words by shuffles. Which element a lane starts with does not
-matter to a sort, so it reads those that make memory's reads long; the sorted blocks go through workgroup memory, that
-the writes are long too. One launch reads and writes everything once.
+It is the network of `bitonic.py`. Each lane holds a block of the row, so passes over short distances are within a lane,
+and those over longer ones exchange words by shuffles. A sort may start from any permutation, so lanes read in the order
+that makes loads coalesced; sorted blocks are transposed in workgroup memory, so that stores are too. Everything is read
+and written once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def bitonic_rows_in_place(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], tile: Workgroup[W], params: RowsParams,
     order: SortOrder, policy: RowsPolicy,
 ) -> None:  # fmt: skip
-    """Sorts every row where it lies."""
+    """Sorts every row in place."""
     words: Registers[W] = Registers(key.word, policy.items)
     load_rows(cx, key, data, words, params, order, policy)
     sort_rows(cx, words, policy)
@@ -55,12 +55,12 @@ def bitonic_rows_in_place(
 
 
 def row_of(cx: Invocation, policy: RowsPolicy) -> U32:
-    """Which row my lanes hold."""
+    """The row of this invocation's lanes."""
     return cx.group_id * policy.rows + cx.local_id // policy.lanes
 
 
 def count_of(cx: Invocation, params: RowsParams, policy: RowsPolicy) -> U32:
-    """How many elements my lanes' row has: none beyond the last row."""
+    """The length of this invocation's row; 0 beyond the last row."""
     return params.length if row_of(cx, policy) < params.num_rows else U32(0)
 
 
@@ -68,7 +68,7 @@ def load_rows(
     cx: Invocation, key: SortableKey[E, W], data: Storage[E], words: Registers[W], params: RowsParams,
     order: SortOrder, policy: RowsPolicy,
 ) -> None:  # fmt: skip
-    """Reads a row's words. Beyond its end stand greatest ones, which stay there."""
+    """Loads a row's words, padded with the greatest word."""
     row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
     for i in dynamic_range(U32(0), U32(policy.items)):
         element = i * policy.lanes + lane
@@ -76,7 +76,7 @@ def load_rows(
 
 
 def sort_rows(cx: Invocation, words: Registers[W], policy: RowsPolicy) -> None:
-    """The network: stage by stage, each merging blocks in pairs, the first pass of each by mirror images."""
+    """The bitonic network over the lanes of a row."""
     lane = cx.local_id % policy.lanes
     for stage in range(policy.stages):
         for pass_ in range(stage + 1):
@@ -97,7 +97,7 @@ def pass_in_registers(words: Registers[W], distance: int, mask: int, policy: Row
 def pass_across_lanes(
     cx: Invocation, words: Registers[W], lane: U32, distance: int, mask: int, mirrored: bool, policy: RowsPolicy
 ) -> None:
-    """Both lanes of a pair compare the same two words; the lower keeps the lesser."""
+    """Both lanes of a pair compare the same two words; the lower lane keeps the lesser."""
     is_lower = (lane & distance) == 0
     if mirrored and policy.items > 1:
         for i in dynamic_range(U32(0), U32(policy.items // 2)):
@@ -116,7 +116,7 @@ def store_rows(
     cx: Invocation, key: SortableKey[E, W], results: Storage[E], tile: Workgroup[W], words: Registers[W],
     params: RowsParams, order: SortOrder, policy: RowsPolicy,
 ) -> None:  # fmt: skip
-    """Writes a row."""
+    """Stores a row, coalesced, by way of workgroup memory."""
     stage_blocks(cx, tile, words, policy)
     row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -127,8 +127,7 @@ def store_rows(
 
 
 def stage_blocks(cx: Invocation, tile: Workgroup[W], words: Registers[W], policy: RowsPolicy) -> None:
-    """Lanes hand each other their blocks. Each is one word longer in workgroup memory, which keeps lanes off each
-    other's banks."""
+    """Writes the lanes' blocks to workgroup memory, with one word of padding each against bank conflicts."""
     lane = cx.local_id % policy.lanes
     for i in dynamic_range(U32(0), U32(policy.items)):
         tile[first_of_row(cx, policy) + lane * policy.padded + i] = words[i]
@@ -136,12 +135,12 @@ def stage_blocks(cx: Invocation, tile: Workgroup[W], words: Registers[W], policy
 
 
 def first_of_row(cx: Invocation, policy: RowsPolicy) -> U32:
-    """Where in workgroup memory my row begins."""
+    """The index in workgroup memory of this invocation's row."""
     return cx.local_id // policy.lanes * (policy.lanes * policy.padded)
 
 
 def staged_at(cx: Invocation, element: U32, policy: RowsPolicy) -> U32:
-    """Where in workgroup memory an element of my row is."""
+    """The index in workgroup memory of an element of this invocation's row."""
     return first_of_row(cx, policy) + element // policy.items * policy.padded + element % policy.items
 
 
@@ -151,7 +150,7 @@ def staged_at(cx: Invocation, element: U32, policy: RowsPolicy) -> U32:
 def bitonic_rows_sort(
     key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: RowsPolicy, in_place: bool
 ) -> Schedule:
-    """Sorts every row of `data`, a buffer of rows of one length, into `results` or in place: one launch."""
+    """Sorts every row of `data`, contiguous rows of one length, into `results` or in place, in one launch."""
     require_held(rows, length, policy)
     data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
     results = Buffer("results", key.element, rows * length, Role.OUTPUT)
@@ -164,7 +163,7 @@ def bitonic_rows_sort(
 
 
 def require_held(rows: int, length: int, policy: RowsPolicy) -> None:
-    """Refuses rows that lanes cannot hold, or a kernel cannot count."""
+    """Raises InvalidArgumentError for rows that the lanes cannot hold, or whose elements exceed 32-bit indices."""
     require_countable(rows, length, policy.rows)
     if length > policy.lanes * policy.items:
         held = f"{policy.lanes} lanes with {policy.items} elements each"

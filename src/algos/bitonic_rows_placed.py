@@ -1,4 +1,4 @@
-"""Where the elements of many short rows come from in order, in registers: `bitonic_rows.py` with words that know it."""
+"""Argsort, and sort of key-value pairs, of many short rows in registers: `bitonic_rows.py` with (word, index) pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
 from ..types.params import RowsParams, RowsPolicy
 from ..types.scalars import U8, U16, U32, U64
-from .argsort import Placed, PlacedKey, own_key
+from .argsort import Placed, PlacedKey, placed_key
 from .bitonic import from_ordered, to_ordered
 from .bitonic_rows import count_of, require_held, row_of, sort_rows, stage_blocks, staged_at
 from .radix_rows import RowsMode
@@ -29,7 +29,7 @@ def bitonic_rows_placed(
     values: Storage[V], moved: Storage[V], places: Storage[U64], tile: Workgroup[Placed[W]], params: RowsParams,
     order: SortOrder, mode: RowsMode, policy: RowsPolicy,
 ) -> None:  # fmt: skip
-    """Sorts every row's words with their places. Equal words keep theirs."""
+    """Sorts every row's words with their indices; stable."""
     words: Registers[Placed[W]] = Registers(own.word, policy.items)
     row, lane, count = row_of(cx, policy), cx.local_id % policy.lanes, count_of(cx, params, policy)
     first = row * params.length
@@ -52,14 +52,14 @@ def bitonic_rows_placed(
                 moved[first + element] = values[first + found.place]
 
 
-_NONE: Any = Buffer("none", U32, 1, Role.SCRATCH)  # in place of what a mode does without; no target gets to see it
+_NONE: Any = Buffer("none", U32, 1, Role.SCRATCH)  # for parameters that a mode does not use: never bound
 _PLACES: Any = Buffer("none", U64, 1, Role.SCRATCH)
 
 
 def argsort_short_rows(
     key: SortableKey[E, W], rows: int, length: int, order: SortOrder, policy: RowsPolicy
 ) -> Schedule:
-    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
+    """Writes the permutation that sorts each row of `data` into `places` (U64); stable."""
     data = Buffer("data", key.element, rows * length, Role.INPUT)
     places = Buffer("places", U64, rows * length, Role.OUTPUT)
     none: Any = Buffer("none", key.element, 1, Role.SCRATCH)
@@ -71,7 +71,7 @@ def argsort_short_rows(
 def sort_short_rows_with_values(
     key: SortableKey[E, W], value: type[V], rows: int, length: int, order: SortOrder, policy: RowsPolicy
 ) -> Schedule:
-    """Sorts every row of `data` into `results` and takes `values` along into `moved`. Equal words keep their order."""
+    """Sorts every row of `data` into `results`, and permutes `values` alike into `moved`; stable."""
     count = rows * length
     data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
     results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
@@ -85,7 +85,7 @@ def _launch(
     buffers: tuple[Buffer[Any], Buffer[Any], Buffer[Any], Buffer[Any], Buffer[Any]],
 ) -> Launch:  # fmt: skip
     require_held(rows, length, policy)
-    own, params = own_key(key.word), RowsParams(U32(rows), U32(length))
+    own, params = placed_key(key.word), RowsParams(U32(rows), U32(length))
     grid = Grid(-(-rows // policy.rows), policy.group_size)
     tile: Workgroup[Any] = Workgroup(own.word, policy.group_size * policy.padded)
     return bitonic_rows_placed.launch(grid, key, own, *buffers, tile, params, order, mode, policy)

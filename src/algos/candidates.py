@@ -1,6 +1,7 @@
-"""Candidates of a selection: a word and its place, as one state, so that no two are equal.
+"""Candidates of top-k: (word, index) as one state, of which no two are equal.
 
-Ties go to the lower index, a constant row is like any other, and the order in which atomics happen shows nowhere.
+The index breaks ties: equal elements are selected in order of index, rows of equal elements are no special case, and
+results do not depend on the order in which atomics happen.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ E = TypeVar("E")
 W = TypeVar("W", U32, U64)
 
 _DIGIT_BITS = 4
-DIGITS = 1 << _DIGIT_BITS  # how many there are
-_PLACES = (1 << 32) - 1
+DIGITS = 1 << _DIGIT_BITS  # the number of values of a digit
+_LAST_INDEX = (1 << 32) - 1
 
 
 class Candidate(Protocol):
-    """An element's word and its place in its row, which are ordered by word, then by place."""
+    """An element's word and its index in the row, ordered by word, then by index; with digits, for radix select."""
 
     @property
     def place(self) -> U32: ...
@@ -32,19 +33,19 @@ class Candidate(Protocol):
     def __lt__(self, other: Self, /) -> Bool: ...
 
     def digit(self, number: U32, /) -> U32:
-        """A digit, counted from the highest."""
+        """A digit, counted from the most significant."""
         ...
 
     def with_digit(self, number: U32, digit: U32, /) -> Self: ...
 
     def begins_as(self, other: Self, number: U32, /) -> Bool:
-        """Whether so many of the highest digits are the same."""
+        """Whether the `number` most significant digits are the same."""
         ...
 
 
 @attrs.frozen
 class NarrowCandidate:
-    """Both in one word of 64 bits."""
+    """A 32-bit word and the index, in one U64."""
 
     bits: U64
 
@@ -68,7 +69,7 @@ class NarrowCandidate:
 
 @attrs.frozen
 class WideCandidate:
-    """Beside a word of 64 bits, the place has its own."""
+    """A 64-bit word, and the index in a U32 of its own."""
 
     word: U64
     place: U32
@@ -95,7 +96,7 @@ class WideCandidate:
 
 @attrs.frozen
 class NarrowFirst(Generic[E]):
-    """The monoid of the element that comes first in an order, for words of 32 bits."""
+    """The minimum of candidates in an order, as a monoid, for words of 32 bits."""
 
     key: SortableKey[E, U32]
     order: SortOrder
@@ -129,7 +130,7 @@ class WideFirst(Generic[E]):
         return self.key.element
 
     def identity(self) -> WideCandidate:
-        return WideCandidate(U64((1 << 64) - 1), U32(_PLACES))
+        return WideCandidate(U64((1 << 64) - 1), U32(_LAST_INDEX))
 
     def lift(self, element: E, index: U32) -> WideCandidate:
         return WideCandidate(to_ordered(RankKey(self.key), element, self.order), index)
@@ -139,11 +140,11 @@ class WideFirst(Generic[E]):
 
 
 def first_of(key: SortableKey[E, W], order: SortOrder) -> Monoid[E, Any]:
-    """The monoid for a key, whose word is known at run time only."""
+    """The monoid for a key and an order."""
     of: Any = key
     return WideFirst(of, order) if of.word is U64 else NarrowFirst(of, order)
 
 
 def digits_of(state: object) -> int:
-    """How many digits a candidate has."""
+    """The number of digits in a candidate."""
     return 16 if state is NarrowCandidate else 24

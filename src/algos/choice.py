@@ -1,4 +1,4 @@
-"""Which algorithm sorts where the caller names none, and the policies that fit a target's limits."""
+"""Algorithm selection: by the tables of measurements, what fits a target's limits first."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ N = TypeVar("N", U32, U64)
 def choose_sort(
     info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, with_tuned: bool = True
 ) -> SortAlgorithm:
-    """The sort for so many rows of a length on a target: the first that suits of what was measured on this machine
-    and of the table, as the target can run it, else the network."""
-    for line in (*tuned_rules(info), *SORTS) if with_tuned else SORTS:
-        if line.matches(info, element_bits(key), rows, length):
-            found = _fitted_or_none(line.algorithm, key, length, info)
+    """The sort for rows of a length on a target, fitted to its limits: the first matching rule, of those tuned on this
+    machine and then of the table; else the bitonic network."""
+    for rule in (*tuned_rules(info), *SORTS) if with_tuned else SORTS:
+        if rule.matches(info, element_bits(key), rows, length):
+            found = _fitted_or_none(rule.algorithm, key, length, info)
             if found is not None:
                 return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
     return Bitonic().fitted(key, length, info)
@@ -39,10 +39,10 @@ def choose_sort(
 def _fitted_or_none(
     algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo
 ) -> SortAlgorithm | None:
-    """A sort as a target can run it, if it can."""
+    """An algorithm fitted to a target's limits; None if it cannot run there, or not with such keys."""
     try:
         found = fitted(algorithm, key, length, info)
-    except (CapabilityError, UnsupportedTypeError):  # of a target, of a key
+    except (CapabilityError, UnsupportedTypeError):  # by the target, by the key
         return None
     return found if found.most_rows(length, info.limits.groups) > 0 else None
 
@@ -50,25 +50,25 @@ def _fitted_or_none(
 def choose_pairs(
     info: TargetInfo, key: SortableKey[E, W], rows: int, length: int, value_bytes: int
 ) -> PairsAlgorithm | None:
-    """The sort that takes values of a size along, for so many rows of a length; None where a target has none."""
-    for line in PAIRS:
-        if line.matches(info, element_bits(key) + 8 * value_bytes, rows, length):
-            found = _fitted_pairs(line.algorithm, key, length, value_bytes, info)
+    """The sort of key-value pairs for rows of a length on a target; None if no rule matches."""
+    for rule in PAIRS:
+        if rule.matches(info, element_bits(key) + 8 * value_bytes, rows, length):
+            found = _fitted_pairs(rule.algorithm, key, length, value_bytes, info)
             if found is not None:
                 return balanced(found, length) if isinstance(found, Radix) and rows > 1 else found
     return None
 
 
-_SMALLER = 4  # items fewer: few sizes only, for each is a kernel to compile
+_SMALLER = 4  # the step between item counts to try: few, as each is a kernel to compile
 _FEWEST = 8
-_MANY_TILES = 16  # of a row: of the last of them little is empty
-_TILE_ITEMS = 6  # what a tile costs besides its elements: as much as so many more an invocation
+_MANY_TILES = 16  # of a row, from which padding in the last one is negligible
+_TILE_ITEMS = 6  # the fixed cost of a tile, in items of an invocation
 
 
 def balanced(radix: Radix, length: int) -> Radix:
-    """The sort with tiles that rows of a length fill: what a row's last tile lacks is ranked all the same.
+    """The sort with a tile size that wastes little padding: the last tile of a row costs as much as a full one.
 
-    Rows of 22,000 are three tiles of 10,752, a third of which would be empty; of 7,680 they fill three.
+    Rows of 22,000 take three tiles of 10,752 elements, a third of them padding, or nearly fill three of 7,680.
     """
     policy = radix.policy
     if length > _MANY_TILES * policy.tile:
@@ -84,7 +84,7 @@ def balanced(radix: Radix, length: int) -> Radix:
 def _fitted_pairs(
     algorithm: PairsAlgorithm, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo
 ) -> PairsAlgorithm | None:
-    """A sort with values as a target can run it, if it can."""
+    """A sort of pairs fitted to a target's limits; None if it cannot run there, or not with such keys."""
     try:
         require_integers(key, "Radix")
         found = algorithm.fitted_pairs(key, length, value_bytes, info)
@@ -94,17 +94,17 @@ def _fitted_pairs(
 
 
 def choose_bitonic(word: object, limits: Limits) -> Bitonic:
-    """The bitonic sort for a key's words on a target with these limits."""
+    """The bitonic sort of such words, fitted to a target's limits."""
     return Bitonic(fitted_network(BitonicPolicy(), word, limits))
 
 
 def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: int, k: int) -> Selection:
-    """What selects the first k of so many rows of a length on a target: the first line that suits and that the target
-    can run, else a sort of everything."""
-    for line in SELECTIONS:
-        if line.matches(info, bits_of(key), rows, length, k):
+    """The top-k algorithm for rows of a length on a target: the first matching rule that fits its limits, else a full
+    argsort."""
+    for rule in SELECTIONS:
+        if rule.matches(info, bits_of(key), rows, length, k):
             try:
-                found = line.selection.fitted(key, length, k, info)
+                found = rule.selection.fitted(key, length, k, info)
             except (CapabilityError, UnsupportedTypeError):
                 continue
             if found.most_rows(key, length, k, info.limits) > 0:
@@ -112,39 +112,39 @@ def choose_top_k(info: TargetInfo, key: SortableKey[E, N], rows: int, length: in
     return ArgsortAndTake(choose_pairs(info, RankKey(key), rows, length, 4)).fitted(key, length, k, info)
 
 
-_ITEMS_TO_SHARE = 256  # a row shorter than this is worth few invocations
+_ITEMS_TO_SHARE = 256  # a shorter row gets a small workgroup
 
 
 def choose_reduction(state: object, length: int, info: TargetInfo) -> ReducePolicy:
-    """The reduction for rows of a length, to states of a type, on a target.
+    """The policy of a reduction of rows of a length, to states of a type, on a target.
 
-    Few sizes only: a short row would leave most of a large workgroup idle, and each size is a kernel to compile.
+    A short row would leave most of a large workgroup idle; but there are few sizes, as each is a kernel to compile.
     """
-    for line in REDUCTIONS:
-        if line.matches(info, length):
-            return fitted_reduce(line.policy, state, info)
+    for rule in REDUCTIONS:
+        if rule.matches(info, length):
+            return fitted_reduce(rule.policy, state, info)
     wished = ReducePolicy() if length > _ITEMS_TO_SHARE else ReducePolicy(group_size=8, items=4)
     return fitted_reduce(wished, state, info)
 
 
 def choose_axis_reduction(state: object, layout: Layout, info: TargetInfo) -> ReducePolicy:
-    """The reduction along an axis that lies so, to states of a type, on a target."""
-    for line in AXIS_REDUCTIONS:
-        if line.matches(info, layout):
-            items = min(line.policy.items, max(1, line.totals_bytes // bytes_held(state)))
-            return fitted_reduce(attrs.evolve(line.policy, items=items), state, info)
+    """The policy of a reduction along an axis of a layout, to states of a type, on a target."""
+    for rule in AXIS_REDUCTIONS:
+        if rule.matches(info, layout):
+            items = min(rule.policy.items, max(1, rule.totals_bytes // bytes_held(state)))
+            return fitted_reduce(attrs.evolve(rule.policy, items=items), state, info)
     return choose_reduction(state, layout.length, info)
 
 
-_LEAST_TO_SCAN = 32  # invocations: a smaller workgroup would leave lanes of a subgroup idle
+_LEAST_TO_SCAN = 32  # invocations: smaller workgroups leave lanes of a subgroup idle
 
 
 def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
-    """The scan of rows of a length to states of a type on a target.
+    """The policy of a scan of rows of a length, to states of a type, on a target.
 
-    A tile and what its invocations share must fit. Few sizes only, as for reductions.
+    The tile and the invocations' states must fit into workgroup memory. Few sizes, as for reductions.
     """
-    wished = next((line.policy for line in SCANS if line.matches(info, length)), ScanPolicy())
+    wished = next((rule.policy for rule in SCANS if rule.matches(info, length)), ScanPolicy())
     held = info.limits.workgroup_bytes // bytes_held(state)
     needed = power_above(-(-length // wished.items))
     least = min(wished.group_size, _LEAST_TO_SCAN)
@@ -156,16 +156,16 @@ def choose_scan(state: object, length: int, info: TargetInfo) -> ScanPolicy:
 
 
 def choose_axis_scan(state: object, layout: Layout, info: TargetInfo) -> ScanPolicy:
-    """The scan along an axis that lies so, to states of a type, on a target."""
+    """The policy of a scan along an axis of a layout, to states of a type, on a target."""
     if layout.inner == 1 and layout.row_stride is not None:
         return choose_scan(state, layout.length, info)
-    for line in AXIS_SCANS:
-        if line.matches(info, layout.length):
-            return fitted_scan_policy(line.policy, state, info)
+    for rule in AXIS_SCANS:
+        if rule.matches(info, layout.length):
+            return fitted_scan_policy(rule.policy, state, info)
     return choose_scan(state, layout.length, info)
 
 
 def choose_merge(key: SortableKey[E, W], length: int, info: TargetInfo) -> MergePolicy:
-    """How so many elements are merged on a target."""
-    wished = next((line.policy for line in MERGES if line.matches(info, length)), MergePolicy())
+    """The policy of a merge of `length` elements on a target."""
+    wished = next((rule.policy for rule in MERGES if rule.matches(info, length)), MergePolicy())
     return fitted_merge(wished, key, info)

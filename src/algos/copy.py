@@ -1,4 +1,4 @@
-"""Copies of arrays with any strides: moving axes, packing, taking by index, where no library does it."""
+"""Strided copies (packing, permuting axes) and gathers by index, where no array library does them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .transpose import transposition, wrapped
 
 E = TypeVar("E")
 
-DIMENSIONS = 4  # that do not lie one behind the other
+DIMENSIONS = 4  # axes of a copy kernel, after merging contiguous ones
 _GROUP_SIZE = 256
-_EACH = 4  # elements an invocation
+_EACH = 4  # elements for each invocation
 
 
 @attrs.frozen
 class Layout:
-    """Where an array's elements lie in a buffer, in elements: the first one, and the distance along each axis."""
+    """An array's offset and strides in a buffer, in elements."""
 
     first: U32
     stride0: U32
@@ -37,7 +37,7 @@ class Layout:
     stride3: U32
 
     def place(self, index: Index, axes: int) -> U32:
-        """Of an element by its index along so many axes, the last ones."""
+        """The index in the buffer of an element, by its index along the last `axes` axes."""
         place = self.first + index.i3 * self.stride3
         if axes > 1:
             place = place + index.i2 * self.stride2
@@ -50,7 +50,7 @@ class Layout:
 
 @attrs.frozen
 class Index:
-    """An element's place along each axis."""
+    """An element's index along each axis."""
 
     i0: U32
     i1: U32
@@ -60,7 +60,7 @@ class Index:
 
 @attrs.frozen
 class CopyParams:
-    """The common shape, all but the first axis, and both layouts."""
+    """The common shape, without the first axis, and both layouts."""
 
     num_elements: U32
     size1: U32
@@ -70,7 +70,7 @@ class CopyParams:
     target: Layout
 
     def index_of(self, number: U32, axes: int) -> Index:
-        """Of an element by its number in C order; no more is divided than there are axes."""
+        """The index of an element by its number in C order, with one division less than there are axes."""
         rest3 = number // self.size3 if axes > 1 else U32(0)
         rest2 = rest3 // self.size2 if axes > 2 else U32(0)
         rest1 = rest2 // self.size1 if axes > 3 else U32(0)
@@ -81,7 +81,7 @@ class CopyParams:
 
 @attrs.frozen
 class TakeParams:
-    """Rows of indices into rows of elements, which are of so many words."""
+    """Rows of indices into rows of elements of `words` words each."""
 
     num_words: U32
     words: U32
@@ -91,7 +91,7 @@ class TakeParams:
 
 @kernel
 def copy_elements(cx: Invocation, source: Storage[E], target: Storage[E], params: CopyParams, axes: int) -> None:
-    """As they are."""
+    """Copies elements between two strided arrays of one shape."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
         index = params.index_of(i, axes)
         target[params.target.place(index, axes)] = source[params.source.place(index, axes)]
@@ -99,7 +99,7 @@ def copy_elements(cx: Invocation, source: Storage[E], target: Storage[E], params
 
 @kernel
 def copy_each(cx: Invocation, source: Storage[E], target: Storage[E], count: U32) -> None:
-    """An element an invocation."""
+    """Copies contiguous elements, one for each invocation."""
     if cx.global_id < count:
         target[cx.global_id] = source[cx.global_id]
 
@@ -108,7 +108,7 @@ def copy_each(cx: Invocation, source: Storage[E], target: Storage[E], count: U32
 def take_elements(
     cx: Invocation, source: Storage[E], indices: Storage[U64], target: Storage[E], params: TakeParams
 ) -> None:
-    """Each row's elements at its indices."""
+    """Gathers each row's elements at its indices."""
     for i in dynamic_range(cx.global_id, params.num_words, cx.num_groups * cx.group_size):
         number = i // params.words
         row = number // params.indices_in_row
@@ -118,18 +118,18 @@ def take_elements(
 
 @attrs.frozen
 class Strided:
-    """Where an array's elements lie in a buffer of so many elements; all in elements. Strides may be negative."""
+    """An array's offset and strides in a buffer of `extent` elements, all in elements. Strides may be negative."""
 
     first: int
     strides: tuple[int, ...]
     extent: int  # of the buffer
 
     def reach(self, shape: Sequence[int]) -> int:
-        """The place behind the last element."""
+        """One past the greatest index of an element in the buffer."""
         return self.first + sum(max(0, reach) for reach in self._reaches(shape)) + 1
 
     def contains(self, shape: Sequence[int]) -> bool:
-        """Whether an array of a shape, of any elements, is within the buffer."""
+        """Whether a nonempty array of a shape is within the buffer."""
         return (
             self.first + sum(min(0, reach) for reach in self._reaches(shape)) >= 0 and self.reach(shape) <= self.extent
         )
@@ -139,7 +139,7 @@ class Strided:
 
 
 def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same elements with as few axes as can be: those of one element go, and neighbours in one line are one."""
+    """The shape and strides with as few axes as possible: drops axes of length 1, merges contiguous neighbours."""
     axes = [axis for axis, size in enumerate(shape) if size != 1]
     sizes, lines = list[int](), [list[int]() for _ in all_strides]
     for axis in axes:
@@ -156,7 +156,7 @@ def merged(shape: tuple[int, ...], *all_strides: tuple[int, ...]) -> tuple[tuple
 
 
 def copy_strided(element: Any, shape: tuple[int, ...], source: Strided, target: Strided) -> Schedule:
-    """Copies from `source` into `target`, of which other elements stay."""
+    """Copies between strided arrays of one shape; other elements of `target` are unchanged."""
     count, (data, goal) = math.prod(shape), _buffers(element, source, target)
     for layout in (source, target):
         if count and not layout.contains(shape):
@@ -176,7 +176,7 @@ def copy_whole(source: Buffer[E], target: Buffer[E]) -> Launch:
 def _copies(
     data: Buffer[Any], goal: Buffer[Any], firsts: tuple[int, int], sizes: tuple[int, ...], lines: list[tuple[int, ...]]
 ) -> Iterator[Launch]:
-    """One launch; one for each index along the shortest axes where there are more than a kernel takes."""
+    """One launch; with more than DIMENSIONS axes, one for each index along the shortest ones."""
     if len(sizes) > DIMENSIONS:
         axis = sizes.index(min(sizes))
         rest = [(*line[:axis], *line[axis + 1 :]) for line in lines]
@@ -197,7 +197,7 @@ def _copies(
 
 
 def take_rows(itemsize: int, rows: int, length: int, taken: int) -> Schedule:
-    """From each row of `source`, of a length, as many elements as are `taken`, at its row of `indices`."""
+    """Gathers `taken` elements of each row of `source`, by its row of `indices`, into `target`."""
     word = math.gcd(itemsize, 8)
     words, element = itemsize // word, UNSIGNED[word]
     source = Buffer("source", element, rows * length * words, Role.INPUT)

@@ -1,7 +1,8 @@
-"""How the work along an axis is cut up among workgroups and their invocations: from a layout and a policy alone.
+"""Work partitioning of reductions and scans along an axis: which workgroup and invocation has which elements.
 
-Neighbouring invocations read neighbouring elements. Where the axis that goes is the closest in memory, those are the
-ranks of one column; else they are lanes, in columns side by side.
+It depends on the layout and the policy alone, so results are reproducible. Neighbouring invocations read neighbouring
+elements, so loads are coalesced: where the reduced axis is contiguous, these are ranks, which share a column; else
+they are lanes, with a column each.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from ..types.params import AxisParams, ReducePolicy, ScanPolicy, power_above
 from ..types.scalars import U32
 from .layout import Layout, is_closer
 
-_FEW_ROUNDS = 8  # of loads that a lane waits for: a row of as many has no use for more lanes
-_ALONE = 8  # blocks that a workgroup reads in less time than a second launch takes, which combines shares
-_FEWEST_BLOCKS = 2  # of a share in a scan: another launch is worth no less
-_SIZES = (64, 8)  # of workgroups whose invocations have a column each, where columns are few: each is a kernel
+_FEW_ROUNDS = 8  # of loads a lane: rows this short gain nothing from more lanes
+_ALONE = 8  # blocks that one workgroup reads faster than a second launch could combine partial results
+_FEWEST_BLOCKS = 2  # of a share in a scan, for a second launch to pay
+_SIZES = (64, 8)  # workgroup sizes with a column for each invocation, where columns are few; each is a kernel
 
 
 @attrs.frozen
 class Loop:
-    """The columns of a plane, or the planes: how many, how far apart in the buffer, how far apart in the results."""
+    """A loop over columns or planes: trip count, stride in the buffer, stride in the results."""
 
     size: int
     stride: int
@@ -31,7 +32,7 @@ class Loop:
 
 @attrs.frozen
 class Columns:
-    """A layout as the kernels walk it: `columns` is the closer in memory of the two axes that stay."""
+    """A layout as the kernels traverse it: of the two axes that stay, `columns` is the one with the lesser stride."""
 
     planes: Loop
     columns: Loop
@@ -60,17 +61,17 @@ class Columns:
 
     @property
     def count(self) -> int:
-        """Of the columns of all planes."""
+        """The columns in all planes."""
         return self.planes.size * self.columns.size
 
     @property
     def in_order(self) -> Columns:
-        """The same with results packed, plane by plane."""
+        """The same with packed results, plane by plane."""
         planes = attrs.evolve(self.planes, result=self.columns.size)
         return attrs.evolve(self, planes=planes, columns=attrs.evolve(self.columns, result=1))
 
-    def left_by(self, shares: int) -> Columns:
-        """What so many shares leave where each packs its results behind those of the one before."""
+    def partials(self, shares: int) -> Columns:
+        """The layout of the partial results of a first launch: each share's are packed, one share after another."""
         planes = attrs.evolve(self.planes, stride=self.columns.size)
         columns = attrs.evolve(self.columns, stride=1)
         if self.planes.size == 1 or self.planes.result == self.columns.size * self.columns.result:
@@ -84,16 +85,16 @@ class Columns:
 
 
 class Arrangement(Enum):
-    """Who of a workgroup reads what."""
+    """How a workgroup's invocations are assigned to columns."""
 
-    GRID = 0  # lanes and ranks, as the parameters say; ranks combine in workgroup memory
+    GRID = 0  # lanes x ranks; ranks combine in workgroup memory
     STRANDS = 1  # the ranks of a column are lanes of one subgroup, and combine by shuffles
-    SIDE_BY_SIDE = 2  # each invocation has a column to itself, all are there, and they are neighbours in memory
+    SIDE_BY_SIDE = 2  # one column for each invocation, contiguous ones, and no invocation without one
 
 
 @attrs.frozen
 class Cut:
-    """How many columns a workgroup takes, how many invocations share one, and how many workgroups share it."""
+    """The partitioning: columns for each workgroup (lanes), invocations and workgroups for each column."""
 
     arrangement: Arrangement
     group_size: int
@@ -103,7 +104,7 @@ class Cut:
 
     @classmethod
     def of(cls, view: Columns, policy: ReducePolicy, itemsize: int) -> Cut:
-        """As many ranks as find `items` elements each, and as many shares as there are workgroups to be had."""
+        """For a reduction: ranks enough for `items` elements each, and shares enough to use all workgroups."""
         size, items = policy.group_size, policy.items
         most_ranks = power_above(min(size, max(1, -(-view.length // items))))
         side_by_side = _most_side_by_side(view, size) if policy.side_by_side else 0
@@ -123,8 +124,8 @@ class Cut:
 
     @classmethod
     def of_scan(cls, view: Columns, policy: ScanPolicy, itemsize: int) -> Cut:
-        """The same where elements keep their order: lanes are neighbours, ranks have elements that follow each other,
-        and a share is made of whole tiles. All shares are read twice."""
+        """For a scan, which keeps the order: ranks have consecutive elements, lanes are neighbours, and a share is a
+        whole number of tiles. All shares are read twice."""
         size, items = policy.group_size, policy.items
         side_by_side = _most_side_by_side(view, size) if policy.side_by_side else 0
         if side_by_side and view.columns.result == 1:
@@ -137,13 +138,13 @@ class Cut:
         return attrs.evolve(one, shares=-(-blocks // each))
 
     def rows_of_share(self, view: Columns, items: int) -> int:
-        """In a scan: whole tiles."""
+        """The elements of a column in a share of a scan: whole tiles, or the whole column."""
         block = self.ranks * items
         blocks = -(-view.length // block)
         return min(view.length, block * -(-blocks // self.shares))
 
     def tiles(self, view: Columns) -> int:
-        """Of all columns, or of a plane's."""
+        """The tiles of `lanes` columns: of a plane with SIDE_BY_SIDE, else of all planes."""
         return -(-(view.columns.size if self._in_planes else view.count) // self.lanes)
 
     def groups(self, view: Columns) -> int:
@@ -164,19 +165,19 @@ class Cut:
 
 
 def shares_of(length: int, block: int, groups: int) -> int:
-    """How many workgroups share a column, of those to be had."""
+    """The workgroups for each column, of `groups` available; 1 where a second launch does not pay."""
     return 1 if length <= _ALONE * block else max(1, min(groups, length // block))
 
 
 def _most_side_by_side(view: Columns, size: int) -> int:
-    """Invocations of a workgroup with a column each; 0 where columns are no neighbours, or too few."""
+    """The largest workgroup size with a column for each invocation; 0 if columns are not contiguous, or too few."""
     sizes = [n for n in (size, *_SIZES) if n <= min(view.columns.size, size)]
     return max(sizes, default=0) if view.columns.stride == 1 else 0
 
 
 def _lanes_and_ranks(view: Columns, size: int, items: int, groups: int, least: int) -> tuple[int, int]:
-    """Of a workgroup whose lanes are neighbours: they are all of it, or give way to ranks where workgroups are too few
-    and columns long; yet no fewer than read a whole line of memory."""
+    """The lanes and ranks of a workgroup: as many lanes as possible, then fewer in favour of ranks while workgroups
+    would be too few for the device, but at least `least`, which read a whole cache line."""
     least = min(least, size)
     most_ranks = power_above(min(size, max(1, -(-view.length // items))))
     lanes = max(1, min(size, view.count))

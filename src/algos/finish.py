@@ -1,4 +1,4 @@
-"""Reductions that end in what people ask for, where the data lies: the finish is fused into the last launch."""
+"""Reductions with NumPy's results: min, max, argmin and argmax with their finish fused into the last launch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ W = TypeVar("W", U32, U64)
 
 
 def extremes(monoid: Minimum[E, W] | Maximum[E, W], rows: int, length: int, policy: ReducePolicy) -> Schedule:
-    """The least or the greatest element of every row of `data`, in `results`."""
+    """Writes the least or the greatest element of every row of `data` to `results`."""
     return reduce_rows(monoid, rows, length, policy, finish_of(monoid))
 
 
 def places(monoid: ArgMin[E, W] | ArgMax[E, W], rows: int, length: int, policy: ReducePolicy) -> Schedule:
-    """Where the first of every row's least or greatest elements stands, in `results`, as 64-bit indices."""
+    """Writes the index of every row's first least or greatest element to `results`, in 64 bits."""
     return reduce_rows(monoid, rows, length, policy, finish_of(monoid))

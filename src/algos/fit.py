@@ -1,10 +1,11 @@
-"""A policy as a target can run it: the one place where the two are compared before a schedule is made.
+"""Fits policies to a target's limits and capabilities, before a schedule is made.
 
-What has a smaller or a portable form is adapted: tiles and workgroups shrink, strands follow the target's subgroups,
-where there are none masks in workgroup memory take their place, and a sweep becomes counting. What has no such form is
-refused by a CapabilityError. A policy that fits comes back as it is.
+Tiles and workgroups shrink to fit; strands follow the target's subgroup size; without subgroups, masks in workgroup
+memory take their place; without forward progress, a sweep falls back to counting launches. Raises CapabilityError
+where nothing fits. A policy that fits is returned as it is.
 
-What is counted here is memory that is in use at one time. A target that keeps memories apart may still refuse.
+Workgroup memory is counted by what is live at one time (see kernel/passes/overlay.py). A target that does not overlay
+memories may still refuse.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from ..types.needs import Policy
 from ..types.params import BitonicPolicy, MergePolicy, RadixPolicy, ReducePolicy, ScanPolicy
-from .part import BUCKETS, MOST_ITEMS, BucketCounts
+from .partition import BUCKETS, MOST_ITEMS, BucketCounts
 
 P = TypeVar("P", bound=Policy)
 
-_WORD = 4  # bytes of what workgroup memory is made of: smaller elements take as many
-_FEW_LANES = 4  # subgroups as small as this save nothing
-_MANY_STRANDS = 128  # a kernel has code for every one
-_MASK_LANES, _WIDE_MASK_LANES = 32, 64  # as the kernels hold them in workgroup memory, and in registers
+_WORD = 4  # bytes: the least size of an element in workgroup memory
+_FEW_LANES = 4  # subgroups no larger than this do not pay
+_MANY_STRANDS = 128  # kernels unroll over strands
+_MASK_LANES, _WIDE_MASK_LANES = 32, 64  # bits of a lane mask in workgroup memory, and in a register
 
 
 def bytes_held(element: object) -> int:
-    """What an element takes of workgroup memory, at most: of its units, a small one has a word to itself on WGSL."""
+    """The bytes of an element in workgroup memory, at most: on WGSL each unit takes a word or more."""
     return units_in(element) * max(_WORD, unit_of(element).size)
 
 
 def power_below(most: int) -> int:
-    """The greatest power of two that is not above."""
+    """The greatest power of two that is at most `most`."""
     return 1 << (max(1, most).bit_length() - 1)
 
 
 def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
-    """Whether a workgroup is made of whole subgroups, of any size that a kernel may meet, and those are of use."""
+    """Whether a workgroup consists of whole subgroups, whichever of the target's sizes they have, and these pay."""
     limits = info.limits
     most = max(limits.subgroup_size, limits.most_subgroup_size)
     are_worth_it = limits.subgroup_size > _FEW_LANES and most <= _WIDE_MASK_LANES
@@ -52,7 +53,7 @@ def has_whole_subgroups(group_size: int, info: TargetInfo) -> bool:
 
 
 def fitted_network(policy: BitonicPolicy, word: object, limits: Limits) -> BitonicPolicy:
-    """A bitonic sort of such words."""
+    """Fits a bitonic sort of such words; raises CapabilityError if not two of them fit into workgroup memory."""
     held = limits.workgroup_bytes // bytes_held(word)
     if held < 2:
         raise CapabilityError(
@@ -71,10 +72,10 @@ def fitted_network(policy: BitonicPolicy, word: object, limits: Limits) -> Biton
 def fitted_radix(
     policy: RadixPolicy, key: SortableKey[Any, Any], key_bits: int, info: TargetInfo, value_bytes: int = 0
 ) -> RadixPolicy:
-    """A radix sort of such keys, which take values of a size along."""
+    """Fits a radix sort of such keys, with values of `value_bytes`; raises CapabilityError where nothing fits."""
     word, value = bytes_held(key.word), max(_WORD, value_bytes) if value_bytes else 0
     sweeps = policy.sweeps and Capability.FORWARD_PROGRESS in info.capabilities
-    most = min(info.limits.group_size, info.limits.groups)  # a pass adds up with a workgroup a digit
+    most = min(info.limits.group_size, info.limits.groups)  # the scan of counts has a workgroup for each digit value
     for bits in range(min(policy.digit_bits, max(0, most).bit_length() - 1), 0, -1):
         for size in _sizes(policy.group_size, info.limits.group_size, 1 << bits):
             copies = min(policy.copies, info.limits.workgroup_bytes // (_WORD * -(-key_bits // bits) << bits))
@@ -93,7 +94,7 @@ def fitted_radix(
 
 
 def digits_in_tile(policy: RadixPolicy, word: int, info: TargetInfo) -> int:
-    """How many bits a digit can have where a tile of words lies in workgroup memory beside all counters; 0 if none."""
+    """The digit bits for which a tile of words and all counters fit into workgroup memory together; 0 if none do."""
     for bits in range(policy.digit_bits, 0, -1):
         tried = attrs.evolve(policy, digit_bits=bits)
         held = tried.tile * word + _WORD * (tried.counters + tried.scanned)
@@ -103,8 +104,8 @@ def digits_in_tile(policy: RadixPolicy, word: int, info: TargetInfo) -> int:
 
 
 def lanes_of(policy: RadixPolicy, group_size: int, info: TargetInfo) -> dict[str, Any]:
-    """Which lanes rank together, for a workgroup of a size: a subgroup, or where that will not do a strand with masks
-    in workgroup memory."""
+    """The fields of a policy that say which lanes rank together, for a workgroup size: a subgroup, or else a strand
+    with masks in workgroup memory."""
     if policy.subgroups and has_whole_subgroups(group_size, info):
         return {"subgroups": True, "strand": info.limits.subgroup_size}
     most = _MASK_LANES if policy.subgroups else policy.strand
@@ -112,7 +113,7 @@ def lanes_of(policy: RadixPolicy, group_size: int, info: TargetInfo) -> dict[str
 
 
 def _sizes(wished: int, most: int, least: int) -> Iterator[int]:
-    """Workgroup sizes to try: what is wished for, then powers of two below."""
+    """Workgroup sizes to try: the preferred one, then smaller powers of two down to `least`."""
     if wished <= most:
         yield wished
     size = power_below(min(wished - 1, most))
@@ -122,18 +123,18 @@ def _sizes(wished: int, most: int, least: int) -> Iterator[int]:
 
 
 def _items(policy: RadixPolicy, word: int, value: int, workgroup_bytes: int) -> int:
-    """How many items an invocation can hold, no more than the policy says; 0 where not one."""
+    """The items for each invocation that fit, at most the policy's; 0 if not one does."""
     counting = _WORD * (policy.counters + policy.scanned + policy.radix)
-    apart = _WORD * (policy.scanned + policy.radix)  # what does not lie where the tile will
+    apart = _WORD * (policy.scanned + policy.radix)  # what cannot be overlaid with the tile
     if counting > workgroup_bytes:
         return 0
-    room = workgroup_bytes - (counting if policy.sweeps else apart)  # a sweep fills its tile as it counts
+    room = workgroup_bytes - (counting if policy.sweeps else apart)  # a sweep fills the tile while counters are live
     most = min(room // word, (workgroup_bytes - apart) // max(word, value)) // policy.group_size
     return min(policy.items, most)
 
 
 def no_radix(info: TargetInfo) -> CapabilityError:
-    """What to say of a target that is too small."""
+    """The error for a target that is too small."""
     limits = info.limits
     return CapabilityError(
         f"algorithm: target {info.name!r} has workgroups of at most {limits.group_size} invocations with "
@@ -143,8 +144,8 @@ def no_radix(info: TargetInfo) -> CapabilityError:
 
 
 def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetInfo) -> MergePolicy:
-    """A merge of such elements: where several invocations share a tile, it lies in workgroup memory, and where each of
-    its places comes from."""
+    """Fits a merge of such elements. If several invocations share a tile, the tile and its permutation are in workgroup
+    memory; raises CapabilityError if not one element fits."""
     if policy.group_size == 1:
         return policy
     held = info.limits.workgroup_bytes // (bytes_held(key.element) + _WORD)
@@ -162,7 +163,7 @@ def fitted_merge(policy: MergePolicy, key: SortableKey[Any, Any], info: TargetIn
 
 
 def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> ReducePolicy:
-    """A reduction to such states."""
+    """Fits a reduction to such states; raises CapabilityError if no state fits into workgroup memory."""
     limits, policy = info.limits, checked_policy(policy, ReducePolicy)
     most = min(limits.group_size, _states(state, limits))
     size = policy.group_size if policy.group_size <= most else power_below(most)
@@ -175,10 +176,10 @@ def fitted_reduce(policy: ReducePolicy, state: object, info: TargetInfo) -> Redu
 
 
 def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> ScanPolicy:
-    """A scan to such states."""
+    """Fits a scan to such states; raises CapabilityError if not two states fit into workgroup memory."""
     limits, policy = info.limits, checked_policy(policy, ScanPolicy)
     held = _states(state, limits, least=2)
-    most = min(limits.group_size, held // 2)  # a state for each invocation, and one that they share
+    most = min(limits.group_size, held // 2)  # a tile of at least an item each, and a state for each invocation
     size = policy.group_size if policy.group_size <= most else power_below(most)
     smallest = limits.subgroup_size
     in_one = Capability.SUBGROUPS in info.capabilities and size <= smallest
@@ -190,8 +191,8 @@ def fitted_scan_policy(policy: ScanPolicy, state: object, info: TargetInfo) -> S
     return policy if found == policy else found
 
 
-def fitted_part(policy: ScanPolicy, key: SortableKey[Any, Any], info: TargetInfo) -> ScanPolicy:
-    """A parting of such elements: a tile of their words lies in workgroup memory, beside counts of all invocations."""
+def fitted_partition(policy: ScanPolicy, key: SortableKey[Any, Any], info: TargetInfo) -> ScanPolicy:
+    """Fits a partition of such elements: a tile of words and every invocation's counts are in workgroup memory."""
     fitted = fitted_scan_policy(policy, BucketCounts, info)
     room = info.limits.workgroup_bytes - (fitted.group_size + 1) * bytes_held(BucketCounts) - 3 * BUCKETS * _WORD
     most = room // (fitted.group_size * bytes_held(key.word))
@@ -199,14 +200,14 @@ def fitted_part(policy: ScanPolicy, key: SortableKey[Any, Any], info: TargetInfo
 
 
 def checked_policy(found: object, kind: type[P]) -> P:
-    """What a caller hands over need not be what the signature says."""
+    """Raises UnsupportedTypeError for a policy of another class."""
     if not isinstance(found, kind):
         raise UnsupportedTypeError(f"policy: expected a {kind.__name__} or None, found {found!r}")
     return found
 
 
 def _states(state: object, limits: Limits, least: int = 1) -> int:
-    """How many states workgroup memory holds."""
+    """The states that fit into workgroup memory; raises CapabilityError for fewer than `least`."""
     held = limits.workgroup_bytes // bytes_held(state)
     if held < least:
         raise CapabilityError(

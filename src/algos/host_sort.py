@@ -1,7 +1,7 @@
-"""The host's own sort, as an algorithm like any other: NumPy's SIMD sort behind a parallel partition, and no kernel.
+"""HostSort: NumPy's SIMD sort behind a parallel partition, as an algorithm like the others, without kernels.
 
-A target with Capability.HOST_SORT does it. From which size on each of its ways pays is plain data, measured, and free
-to be measured anew.
+For targets with Capability.HOST_SORT; targets/cpu/host implements it. Its policy has the thresholds between its
+strategies, as measured; `tune()` measures some of them on the user's machine.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 E = TypeVar("E")
 W = TypeVar("W", bound="Word")
 
-MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # what tune() finds out
+MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # thresholds that tune() measures
 
-_SIZE = within(0, 1 << 62)  # from some size on, or never
+_SIZE = within(0, 1 << 62)  # a threshold; the greatest means never
 _FEW_THREADS = 4
-_SOME = within(1, 1 << 30)  # counted in 64 bits, with room to spare
+_SOME = within(1, 1 << 30)  # products of these fit 64 bits
 
 
 def _share(instance: object, attribute: attrs.Attribute[float], value: object) -> None:
@@ -42,62 +42,62 @@ def _is_whether(instance: object, attribute: attrs.Attribute[bool | None], value
 
 @attrs.frozen
 class HostSortPolicy:
-    """Sizes are in elements. Below `serial_below` the caller works alone, and nothing loads Numba; where NumPy's own
-    sort is slow, below `radix_from`."""
+    """Thresholds of HostSort, in elements unless a name says bytes. Below `serial_below` one thread works, and Numba is
+    not loaded; where NumPy's own sort is slow, below `radix_from`."""
 
-    # waking a thread costs about as long as sorting this many
+    # below this, waking a thread costs more than sorting
     serial_below: int = attrs.field(default=1 << 16, validator=_SIZE)
-    # a row of 32- or 64-bit elements this long is parted, its parts sorted side by side
+    # rows of 32- or 64-bit elements from this size are partitioned, and the parts sorted in parallel
     part_bytes_from: int = attrs.field(default=3 << 19, validator=_SIZE)
-    # in a row this long, few different elements are worth counting
+    # rows from this size with few distinct elements are sorted by counting these
     few_bytes_from: int = attrs.field(default=1 << 23, validator=_SIZE)
-    # a row of bytes this long is sorted by counting
+    # rows of bytes from this size are sorted by counting
     count_bytes_from: int = attrs.field(default=1 << 17, validator=_SIZE)
-    # so many bytes are counted two at a time
+    # bytes are counted two at a time from this size
     count_in_pairs_from: int = attrs.field(default=1 << 22, validator=_SIZE)
-    # a row of 16-bit elements this long is sorted by counting
+    # rows of 16-bit elements from this size are sorted by counting
     count_pairs_from: int = attrs.field(default=1 << 20, validator=_SIZE)
     # the same where NumPy's own sort of 16 bits is slow
     count_slow_pairs_from: int = attrs.field(default=1 << 17, validator=_SIZE)
-    # argsort deals out the places of 8- and 16-bit elements; NumPy those of shorter rows
+    # argsort of 8- and 16-bit elements scatters indices by a histogram from this size; below it NumPy argsorts
     deal_from: int = attrs.field(default=1 << 18, validator=_SIZE)
-    # argsort packs ranks and places of so many 32- or 64-bit elements; of fewer a processor foresees most of what
-    # NumPy's merge asks
+    # argsort of 32- or 64-bit elements sorts packed (rank, index) words from this size; below it branch prediction
+    # makes NumPy's merge sort faster
     pack_from: int = attrs.field(default=1 << 13, validator=_SIZE)
-    # of 240 neighbours, so few that turn from rising to falling or back show runs to merge
+    # at most so many changes of direction among 240 neighbours mean presorted runs, which are merged
     few_turns: int = attrs.field(default=24, validator=_SIZE)
     most_threads: int = attrs.field(default=16, validator=_SOME)
-    # a row that is parted is worth one more thread for so many bytes of it, but four in any case
+    # a partitioned row gets a thread for each so many bytes, and at least four
     thread_bytes: int = attrs.field(default=1 << 18, validator=_SOME)
-    # whether rows of 32- or 64-bit elements are sorted by radix; None: where NumPy's sort was measured to be slow
+    # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_is_whether)
-    # from so many elements on
+    # then from this size
     radix_from: int = attrs.field(default=1 << 14, validator=_SOME)
-    # elements that a thread parts at a time, in the nearer caches
+    # elements that a thread partitions at a time: a block fits its nearer caches
     block: int = attrs.field(default=1 << 16, validator=_SOME)
-    # elements looked at before a plan is made
+    # elements sampled before a strategy is chosen
     sample: int = attrs.field(default=1024, validator=_SOME)
-    # so few different ones in the sample are counted one by one
+    # at most so many distinct elements in the sample: counted by comparing with each, not by a hash
     few: int = attrs.field(default=16, validator=_SIZE)
-    # elements looked at before more are, where a look for few different ones costs an argsort time
+    # the size of a first, smaller sample, where sampling for few distinct elements would cost an argsort time
     glance: int = attrs.field(default=256, validator=_SOME)
-    # so few different ones in the sample, and a row shorter than few_bytes_from is left to NumPy alone
+    # at most so many distinct elements in the sample: NumPy sorts rows shorter than few_bytes_from alone
     some: int = attrs.field(default=700, validator=_SIZE)
-    # so few, though others are there too, and equal elements leave NumPy little to do
+    # at most so many in the sample, and others elsewhere in the row: NumPy alone, for which equal elements are cheap
     skewed: int = attrs.field(default=150, validator=_SIZE)
-    # a row this long is parted nevertheless
+    # but from this size such rows are partitioned
     skewed_bytes_from: int = attrs.field(default=1 << 25, validator=_SIZE)
-    # a part as large as this share of the row is not worth the partition
+    # no partition where one part would be this fraction of the row
     most_share: float = attrs.field(default=0.8, validator=_share)
-    # short rows are sorted so many elements at a time, which stay in the cache
+    # short rows are sorted in batches of so many elements, which stay in the cache
     chunk: int = attrs.field(default=1 << 16, validator=_SOME)
 
     def threads_for(self, nbytes: int) -> int:
-        """How many threads a row of so many bytes is worth."""
+        """The number of threads for a row of `nbytes`."""
         return min(self.most_threads, max(_FEW_THREADS, nbytes // self.thread_bytes))
 
     def part_from(self, dtype: np.dtype[np.generic], threads: int = 2) -> int:
-        """How long a row is worth the work of so many threads: two save half of it, four three quarters."""
+        """The least length to sort in parallel; lower with four threads or more, which save more than two."""
         match dtype.itemsize:
             case 1:
                 return self.count_bytes_from
@@ -107,17 +107,17 @@ class HostSortPolicy:
                 return self.part_bytes_from * (3 if threads < _FEW_THREADS else 2) // 3 // size
 
     def packs(self, size: int, length: int, dtype: np.dtype[np.generic]) -> bool:
-        """Whether rows of a length, of so many elements in all, are worth packing for argsort: the shorter they are,
-        the more it takes. Elements of 64 bits are packed twice."""
+        """Whether argsort packs (rank, index) words, for rows of a length, of `size` elements in all. The shorter the
+        rows, the more elements it takes; 64-bit elements are packed twice."""
         return dtype.itemsize > 2 and size >= self.pack_from and size * length >= 8 * dtype.itemsize * self.pack_from
 
 
 @attrs.frozen
 class HostSort:
-    """NumPy's SIMD sort. Long rows are parted among threads first, or counted, or packed with their indices. Where
-    NumPy has no SIMD sort, or a slow one, they are sorted by the kernels of SerialRadix.
+    """NumPy's SIMD sort. Long rows are first partitioned among threads, or sorted by counting; argsort packs indices
+    beside ranks. Where NumPy has no SIMD sort, or a slow one, the kernels of SerialRadix sort long rows.
 
-    For arrays in the host's memory, by any key, on targets with Capability.HOST_SORT; stable where it is asked for.
+    For arrays in host memory, by any key, on targets with Capability.HOST_SORT; stable if requested.
     """
 
     policy: HostSortPolicy = attrs.field(factory=HostSortPolicy, validator=holds(HostSortPolicy))

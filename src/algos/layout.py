@@ -1,7 +1,7 @@
-"""How an array lies where a reduction or a scan goes along some of its axes: three nested loops over one buffer.
+"""Strided layouts for reductions and scans along axes: three nested loops over one buffer.
 
-Strides are counted in elements and are not negative; 0 is a broadcast axis. Whatever collapses into such a layout is
-read once, as it lies: C and Fortran order, transposes, slices with a step, broadcasts. The caller packs the rest.
+Strides are in elements and not negative; 0 is a broadcast axis. Arrays that collapse into such a layout are read in
+place: C and Fortran order, transposes, slices with a step, broadcasts. The caller packs the others.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _MOST = 1 << 63
 
 @attrs.frozen(eq=False)
 class Axis:
-    """One loop over a buffer: how often, and how many elements apart."""
+    """A loop over a buffer: trip count, and stride in elements."""
 
     size: int
     stride: int
 
 
 def is_closer(stride: int, other: int) -> bool:
-    """Whether one axis' elements are closer neighbours than another's. One element again and again has none."""
+    """Whether one stride is less than another; a broadcast axis (0) counts as the farthest."""
     return 0 < stride < (other or _MOST)
 
 
 @attrs.frozen
 class Layout:
-    """A view `outer x length x inner` of a buffer that begins with its first element.
+    """A view `outer x length x inner` of a buffer that starts with the view's first element.
 
-    A reduction leaves `outer x inner` results, packed; a scan `outer x length x inner`.
+    A reduction along `length` has `outer x inner` results, packed; a scan `outer x length x inner`.
     """
 
     outer: int
@@ -51,22 +51,22 @@ class Layout:
 
     @classmethod
     def rows(cls, rows: int, length: int) -> Layout:
-        """Rows of one length that lie one behind the other."""
+        """Contiguous rows of one length."""
         return cls(rows, length, 1, length, 1, 1)
 
     @property
     def results(self) -> int:
-        """Of a reduction."""
+        """The number of results of a reduction."""
         return self.outer * self.inner
 
     @property
     def size(self) -> int:
-        """Elements of the view."""
+        """The number of elements in the view."""
         return self.outer * self.length * self.inner
 
     @property
     def span(self) -> int:
-        """Elements of the buffer from the first that the view touches to the last: what has to be bound."""
+        """The elements of the buffer from the first to the last that the view has: what must be bound."""
         if self.size == 0:
             return 0
         axes = ((self.outer, self.outer_stride), (self.length, self.length_stride), (self.inner, self.inner_stride))
@@ -74,7 +74,7 @@ class Layout:
 
     @property
     def row_stride(self) -> int | None:
-        """How far apart rows lie, where this is a batch of rows of neighbouring elements; None where it is not."""
+        """The distance of rows, if this is a batch of rows of contiguous elements; else None."""
         if self.length > 1 and self.length_stride != 1:
             return None
         if self.inner == 1:
@@ -83,7 +83,7 @@ class Layout:
 
 
 def require_addressable(layout: Layout, results: int) -> None:
-    """Refuses what kernels cannot count: they have 32 bits for an index into the buffer, and into the results."""
+    """Raises InvalidArgumentError where indices into the buffer or the results exceed 32 bits."""
     if max(layout.span, results, layout.length) > LARGEST_U32:
         raise InvalidArgumentError(
             f"layout: expected indices of no more than {LARGEST_U32}, found {layout.outer} x {layout.length} x "
@@ -94,10 +94,10 @@ def require_addressable(layout: Layout, results: int) -> None:
 def layout_to_reduce(
     shape: Sequence[int], strides: Sequence[int], itemsize: int, axes: Collection[int]
 ) -> Layout | None:
-    """How an array lies for a reduction along `axes`; None where it has to be packed first.
+    """The layout of an array for a reduction along `axes`; None if it must be packed first.
 
-    `strides` are in bytes, as NumPy's. An index along `length` counts along the flattened axes that go, in C order;
-    results are those of the axes that stay, in C order.
+    `strides` are in bytes, as NumPy's. An index along `length` is that in the flattened reduced axes, in C order;
+    results are in C order of the other axes.
     """
     if 0 in shape:
         return _of_nothing(shape, axes)
@@ -112,9 +112,9 @@ def layout_to_reduce(
 def layouts_to_reduce(
     shape: Sequence[int], strides: Sequence[int], itemsize: int, axes: Collection[int]
 ) -> tuple[Layout, ...] | None:
-    """The same for monoids that ask for no index, which may take elements in any order: reductions one after another,
-    the first of the array, each other of the packed states of the one before. More arrays lie so: with axes that go in
-    any order, and with several that do not merge. None where the array has to be packed first.
+    """The same for monoids that ignore the index, so that elements may be reordered: successive reductions, the first
+    of the array, each further one of the packed states of the one before. This covers more arrays: reduced axes in any
+    order, and several that do not merge into one. None if the array must be packed first.
     """
     if 0 in shape:
         return (_of_nothing(shape, axes),)
@@ -124,7 +124,7 @@ def layouts_to_reduce(
     along = _merged(sorted((axis for number, axis in enumerate(counted) if number in axes), key=_distance))
     kept = [axis for number, axis in enumerate(counted) if number not in axes]
     found: list[Layout] = []
-    while len(along) > 1:  # the closest in memory goes first; what is left is packed as it lay
+    while len(along) > 1:  # reduce the axis of the least stride; the states are packed in the order of strides
         closest = along.pop()
         others = sorted((*kept, *along), key=_distance)
         layout = _nested(others, closest)
@@ -148,7 +148,7 @@ def _of_nothing(shape: Sequence[int], axes: Collection[int]) -> Layout:
 
 
 def _nested(others: Sequence[Axis], length: Axis) -> Layout | None:
-    """A loop inside of, or between, those of the axes that stay, in their order, if these are two at most."""
+    """The layout of a loop within those of the other axes, in their order; None if these do not merge into two."""
     kept = _merged(others)
     if len(kept) > 2:
         return None
@@ -162,14 +162,14 @@ def _nested(others: Sequence[Axis], length: Axis) -> Layout | None:
 
 
 def _distance(axis: Axis) -> int:
-    """To sort by: the farthest first, those of one element again and again before all."""
+    """A sort key: descending stride, broadcast axes first."""
     return -(axis.stride or _MOST)
 
 
 def layout_to_scan(shape: Sequence[int], strides: Sequence[int], itemsize: int, axis: int) -> Layout | None:
-    """How an array lies for a scan along one axis; None where it has to be packed first.
+    """The layout of an array for a scan along one axis; None if it must be packed first.
 
-    Results lie packed in the array's shape, in C order.
+    Results are packed in the array's shape, in C order.
     """
     if 0 in shape:
         return Layout(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]), 0, 0, 0)
@@ -185,7 +185,7 @@ def layout_to_scan(shape: Sequence[int], strides: Sequence[int], itemsize: int, 
 
 
 def _axes_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[Axis] | None:
-    """All axes with their strides in elements, if these are whole and not negative."""
+    """All axes, with strides in elements; None if a stride is negative or no multiple of the item size."""
     found: list[Axis] = []
     for size, stride in zip(shape, strides, strict=True):
         if size > 1 and (stride < 0 or stride % itemsize):
@@ -195,7 +195,7 @@ def _axes_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> lis
 
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    """The same loops in the same order in as few as possible: without those of one round, neighbours as one."""
+    """The same loops with as few axes as possible: drops axes of length 1, merges contiguous neighbours."""
     found: list[Axis] = []
     for axis in axes:
         if axis.size == 1:

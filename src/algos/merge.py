@@ -1,11 +1,11 @@
-"""Merging two sorted arrays: the merged array is cut into tiles, and each workgroup makes one of them.
+"""Merges two sorted arrays by merge path, stably: each workgroup writes a tile of the merged array.
 
-A launch finds where the tiles begin in both arrays, an invocation each; see merge_path.py. Then an invocation searches
-in the same way where its own elements begin in the workgroup's tile, and takes them one after the other. What it writes
-down is where each comes from, so that values can follow. A processor's core has no neighbours to share a tile with, and
-makes it in another way; see merge_serial.py.
+A first launch finds, by binary search, where each tile starts in both arrays (merge_path.py). In the second, a
+workgroup loads its tile, each invocation finds its own start in the same way and merges serially. It records the source
+index of each element, so that values can be permuted alike. On CPUs, where an invocation has a tile of its own, it is
+merged as in merge_serial.py.
 
-Of equal elements those of the first array come first.
+Of equal elements, those of the first array come first.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ W = TypeVar("W", bound=Word)
 
 @attrs.frozen
 class Tile:
-    """A tile of the merged array, and where it begins in each of the two."""
+    """A tile of the merged array: its start and length, and its start in each of the two arrays."""
 
     start: U32
     count: U32
     first: U32
     second: U32
-    of_first: U32  # so many of its elements; they lie before the others
+    of_first: U32  # how many of its elements are of the first array; these are loaded before the others
 
     @classmethod
     def of(cls, number: U32, cuts: Storage[U32], params: MergeParams, policy: MergePolicy) -> Tile:
@@ -50,7 +50,7 @@ class Tile:
         count = minimum(params.first + params.second - start, U32(policy.tile))
         first = cuts[number]
         second = start - first
-        # Of arrays that are not sorted the cuts are any: then too, no more is read than there is.
+        # If the arrays are not sorted, the cuts are arbitrary: clamp them, so that all accesses are in bounds.
         least = count - minimum(count, params.second - second)
         of_first = minimum(cuts[number + 1] - first, minimum(count, params.first - first))
         return Tile(start, count, first, second, maximum(of_first, least))
@@ -60,7 +60,7 @@ def merge_tile(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], mine: Tile, tile: Workgroup[E],
     places: Workgroup[U32], order: SortOrder, policy: MergePolicy,
 ) -> None:  # fmt: skip
-    """Fetches a tile, and says for each place of it which of the elements fetched comes there."""
+    """Loads a tile, and merges it: `places` is the index in `tile` of each merged element."""
     for step in dynamic_range(U32(0), U32(policy.items)):
         i = step * cx.group_size + cx.local_id
         if i < mine.of_first:
@@ -96,7 +96,7 @@ def merge_keys(
     cuts: Storage[U32], tile: Workgroup[E], places: Workgroup[U32], params: MergeParams, order: SortOrder,
     policy: MergePolicy,
 ) -> None:  # fmt: skip
-    """A tile of the merged array."""
+    """Merges a tile of keys."""
     mine = Tile.of(cx.group_id, cuts, params, policy)
     merge_tile(cx, key, first, second, mine, tile, places, order, policy)
     for step in dynamic_range(U32(0), U32(policy.items)):
@@ -111,7 +111,7 @@ def merge_pairs(
     second_values: Storage[V], results: Storage[E], moved: Storage[V], cuts: Storage[U32], tile: Workgroup[E],
     places: Workgroup[U32], params: MergeParams, order: SortOrder, policy: MergePolicy,
 ) -> None:  # fmt: skip
-    """The same with a value for each element."""
+    """Merges a tile of key-value pairs."""
     mine = Tile.of(cx.group_id, cuts, params, policy)
     merge_tile(cx, key, first, second, mine, tile, places, order, policy)
     for step in dynamic_range(U32(0), U32(policy.items)):
@@ -128,8 +128,8 @@ def merge_pairs(
 def merge(
     key: SortableKey[Any, Any], first: int, second: int, order: SortOrder, policy: MergePolicy, values: Any = None
 ) -> Schedule:
-    """Merges sorted `first` and `second` into `results`; with a class of `values`, also `first_values` and
-    `second_values` into `moved`."""
+    """Merges the sorted buffers `first` and `second` into `results`; with `values`, a class, also `first_values` and
+    `second_values` into `moved`. Raises InvalidArgumentError beyond 2**32 - 1 elements."""
     if first + second > LARGEST_U32:
         raise InvalidArgumentError(
             f"first, second: expected no more than {LARGEST_U32} elements in all, found {first} and {second}"
@@ -159,7 +159,7 @@ def merge(
 def _buffers(
     names: tuple[str, str, str], element: type[E], first: int, second: int
 ) -> tuple[Buffer[E], Buffer[E], Buffer[E]]:
-    """Of two arrays and what they are merged into."""
+    """The buffers of two arrays and of the merged one."""
     return (
         Buffer(names[0], element, first, Role.INPUT),
         Buffer(names[1], element, second, Role.INPUT),

@@ -1,6 +1,7 @@
-"""The merge path (Odeh, Green, Mwassi, Shmueli, Birk 2012): of the first `d` elements of two sorted arrays merged, how
-many are of the first array is found by a binary search along a diagonal. So a merged array is cut into tiles, each of
-which is made alone.
+"""Merge path (Odeh, Green, Mwassi, Shmueli, Birk 2012): partitions a merge into independent tiles.
+
+How many of the first `d` elements of two merged arrays are of the first array is found by a binary search along a
+diagonal, without merging.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST_HALVINGS = 32
 
 @attrs.frozen
 class MergeParams:
-    """How many elements both arrays have, and how many tiles the merged one."""
+    """The lengths of both arrays, and the tiles of the merged one."""
 
     first: U32
     second: U32
@@ -38,10 +39,10 @@ def of_first_before(
     key: SortableKey[E, W], first: Array[E], second: Array[E], start: U32, of_first: U32, of_second: U32,
     diagonal: U32, order: SortOrder,
 ) -> U32:  # fmt: skip
-    """How many of so many merged elements, the diagonal, are of the first array; the second begins at `start`."""
+    """How many of the first `diagonal` merged elements are of the first array; the second starts at index `start`."""
     low = diagonal - of_second if diagonal > of_second else U32(0)
     high = minimum(diagonal, of_first)
-    for _ in dynamic_range(U32(0), U32(_MOST_HALVINGS)):  # and no `while`, of which nobody knows that it ends
+    for _ in dynamic_range(U32(0), U32(_MOST_HALVINGS)):  # a `while` would not be known to end, and have to poll
         if low >= high:
             break
         middle = low + (high - low) // 2
@@ -58,7 +59,7 @@ def find_cuts(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], cuts: Storage[U32],
     params: MergeParams, order: SortOrder, policy: MergePolicy,
 ) -> None:  # fmt: skip
-    """How many elements of the first array lie before each tile; and behind the last one, all."""
+    """Finds the start of each tile in the first array; after the last one, its length."""
     if cx.global_id < params.tiles:
         diagonal = cx.global_id * policy.tile
         cuts[cx.global_id] = of_first_before(

@@ -1,7 +1,7 @@
-"""Merging two sorted arrays on processor cores: each makes a stretch of the merged array, from both its ends at once.
+"""Merges two sorted arrays on CPU cores: each merges a tile serially, from both ends at once (a bidirectional merge).
 
-The comparisons from the front do not wait for those from the back, which gives a core two chains to work on, and what
-they find selects and never branches. Where stretches begin in both arrays is told by the merge path.
+The front and the back are independent dependency chains, which a superscalar core overlaps; comparisons select and do
+not branch. Where tiles start is found by merge path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ W = TypeVar("W", bound=Word)
 
 @attrs.frozen
 class Merged(Generic[V]):
-    """What is merged: keys, or keys with values of a class."""
+    """Whether keys are merged alone, or with values of a class."""
 
     value: type[V]
     takes_values: bool
@@ -40,7 +40,7 @@ def serial_merge(
     first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], params: MergeParams,
     order: SortOrder, policy: MergePolicy, mode: Merged[V],
 ) -> None:  # fmt: skip
-    """A stretch of the merged array. Of equal elements those of the first array come first."""
+    """Merges a tile; stable: of equal elements, those of the first array come first."""
     start = cx.group_id * policy.tile
     count = minimum(params.first + params.second - start, U32(policy.tile))
     from_one, to_one = cuts[cx.group_id], cuts[cx.group_id + 1]

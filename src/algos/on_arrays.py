@@ -1,8 +1,7 @@
-"""Kernels whose invocations each keep to an element of their own, run by NumPy on whole arrays: the host's way to what
-a user has written for one element, with nothing compiled.
+"""Vectorises elementwise kernels over NumPy arrays: a user's code for one element, on whole arrays, without compiling.
 
-Each operation is done to all elements by its row of the table. Where control comes apart, a mask says for which
-elements a statement counts; what the others had stays.
+Each operation is evaluated for all elements at once. In divergent control flow, a mask selects the elements for which
+a statement takes effect, as on a SIMT machine.
 """
 
 from __future__ import annotations
@@ -16,23 +15,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernel import ir
+from ..kernel.captures import Captures
 from ..kernel.launch import Launch, Step
-from ..kernel.outside import Outside
 from ..kernel.span import Span
-from ..kernel.specialise import outside_of, specialise
+from ..kernel.specialise import captures_of, specialise
 from ..types import ops
 from ..types.errors import IterationLimitError, UnsupportedTypeError
 
-Values: TypeAlias = npt.NDArray[Any]  # of any scalar type; one value where all elements have the same
+Values: TypeAlias = npt.NDArray[Any]  # of any scalar type; of length 1 where all elements have the same value
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-_OWN = ir.Builtin.GROUP_ID  # which element an invocation has: such kernels run one invocation a workgroup
+_OWN = ir.Builtin.GROUP_ID  # the element's index: such kernels have one invocation in a workgroup
 _EVERY: Mask = np.ones(1, np.bool_)
 
 
 @attrs.define
 class _Run:
-    """What one run has come to. A mask of one entry holds for all elements."""
+    """The state of a run. A mask of length 1 is for all elements."""
 
     memories: dict[ir.Memory, Values]
     arguments: dict[ir.Parameter, Values]
@@ -46,32 +45,32 @@ _Statement: TypeAlias = Callable[[_Run], None]
 
 @attrs.frozen
 class OnArrays:
-    """A launch of a kernel, ready to be run so."""
+    """A launch of an elementwise kernel, translated to NumPy."""
 
     step: Step
     run: _Statement
     arguments: dict[ir.Parameter, Values]
-    outside: tuple[Outside, ...]
+    captures: tuple[Captures, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether what the kernel took from outside is as it was when it was read."""
-        return all(outside.holds() for outside in self.outside)
+        """Whether the kernel's captures are unchanged since it was read."""
+        return all(captures.hold() for captures in self.captures)
 
     @classmethod
     def of(cls, launch: Launch) -> OnArrays:
-        """Raises UnsupportedTypeError, with the line, where an invocation meets others, or has other memory than its
-        element."""
+        """Raises UnsupportedTypeError, with the line, where an invocation depends on others (atomics, barriers), or
+        accesses memory other than its own element."""
         step = specialise(launch)
         run = _known.get(step.program)
         if run is None:
             run = _known.setdefault(step.program, _Reading().block(step.program.body))
         given = zip(step.program.parameters, step.values, strict=True)
         arguments = {parameter: np.full(1, value, parameter.type.dtype) for parameter, value in given}
-        return cls(step, run, arguments, outside_of([step]))
+        return cls(step, run, arguments, captures_of([step]))
 
     def __call__(self, arrays: Mapping[str, npt.NDArray[Any]], count: int) -> None:
-        """Runs the kernel for so many elements, on arrays by their buffers' names."""
+        """Runs the kernel for `count` elements; `arrays` are by the names of buffers."""
         if not count:
             return
         memories: dict[ir.Memory, Values] = {}
@@ -86,9 +85,9 @@ _known: WeakKeyDictionary[ir.Program, _Statement] = WeakKeyDictionary()
 
 
 class _Reading:
-    """Makes functions of statements and expressions: what is known of them is looked at once."""
+    """Translates statements and expressions into closures, so that a run does not dispatch on them."""
 
-    # -- statements: each narrows the mask to the elements that go on to the next ----------------------------
+    # -- statements: each leaves in the mask the elements that reach the next one ----------------------------
 
     def block(self, block: ir.Block) -> _Statement:
         statements = [self._statement(statement) for statement in block]
@@ -144,7 +143,7 @@ class _Reading:
         body = self.block(statement.body)
 
         def loop(run: _Run) -> None:
-            # Counted in 64 bits: a variable near 2^32 must end its loop, not wrap.
+            # In 64 bits, so that a counter near 2**32 does not overflow.
             counter, stop, step = (bound(run).astype(np.int64) for bound in bounds)
             before = run.mask
             if (before & (step == 0)).any():
@@ -207,7 +206,7 @@ class _Reading:
         return lambda run: evaluate(*[operand(run) for operand in operands])
 
     def _own(self, memory: ir.Memory, index: ir.Expression, span: Span) -> _Expression:
-        """The units of this number in all elements."""
+        """One unit of every element: a column."""
         place = _place_of(index)
         if memory.space is not ir.Space.STORAGE or place is None:
             raise _refused(span, "expected no memory but the element itself")
@@ -228,7 +227,7 @@ def _break(run: _Run) -> None:
 
 
 def _chosen(condition: Mask, then: Values, otherwise: Values) -> Values:
-    """What SELECT gives, by the bits of both: NumPy's choice takes several times as long for what is not foreseen."""
+    """SELECT, branch-free by bit masks: np.where takes several times as long if its condition is unpredictable."""
     bits = f"u{then.itemsize}"
     chosen: Values = then.view(bits) ^ otherwise.view(bits)
     mask = condition.view(np.uint8) if then.dtype == np.bool_ else np.negative(condition.astype(bits))
@@ -238,7 +237,7 @@ def _chosen(condition: Mask, then: Values, otherwise: Values) -> Values:
 
 
 def _divisor(run: _Run, divisor: Values, node: ir.Apply) -> Values:
-    """One where a division does not count."""
+    """The divisor, with 1 in place of 0 for elements that are masked out; raises ZeroDivisionError for others."""
     zero = divisor == 0
     if (zero & run.mask).any():
         raise ZeroDivisionError(f"{node.span}: {node.op} by zero\n    {node.span.text}")
@@ -246,7 +245,7 @@ def _divisor(run: _Run, divisor: Values, node: ir.Apply) -> Values:
 
 
 def _place_of(index: ir.Expression) -> int | None:
-    """Which unit of an invocation's own element an index names: `group_id`, `group_id * units + place`."""
+    """The unit of the invocation's own element that an index names, `group_id * units + place`; None for others."""
     place = 0
     if isinstance(index, ir.Apply) and index.op is ops.ADD:
         index, added = index.operands

@@ -1,8 +1,9 @@
-"""Radix sort, least significant digit first, in the form that runs anywhere: no workgroup waits for another.
+"""LSD radix sort, the portable form: no workgroup waits for another, so no forward progress is required.
 
-Each pass sorts stably by one digit: count the digits of every tile, add the counts up tile by tile, and move every
-element to its digit's place. The key's transform happens in the first pass's reading and the last pass's writing; the
-passes between move words. Which memory a pass reads is fixed: to look it up would keep the reading waiting.
+Each pass sorts stably by one digit, in three launches: a histogram of every tile, a prefix sum over the tiles'
+histograms, and a scatter (reduce-then-scan, as in Satish, Harris and Garland 2009). The key's transform is fused into
+the loads of the first pass and the stores of the last; passes between move words. Which buffer a pass reads is fixed at
+compile time: an indirection would add latency to every load.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def radix_count(
     cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], counts: Storage[U32],
     totals: Storage[U32], layout: Layout, place: DigitPlace, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Counts the digits of every tile."""
+    """Writes the digit histogram of every tile."""
     if cx.local_id < policy.radix:
         counters[cx.local_id] = U32(0)
     if cx.global_id == 0:
@@ -73,10 +74,10 @@ def radix_add_up(
     cx: Invocation, counts: Storage[U32], totals: Storage[U32], shared: Workgroup[U32], last: Workgroup[U32],
     tiles: U32, params: RadixParams, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """A workgroup a digit: turns its count in every tile into that of all tiles before, and tells how many it has.
+    """An exclusive prefix sum over tiles, one workgroup for each digit value; also the digit's total.
 
-    The tiles may be of many rows: what stood before a row is then taken off again. Behind the totals stands whether
-    one digit has all elements.
+    With many rows the sum runs over the tiles of all; the scatter subtracts that at the row's first tile. The word
+    after the totals is 1 if all elements have the same digit.
     """
     row = cx.group_id * tiles
     before = U32(0)
@@ -104,10 +105,10 @@ def radix_scatter(
     shared: Workgroup[U32], bases: Workgroup[U32], counts: Storage[U32], totals: Storage[U32], layout: Layout,
     place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: RadixMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Moves every key to its digit's place, and its value, if it has one, to the same place.
+    """Scatters every key, and its value if it has one, to its sorted index.
 
-    By way of a tile sorted in workgroup memory, so that writes are long. If all digits are the same, it only copies:
-    elements lie between other memories from pass to pass, so a row may do that while others are sorted.
+    The tile is sorted in workgroup memory first, so that stores are coalesced. If all elements have the same digit, it
+    only copies, as passes alternate between buffers; one row may copy while others are sorted.
     """
     here = layout.tile_at(cx.group_id, policy.tile)
     strand = Strand.of(cx, policy)
@@ -139,14 +140,14 @@ def radix_scatter(
         places: Registers[U32] = Registers(U32, policy.items)
         for row in dynamic_range(U32(0), U32(policy.items)):
             places[row] = take_place(cx, place.digit_of(words[row]), strand, counters, policy)
-        cx.barrier()  # from here on the counters are not used: the tile may take their place
+        cx.barrier()  # the counters are dead from here: the tile may be overlaid on them
         for row in dynamic_range(U32(0), U32(policy.items)):
             tile[places[row]] = words[row]
         cx.barrier()
         targets: Registers[U32] = Registers(U32, policy.items)
         store_keys(cx, tile, target, results, orders[1], mode.keeps_keys, here, bases, targets, place, policy)
         if mode.takes_values:
-            cx.barrier()  # and now the values may take the tile's
+            cx.barrier()  # the tile is dead from here: the values may be overlaid on it
             if mode.counts_places:
                 place_numbers(mode.value, here, strand, places, beside, policy)
             else:
@@ -159,10 +160,9 @@ def total_of_row(
     cx: Invocation, here: TilePlace, counts: Storage[U32], totals: Storage[U32], bases: Workgroup[U32],
     policy: RadixPolicy,
 ) -> U32:  # fmt: skip
-    """How many elements of the tile's row have the digit that this invocation looks after.
+    """The total of this invocation's digit in the tile's row, from prefix sums over the tiles of all rows.
 
-    The counts were added up over the tiles of all rows. `bases[0]` is then 1 where one digit has the whole row; the
-    caller waits before it is read.
+    Sets `bases[0]` to 1 if all elements of the row have one digit, else 0; the caller has a barrier before reading it.
     """
     if cx.local_id == 0:
         bases[0] = U32(0)
@@ -181,7 +181,7 @@ def copy_tile(
     cx: Invocation, target: SortableKey[A, W], results: Storage[A], order: SortOrder, values: Storage[V],
     moved: Storage[V], strand: Strand, words: Registers[W], here: TilePlace, mode: RadixMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Writes the words, and the values beside them, to the places they have."""
+    """Copies the words, and their values, without moving them."""
     mine = strand.first_element(policy)
     for row in dynamic_range(U32(0), U32(policy.items)):
         if mine + row * strand.width < here.remaining():

@@ -1,8 +1,8 @@
-"""Where the tiles of a radix sort lie: in one row, in rows of one length, or in portions of one row.
+"""The tiles of a radix sort: of one row, of rows of one length, or of portions of one row.
 
-A tile never spans two rows. Which of the three it is, is known when a kernel is compiled: one row costs no division.
-Indices count from 0, and ends are exclusive. A row may end where 32 bits end, so no sum here goes beyond it: what is
-left is asked for, never whether a tile's end is less than another.
+A tile never spans two rows. Kernels are specialised on the kind of layout, so that one row costs no division. Indices
+count from 0, and ends are exclusive. A row may end at 2**32 - 1, so sums are kept from overflowing: what remains is
+compared, never the end of a tile.
 """
 
 from __future__ import annotations
@@ -16,67 +16,67 @@ from ..types.scalars import U32, Bool
 
 @attrs.frozen
 class TilePlace:
-    """Where one tile lies. Its row is what its digits are counted in: for portions of a row, a portion."""
+    """The position of a tile. Its `row` is what its digits are counted in: with portions, the portion."""
 
     number: U32  # among the tiles of all rows
     row: U32
-    leader: U32  # the number of its row's first tile
-    next_leader: U32  # and that of the next row's, if there is one
-    origin: U32  # where its row begins in the array; for portions, where the first of them does
-    start: U32  # where it begins in the array
-    end: U32  # where its row ends in the array; for portions, where the last of them does
+    leader: U32  # the number of the row's first tile
+    next_leader: U32  # and of the next row's, if there is one
+    origin: U32  # the index of the row's first element; with portions, that of the first portion
+    start: U32  # the index of the tile's first element
+    end: U32  # one past the row's last element; with portions, past that of the last portion
 
     def leads(self) -> Bool:
-        """Whether no tile of its row stands before it."""
+        """Whether it is the first tile of its row."""
         return self.number == self.leader
 
     def is_last_of_full_row(self) -> Bool:
-        """Whether the next tile begins another row; where the array ends nobody has to know."""
+        """Whether the next tile is of another row; unspecified for the array's last tile."""
         return self.number + 1 == self.next_leader
 
     def first(self) -> U32:
-        """Where it begins in its row."""
+        """The index of its first element in the row."""
         return self.start - self.origin
 
     def remaining(self) -> U32:
-        """How many elements there are from its start on: perhaps fewer than it could hold, perhaps more."""
+        """The elements from its start to the row's end: fewer than a full tile's, or more."""
         return self.end - self.start
 
 
 @attrs.frozen
 class Share:
-    """Blocks of a row that one workgroup reads."""
+    """The blocks of a row that a workgroup of the histogram kernel reads, in a strided loop."""
 
     row: U32
-    begin: U32  # where the first of them begins in the array
-    end: U32  # where the row ends
-    step: U32  # from one to the next
+    begin: U32  # the index of the first block
+    end: U32  # one past the row's last element
+    step: U32  # from one block to the next
 
 
 class Layout(Protocol):
-    """What tiles are there. Its run-time numbers reach the device with every launch."""
+    """The trait of a layout of tiles. Its run-time numbers are passed with every launch."""
 
     @property
     def has_rows(self) -> bool:
-        """Whether digits are counted row by row."""
+        """Whether each row has histograms of its own."""
         ...
 
     @property
     def carries(self) -> bool:
-        """Whether a row goes on where another ends, so that it starts its digits where that one ended its own."""
+        """Whether a row (portion) continues the one before: its digits start where that one's ended."""
         ...
 
     @property
     def apart(self) -> U32:
-        """From the words that say where a row starts its digits to those of the next row."""
+        """The stride of the rows' digit starts in the state buffer."""
         ...
 
     def tile_at(self, number: U32, tile: int) -> TilePlace:
-        """Where a tile lies, of so many elements."""
+        """The position of a tile by its number; `tile` is the elements of a full one."""
         ...
 
     def share_of(self, group: U32, groups: U32, block: U32) -> Share:
-        """What a workgroup reads, in blocks of so many elements."""
+        """What workgroup `group` of `groups` reads, in blocks of `block` elements."""
         ...
 
 
@@ -108,7 +108,7 @@ class OneRow:
 
 @attrs.frozen
 class ManyRows:
-    """Rows of one length that lie one behind the other."""
+    """Contiguous rows of one length."""
 
     num_rows: U32
     length: U32
@@ -138,7 +138,7 @@ class ManyRows:
 
 @attrs.frozen
 class Portions:
-    """One row, in portions whose elements a status word can count; each launch sweeps one."""
+    """One row, in portions small enough for the 30-bit counts of status words; each launch sweeps one."""
 
     num_elements: U32
     tiles: U32  # of one portion

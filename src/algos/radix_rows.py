@@ -1,9 +1,8 @@
-"""Radix sort of rows that fit into workgroup memory: a workgroup sorts its row by all digits, in one launch.
+"""LSD radix sort of rows that fit into workgroup memory: a workgroup sorts a row by all digits, in one launch.
 
-A word may take its place in the row along: what lies there is then fetched from memory once, at the end.
-
-The words go from registers into the sorted tile and back, digit by digit. Beyond a row's end stand greatest words: they
-rank behind all that is there.
+Words go from registers to the sorted tile in workgroup memory and back, digit by digit. With values or indices, each
+word's index goes along, and values are gathered once, at the end. Rows are padded with the greatest word, which ranks
+last.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ W = TypeVar("W", U32, U64)
 
 @attrs.frozen
 class RowsMode:
-    """What comes of the sorted rows."""
+    """What a sort of rows reads and writes."""
 
-    in_place: bool = False  # the keys come in `results`, and `data` is not read
-    keeps_keys: bool = True
-    takes_values: bool = False
-    gives_places: bool = False
+    in_place: bool = False  # keys are read from `results`, not `data`
+    keeps_keys: bool = True  # keys are written
+    takes_values: bool = False  # values are permuted alike
+    gives_places: bool = False  # indices are written (argsort)
 
     @property
     def follows(self) -> bool:
-        """Whether somebody asks where the keys came from."""
+        """Whether the permutation is needed."""
         return self.takes_values or self.gives_places
 
 
@@ -99,14 +98,14 @@ def radix_rows(
                 moved[row + position] = values[row + beside[position]]
 
 
-_NONE: Any = Buffer("none", U32, 1, Role.SCRATCH)  # in place of what a mode does without; no target gets to see it
+_NONE: Any = Buffer("none", U32, 1, Role.SCRATCH)  # for parameters that a mode does not use: never bound
 _PLACES: Any = Buffer("none", U64, 1, Role.SCRATCH)
 
 
 def radix_rows_sort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int, in_place: bool
 ) -> Schedule:
-    """Sorts every row of `data` into `results`, or in place. A row is no longer than a tile."""
+    """Sorts every row of `data` into `results`, or in place. Raises InvalidArgumentError for rows beyond a tile."""
     data = Buffer("data", key.element, rows * length, Role.INOUT if in_place else Role.INPUT)
     results = data if in_place else Buffer("results", key.element, rows * length, Role.OUTPUT)
     sort = _Rows(key, rows, length, order, policy, key_bits, RowsMode(in_place))
@@ -117,7 +116,7 @@ def radix_rows_pairs(
     key: SortableKey[A, W], value: type[V], rows: int, length: int, order: SortOrder, policy: RadixPolicy,
     key_bits: int,
 ) -> Schedule:  # fmt: skip
-    """Sorts every row of `data` into `results` and takes `values` along into `moved`. Equal words keep their order."""
+    """Sorts every row of `data` into `results`, and permutes `values` alike into `moved`; stable."""
     count = rows * length
     data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
     results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
@@ -128,7 +127,7 @@ def radix_rows_pairs(
 def radix_rows_argsort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int
 ) -> Schedule:
-    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
+    """Writes the permutation that sorts each row of `data` into `places` (U64); stable."""
     data = Buffer("data", key.element, rows * length, Role.INPUT)
     places = Buffer("places", U64, rows * length, Role.OUTPUT)
     sort = _Rows(key, rows, length, order, policy, key_bits, RowsMode(keeps_keys=False, gives_places=True))
@@ -138,7 +137,7 @@ def radix_rows_argsort(
 
 @attrs.frozen
 class _Rows:
-    """Rows to sort, and what to do with them."""
+    """The parameters of a sort of rows."""
 
     key: SortableKey[Any, Any]
     rows: int

@@ -1,8 +1,7 @@
-"""Radix sort for processor cores: each has a share of the elements and goes through it one after another.
+"""LSD radix sort for CPU cores: each core scans a share of the elements serially.
 
-A pass counts the digits of every share, adds the counts up, digit by digit and share by share, and moves every element
-to its digit's place. No two invocations share memory, so there is nothing to rank, and nobody to wait for. A core's
-cache holds what 256 digits are about to write.
+A pass is a histogram of every share, a prefix sum over digits and shares, and a scatter. Invocations share no memory,
+so there is no ranking and no barrier. With 256 digit values, the cache lines being written fit a core's cache.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ W = TypeVar("W", U32, U64)
 
 @attrs.frozen
 class Shares:
-    """Of one row, all of one length but for the last; or rows of one length, each of them a share."""
+    """The shares of one row, of equal length but for the last; or rows of one length, of which each is a share."""
 
-    num_elements: U32  # of all
+    num_elements: U32  # in all shares
     share: U32
     number: U32
     are_rows: bool
@@ -40,16 +39,16 @@ class Shares:
         return group * self.share
 
     def end(self, group: U32) -> U32:
-        """An array may end where 32 bits end, so no sum here goes beyond it."""
+        """One past the share's last element, computed without overflow: an array may end at 2**32 - 1."""
         begin = group * self.share
         return self.num_elements if self.num_elements - begin < self.share else begin + self.share
 
     def origin(self, group: U32) -> U32:
-        """Where the row of a share begins."""
+        """The index of the first element of a share's row."""
         return group * self.share if self.are_rows else U32(0)
 
     def counter(self, group: U32, digit: U32, radix: int) -> U32:
-        """Where a share's count of a digit lies: those of a row together, and in it those of a digit."""
+        """The index of a share's counter of a digit: counters are grouped by row, then by digit."""
         return group * radix + digit if self.are_rows else digit * self.number + group
 
     def counters_of_row(self, radix: int) -> U32:
@@ -61,7 +60,7 @@ def serial_count(
     cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], counts: Storage[U32],
     shares: Shares, place: DigitPlace, order: SortOrder,
 ) -> None:  # fmt: skip
-    """Counts the digits of every share."""
+    """Writes the digit histogram of every share."""
     for digit in dynamic_range(U32(0), U32(place.radix)):
         counters[digit] = U32(0)
     for i in dynamic_range(shares.begin(cx.group_id), shares.end(cx.group_id)):
@@ -73,7 +72,7 @@ def serial_count(
 
 @kernel
 def serial_add_up(cx: Invocation, counts: Storage[U32], shares: Shares, place: DigitPlace) -> None:
-    """A workgroup a row: turns each share's count of a digit into the place of the first of them in the array."""
+    """An exclusive prefix sum, one workgroup for each row: from counts to the index of each share's first element."""
     before = shares.origin(cx.group_id)
     first = cx.group_id * shares.counters_of_row(place.radix)
     for i in dynamic_range(first, first + shares.counters_of_row(place.radix)):
@@ -88,7 +87,7 @@ def serial_scatter(
     values: Storage[V], moved: Storage[V], places: Workgroup[U32], counts: Storage[U32], shares: Shares,
     place: DigitPlace, orders: tuple[SortOrder, SortOrder], mode: RadixMode[V],
 ) -> None:  # fmt: skip
-    """Moves every key to its digit's place, and its value, if it has one, to the same place."""
+    """Scatters every key, and its value if it has one, to its sorted index."""
     for digit in dynamic_range(U32(0), U32(place.radix)):
         places[digit] = counts[shares.counter(cx.group_id, digit, place.radix)]
     origin = shares.origin(cx.group_id)

@@ -1,4 +1,4 @@
-"""Schedules of the radix sort for processor cores, and the sort as a value: see radix_serial.py."""
+"""SerialRadix: schedules of the radix sort for CPU cores, of keys, pairs and indices; see radix_serial.py."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _UP = SortOrder.ASCENDING
 
 @attrs.frozen
 class SerialRadixPolicy:
-    """How rows are shared out."""
+    """Tuning of SerialRadix."""
 
     digit_bits: int = attrs.field(default=8, converter=whole, validator=within(1, 12))
-    # shares of a row that is alone, at most
+    # shares of a single row, at most
     shares: int = attrs.field(default=16, converter=whole, validator=within(1, 1 << 16))
-    # elements of a share, at least
+    # elements in a share, at least
     least: int = attrs.field(default=1 << 13, converter=whole, validator=within(1, 1 << 30))
 
     @property
@@ -43,15 +43,14 @@ class SerialRadixPolicy:
         return 1 << self.digit_bits
 
     def share(self, rows: int, length: int) -> int:
-        """The elements of one. Of several rows each is one."""
+        """The elements in a share. With several rows, each is a share."""
         return length if rows > 1 else max(self.least, -(-length // self.shares))
 
 
 def serial_radix_sort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: SerialRadixPolicy, bits: range
 ) -> Schedule:
-    """Sorts every row of `data` into `results`. `bits` are those of a word that differ at all, or are to be sorted
-    by: words that are alike in them keep their order."""
+    """Sorts every row of `data` into `results`, stably, by the given bits of its words."""
     count = rows * length
     data, results = Buffer("data", key.element, count, Role.INPUT), Buffer("results", key.element, count, Role.OUTPUT)
     words = Buffer("words", key.element, count, Role.SCRATCH)
@@ -63,7 +62,7 @@ def serial_radix_pairs(
     key: SortableKey[A, W], value: type[V], rows: int, length: int, order: SortOrder, policy: SerialRadixPolicy,
     bits: range,
 ) -> Schedule:  # fmt: skip
-    """The same, and takes `values` along into `moved`."""
+    """The same, and permutes `values` alike into `moved`."""
     count = rows * length
     data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
     results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
@@ -75,7 +74,7 @@ def serial_radix_pairs(
 def serial_radix_argsort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: SerialRadixPolicy, bits: range
 ) -> Schedule:
-    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order."""
+    """Writes the permutation that sorts each row of `data` by the given bits into `places` (U64); stable."""
     count = rows * length
     data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)
     keys: list[Buffer[Any]] = [Buffer(name, key.element, count, Role.SCRATCH) for name in ("results", "words")]
@@ -86,13 +85,13 @@ def serial_radix_argsort(
 
 
 def _none(value: type[V]) -> Buffer[V]:
-    """In place of what a mode does without: no target gets to see it."""
+    """For parameters that a mode does not use: never bound."""
     return Buffer("none", value, 1, Role.SCRATCH)
 
 
 @attrs.frozen
 class _SerialSort:
-    """One sort of rows of a length: what all its launches have in common."""
+    """The parameters of a sort of rows, common to its launches."""
 
     key: SortableKey[Any, Any]
     rows: int
@@ -103,7 +102,7 @@ class _SerialSort:
     bits: range
 
     def schedule(self, keys: list[Buffer[Any]], values: list[Buffer[Any]], buffers: list[Buffer[Any]]) -> Schedule:
-        """Three launches a pass. `keys` and `values`: where they come from, where they end, and what lies between."""
+        """All launches, three a pass. `keys` and `values` are (input, output, scratch) buffers."""
         policy, rows, bits = self.policy, self.rows, self.bits
         require_countable(rows, self.length)
         require_digits(bits.stop, self.key.word.type.bits)
@@ -114,7 +113,7 @@ class _SerialSort:
         shares = Shares(U32(rows * self.length), U32(share), U32(number), rows > 1)
         counts = Buffer("counts", U32, number * policy.radix, Role.SCRATCH)
         grid, counters = Grid(number, 1), Workgroup(U32, policy.radix)
-        plain = UnsignedKey(self.key.element, self.key.word, element_bits(self.key))  # one kernel, whatever the bits
+        plain = UnsignedKey(self.key.element, self.key.word, element_bits(self.key))  # one kernel for all `bits`
         first, end = bits.start // policy.digit_bits, max(1, -(-bits.stop // policy.digit_bits))
         launches: list[Launch] = []
         before = 0
@@ -142,8 +141,8 @@ class _SerialSort:
 
 @attrs.frozen
 class SerialRadix:
-    """Radix sort in which every invocation has elements of its own, and goes through them one after another: for
-    processor cores. Rows of which there are several are an invocation's each.
+    """LSD radix sort for CPU cores: each invocation processes a share of the elements serially; of several rows, one
+    each.
     """
 
     policy: SerialRadixPolicy = attrs.field(factory=SerialRadixPolicy, validator=holds(SerialRadixPolicy))

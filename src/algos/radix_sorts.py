@@ -1,4 +1,4 @@
-"""Schedules of the radix sort, in both its forms: keys alone, keys that take values along, and where keys come from."""
+"""Schedules of radix sort in both forms, with sweeps or counting launches: of keys, key-value pairs, and indices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..types.keys import SortableKey, UnsignedKey
 from ..types.memory import Storage, Workgroup
 from ..types.params import RadixParams, RadixPolicy
 from ..types.scalars import U8, U16, U32, U64
-from ..types.turned_keys import turned
+from ..types.switched_keys import switched
 from .radix import radix_add_up, radix_count, radix_scatter
 from .radix_layout import Layout, ManyRows, OneRow
 from .radix_sweep import sweep
@@ -33,13 +33,13 @@ _Three: TypeAlias = tuple[Buffer[E], Buffer[E], Buffer[E]]
 
 _UP = SortOrder.ASCENDING
 _MOST_BITS = 64  # of a word
-_MOST_SHARED = 1 << 24  # words for the counts of many rows
-_NONE = Buffer("none", U32, 1, Role.SCRATCH)  # in place of what a mode does without; no target gets to see it
+_MOST_SHARED = 1 << 24  # words of scratch memory for counts, with many rows
+_NONE = Buffer("none", U32, 1, Role.SCRATCH)  # for parameters that a mode does not use: never bound
 
 
 @kernel
 def widen_places(cx: Invocation, places: Storage[U32], wide: Storage[U64], params: RadixParams) -> None:
-    """Places as the host's 64-bit indices."""
+    """Widens indices to 64 bits, as NumPy's."""
     for i in dynamic_range(cx.global_id, params.num_elements, cx.num_groups * cx.group_size):
         wide[i] = U64(places[i])
 
@@ -48,9 +48,9 @@ def radix_sort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int,
     in_place: bool = False, shares: bool = False,
 ) -> Schedule:  # fmt: skip
-    """Sorts every row of `data` into `results`, or in place. With `shares`, all passes by counts are one kernel.
+    """Sorts every row of `data` into `results`, or in place. With `shares`, all counting passes share their kernels.
 
-    `key_bits` says how many bits of a word differ at all; in place they must make an even number of digits.
+    `key_bits` is the number of low bits of a word that can differ; in place, their digits must be even in number.
     """
     count = rows * length
     data = Buffer("data", key.element, count, Role.INOUT if in_place else Role.INPUT)
@@ -66,7 +66,7 @@ def radix_sort_pairs(
     key: SortableKey[A, W], value: type[V], rows: int, length: int, order: SortOrder, policy: RadixPolicy,
     key_bits: int, shares: bool = False,
 ) -> Schedule:  # fmt: skip
-    """Sorts every row of `data` into `results` and takes `values` along into `moved`. Equal words keep their order."""
+    """Sorts every row of `data` into `results`, and permutes `values` alike into `moved`; stable."""
     count = rows * length
     data, values = Buffer("data", key.element, count, Role.INPUT), Buffer("values", value, count, Role.INPUT)
     results, moved = Buffer("results", key.element, count, Role.OUTPUT), Buffer("moved", value, count, Role.OUTPUT)
@@ -81,10 +81,7 @@ def radix_argsort(
     key: SortableKey[A, W], rows: int, length: int, order: SortOrder, policy: RadixPolicy, key_bits: int,
     shares: bool = False, wide: bool = True,
 ) -> Schedule:  # fmt: skip
-    """Where the elements of each row of `data` come from in order, into `places`. Equal words keep their order.
-
-    Places are U64, as the host's indices are, or else U32.
-    """
+    """Writes the permutation that sorts each row of `data` into `places`, as U64 if `wide`, else U32; stable."""
     count = rows * length
     data, places = Buffer("data", key.element, count, Role.INPUT), Buffer("places", U64, count, Role.OUTPUT)
     results = _between("results", key.element, count, policy, key_bits)
@@ -107,21 +104,21 @@ def radix_argsort(
 
 
 def _between(name: str, element: type[A], count: int, policy: RadixPolicy, key_bits: int) -> Buffer[A]:
-    """Where elements lie between two passes: no memory to speak of where there is one."""
+    """The scratch buffer that passes alternate with; minimal if there is one pass."""
     return Buffer(name, element, count if key_bits > policy.digit_bits else min(1, count), Role.SCRATCH)
 
 
 def shared_words(rows: int, length: int, passes: int, policy: RadixPolicy) -> int:
-    """Words of memory that a sort takes for its counts."""
+    """The words of scratch memory for counts."""
     if policy.sweeps:
         return SweepState(rows, length, passes, policy).words if rows * length else 0
     return (rows * -(-length // policy.tile) + 1) * policy.radix + 1
 
 
 def most_radix_rows(policy: RadixPolicy, length: int, groups: int) -> int:
-    """How many rows of a length one schedule takes, on a target with so many workgroups a launch; 0 for none.
+    """The rows that fit one schedule, on a target with `groups` workgroups a launch; 0 if one row does not fit.
 
-    The memory for counts stays small: beyond some rows, more of them in one run are no faster.
+    Scratch memory for counts is limited: beyond some number of rows, larger batches are no faster.
     """
     passes = -(-_MOST_BITS // policy.digit_bits) if policy.sweeps else 0
     tiles = max(1, -(-length // policy.tile))
@@ -138,7 +135,7 @@ def most_radix_rows(policy: RadixPolicy, length: int, groups: int) -> int:
 
 @attrs.frozen
 class _RadixSort:
-    """One sort of rows of a length: what all its launches have in common."""
+    """The parameters of a sort of rows, common to its launches."""
 
     key: SortableKey[Any, Any]
     key_bits: int
@@ -147,7 +144,7 @@ class _RadixSort:
     order: SortOrder
     mode: RadixMode[Any]
     policy: RadixPolicy
-    shares: bool = False  # whether all passes by counts, in either order, are one kernel
+    shares: bool = False  # whether all counting passes, in either order, share their kernels
 
     @property
     def passes(self) -> int:
@@ -155,11 +152,11 @@ class _RadixSort:
 
     @property
     def plain(self) -> UnsignedKey[Any, Any]:
-        """Words that are in order already: the first pass's reading saw to that."""
+        """The key of passes between the first and the last: elements are words already."""
         return UnsignedKey(self.key.element, self.key.word, self.key_bits)
 
     def schedule(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
-        """All launches. `keys` and `values` are where they come from, where they end, and what lies between."""
+        """All launches. `keys` and `values` are (input, output, scratch) buffers."""
         require_countable(self.rows, self.length)
         require_digits(self.key_bits, self.key.word.type.bits)
         policy = self.policy
@@ -180,7 +177,7 @@ class _RadixSort:
         return self._by_sweeps(keys, values, buffers) if policy.sweeps else self._by_counts(keys, values, buffers)
 
     def _by_sweeps(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
-        """One launch a pass, or one for each portion of a row that is longer than sweeps count."""
+        """One launch a pass; for a row beyond 30-bit counts, one for each of its portions."""
         policy = self.policy
         state = SweepState(self.rows, self.length, self.passes, policy)
         layout, launches = state.layout(), list(prepare(self.key, keys[0], state, self.order, self.mode.in_place))
@@ -196,7 +193,7 @@ class _RadixSort:
         return Schedule((*buffers, state.buffer()), tuple(launches))
 
     def _by_counts(self, keys: _Three[A], values: _Three[V], buffers: tuple[Buffer[Any], ...]) -> Schedule:
-        """Three launches a pass: count, add up, move."""
+        """Three launches a pass: histogram, prefix sum, scatter."""
         policy, params = self.policy, RadixParams(U32(self.rows * self.length))
         of_row = -(-self.length // policy.tile)
         tiles, layout = self.rows * of_row, self._layout(of_row)
@@ -231,16 +228,16 @@ class _RadixSort:
         return Schedule((*buffers, counts, totals), tuple(launches))
 
     def _key(self, is_at_end: bool) -> SortableKey[Any, Any]:
-        """What a pass's elements are to it: the caller's at either end, words between."""
+        """The key of a pass: the caller's for the first load and the last store, else that of words."""
         if self.shares:
-            return turned(self.key, is_at_end, self.order)
+            return switched(self.key, is_at_end, self.order)
         return self.key if is_at_end else self.plain
 
     def _order(self, is_at_end: bool) -> SortOrder:
         return self.order if is_at_end and not self.shares else _UP
 
     def _layout(self, tiles: int) -> Layout:
-        """Where the tiles of a pass by counts lie, so many of each row."""
+        """The layout of the tiles of a counting pass, with `tiles` in each row."""
         if self.rows == 1:
             return OneRow(U32(self.length))
         return ManyRows(U32(self.rows), U32(self.length), U32(tiles), U32(0))

@@ -1,12 +1,13 @@
-"""Radix sort with one sweep over memory a digit, for targets whose workgroups all make progress.
+"""Onesweep: LSD radix sort with one launch, one read and one write a digit, by decoupled lookback.
 
-A single launch a pass sorts each tile and finds out, while it does, how many elements with each digit stand in the
-tiles before it: every tile publishes its own counts at once, and the sum up to itself as soon as it knows that of a
-tile before it; it looks back over its predecessors until it meets such a sum (decoupled look-back). Tiles are numbered
-in the order in which workgroups start, so nobody waits for a tile that has not started.
+After Merrill and Garland 2016 (decoupled lookback) and Adinets and Merrill 2022 (Onesweep). It requires forward
+progress of started workgroups. Each tile publishes its own digit counts in status words at once, and inclusive prefix
+sums as soon as it has them. To get its exclusive prefix it walks back over its predecessors' status words, a lookback
+window at a time, adding counts until it meets a prefix sum. Tiles are numbered by an atomic ticket in the order in
+which workgroups start, so that no tile waits for one that has not started.
 
-It looks back within its row. A row of more elements than a status word counts is swept in portions, a launch each: in
-each it counts anew, and the last tile of a portion tells the next where its digits start.
+Lookback is within a row. A row of more elements than a status word's 30 bits count is swept in portions, a launch each:
+the last tile of a portion writes where the digits of the next one start.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ A = TypeVar("A", U8, U16, U32, U64)
 V = TypeVar("V", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
 
-# A status word: what a tile has published about a digit, and how much of it. Below OWN: nothing yet. The passes that
-# run take turns with the highest bit (PassPlan.phase_bit): what the one before has left counts as nothing.
+# A status word, one for each tile and digit value: flags in the two high bits, a count below. Less than OWN: invalid.
+# Passes alternate the highest bit (PassPlan.phase_bit), so that words left by the pass before are invalid without
+# clearing them.
 COUNT = MOST_COUNTED
-OWN = 1 << 30  # the tile's own count
-UP_TO_HERE = 1 << 31  # where the digit starts, and the count of all tiles up to this one
+OWN = 1 << 30  # the tile's own count (Merrill and Garland's "aggregate")
+UP_TO_HERE = 1 << 31  # the inclusive prefix sum
 
 
 @kernel
@@ -53,7 +55,7 @@ def sweep(
     state: Storage[U32], layout: Layout, ticket: U32, plan_at: U32, first_start: U32, place: DigitPlace,
     order: SortOrder, mode: RadixMode[V], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Moves every key of one tile to its digit's place, and its value, if it has one, to the same place."""
+    """Scatters every key of a tile, and its value if it has one, to its sorted index."""
     plan = take_tile(cx, counters, bases, state, ticket, plan_at, policy)
     if plan.runs():
         here = layout.tile_at(bases[1], policy.tile)
@@ -73,7 +75,7 @@ def sweep(
         lead_from_tile(cx, state, bases, layout, here, total, first, first_start, plan.phase_bit(), policy)
         keys.write(cx, plan, tile, order, bases, targets, here, place, mode, policy)
         if mode.takes_values:
-            cx.barrier()  # from here on the tile is not used: the values may take its place
+            cx.barrier()  # the tile is dead from here: the values may be overlaid on it
             held = SweepValues(values, moved, spare, beside)
             held.put(plan, here, strand, places, mode, policy)
             cx.barrier()
@@ -84,7 +86,7 @@ def take_tile(
     cx: Invocation, counters: Workgroup[U32], bases: Workgroup[U32], state: Storage[U32], ticket: U32, plan_at: U32,
     policy: RadixPolicy,
 ) -> PassPlan:  # fmt: skip
-    """The pass's plan; `bases[1]` is then the number of the next tile that nobody has, and the counters are clear."""
+    """Draws a ticket: leaves the tile's number in `bases[1]`, and clears the counters. Returns the pass's plan."""
     if cx.local_id == 0:
         bases[1] = state.atomic_add(ticket, U32(1))
         bases[0] = state[plan_at]
@@ -93,14 +95,14 @@ def take_tile(
 
 
 def status_word(cx: Invocation, index: U32, policy: RadixPolicy) -> U32:
-    """Where a tile's status word of my digit lies."""
+    """The index of a tile's status word of this invocation's digit."""
     return (index + policy.lookback) * policy.radix + cx.local_id
 
 
 def publish_own(
     cx: Invocation, state: Storage[U32], here: TilePlace, total: U32, phase_bit: U32, policy: RadixPolicy
 ) -> None:
-    """Tells the tiles behind how many elements of a digit there are in this one. The first waits: it will know all."""
+    """Publishes the tile's own counts. A row's first tile does not: it publishes prefix sums shortly."""
     if cx.local_id < policy.radix and not here.leads():
         state.atomic_store(status_word(cx, here.number, policy), (total | OWN) ^ phase_bit)
 
@@ -109,7 +111,7 @@ def lead_from_tile(
     cx: Invocation, state: Storage[U32], bases: Workgroup[U32], layout: Layout, here: TilePlace, total: U32,
     first: U32, first_start: U32, phase_bit: U32, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Leaves in `bases` what leads from a digit's places in the tile to those in the result."""
+    """Looks back, publishes prefix sums, and leaves in `bases` each digit's offset from the tile to the result."""
     if cx.local_id < policy.radix:
         status = status_word(cx, here.number, policy)
         starts_at = first_start + here.row * layout.apart + cx.local_id
@@ -117,7 +119,7 @@ def lead_from_tile(
         before = U32(0)
         if not layout.carries:
             before = state[starts_at] if here.leads() else U32(0)
-        if here.leads():  # told here, not behind the branch: in a simulator's lockstep the others wait in it
+        if here.leads():  # inside the branch: in the simulator's lockstep the other tiles spin in the `else`
             publish_sum(state, status, before + total, phase_bit)
         else:
             before = look_back(state, status, phase_bit, policy)
@@ -131,14 +133,14 @@ def lead_from_tile(
 
 
 def publish_sum(state: Storage[U32], status: U32, count: U32, phase_bit: U32) -> None:
-    """Tells the tiles behind where the elements of a digit end that stand up to this one."""
+    """Publishes an inclusive prefix sum."""
     state.atomic_store(status, (count | UP_TO_HERE) ^ phase_bit)
 
 
 def look_back(state: Storage[U32], status: U32, phase_bit: U32, policy: RadixPolicy) -> U32:
-    """Where a tile's first element with a digit goes; the tile's own status word is `status`.
+    """The exclusive prefix of a tile's digit; `status` is the index of the tile's own status word.
 
-    Several words are asked for at a time, for each takes long to come; a word that is not there yet ends the round.
+    A window of several words is loaded at a time, to overlap their latency; an invalid word ends the round.
     """
     total = U32(0)
     before = status - policy.radix

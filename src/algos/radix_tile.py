@@ -1,8 +1,8 @@
-"""Sorting one tile by one digit in workgroup memory: what both forms of radix sort are made of.
+"""Sorts a tile by one digit in workgroup memory, stably: the building blocks of both forms of radix sort.
 
-Within a tile, a strand of lanes ranks its elements together, row by row, so that ranks follow the memory's order.
-First the strands count their digits; then every (digit, strand) gets its first place in the sorted tile; then the
-elements take places from there, one after another.
+A strand of lanes ranks its elements row by row, in memory order, by match and rank. First each strand counts its
+digits; then a prefix sum gives every (digit, strand) its first index in the sorted tile; then elements take indices
+from there, in order.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ W = TypeVar("W", U32, U64)
 
 @attrs.frozen
 class RadixMode(Generic[V]):
-    """What is sorted, and what is left out where nobody needs it."""
+    """What a radix sort reads and writes."""
 
     value: type[V]
-    in_place: bool = False  # the keys come in `results`, and `data` is not read
-    takes_values: bool = False  # every key takes a value along
-    counts_places: bool = False  # the values are the keys' places: they are not read, but counted
-    keeps_keys: bool = True  # the last pass writes the keys too
+    in_place: bool = False  # keys are read from `results`, not `data`
+    takes_values: bool = False  # values are permuted alike
+    counts_places: bool = False  # the first pass's values are the keys' indices, computed and not read (argsort)
+    keeps_keys: bool = True  # the last pass writes keys
 
 
 @attrs.frozen
 class Strand:
-    """The lanes that rank together, and my place among them."""
+    """The lanes that rank together: a subgroup, or part of a workgroup without subgroups; and this lane's index."""
 
     index: U32
     lane: U32
@@ -56,7 +56,7 @@ class Strand:
         return cls(cx.local_id // policy.strand, cx.local_id % policy.strand, U32(policy.strand))
 
     def first_element(self, policy: RadixPolicy) -> U32:
-        """Where in the tile my element of row 0 lies: strands lie one behind the other, rows within them too."""
+        """The index in the tile of this lane's element of row 0: strands are contiguous, and rows within them."""
         return self.index * policy.items * self.width + self.lane
 
     def counter(self, digit: Digit, policy: RadixPolicy) -> U32:
@@ -67,7 +67,7 @@ def load_tile(
     source: SortableKey[A, W], data: Storage[A], order: SortOrder, here: TilePlace, strand: Strand,
     words: Registers[W], policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Reads the strand's words. Beyond the end stand greatest words: they rank last, so what is there comes first."""
+    """Loads the strand's words, padded with the greatest word, which ranks last."""
     mine = strand.first_element(policy)
     first = here.start + mine
     if here.remaining() >= policy.tile:
@@ -89,27 +89,27 @@ def count_strands(
     place: DigitPlace,
     policy: RadixPolicy,
 ) -> None:
-    """Counts the digits of every strand."""
+    """Adds the digits of every strand to its histogram."""
     for row in dynamic_range(U32(0), U32(policy.items)):
         counters.atomic_add(strand.index * policy.radix + place.digit_of(words[row]).value, U32(1))
     cx.barrier()
 
 
 def clear_counters(cx: Invocation, counters: Workgroup[U32], policy: RadixPolicy) -> None:
-    """The caller waits before they are used."""
+    """Zeroes all counters; the caller has a barrier before their use."""
     for i in dynamic_range(cx.local_id, U32(policy.counters), cx.group_size):
         counters[i] = U32(0)
 
 
 def total_of_digit(cx: Invocation, counters: Workgroup[U32], counts: Registers[U32], policy: RadixPolicy) -> U32:
-    """How many elements of the tile have the digit that this invocation looks after (its local id)."""
+    """The tile's count of this invocation's digit (its local id); `counts` has those of the strands."""
     total = U32(0)
     if cx.local_id < policy.radix:
         if policy.subgroups:
             for strand in range(policy.strands):
                 counts[strand] = counters[cx.local_id + strand * policy.radix]
                 total += counts[strand]
-        else:  # for short texts: the form that runs anywhere is what pages load
+        else:  # not unrolled, for short source: web pages load this form
             for row in dynamic_range(U32(0), U32(policy.strands)):
                 counts[row] = counters[cx.local_id + row * policy.radix]
                 total += counts[row]
@@ -120,9 +120,9 @@ def place_strands(
     cx: Invocation, counters: Workgroup[U32], counts: Registers[U32], shared: Workgroup[U32], total: U32,
     policy: RadixPolicy,
 ) -> U32:  # fmt: skip
-    """Turns every strand's count of a digit into its first place in the sorted tile; gives the digit's first place.
+    """Turns every strand's count of a digit into its first index in the sorted tile; returns the digit's first index.
 
-    The caller waits before the places are used.
+    The caller has a barrier before their use.
     """
     first = count_before(cx, shared, total, policy.digit_strands, policy)
     if cx.local_id < policy.radix:
@@ -139,7 +139,7 @@ def place_strands(
 
 
 def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, subgroups: int, policy: RadixPolicy) -> U32:
-    """The sum over the invocations before this one; those behind so many subgroups have nothing."""
+    """An exclusive prefix sum over the workgroup; invocations beyond the first `subgroups` subgroups must have 0."""
     if not policy.subgroups:
         return exclusive_scan_workgroup(cx, Count(), shared, mine)
     before = cx.exclusive_add(mine)
@@ -154,7 +154,10 @@ def count_before(cx: Invocation, shared: Workgroup[U32], mine: U32, subgroups: i
 
 @overridable
 def match_and_rank(cx: Invocation, counters: Workgroup[U32], first: U32, digit: U32) -> U32:
-    """Counts every lane's digit at `counters[first + digit]`, in the order of the lanes; gives the count before it."""
+    """Match and rank: adds every lane's digit to `counters[first + digit]`, in lane order; the count before this lane.
+
+    One atomic for each distinct digit of the subgroup, by its highest lane.
+    """
     lanes = Lanes(cx.match(digit), cx.lane)
     taken = U32(0)
     if lanes.is_led_by_me():
@@ -163,7 +166,7 @@ def match_and_rank(cx: Invocation, counters: Workgroup[U32], first: U32, digit: 
 
 
 def take_place(cx: Invocation, digit: Digit, strand: Strand, counters: Workgroup[U32], policy: RadixPolicy) -> U32:
-    """The next free place of my digit, for every lane of a row: those with one digit take theirs in a row."""
+    """The next free index of each lane's digit, in lane order; without subgroups, by lane masks in workgroup memory."""
     if policy.subgroups:
         return match_and_rank(cx, counters, strand.index * policy.radix, digit.value)
     counter = strand.counter(digit, policy)
@@ -184,7 +187,8 @@ def sort_tile(
     cx: Invocation, words: Registers[W], strand: Strand, tile: Workgroup[W], counters: Workgroup[U32],
     places: Registers[U32], place: DigitPlace, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Puts every word into its place of the sorted tile, for a value to follow. The caller waits before it is read."""
+    """Writes every word to its index in the sorted tile, and keeps that in `places`. The caller has a barrier before
+    the tile is read."""
     for row in dynamic_range(U32(0), U32(policy.items)):
         places[row] = take_place(cx, place.digit_of(words[row]), strand, counters, policy)
         tile[places[row]] = words[row]
@@ -194,7 +198,7 @@ def place_values(
     values: Storage[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V],
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Reads the strand's values, and puts them where their keys are in the sorted tile."""
+    """Loads the strand's values, and writes them to their keys' indices in the sorted tile."""
     mine = strand.first_element(policy)
     first = here.start + mine
     if here.remaining() >= policy.tile:
@@ -209,7 +213,7 @@ def place_values(
 def place_numbers(
     value: type[V], here: TilePlace, strand: Strand, places: Registers[U32], beside: Workgroup[V], policy: RadixPolicy
 ) -> None:
-    """The same where the values are the keys' places in their row."""
+    """The same for argsort: the values are the keys' indices in their row."""
     first = here.first() + strand.first_element(policy)
     for row in dynamic_range(U32(0), U32(policy.items)):
         beside[places[row]] = value(first + row * strand.width)
@@ -220,9 +224,9 @@ def store_keys(
     keeps_keys: bool, here: TilePlace, bases: Workgroup[U32], targets: Registers[U32], place: DigitPlace,
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Writes the sorted tile: `bases` leads, for each digit, from places in the tile to places in the result.
+    """Stores the sorted tile, coalesced by digit: `bases` has each digit's offset from the tile to the result.
 
-    Keeps in `targets` where every key goes, written or not.
+    Keeps in `targets` the index of every key in the result, also if keys are not stored.
     """
     remaining = here.remaining()
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -238,7 +242,7 @@ def store_values(
     cx: Invocation, beside: Workgroup[V], values: Storage[V], targets: Registers[U32], here: TilePlace,
     policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Writes the sorted tile's values to where their keys went."""
+    """Stores the sorted tile's values to their keys' indices in the result."""
     remaining = here.remaining()
     for i in dynamic_range(U32(0), U32(policy.items)):
         position = i * cx.group_size + cx.local_id

@@ -1,10 +1,9 @@
-"""Reduction over any monoid, once for all targets.
+"""Reduction of rows over any monoid.
 
-Every invocation steps through its row in the stride of the grid, a block of elements at a time (share.py); what it
-comes to combines pairwise over the subgroup and over workgroup memory. A second launch of the same kernel combines what
-the workgroups left. The order depends on the lengths and the policy alone, so a result is reproducible; the error of a
-float sum grows with the steps of one total, not with the length. The last launch also makes of each state what people
-ask for: the finish is fused into its store.
+Every invocation reduces blocks of its row in a grid-stride loop (share.py); the totals are combined by shuffles over
+the subgroup, then as a tree in workgroup memory. A second launch of the same kernel combines the partial results of
+workgroups, and its store applies the finish. The order of combination depends on lengths and policy alone, so results
+are reproducible; the rounding error of a float sum grows with the iterations of one invocation, not with the length.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ..kernel.launch import Buffer, Grid, Role, Schedule
 from ..types.finishes import AsItIs, Finish
 from ..types.invocation import Invocation
 from ..types.memory import Storage, Workgroup
-from ..types.monoids import Monoid, Resumed
+from ..types.monoids import Monoid, OverStates
 from ..types.params import ReduceParams, ReducePolicy
 from ..types.scalars import U32
 from .cut import shares_of
@@ -29,7 +28,7 @@ R = TypeVar("R")
 
 
 def reduce_subgroup(cx: Invocation, monoid: Monoid[E, S], total: S) -> S:
-    """Combines the totals of a subgroup's lanes; every lane holds the result."""
+    """A butterfly reduction over a subgroup; every lane gets the result."""
     distance = cx.subgroup_size // 2
     while distance > 0:
         total = monoid.combine(total, cx.shuffle_xor(total, distance))
@@ -38,7 +37,7 @@ def reduce_subgroup(cx: Invocation, monoid: Monoid[E, S], total: S) -> S:
 
 
 def reduce_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], count: U32) -> None:
-    """Combines the first `count` states of workgroup memory into its first."""
+    """A tree reduction of the first `count` states of workgroup memory, into its first."""
     while count > 1:
         half = (count + 1) // 2
         if cx.local_id < count - half:
@@ -52,7 +51,7 @@ def reduce_row(
     cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], finish: Finish[S, R], data: Storage[E],
     shared: Workgroup[S], results: Storage[R], params: ReduceParams, policy: ReducePolicy,
 ) -> None:  # fmt: skip
-    """Each workgroup combines its share of a row into one state."""
+    """Reduces a workgroup's share of a row to one state."""
     row = cx.group_id // params.groups_per_row
     share = cx.group_id - row * params.groups_per_row
     size = cx.group_size * policy.items
@@ -79,8 +78,8 @@ def reduce_rows(
     monoid: Monoid[E, S], rows: int, length: int, policy: ReducePolicy, finish: Finish[S, Any] | None = None,
     row_stride: int | None = None,
 ) -> Schedule:  # fmt: skip
-    """Reduces every row of `data`, a buffer of rows of one length, to one state, or what `finish` makes of it, in
-    `results`. Rows lie one behind the other, or as far apart as `row_stride` says."""
+    """Reduces every row of `data` to one state, with `finish` applied, in `results`. Rows have one length and are
+    contiguous, or `row_stride` elements apart."""
     require_countable(rows, length)
     stride = length if row_stride is None else row_stride
     span = (rows - 1) * stride + length if rows and length else 0
@@ -95,7 +94,7 @@ def reduce_rows_between(
     monoid: Monoid[E, S], finish: Finish[S, R], rows: int, length: int, row_stride: int, policy: ReducePolicy,
     data: Buffer[E], results: Buffer[R], partials: str,
 ) -> Schedule:  # fmt: skip
-    """The same from one buffer into another; `partials` names the one between two launches."""
+    """The same between given buffers; `partials` is the name of the scratch buffer between two launches."""
     shared = Workgroup(monoid.state, policy.group_size)
     groups = shares_of(length, policy.group_size * policy.items, policy.groups // max(1, rows))
     params = ReduceParams(U32(length), U32(groups), U32(row_stride))
@@ -104,9 +103,9 @@ def reduce_rows_between(
         only = reduce_row.launch(grid, monoid, block_of(monoid), finish, data, shared, results, params, policy)
         return Schedule((data, results), (only,))
     between = Buffer(partials, monoid.state, rows * groups, Role.SCRATCH)
-    resumed = Resumed(monoid)
+    over_states = OverStates(monoid)
     again = reduce_row.launch(
-        Grid(rows, policy.group_size), resumed, block_of(resumed), finish, between, shared, results,
+        Grid(rows, policy.group_size), over_states, block_of(over_states), finish, between, shared, results,
         ReduceParams(U32(groups), U32(1), U32(groups)), policy,
     )  # fmt: skip
     first = reduce_row.launch(

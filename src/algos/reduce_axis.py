@@ -1,9 +1,9 @@
-"""Reduction along any axes of an array, which is read once, as it lies; results are finished and packed in C order.
+"""Reduction along any axes of a strided array, read in place once; results are packed in C order.
 
-Every invocation keeps a running total of one column and steps down its share of it, with other invocations, its ranks;
-neighbouring invocations read neighbouring elements, so loads are coalesced. Ranks combine in workgroup memory. Where
-columns are few, several workgroups share each, and a second launch combines what they left. The order of all this
-depends on the layout and the policy alone, so a result is reproducible.
+Every invocation accumulates one column, which it shares with others, its ranks. Neighbouring invocations read
+neighbouring elements, so loads are coalesced. Ranks combine in workgroup memory, or by shuffles. Where columns are few,
+several workgroups share each, and a second launch combines their partial results. The order of combination depends on
+layout and policy alone, so results are reproducible. The partitioning is in cut.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..types.finishes import AsItIs, Finish
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
 from ..types.memory import Storage, Workgroup
-from ..types.monoids import Monoid, Resumed
+from ..types.monoids import Monoid, OverStates
 from ..types.params import AxisParams, ReducePolicy
 from ..types.scalars import U32, Bool
 from .cut import Arrangement, Columns, Cut
@@ -35,17 +35,17 @@ R = TypeVar("R")
 
 @attrs.frozen
 class Place:
-    """Where in the array an invocation works."""
+    """An invocation's part of the array."""
 
-    first: U32  # element of its column
-    result: U32  # of its column's first share
+    first: U32  # the index of its column's first element
+    result: U32  # the index of its column's result, for share 0
     rank: U32
     share: U32
     writes: Bool
 
 
 def grid_place(cx: Invocation, params: AxisParams) -> Place:
-    """Invocations beyond the last column, and those that make no whole rank, read what another reads."""
+    """The part of an invocation in a grid of lanes x ranks. Surplus invocations read what another reads."""
     tile = cx.group_id % params.tiles
     share = cx.group_id // params.tiles
     lane = cx.local_id // params.lane_step % params.lanes
@@ -61,7 +61,8 @@ def grid_place(cx: Invocation, params: AxisParams) -> Place:
 
 
 def side_by_side_place(cx: Invocation, params: AxisParams) -> Place:
-    """The last tile begins so early that it is full; what it reads of another's columns it does not write."""
+    """The part of an invocation with a column of its own. The last tile is shifted back to be full; the columns that it
+    shares with the tile before, it does not write."""
     tile = cx.group_id % params.tiles
     rest = cx.group_id // params.tiles
     share = rest % params.shares
@@ -84,7 +85,7 @@ def place_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> Pl
 def reduce_ranks(
     cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], total: S, rank: U32, params: AxisParams
 ) -> S:
-    """Combines what the ranks of a column hold; its first rank gets the result."""
+    """A tree reduction over the ranks of a column, in workgroup memory; rank 0 gets the result."""
     shared[cx.local_id] = total
     cx.barrier()
     count = params.ranks
@@ -99,7 +100,7 @@ def reduce_ranks(
 
 
 def reduce_strand(cx: Invocation, monoid: Monoid[E, S], total: S, ranks: U32) -> S:
-    """The same for ranks that are neighbouring lanes of one subgroup, a power of two of them; all get the result."""
+    """A butterfly reduction over ranks that are neighbouring lanes, a power of two; all get the result."""
     distance = ranks // 2
     while distance > 0:
         total = monoid.combine(total, cx.shuffle_xor(total, distance))
@@ -111,7 +112,7 @@ def reduce_shared_column(
     cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], shared: Workgroup[S], place: Place,
     params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> S:  # fmt: skip
-    """A share of a column by its ranks."""
+    """Reduces a share of a column by all its ranks."""
     size = params.ranks * policy.items
     mine = Share(
         place.first, params.length_stride, params.length, place.share * size, params.shares * size, place.rank,
@@ -128,8 +129,8 @@ def reduce_shared_column(
 def reduce_own_column(
     monoid: Monoid[E, S], data: Storage[E], place: Place, params: AxisParams, policy: ReducePolicy
 ) -> S:
-    """A share of a column by one invocation, several rows at a time: on a CPU a total is loaded and stored for each
-    of those."""
+    """Reduces a share of a column by one invocation, unrolled: on a CPU, where the totals are in memory, each is loaded
+    and stored once for several rows."""
     whole = params.length - params.length % policy.items
     total = monoid.identity()
     for start in dynamic_range(place.share * policy.items, whole, params.shares * policy.items):
@@ -147,7 +148,7 @@ def reduce_columns(
     cx: Invocation, monoid: Monoid[E, S], block: Block[E, S], finish: Finish[S, R], data: Storage[E],
     shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ReducePolicy, arrangement: Arrangement,
 ) -> None:  # fmt: skip
-    """Each workgroup combines its share of some columns into a state each."""
+    """Reduces a workgroup's share of its columns, to one state each."""
     place = place_of(cx, params, arrangement)
     total = monoid.identity()
     match arrangement:
@@ -164,8 +165,8 @@ def reduce_axis(
 ) -> Schedule:
     """Reduces along the length of a layout.
 
-    `data` (INPUT) holds `layout.span` elements, from the first of the view on; `results` (OUTPUT) `layout.results`
-    results, packed in C order: states, or what `finish` makes of them.
+    `data` (INPUT) has `layout.span` elements, from the view's first; `results` (OUTPUT) has `layout.results`, packed in
+    C order, with `finish` applied.
     """
     return reduce_axes(monoid, (layout,), (policy,), finish)
 
@@ -174,8 +175,8 @@ def reduce_axes(
     monoid: Monoid[E, S], layouts: Sequence[Layout], policies: Sequence[ReducePolicy],
     finish: Finish[S, Any] | None = None,
 ) -> Schedule:  # fmt: skip
-    """The same along several lengths one after another, as `layouts_to_reduce` found them. A monoid's index is of no
-    use where there are more than one."""
+    """Successive reductions along the lengths of layouts, from `layouts_to_reduce`. With more than one, the index that
+    a monoid's lift gets is meaningless."""
     *earlier, last = layouts
     as_it_is, finish = AsItIs(monoid.state), finish or AsItIs(monoid.state)
     data: Buffer[Any] = Buffer("data", monoid.element, layouts[0].span, Role.INPUT)
@@ -188,7 +189,7 @@ def reduce_axes(
         step = _reduction(reading, as_it_is, layout, policy, data, states, f"partials_{number}")
         buffers += step.buffers[1:]
         launches += step.launches
-        reading, data = Resumed(monoid), states
+        reading, data = OverStates(monoid), states
     step = _reduction(reading, finish, last, policies[-1], data, results, "partials")
     return Schedule((*buffers, *step.buffers[1:]), (*launches, *step.launches))
 
@@ -197,7 +198,7 @@ def _reduction(
     monoid: Monoid[E, S], finish: Finish[S, R], layout: Layout, policy: ReducePolicy, data: Buffer[E],
     results: Buffer[R], partials: str,
 ) -> Schedule:  # fmt: skip
-    """From one buffer into another."""
+    """One reduction between given buffers."""
     require_addressable(layout, layout.results)
     if layout.results == 0:
         return Schedule((data, results), ())
@@ -209,11 +210,11 @@ def _reduction(
     cut = Cut.of(view, policy, dtype_of(monoid.element).itemsize)
     if cut.shares == 1:
         return Schedule((data, results), (_launch(monoid, finish, data, results, view, cut, policy),))
-    left = view.left_by(cut.shares)
+    left = view.partials(cut.shares)
     again = attrs.evolve(Cut.of(left, policy, dtype_of(monoid.state).itemsize), shares=1)
     between = Buffer(partials, monoid.state, layout.results * cut.shares, Role.SCRATCH)
     first = _launch(monoid, AsItIs(monoid.state), data, between, view.in_order, cut, policy)
-    second = _launch(Resumed(monoid), finish, between, results, left, again, policy)
+    second = _launch(OverStates(monoid), finish, between, results, left, again, policy)
     return Schedule((data, between, results), (first, second))
 
 

@@ -1,4 +1,4 @@
-"""Lines of the tables: an algorithm or a policy, and when to take it."""
+"""Rules of the selection tables: an algorithm or a policy, and the conditions under which it is chosen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ S = TypeVar("S", SortAlgorithm, PairsAlgorithm)
 
 @attrs.frozen
 class RowsRule(Generic[S]):
-    """One line of a table: an algorithm for rows, and when to take it."""
+    """A rule for an algorithm on rows."""
 
     target: str
     needs: frozenset[Capability]
@@ -25,9 +25,9 @@ class RowsRule(Generic[S]):
     lengths: range  # of a row
     rows: range
     algorithm: S
-    workgroup_bytes: int = 0  # what it takes of workgroup memory, where not every adapter may have that
-    elements: range = range(1 << 63)  # of all rows together
-    unless: frozenset[Capability] | None = None  # not where a target has all of these: it has lines of its own
+    workgroup_bytes: int = 0  # required, where it is more than every adapter has
+    elements: range = range(1 << 63)  # in all rows together
+    unless: frozenset[Capability] | None = None  # does not match a target with all of these, which has other rules
 
     def matches(self, info: TargetInfo, bits: int, rows: int, length: int) -> bool:
         return (
@@ -45,17 +45,17 @@ class RowsRule(Generic[S]):
 
 @attrs.frozen
 class SortRule(RowsRule[SortAlgorithm]):
-    """For sorts."""
+    """A rule for sorts of keys."""
 
 
 @attrs.frozen
 class PairsRule(RowsRule[PairsAlgorithm]):
-    """For sorts that take something along; the bits are counted of both together."""
+    """A rule for sorts of key-value pairs; `bits` are those of key and value together."""
 
 
 @attrs.frozen
 class PolicyRule(Generic[P]):
-    """The same for algorithms of which there is one: a policy, and when to take it."""
+    """A rule for the policy of a reduction, scan or merge."""
 
     target: str
     needs: frozenset[Capability]
@@ -68,15 +68,15 @@ class PolicyRule(Generic[P]):
 
 @attrs.frozen
 class AxisRule(Generic[P]):
-    """The same for work along an axis, which may lie in rows of neighbouring elements, or in columns."""
+    """A rule for the policy of a reduction along an axis."""
 
     target: str
     needs: frozenset[Capability]
-    in_rows: bool
+    in_rows: bool  # whether the axis is contiguous
     lengths: range
     results: range
     policy: P
-    totals_bytes: int = 1 << 20  # of an invocation, at most: of larger states it keeps fewer
+    totals_bytes: int = 1 << 20  # bounds `items` by the bytes of an invocation's states: register pressure
 
     def matches(self, info: TargetInfo, layout: Layout) -> bool:
         return (
@@ -90,7 +90,7 @@ class AxisRule(Generic[P]):
 
 @attrs.frozen
 class SelectRule:
-    """The same for top-k."""
+    """A rule for top-k."""
 
     target: str
     bits: tuple[int, ...]  # of an element

@@ -1,10 +1,10 @@
-"""Prefix scan over any monoid, once for all targets.
+"""Prefix scan (prefix sum) of rows over any monoid: reduce-then-scan in two launches.
 
-Reduce, then scan: every workgroup has a share of the elements. The first launch combines each share into one state; in
-the second every workgroup combines what the shares before its own came to, and scans its share from there; it begins
-with the last share, which caches may still hold. No workgroup waits for another, so this runs anywhere. Elements are
-combined in their own order: `combine` must be associative, but need not be commutative. How they are bracketed depends
-on the length and the policy alone, so a result is reproducible. A finish is fused into the last store.
+Every workgroup has a share of the elements. The first launch reduces each share; in the second, every workgroup
+combines the totals of the shares before its own, and scans its share from there. The last share goes first, as caches
+may still have it. No workgroup waits for another, so no forward progress is required. Elements are combined in order:
+`combine` must be associative, but need not be commutative. The bracketing depends on length and policy alone, so
+results are reproducible. The finish is fused into the store.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ R = TypeVar("R")
 
 @attrs.frozen
 class Share:
-    """The elements of one workgroup."""
+    """A workgroup's share of a row."""
 
     number: U32  # of the share in its row
-    first: U32
-    result: U32  # of the first
-    place: U32  # of the first in its row
+    first: U32  # the index of its first element in `data`
+    result: U32  # and in `results`
+    place: U32  # and in the row
     count: U32
 
     @classmethod
@@ -55,7 +55,7 @@ def scan_totals(
     cx: Invocation, monoid: Monoid[E, S], data: Storage[E], tile: Workgroup[S], shared: Workgroup[S],
     totals: Storage[S], params: ScanParams, policy: ScanPolicy,
 ) -> None:  # fmt: skip
-    """Combines every share into one state."""
+    """Reduces every share to one state."""
     share = Share.of(cx.group_id, params)
     mine: Registers[S] = Registers(monoid.state, policy.items)
     carry = monoid.identity()
@@ -71,7 +71,7 @@ def combine_earlier(
     cx: Invocation, monoid: Monoid[E, S], totals: Storage[S], start: U32, count: U32, shared: Workgroup[S],
     policy: ScanPolicy,
 ) -> S:  # fmt: skip
-    """What `count` shares came to, from one on."""
+    """Combines the totals of `count` shares, from index `start`."""
     each = (count + cx.group_size - 1) // cx.group_size
     first = cx.local_id * each
     mine = monoid.identity()
@@ -86,7 +86,7 @@ def scan_shares(
     tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], params: ScanParams, policy: ScanPolicy,
     kind: ScanKind, alone: bool,
 ) -> None:  # fmt: skip
-    """Scans every share, from the state of all elements before it; none are, where a share has its row alone."""
+    """Scans every share, from the combined totals of the shares before it; `alone`: a share is a whole row."""
     index = cx.num_groups - 1 - cx.group_id
     share = Share.of(index, params)
     mine: Registers[S] = Registers(monoid.state, policy.items)
@@ -106,8 +106,8 @@ def scan_rows(
     monoid: Monoid[E, S], rows: int, length: int, kind: ScanKind, policy: ScanPolicy,
     finish: Finish[S, Any] | None = None, row_stride: int | None = None,
 ) -> Schedule:  # fmt: skip
-    """Scans every row of `data`, a buffer of rows of one length, into `results`, which are packed: states, or what
-    `finish` makes of them. Rows lie one behind the other, or as far apart as `row_stride` says."""
+    """Scans every row of `data` into `results`, packed, with `finish` applied. Rows have one length and are contiguous,
+    or `row_stride` elements apart."""
     require_countable(rows, length)
     stride = length if row_stride is None else row_stride
     span = (rows - 1) * stride + length if rows and length else 0
@@ -126,13 +126,13 @@ def scan_rows(
     scan = scan_shares.launch(
         grid, monoid, finish, data, totals, tile, shared, results, params, policy, kind, groups == 1
     )
-    if groups == 1:  # nobody asks for totals: no target gets to see them
+    if groups == 1:  # totals are not used: never bound
         return Schedule((data, results), (scan,))
     return Schedule((data, totals, results), (reduce, scan))
 
 
 def shares(rows: int, length: int, policy: ScanPolicy) -> tuple[int, int]:
-    """Tiles of a share, and shares of a row."""
+    """The tiles in a share, and the shares in a row."""
     tiles = -(-length // policy.tile)
     most = max(1, policy.groups // max(1, rows))
     each = max(1, -(-tiles // most))

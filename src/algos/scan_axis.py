@@ -1,9 +1,9 @@
-"""Prefix scan along any axis of an array, which is not transposed: neighbouring invocations have neighbouring columns.
+"""Prefix scan along any axis of a strided array, without a transposed copy.
 
-A workgroup goes down its columns tile by tile. Each invocation, a rank of its column, combines the elements of a tile
-that follow each other; the ranks hand their totals on in workgroup memory, and each scans its elements from there.
-Where columns are few, several workgroups share each: the first launch reduces the shares, the second scans them, as
-scan.py does with rows. Elements are combined in their own order.
+Neighbouring invocations have neighbouring columns, so loads are coalesced. A workgroup goes down its columns tile by
+tile. Each invocation, a rank of its column, reduces consecutive elements of a tile; the ranks' totals are scanned in
+workgroup memory, and each scans its elements from there. Where columns are few, several workgroups share each, by
+reduce-then-scan in two launches, as scan.py does with rows. Elements are combined in order.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ R = TypeVar("R")
 
 @attrs.frozen
 class Strip:
-    """A workgroup's share of a column, and the invocation's part in it."""
+    """A workgroup's share of a column, and this invocation's rank in it."""
 
-    first: U32  # element of the column
-    result: U32  # of the column's first element
-    total: U32  # of the column's first share
+    first: U32  # the index of the column's first element
+    result: U32  # the index of its result
+    total: U32  # the index of the total of its first share
     share: U32
-    begin: U32  # of the share, in its column
+    begin: U32  # the share's first element in the column
     end: U32
     rank: U32
     ranks: U32
-    works: Bool  # on a column of its own
+    works: Bool  # whether it writes: no other invocation has this column and rank
 
 
 def strip_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> Strip:
-    """The last share comes first: caches may still hold it when shares are read a second time."""
+    """The strip of an invocation. The last share goes first: caches may still have it in the second launch."""
     group = cx.num_groups - 1 - cx.group_id
     tile = group % params.tiles
     rest = group // params.tiles
     match arrangement:
-        case Arrangement.SIDE_BY_SIDE:  # the last tile begins so early that it is full
+        case Arrangement.SIDE_BY_SIDE:  # the last tile is shifted back to be full
             share = rest % params.shares
             plane = rest // params.shares
             begin = share * params.share
@@ -83,7 +83,7 @@ def strip_of(cx: Invocation, params: AxisParams, arrangement: Arrangement) -> St
 def scan_ranks(
     cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S, rank: U32, params: AxisParams
 ) -> Scanned[S]:
-    """What the ranks of a column before this one hold, and what all of them do."""
+    """A Hillis-Steele scan over the ranks of a column, in workgroup memory."""
     shared[cx.local_id] = mine
     cx.barrier()
     distance = U32(1)
@@ -103,8 +103,10 @@ def load_strip(
     monoid: Monoid[E, S], data: Storage[E], strip: Strip, start: U32, mine: Registers[S], params: AxisParams,
     policy: ScanPolicy,
 ) -> S:  # fmt: skip
-    """Fetches the elements that an invocation has of a tile, all loads before the first is waited for. Gives them
-    combined; those beyond the share's end change nothing."""
+    """Loads an invocation's elements of a tile, all loads in flight at once, into `mine`; returns them combined.
+
+    Beyond the share's end, they are the identity.
+    """
     rest = strip.end - start
     found: Registers[E] = Registers(monoid.element, policy.items)
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -123,7 +125,7 @@ def scan_column_totals(
     cx: Invocation, monoid: Monoid[E, S], data: Storage[E], shared: Workgroup[S], totals: Storage[S],
     params: AxisParams, policy: ScanPolicy, arrangement: Arrangement,
 ) -> None:  # fmt: skip
-    """Combines every share into one state."""
+    """Reduces every share to one state."""
     strip = strip_of(cx, params, arrangement)
     mine: Registers[S] = Registers(monoid.state, policy.items)
     carry = monoid.identity()
@@ -143,7 +145,7 @@ def combine_shares(
     cx: Invocation, monoid: Monoid[E, S], totals: Storage[S], strip: Strip, shared: Workgroup[S], params: AxisParams,
     arrangement: Arrangement,
 ) -> S:  # fmt: skip
-    """What the shares of a column before this one came to: each rank looks at some of them."""
+    """Combines the totals of the shares before this one in its column; each rank combines some of them."""
     each = (strip.share + strip.ranks - 1) // strip.ranks
     first = minimum(strip.rank * each, strip.share)
     carry = monoid.identity()
@@ -162,7 +164,7 @@ def scan_columns(
     shared: Workgroup[S], results: Storage[R], params: AxisParams, policy: ScanPolicy, arrangement: Arrangement,
     kind: ScanKind, alone: bool,
 ) -> None:  # fmt: skip
-    """Scans every share, from the state of all elements before it; none are, where a share has its column alone."""
+    """Scans every share, from the combined totals of the shares before it; `alone`: a share is a whole column."""
     strip = strip_of(cx, params, arrangement)
     mine: Registers[S] = Registers(monoid.state, policy.items)
     carry = monoid.identity()
@@ -196,8 +198,8 @@ def scan_axis(
 ) -> Schedule:
     """Scans along the length of a layout.
 
-    `data` (INPUT) holds `layout.span` elements, from the first of the view on; `results` (OUTPUT) `layout.size`,
-    packed in C order of outer x length x inner: states, or what `finish` makes of them.
+    `data` (INPUT) has `layout.span` elements, from the view's first; `results` (OUTPUT) has `layout.size`, packed in C
+    order of outer x length x inner, with `finish` applied.
     """
     require_addressable(layout, layout.size)
     finish = finish or AsItIs(monoid.state)
@@ -218,6 +220,6 @@ def scan_axis(
     scan = scan_columns.launch(
         grid, monoid, finish, data, totals, shared, results, params, sized, cut.arrangement, kind, cut.shares == 1
     )  # fmt: skip
-    if cut.shares == 1:  # nobody asks for totals: no target gets to see them
+    if cut.shares == 1:  # totals are not used: never bound
         return Schedule((data, results), (scan,))
     return Schedule((data, totals, results), (reduce, scan))

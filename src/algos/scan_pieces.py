@@ -1,6 +1,6 @@
-"""Prefix scan of a row that comes in pieces, one after another: each hands on the state of all elements up to its end.
+"""Prefix scan of a row in pieces, one after another, with a carry: for rows beyond the largest buffer or the memory.
 
-As scan.py does with a row, but for what a piece begins with.
+Each piece is scanned as scan.py does a row, but from the carry of the pieces before.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ R = TypeVar("R")
 
 
 @attrs.frozen
-class Handed:
-    """Whether the piece begins with a state, the first of those carried, and where among them it leaves its own."""
+class Carry:
+    """How a piece uses the buffer of carries: the carry in is element 0."""
 
-    begins: U32
-    leaves: U32
+    begins: U32  # 1 if there is a carry in
+    leaves: U32  # the index of the carry out
 
 
 @kernel
 def scan_piece(
     cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], data: Storage[E], totals: Storage[S],
     tile: Workgroup[S], shared: Workgroup[S], results: Storage[R], carried: Storage[S], params: ScanParams,
-    handed: Handed, policy: ScanPolicy, kind: ScanKind, alone: bool,
+    handed: Carry, policy: ScanPolicy, kind: ScanKind, alone: bool,
 ) -> None:  # fmt: skip
-    """Scans every share of the piece, from the state of all elements before it."""
+    """Scans every share of the piece, from the carry and the totals of the shares before it."""
     share = Share.of(cx.group_id, params)
     mine: Registers[S] = Registers(monoid.state, policy.items)
     carry = monoid.identity()
@@ -66,8 +66,10 @@ def scan_in_turn(
     monoid: Monoid[E, S], first: int, length: int, leaves: int, kind: ScanKind, policy: ScanPolicy,
     finish: Finish[S, Any],
 ) -> Schedule:  # fmt: skip
-    """Scans the piece `data` of a row, whose first element is so far in it, into `results`. `carried` (INOUT) begins
-    with the state of all elements before, if there are any, and gets at `leaves` that of those up to the end."""
+    """Scans a piece of a row, `data`, into `results`; `first` is the index in the row of its first element.
+
+    `carried` (INOUT) has the carry in at 0, if `first` > 0, and gets the carry out at `leaves`.
+    """
     own: Monoid[E, S] = StartingAt(monoid, U32(first))
     each, groups = shares(1, length, policy)
     data, results = (
@@ -85,7 +87,7 @@ def scan_in_turn(
     launches.append(
         scan_piece.launch(
             grid, own, finish, data, totals, tile, shared, results, carried, params,
-            Handed(U32(first > 0), U32(leaves)), policy, kind, groups == 1,
+            Carry(U32(first > 0), U32(leaves)), policy, kind, groups == 1,
         )
     )  # fmt: skip
     return Schedule((data, totals, results, carried), tuple(launches))

@@ -1,7 +1,7 @@
-"""What a workgroup does with one tile of a scan: fetch it, scan it, and put it back.
+"""A workgroup's scan of a tile: load, scan, store.
 
-Memory is read and written element by element across the invocations, as it likes best; each combines elements that
-lie together. In between a tile changes hands in workgroup memory.
+Loads and stores are striped over invocations, so that they are coalesced; each invocation scans a contiguous block. In
+between, the tile is transposed in workgroup memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 @attrs.frozen
 class Scanned(Generic[S]):
-    """What the invocations before one hold, combined, and what all of them hold."""
+    """An exclusive prefix over invocations, and the total."""
 
     before: S
     total: S
@@ -36,9 +36,9 @@ def load_tile(
     cx: Invocation, monoid: Monoid[E, S], data: Storage[E], first: U32, place: U32, count: U32,
     tile: Workgroup[S], mine: Registers[S], policy: ScanPolicy,
 ) -> S:  # fmt: skip
-    """Fetches up to `count` elements from `first` on: `mine` is then my part of the tile. Gives it combined.
+    """Loads up to `count` elements from index `first`; this invocation's block is then in `mine`. Returns it combined.
 
-    `place` says where in its row the first one stands.
+    `place` is the index in the row of the first element.
     """
     if count >= policy.tile:
         found: Registers[E] = Registers(monoid.element, policy.items)
@@ -63,7 +63,7 @@ def store_tile(
     cx: Invocation, monoid: Monoid[E, S], finish: Finish[S, R], results: Storage[R], first: U32, count: U32,
     tile: Workgroup[S], mine: Registers[S], before: S, kind: ScanKind, policy: ScanPolicy,
 ) -> None:  # fmt: skip
-    """Scans my part of the tile, from the state of all elements before it, and writes the tile to memory."""
+    """Scans this invocation's block, from the state of all elements before it, and stores the tile."""
     for i in dynamic_range(U32(0), U32(policy.items)):
         following = monoid.combine(before, mine[i])
         match kind:
@@ -80,7 +80,7 @@ def store_tile(
 
 
 def scan_subgroup(cx: Invocation, monoid: Monoid[E, S], mine: S) -> S:
-    """What the lanes up to this one hold, combined."""
+    """An inclusive scan over a subgroup, by shuffles (Hillis-Steele)."""
     distance = U32(1)
     while distance < cx.subgroup_size:
         before = cx.shuffle_up(mine, distance)
@@ -93,7 +93,7 @@ def scan_subgroup(cx: Invocation, monoid: Monoid[E, S], mine: S) -> S:
 def scan_workgroup(
     cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S, policy: ScanPolicy
 ) -> Scanned[S]:
-    """Over what each invocation holds. The caller waits before `shared` is used again."""
+    """An exclusive scan over a workgroup, and the total. The caller has a barrier before `shared` is used again."""
     if not policy.subgroups:
         before = exclusive_scan_workgroup(cx, monoid, shared, mine)
         return Scanned(before, shared[cx.group_size - 1])
@@ -113,9 +113,9 @@ def scan_workgroup(
 
 
 def exclusive_scan_workgroup(cx: Invocation, monoid: Monoid[E, S], shared: Workgroup[S], mine: S) -> S:
-    """What the invocations before this one hold, combined. Afterwards the workgroup's total is the last of `shared`.
+    """An exclusive scan over a workgroup, in workgroup memory (Hillis-Steele); leaves the total last in `shared`.
 
-    Each round looks twice as far back as the one before; two barriers keep its reads before its writes.
+    Each step doubles the distance; two barriers separate its reads from its writes.
     """
     shared[cx.local_id] = mine
     cx.barrier()

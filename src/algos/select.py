@@ -1,7 +1,7 @@
-"""Top-k: the first k of every row in order, each with its index, as typed values that carry their tuning.
+"""Top-k: the first k elements of every row in order, with their indices; the algorithms as values with their tuning.
 
-Equal elements (0.0 and -0.0, all NaNs) keep their order, so the answer is the first k of a stable argsort, whichever
-form finds it. NaN comes last in both directions: it is selected only where nothing else is left.
+The result is the first k of a stable argsort, whichever algorithm finds it: ties (0.0 and -0.0, all NaNs) are broken by
+index. NaN comes last in both directions.
 """
 
 from __future__ import annotations
@@ -39,27 +39,26 @@ _WORD = 4  # bytes
 
 
 class Selection(Protocol):
-    """Anything that makes schedules which select. It is hashable: schedules are kept by it."""
+    """The trait of a top-k algorithm. It must be hashable: it is part of the key of cached schedules."""
 
     def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> Selection:
-        """The same as a target can run it. Raises CapabilityError where there is no such form."""
+        """The same, fitted to a target's limits; raises CapabilityError where nothing fits."""
         ...
 
     def most_rows(self, key: SortableKey[E, W], length: int, k: int, limits: Limits, /) -> int:
-        """How many rows of a length one schedule takes on a target with these limits; 0 for none."""
+        """The rows that fit one schedule within these limits; 0 if one row does not fit."""
         ...
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
-        """As `top_k` has it, of at least one row and one element."""
+        """See `top_k`; rows * k is at least 1."""
         ...
 
 
 def top_k(
     key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, selection: Selection
 ) -> Schedule:  # fmt: skip
-    """The first k elements of every row of the INPUT buffer "data" in an order: their bits into the OUTPUT buffer
-    "values", and where in the row each stands into the OUTPUT buffer "indices", which holds U64. Rows lie one behind
-    the other, in all three."""
+    """Selects the first k elements of every row of "data" (INPUT), sorted, into "values" (OUTPUT), and their indices in
+    the row into "indices" (OUTPUT, U64). Rows are contiguous in all three."""
     require_countable(rows, length)
     if not 0 <= k <= length:
         raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {k}")
@@ -71,7 +70,7 @@ def top_k(
 def known_buffers(
     key: SortableKey[E, W], rows: int, length: int, k: int
 ) -> tuple[Buffer[E], Buffer[E], Buffer[U64]]:  # fmt: skip
-    """The buffers that a caller knows by name."""
+    """The buffers that a caller binds by name: data, values, indices."""
     return (
         Buffer("data", key.element, rows * length, Role.INPUT),
         Buffer("values", key.element, rows * k, Role.OUTPUT),
@@ -80,22 +79,22 @@ def known_buffers(
 
 
 def rows_within(key: SortableKey[E, W], length: int, k: int, limits: Limits, scratch: int) -> int:
-    """How many rows fit into storage buffers where one takes so many bytes of the largest besides those of a caller."""
+    """The rows that fit into storage buffers; `scratch` is the bytes a row takes in the largest scratch buffer."""
     largest = max(scratch, dtype_of(key.element).itemsize * length, dtype_of(U64).itemsize * k)
     return min(limits.storage_bytes // max(1, largest), LARGEST_U32 // max(1, length))
 
 
 def state_bytes(key: SortableKey[E, W]) -> int:
-    """What a candidate takes in memory."""
+    """The bytes of a candidate in workgroup memory."""
     return bytes_held(first_of(key, SortOrder.ASCENDING).state)
 
 
-# -- everything in order, then the first k -----------------------------------------------------------------
+# -- full argsort -----------------------------------------------------------------------------------------
 
 
 @attrs.frozen
 class TakeParams:
-    """How much is taken of every row."""
+    """The sizes of a batch: k elements are taken of every row."""
 
     num_rows: U32
     length: U32
@@ -107,7 +106,7 @@ def take_first(
     cx: Invocation, data: Storage[E], places: Storage[U64], values: Storage[E], indices: Storage[U64],
     params: TakeParams,
 ) -> None:  # fmt: skip
-    """The first k of each row's places in order, and the elements that stand there."""
+    """Takes the first k indices of each row's sorted order, and gathers their elements."""
     for i in dynamic_range(cx.global_id, params.num_rows * params.k, cx.num_groups * cx.group_size):
         row = i // params.k
         place = places[row * params.length + (i - row * params.k)]
@@ -117,10 +116,9 @@ def take_first(
 
 @attrs.frozen
 class ArgsortAndTake:
-    """All is put in order and most of it forgotten: for short rows, for k near the length, and where nothing better
-    fits.
+    """A full argsort, of which the first k are taken: for short rows, for k near the length, and as the fallback.
 
-    By a sort that tells where elements come from, else by the network.
+    By `sort` if there is one, else by the bitonic network.
     """
 
     sort: PairsAlgorithm | None = None
@@ -156,15 +154,15 @@ class ArgsortAndTake:
         return Schedule((*inner.buffers, values, indices), (*inner.launches, take))
 
 
-# -- the other forms ----------------------------------------------------------------------------------------
+# -- selection --------------------------------------------------------------------------------------------
 
 
 @attrs.frozen
 class SelectByParts:
-    """Workgroups select from what they hold in registers, in one launch or a few: for small k."""
+    """Workgroups select from parts of rows that they hold in registers, in one launch or a few: for small k."""
 
     policy: PartPolicy = attrs.field(factory=PartPolicy, validator=holds(PartPolicy))
-    groups: int = (1 << 31) - 1  # of a launch, at most
+    groups: int = (1 << 31) - 1  # in a launch, at most
 
     def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> SelectByParts:
         limits, policy = info.limits, self.policy
@@ -187,7 +185,7 @@ class SelectByParts:
 
     @property
     def most_k(self) -> int:
-        """The largest k it can do."""
+        """The largest k that it can select."""
         return min(self.policy.sets, self.policy.kept, self.policy.tile // 2)
 
     def schedule(self, key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder, /) -> Schedule:
@@ -199,7 +197,7 @@ class SelectByParts:
 
 @attrs.frozen
 class SelectBySamples:
-    """A sampled threshold, one reading of all that keeps little, and the little put in order: for long rows."""
+    """Filters long rows by a threshold from a sample, in one pass, and sorts the few candidates."""
 
     policy: SampledPolicy = attrs.field(factory=SampledPolicy, validator=holds(SampledPolicy))
 
@@ -237,7 +235,7 @@ class SelectBySamples:
 
 
 def _renamed(schedule: Schedule, others: dict[str, Buffer[Any]]) -> Schedule:
-    """A schedule with other buffers in the place of some, by their names: what it gave back may be scratch to us."""
+    """A schedule with some buffers replaced, by name: its results may be scratch of a larger schedule."""
 
     def other(argument: object) -> object:
         return others.get(argument.name, argument) if is_buffer(argument) else argument

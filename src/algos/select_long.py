@@ -1,4 +1,4 @@
-"""Selection from long rows: the launches that sample, filter and rank, and what is expected of the samples."""
+"""The schedule of sampled selection from long rows: sample, filter, rank; and the statistics of its threshold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.memory import Workgroup
-from ..types.monoids import Monoid, Resumed
+from ..types.monoids import Monoid, OverStates
 from ..types.scalars import U32, U64
 from .bitonic import bitonic_launches
 from .candidates import DIGITS, Candidate, digits_of, first_of
@@ -31,12 +31,12 @@ E = TypeVar("E")
 W = TypeVar("W", U32, U64)
 C = TypeVar("C", bound=Candidate)
 
-_MISSES = 1e-10  # how often a threshold may be wrong
+_MISSES = 1e-10  # the probability that fewer than k elements pass a threshold
 
 
 @attrs.frozen
 class SortedFirst(Generic[C]):
-    """The key that sorts candidates, which are ordered already."""
+    """The key of candidates, which compare as they are."""
 
     element: type[C]
     word: type[C]
@@ -61,16 +61,16 @@ class SortedFirst(Generic[C]):
 
 @attrs.frozen
 class Plan:
-    """What is expected of the samples of rows: which is the threshold, and how many candidates it leaves at most."""
+    """The threshold's rank among the samples, and how many candidates pass it, with high probability at most."""
 
     rank: int
     capacity: int
-    again: int  # candidates after a second sample, at most; 0 where there is none
+    again: int  # the capacity after a second sampling; 0 if there is none
 
     @classmethod
     @lru_cache(maxsize=512)
     def of(cls, length: int, k: int, policy: SampledPolicy) -> Plan | None:
-        """None where samples would be of no use."""
+        """The plan for rows of a length; None where sampling does not pay."""
         expected = k * policy.samples / length
         rank = _greatest_count(expected)
         if 2 * rank >= policy.samples or k * policy.samples >= 1 << 32 or length < 4 * policy.samples:
@@ -89,7 +89,7 @@ class Plan:
 
 
 def _greatest_count(mean: float) -> int:
-    """What a Poisson variable of a mean exceeds hardly ever."""
+    """A quantile: a Poisson variable of a mean exceeds it with probability _MISSES."""
     if mean > 100:
         return math.ceil(mean + 6.4 * math.sqrt(mean) + 12)
     count, term = 0, math.exp(-mean)
@@ -102,7 +102,8 @@ def _greatest_count(mean: float) -> int:
 
 
 def _greatest_mean(count: int) -> float:
-    """The mean of a Poisson variable that is hardly ever below a count: so many strides lie before the count-th."""
+    """The mean for which a Poisson variable is below `count` with negligible probability: bounds the elements, in
+    sampling strides, before the count-th sample."""
     return count + 6.4 * math.sqrt(count) + 15
 
 
@@ -110,7 +111,7 @@ def select_sampled(
     key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder,
     buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]], plan: Plan, policy: SampledPolicy,
 ) -> Schedule:  # fmt: skip
-    """All launches: sample and filter, once or twice; look after what went wrong; put in order."""
+    """All launches: sample and filter, once or twice; the exact fallback; sort the candidates."""
     data, values, indices = buffers
     source = first_of(key, order)
     state, digits = source.state, digits_of(source.state)
@@ -124,10 +125,10 @@ def select_sampled(
         return SampleParams(U32(length), U32(k), U32(plan.rank), U32(groups), U32(capacity))
 
     def narrowed(source: Monoid[Any, Any], from_: Buffer[Any], length: int, capacity: int, again: bool) -> Buffer[Any]:
-        """A row of what a row's threshold lets pass."""
+        """Adds the launches that sample and filter; the buffer of candidates, `capacity` for each row."""
         into: Buffer[Any] = Buffer(f"candidates_{len(scratch)}", state, rows * capacity, Role.SCRATCH)
         scratch.append(into)
-        filter_policy = attrs.evolve(policy, items=min(2, policy.items)) if again else policy  # few, for all to share
+        filter_policy = attrs.evolve(policy, items=min(2, policy.items)) if again else policy  # short: more workgroups
         ranking, filtering = policy.samples // policy.ranked, min(share, -(-length // filter_policy.filter_tile))
         launches.append(
             select_threshold.launch(
@@ -146,7 +147,7 @@ def select_sampled(
 
     left, capacity = narrowed(source, data, length, plan.capacity, False), plan.capacity
     if plan.again:
-        left, capacity = narrowed(Resumed(source), left, plan.capacity, plan.again, True), plan.again
+        left, capacity = narrowed(OverStates(source), left, plan.capacity, plan.again, True), plan.again
     level = 1 if plan.again else 0
     launches.append(
         select_anew.launch(

@@ -1,6 +1,6 @@
-"""Top-k of a row that no binding holds: the first of each part, and of those the first.
+"""Top-k of a row that exceeds the largest buffer binding: top-k of each part, then of the parts' candidates.
 
-Parts leave more candidates than are asked for, a round number, so that each part's lie where any device binds.
+Parts leave k candidates rounded up, so that each part's start at an offset where any device can bind.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ _GROUP_SIZE = 256
 
 
 def candidates_of(k: int, itemsize: int) -> int:
-    """How many a part leaves, if it has as many."""
+    """The candidates that a part leaves, if it has as many: k, rounded up to the alignment of bindings."""
     each = bound_together(itemsize)
     return -(-k // each) * each
 
 
 @attrs.frozen
 class ChosenParams:
-    """Of rows of candidates, so many of each part; parts have so many elements, and k are chosen of each row."""
+    """The sizes of rows of candidates, of which k are chosen."""
 
     num_chosen: U32
     k: U32
-    candidates: U32  # of a row
-    left: U32  # by a part
-    part: U32
+    candidates: U32  # in a row
+    left: U32  # candidates in a part
+    part: U32  # elements in a part
 
 
 @kernel
 def place_chosen(
     cx: Invocation, candidates: Storage[U64], chosen: Storage[U64], indices: Storage[U64], params: ChosenParams
 ) -> None:
-    """Where in their rows the candidates stand that were chosen."""
+    """Maps the chosen candidates' numbers to their elements' indices in the row."""
     for i in dynamic_range(cx.global_id, params.num_chosen, cx.num_groups * cx.group_size):
         number = U32(chosen[i])
         place = U32(candidates[i // params.k * params.candidates + number])
@@ -48,8 +48,8 @@ def place_chosen(
 
 
 def placed_chosen(rows: int, k: int, candidates: int, left: int, part: int) -> Schedule:
-    """From places in their parts, "candidates" (INPUT), and numbers of candidates, "chosen" (INPUT), to "indices"
-    (OUTPUT)."""
+    """Maps numbers of candidates, "chosen" (INPUT), to indices in the row, "indices" (OUTPUT); "candidates" (INPUT) has
+    the candidates' indices in their parts."""
     places = Buffer("candidates", U64, rows * candidates, Role.INPUT)
     chosen = Buffer("chosen", U64, rows * k, Role.INPUT)
     indices = Buffer("indices", U64, rows * k, Role.OUTPUT)
@@ -59,6 +59,6 @@ def placed_chosen(rows: int, k: int, candidates: int, left: int, part: int) -> S
 
 
 def first_places(count: int) -> Schedule:
-    """So many places as they are, from "places" (INPUT) to "indices" (OUTPUT)."""
+    """Copies `count` indices from "places" (INPUT) to "indices" (OUTPUT)."""
     places, indices = Buffer("places", U64, count, Role.INPUT), Buffer("indices", U64, count, Role.OUTPUT)
     return Schedule((places, indices), (copy_whole(places, indices),))

@@ -1,12 +1,11 @@
-"""Selection from rows by workgroups: the first k of each part of a row, then of what the parts have left, until one
-part is all.
+"""Selection by workgroups: the first k of each part of a row, then of the parts' candidates, until one part is left.
 
-A workgroup holds its part in registers. The least element of each of a few sets of invocations is found first: the k-th
-of those is a threshold that at least k elements do not lie behind, and rarely many more. These go to workgroup memory,
-where each counts how many come before it: its rank is its place, and nothing is sorted. Where too many are left, digit
-by digit the k-th element itself is found.
+A workgroup holds its part in registers. First the minimum of each of a few sets of invocations is found: the k-th of
+these is a threshold that at least k elements pass, and rarely many more. Those that pass go to workgroup memory and are
+ranked by counting, each how many precede it. Where too many pass, the k-th element itself is found by radix select,
+digit by digit.
 
-An element and its place are one state, which candidates.py orders: no two are equal.
+Candidates are (word, index) pairs, of which no two are equal: see candidates.py.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey
 from ..types.memory import Registers, Storage, Workgroup
-from ..types.monoids import Monoid, Resumed
+from ..types.monoids import Monoid, OverStates
 from ..types.needs import Policy
 from ..types.params import MOST_INVOCATIONS, MOST_ITEMS
 from ..types.scalars import U32, U64
@@ -37,7 +36,7 @@ C = TypeVar("C", bound=Candidate)
 
 @attrs.frozen
 class SelectParams:
-    """Rows of one length, each in parts of equal size but for the last."""
+    """Rows of one length, in parts of equal size but for the last."""
 
     num_rows: U32
     length: U32
@@ -47,12 +46,12 @@ class SelectParams:
 
 @attrs.frozen
 class PartPolicy(Policy):
-    """How a workgroup selects from a part of a row."""
+    """Tuning of selection from parts of rows."""
 
     group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
-    # elements an invocation holds
+    # elements in an invocation's registers
     items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
-    # sets of invocations, whose least elements are ranked: at least k
+    # sets of invocations, whose minima are ranked: at least k
     sets: int = attrs.field(default=64, converter=whole, validator=within(1, MOST_INVOCATIONS))
     # candidates in workgroup memory: at least k
     kept: int = attrs.field(default=512, converter=whole, validator=within(1, 1 << 20))
@@ -62,12 +61,12 @@ class PartPolicy(Policy):
 
     @property
     def tile(self) -> int:
-        """Elements of a part, at most."""
+        """The elements in a part, at most."""
         return self.group_size * self.items
 
 
 def count_before(candidates: Workgroup[C], mine: C, count: U32) -> U32:
-    """How many of so many candidates come before one: its rank."""
+    """The rank of a candidate among the first `count`: how many precede it."""
     before = U32(0)
     for i in dynamic_range(U32(0), count):
         before += U32(candidates[i] < mine)
@@ -78,7 +77,10 @@ def kth_of(
     cx: Invocation, source: Monoid[E, C], data: Storage[E], first: U32, place: U32, count: U32, k: U32,
     counters: Workgroup[U32], digits: int,
 ) -> C:  # fmt: skip
-    """The k-th of so many elements from `first` on, the first of which has this place: by a reading a digit."""
+    """Radix select: the k-th of `count` elements from index `first`, with a pass for each digit.
+
+    `place` is the index in the row of the first element.
+    """
     found = source.identity()
     wanted = k
     for number in dynamic_range(U32(0), U32(digits)):
@@ -109,7 +111,7 @@ def gather_first(
     least: Workgroup[C], kept: Workgroup[C], counters: Workgroup[U32],
     total: Workgroup[U32], digits: int, policy: PartPolicy,
 ) -> U32:  # fmt: skip
-    """Leaves at least the first k of a part in `kept`, in any order; how many. k is at most `count`."""
+    """Collects at least the first k elements of a part in `kept`, unordered; returns how many. k is at most `count`."""
     elements: Registers[E] = Registers(source.element, policy.items)
     mine = source.identity()
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -155,7 +157,7 @@ def gather_first(
             state = source.lift(data[first + i], place + i)
             if not threshold < state:
                 slot = counters.atomic_add(DIGITS, U32(1))
-                if slot < policy.kept:  # as it is: there are k
+                if slot < policy.kept:  # always true, as exactly k pass
                     kept[slot] = state
         cx.barrier()
     return counters[DIGITS]
@@ -167,7 +169,7 @@ def select_from_parts(
     counters: Workgroup[U32], total: Workgroup[U32], candidates: Storage[C], params: SelectParams, digits: int,
     policy: PartPolicy,
 ) -> None:  # fmt: skip
-    """The first k of every part, in order. Where a part has fewer, the rest comes behind all that there is."""
+    """Writes the first k of every part, sorted; a shorter part is padded with the identity, which comes last."""
     for part in dynamic_range(cx.group_id, params.num_rows * params.parts, cx.num_groups):
         row = part // params.parts
         place = (part - row * params.parts) * policy.tile
@@ -191,7 +193,7 @@ def select_from_rows(
     kept: Workgroup[C], counters: Workgroup[U32], total: Workgroup[U32], values: Storage[A], indices: Storage[U64],
     params: SelectParams, length: U32, digits: int, policy: PartPolicy,
 ) -> None:  # fmt: skip
-    """The same where a part is all of a row: what is found is written. `length` is that of the rows of `data`."""
+    """The last launch, where a part is a whole row: writes values and indices. `length` is that of `data`'s rows."""
     for row in dynamic_range(cx.group_id, params.num_rows, cx.num_groups):
         found = gather_first(
             cx, source, from_, row * params.length, U32(0), params.length, params.k, least, kept, counters, total,
@@ -210,7 +212,7 @@ def select_from_rows(
 
 
 def parts_of(length: int, policy: PartPolicy) -> int:
-    """How many workgroups share a row."""
+    """The number of parts in a row."""
     return -(-length // policy.tile)
 
 
@@ -218,7 +220,7 @@ def select_by_parts(
     key: SortableKey[E, W], rows: int, length: int, k: int, order: SortOrder,
     buffers: tuple[Buffer[E], Buffer[E], Buffer[U64]], groups: int, policy: PartPolicy,
 ) -> Schedule:  # fmt: skip
-    """Launches of at most so many workgroups. k is at most a half of a tile, so that each leaves less."""
+    """All launches, of at most `groups` workgroups. k is at most half a tile, so that each launch shrinks the rows."""
     data, values, indices = buffers
     source = first_of(key, order)
     digits = digits_of(source.state)
@@ -236,7 +238,7 @@ def select_by_parts(
         grid = Grid(min(groups, rows * parts), policy.group_size)
         launches.append(select_from_parts.launch(grid, source, from_, *memories, into, params, digits, policy))
         scratch.append(into)
-        from_, left, source = into, parts * k, Resumed(first_of(key, order))
+        from_, left, source = into, parts * k, OverStates(first_of(key, order))
     params = SelectParams(U32(rows), U32(left), U32(k), U32(1))
     launches.append(
         select_from_rows.launch(

@@ -1,11 +1,11 @@
-"""Selection from long rows: a sample gives a threshold, one reading keeps what does not lie behind it.
+"""Selection from long rows by sampling: a sample gives a threshold, and one pass filters the row by it.
 
-Some elements from all over a row are ranked; the threshold is the one that at least k elements come up to, but for a
-chance of about 1e-10. What passes it is written down, as is for that a second threshold where many are expected.
-Candidates are put in order by counting how many come before each, which is its place; where k is large, by a network.
+A stratified sample of a row is ranked; the threshold is the sample that at least k elements pass, except with a
+probability of about 1e-10. Elements that pass are compacted to candidates; where many are expected, these are sampled
+and filtered once more. Candidates are sorted by counting how many precede each; for large k, by a bitonic network.
 
-A threshold that let too few pass, or too many, is seen by their number: one more launch, which leaves at once where all
-went well, then finds the k-th element itself, digit by digit. So whatever the data, the answer is right.
+A bad threshold shows in the number of candidates, too few or too many: a further launch, which exits early otherwise,
+then finds the k-th element by radix select. So the result is exact, whatever the data.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ E = TypeVar("E")
 W = TypeVar("W", U32, U64)
 C = TypeVar("C", bound=Candidate)
 
-_MISSES = 1e-10  # how often a threshold may be wrong
-_ALL = (1 << 32) - 1  # the rank of a threshold that lets all pass
+_MISSES = 1e-10  # the probability that fewer than k elements pass a threshold
+_ALL = (1 << 32) - 1  # the rank of a threshold that all elements pass
 
 
 @attrs.frozen
 class SampledPolicy(Policy):
-    """How long rows are selected from."""
+    """Tuning of sampled selection."""
 
-    # elements of a row that are ranked
+    # samples of a row
     samples: int = attrs.field(default=4096, converter=whole, validator=power_within(2, 1 << 16))
-    # invocations of a workgroup that ranks
+    # the workgroup size of the ranking kernels
     group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
-    # elements that it ranks: the invocations of each share the comparisons
+    # elements that such a workgroup ranks: group_size / ranked invocations share the comparisons of each
     ranked: int = attrs.field(default=32, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
-    # invocations of a workgroup that filters, and elements that each holds at a time
+    # the workgroup size of the filter, and the elements that each invocation loads at a time
     filter_group: int = attrs.field(default=512, converter=whole, validator=within(1, MOST_INVOCATIONS))
     items: int = attrs.field(default=16, converter=whole, validator=within(1, 32))
-    # workgroups that filter, over all rows, at most
+    # workgroups of the filter over all rows, at most
     groups: int = attrs.field(default=264, converter=whole, validator=within(1, MOST_GROUPS))
-    # candidates that a workgroup keeps in its own memory
+    # candidates that a workgroup stages in workgroup memory
     staged: int = attrs.field(default=2048, converter=whole, validator=within(1, 1 << 20))
-    # candidates up to which no second sample is taken
+    # expected candidates up to which there is no second sampling
     few: int = attrs.field(default=4096, converter=whole, validator=within(1, 1 << 20))
     # k from which candidates are sorted by a network
     sorted_from: int = attrs.field(default=4097, converter=whole, validator=within(1, MOST_GROUPS))
@@ -73,17 +73,17 @@ class SampledPolicy(Policy):
 
 @attrs.frozen
 class SampleParams:
-    """Rows of one length, and what is to become of them."""
+    """The numbers of a launch over rows of one length."""
 
     length: U32
     k: U32
     rank: U32  # of the threshold among the samples, from 0
     groups_per_row: U32
-    capacity: U32  # candidates of a row that find room
+    capacity: U32  # the candidates that fit for each row
 
 
 def sampled_place(number: U32, count: U32, policy: SampledPolicy) -> U32:
-    """Where a sample is taken: in the numbered of as many equal stretches as there are samples, anywhere in it."""
+    """The index of a sample: at a hashed position in one of as many equal strata as there are samples."""
     low = U32((U64(count) * U64(number)) >> policy.sample_bits)
     width = U32((U64(count) * U64(number + 1)) >> policy.sample_bits) - low
     hashed = number * 0x9E3779B1
@@ -93,7 +93,8 @@ def sampled_place(number: U32, count: U32, policy: SampledPolicy) -> U32:
 
 
 def rank_among(k: U32, count: U32, policy: SampledPolicy) -> U32:
-    """The rank of the threshold for so many candidates: what is expected of the first k, and room for chance."""
+    """The rank of the threshold for `count` candidates: the samples expected among the first k, plus a margin of about
+    six standard deviations."""
     if count <= policy.few:
         return U32(_ALL)
     expected = k * policy.samples // count + 1
@@ -108,9 +109,10 @@ def select_threshold(
     cx: Invocation, source: Monoid[E, C], data: Storage[E], samples: Workgroup[C], ranks: Workgroup[U32],
     thresholds: Storage[C], counts: Storage[U32], params: SampleParams, again: bool, policy: SampledPolicy,
 ) -> None:  # fmt: skip
-    """Ranks samples of every row; the one of a certain rank is the threshold. Every workgroup ranks a few among all.
+    """Ranks the samples of every row, and writes the one of the wanted rank as threshold. Every workgroup loads all
+    samples, and ranks `policy.ranked` of them.
 
-    `again` where the row is what a first threshold has let pass.
+    `again` in the second sampling, of the candidates of the first.
     """
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
@@ -151,9 +153,9 @@ def select_below(
     shared: Workgroup[U32], candidates: Storage[C], counts: Storage[U32], params: SampleParams, again: bool,
     policy: SampledPolicy,
 ) -> None:  # fmt: skip
-    """Writes down what does not lie behind its row's threshold, in any order, and how many that are.
+    """Compacts the elements that pass their row's threshold, unordered, and counts them.
 
-    A workgroup stages what it finds, and asks once for room for all of it.
+    A workgroup stages candidates in workgroup memory, and reserves room for them by one atomic.
     """
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
@@ -184,7 +186,7 @@ def select_below(
             found = count_ones(hits)
             slot = shared.atomic_add(U32(0), found)
             end = slot + found
-            behind = slot if slot > policy.staged else U32(policy.staged)  # from here on they find no room there
+            behind = slot if slot > policy.staged else U32(policy.staged)  # from here on, workgroup memory is full
             room = counts.atomic_add(counter, end - behind) if end > behind else U32(0)
             while hits != 0:
                 i = trailing_zeros(hits)
@@ -213,7 +215,8 @@ def select_anew(
     counters: Workgroup[U32], shared: Workgroup[U32], params: SampleParams, first_capacity: U32, level: int,
     digits: int,
 ) -> None:  # fmt: skip
-    """A workgroup a row: where a threshold was wrong, finds the k-th element itself, and what comes up to it."""
+    """The exact fallback, a workgroup for each row: if the threshold failed, radix selects the k-th element and
+    compacts what passes it."""
     row = cx.group_id
     first = row * params.length
     if cx.local_id == 0:
@@ -237,7 +240,7 @@ def select_ranked(
     cx: Invocation, candidates: Storage[C], counts: Storage[U32], data: Storage[A], ranks: Workgroup[U32],
     values: Storage[A], indices: Storage[U64], params: SampleParams, level: int, policy: SampledPolicy,
 ) -> None:  # fmt: skip
-    """Writes the first k of the candidates to where they belong: each counts how many come before it."""
+    """Writes the first k candidates, sorted by rank: each counts how many precede it."""
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
     count = counts.atomic_load(2 * row + level)
@@ -265,7 +268,7 @@ def select_ranked(
 def select_padded(
     cx: Invocation, source: Monoid[E, C], candidates: Storage[C], counts: Storage[U32], params: SampleParams, level: int
 ) -> None:
-    """Fills up with what comes behind all candidates, for a network to sort them."""
+    """Pads the candidates with the identity, which comes last, for the bitonic network."""
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
     start = counts.atomic_load(2 * row + level) + part * cx.group_size + cx.local_id
@@ -278,7 +281,7 @@ def select_sorted(
     cx: Invocation, candidates: Storage[C], data: Storage[A], values: Storage[A], indices: Storage[U64],
     params: SampleParams,
 ) -> None:  # fmt: skip
-    """Writes the first k of sorted candidates."""
+    """Writes the first k of the sorted candidates."""
     row = cx.group_id // params.groups_per_row
     part = cx.group_id - row * params.groups_per_row
     for i in dynamic_range(part * cx.group_size + cx.local_id, params.k, params.groups_per_row * cx.group_size):

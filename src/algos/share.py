@@ -1,9 +1,9 @@
-"""What one invocation of a reduction makes of its share of a row: so many elements at a time, a block, a step apart.
+"""Serial part of a reduction: an invocation's share of a row, a block of elements at a time.
 
-There are two ways. Where a total is kept for each element of a block, neighbouring invocations do the same to
-neighbouring elements, which a CPU's vectors do together. On a card, loads have to be under way together: a block is
-loaded before any of it is waited for, its elements combine in pairs, and what they come to goes into one total, which
-leaves registers to the loads. A float sum is then rounded once for each halving of a block, and once a block.
+There are two strategies (`Totals`). With an accumulator for each element of a block, neighbouring invocations do the
+same to neighbouring elements, which a CPU vectorises. On a GPU, loads must be in flight together to hide latency: a
+block is loaded before any of it is used, combined pairwise, and added to a single accumulator, which leaves registers
+to the loads. A float sum is then rounded log2(items) + 1 times a block.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ W = TypeVar("W", U32, U64)
 
 @attrs.frozen
 class Share:
-    """The elements of a row that an invocation takes, with others, its ranks: blocks in turn."""
+    """The blocks of a row that an invocation reduces together with others, its ranks: a strided loop."""
 
-    first: U32  # of the row, in the buffer
+    first: U32  # the index of the row's first element in the buffer
     stride: U32  # from an element of the row to the next
     length: U32  # of the row
-    start: U32  # of the first block
+    start: U32  # the first block
     leap: U32  # from a block to the next
     rank: U32
     ranks: U32
-    takes_rest: Bool  # whether also what is left of the row behind its whole blocks
+    takes_rest: Bool  # whether it also reduces the remainder after the whole blocks
 
 
 class Block(Protocol[E, S]):
-    """The trait of how a block goes into a total, where there is one."""
+    """The trait of how a block is combined with a single accumulator."""
 
     @property
     def element(self) -> type[E]:
@@ -48,18 +48,18 @@ class Block(Protocol[E, S]):
 
     @property
     def state(self) -> type[S]:
-        """The class of a total."""
+        """The class of the accumulator."""
         ...
 
     def take(self, total: S, found: Registers[E], index: U32, step: U32, count: U32, policy: ReducePolicy, /) -> S:
-        """The total with the first `count` of the elements found. The first stands at `index` of its row, each other a
-        step behind, and all behind those of the total."""
+        """Combines the total with the first `count` elements of `found`, whose indices in the row are `index`, `index +
+        step`, and so on, all greater than those of the total."""
         ...
 
 
 @attrs.frozen
 class InPairs(Generic[E, S]):
-    """For any monoid."""
+    """Combines a block pairwise, for any monoid."""
 
     monoid: Monoid[E, S]
 
@@ -80,8 +80,8 @@ class InPairs(Generic[E, S]):
 
 @attrs.frozen
 class ByRank(Generic[E, W]):
-    """For what is looked for: of a block only the least word is found, which is cheap, and where it stands if it comes
-    before the total. That is seldom."""
+    """For argmin and argmax: finds a block's least word, which is cheap, and its index only if it precedes the total,
+    which is rare."""
 
     search: Search[E, W]
 
@@ -113,13 +113,13 @@ class ByRank(Generic[E, W]):
 
 
 def block_of(monoid: Monoid[E, S]) -> Block[E, S]:
-    """How blocks go into a monoid's total."""
+    """The Block for a monoid."""
     searches = isinstance(cast(object, monoid), Search)
     return cast("Block[E, S]", ByRank(cast("Search[Any, Any]", monoid)) if searches else InPairs(monoid))
 
 
 def combine_pairs(monoid: Monoid[E, S], states: Registers[S], policy: ReducePolicy) -> S:
-    """Combines an invocation's states in pairs."""
+    """Combines an invocation's states pairwise, as a tree."""
     for width in policy.halvings:
         half = (width + 1) // 2
         for i in range(width - half):
@@ -128,7 +128,7 @@ def combine_pairs(monoid: Monoid[E, S], states: Registers[S], policy: ReducePoli
 
 
 def reduce_share(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
-    """What the elements of a share come to."""
+    """Reduces a share."""
     match policy.totals:
         case Totals.ONE:
             return reduce_blocks(monoid, block, data, share, policy)
@@ -137,12 +137,12 @@ def reduce_share(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], sha
 
 
 def whole_blocks(share: Share, policy: ReducePolicy) -> U32:
-    """Where they end: up to here, blocks are full and need no test."""
+    """The end of the whole blocks, which need no bounds checks."""
     return share.length - share.length % (share.ranks * policy.items)
 
 
 def reduce_blocks(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
-    """With one total."""
+    """Reduces a share with a single accumulator."""
     whole = whole_blocks(share, policy)
     total = monoid.identity()
     found: Registers[E] = Registers(monoid.element, policy.items)
@@ -161,7 +161,7 @@ def reduce_blocks(monoid: Monoid[E, S], block: Block[E, S], data: Storage[E], sh
 
 
 def reduce_side_by_side(monoid: Monoid[E, S], data: Storage[E], share: Share, policy: ReducePolicy) -> S:
-    """With a total for each element of a block."""
+    """Reduces a share with an accumulator for each element of a block."""
     whole = whole_blocks(share, policy)
     totals: Registers[S] = Registers(monoid.state, policy.items)
     for i in dynamic_range(U32(0), U32(policy.items)):
@@ -182,7 +182,7 @@ def reduce_side_by_side(monoid: Monoid[E, S], data: Storage[E], share: Share, po
 
 
 def load_rest(data: Storage[E], found: Registers[E], share: Share, whole: U32, policy: ReducePolicy) -> None:
-    """Loads what is left of a row behind its whole blocks; in place of what lies beyond, the row's last element."""
+    """Loads the remainder after the whole blocks; beyond the row's end, its last element."""
     rest = share.length - whole
     for i in dynamic_range(U32(0), U32(policy.items)):
         found[i] = data[(whole + minimum(i * share.ranks + share.rank, rest - 1)) * share.stride + share.first]

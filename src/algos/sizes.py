@@ -1,4 +1,4 @@
-"""What every schedule asks of the sizes it is made for: kernels count elements in 32 bits."""
+"""Limits on sizes that all schedules share: kernels index elements with 32 bits."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 from ..types.errors import InvalidArgumentError
 
 LARGEST_U32 = (1 << 32) - 1
-_BOUND_AT = 256  # bytes: of WebGPU's limits on where a binding begins, the greatest that a device may have
+_BOUND_AT = 256  # bytes: WebGPU's greatest minStorageBufferOffsetAlignment
 
 
 def bound_together(itemsize: int) -> int:
-    """So many elements that behind them any device binds."""
+    """The least number of elements whose bytes are a multiple of the alignment of bindings on any device."""
     return _BOUND_AT // math.gcd(_BOUND_AT, itemsize)
 
 
 def require_countable(rows: int, length: int, together: int = 1) -> None:
-    """Refuses what a kernel cannot count. `together`: rows are rounded up to so many."""
+    """Raises InvalidArgumentError for more than 2**32 - 1 elements; rows are first rounded up to `together`."""
     rounded = -(-rows // together) * together
     if rows < 0 or length < 0 or rows * length > LARGEST_U32 or rounded > LARGEST_U32:
         raise InvalidArgumentError(
@@ -25,6 +25,6 @@ def require_countable(rows: int, length: int, together: int = 1) -> None:
 
 
 def require_digits(key_bits: int, word_bits: int) -> None:
-    """Refuses a radix sort by bits that a word does not have, or by none."""
+    """Raises InvalidArgumentError for a radix sort by no bits, or by more than a word has."""
     if not 1 <= key_bits <= word_bits:
         raise InvalidArgumentError(f"key_bits: expected 1 to the {word_bits} bits of a word, found {key_bits}")

@@ -1,10 +1,10 @@
-"""Rows that no binding holds: parts of a row are sorted, each in a memory of its own, and merged two by two.
+"""Sorts rows that exceed the largest buffer binding: sorts parts in buffers of their own, and merges them pairwise.
 
-A network compares parts as others compare elements: of two sorted parts the lower gets what comes first, both sorted.
-Networks sort blocks if they sort elements, so the parts may be sorted by anything. Two parts are merged as the bitonic
-network does it: by its mirrored pass, from part to part, and by the other passes of that stage within each part.
+A network that sorts elements also sorts sorted blocks, with merge-and-split in place of compare-and-swap (Knuth 5.3.4),
+so the parts may be sorted by any algorithm first. Two parts are merged as in a stage of the bitonic network: the
+mirrored pass between the parts, then the stage's other passes within each.
 
-All parts have the same power of two of elements, but the last, which may have fewer: what it lacks behaves as the
+All parts have the same power of two of elements, except that the last may have fewer: missing ones behave as the
 greatest word.
 """
 
@@ -30,14 +30,14 @@ from .sorts import SortAlgorithm
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 
-_MOST_GROUPS = 1 << 12  # of the mirrored pass: each goes over several elements
+_MOST_GROUPS = 1 << 12  # in the mirrored pass, a grid-stride loop
 
 
 @kernel
 def bitonic_across(
     cx: Invocation, key: SortableKey[E, W], lower: Storage[E], upper: Storage[E], params: PartsParams
 ) -> None:
-    """The mirrored pass of a merge: every element of the upper part with its image in the lower one."""
+    """The mirrored pass of a merge: compares every element of the upper part with its mirror image in the lower one."""
     for i in dynamic_range(cx.global_id, params.num_upper, cx.num_groups * cx.group_size):
         image = params.num_lower - 1 - i
         low, high = lower[image], upper[i]
@@ -47,7 +47,7 @@ def bitonic_across(
 
 
 def compared_parts(count: int) -> Iterator[tuple[int, int]]:
-    """Which parts are merged, in turn: Batcher's merge exchange, for any number of parts."""
+    """The pairs of parts to merge, in order: Batcher's merge exchange sort, for any number of parts."""
     half = 1 << max(0, (count - 1).bit_length() - 1)
     step = half if count > 1 else 0
     while step:
@@ -61,7 +61,7 @@ def compared_parts(count: int) -> Iterator[tuple[int, int]]:
 
 
 def lengths_of_parts(length: int, most: int) -> tuple[int, ...]:
-    """Of a row, in parts of no more than so many elements, a power of two."""
+    """The lengths of a row's parts, of `most` elements, a power of two, but the last."""
     whole, rest = divmod(length, most)
     return (most,) * whole + ((rest,) if rest else ())
 
@@ -69,8 +69,8 @@ def lengths_of_parts(length: int, most: int) -> tuple[int, ...]:
 def sort_parts(
     key: SortableKey[E, W], lengths: Sequence[int], order: SortOrder, algorithm: SortAlgorithm, policy: BitonicPolicy
 ) -> Schedule:
-    """Sorts a row that is parts of such lengths: "data_0", "data_1" and so on, into "results_0" and so on; in place, in
-    the latter alone, where the algorithm does nothing else."""
+    """Sorts a row given in parts, the buffers "data_0", "data_1" and so on, into "results_0" and so on; in place, in
+    the latter alone, if the algorithm can only do that."""
     elsewhere = Placement.ELSEWHERE in algorithm.placements(key)
     placement = Placement.ELSEWHERE if elsewhere else Placement.IN_PLACE
     buffers: dict[str, Buffer[Any]] = {}
@@ -91,8 +91,8 @@ def sort_parts(
 def renamed(
     schedule: Schedule, known: Mapping[str, Buffer[Any]], of: str, buffers: dict[str, Buffer[Any]]
 ) -> Iterator[Launch]:  # fmt: skip
-    """A schedule's launches with other buffers in the place of some. The rest is scratch, which goes to `buffers`:
-    schedules that are of the same share it."""
+    """A schedule's launches with the `known` buffers replaced. The others are scratch: they are named after `of`, and
+    added to `buffers`, so that schedules with the same `of` share them."""
     found = dict(known)
     for buffer in schedule.buffers:
         if buffer.name not in known:
@@ -108,7 +108,7 @@ def renamed(
 def merged_parts(
     key: SortableKey[Any, Any], parts: Sequence[tuple[Buffer[Any], int]], order: SortOrder, policy: BitonicPolicy
 ) -> Iterator[Launch]:
-    """Merges sorted parts, buffers of so many elements, in place."""
+    """Merges sorted parts in place, given as buffers with their lengths."""
     for pair in compared_parts(len(parts)):
         both = [parts[number] for number in pair]
         yield _across(key, both, order, policy)
@@ -125,7 +125,7 @@ def _across(
 
 
 def parts_in(schedule: Schedule) -> dict[str, tuple[str, int]]:
-    """For each of the caller's buffers, which of his arrays it is of, "data" or "results", and which part."""
+    """For each buffer that the caller binds: its array, "data" or "results", and the number of the part."""
     found: dict[str, tuple[str, int]] = {}
     for buffer in schedule.buffers:
         if buffer.role is not Role.SCRATCH:

@@ -1,4 +1,4 @@
-"""The sorts as typed values that carry their tuning. One is handed to `sort` as such a value, never as a string."""
+"""The sort algorithms as values with their tuning, for `algorithm=`: Bitonic, BitonicRows, Radix, RadixRows."""
 
 from __future__ import annotations
 
@@ -40,45 +40,45 @@ _UNSIGNED = (Type.U8, Type.U16, Type.U32, Type.U64)
 
 
 class SortAlgorithm(Protocol):
-    """Anything that makes schedules which sort rows. It is hashable: schedules are kept by it."""
+    """The trait of an algorithm that sorts rows. It must be hashable: it is part of the key of cached schedules."""
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
-        """What it can do with such keys, the best first."""
+        """In place or elsewhere: what it can do with such keys, the fastest first."""
         ...
 
     def most_rows(self, length: int, groups: int, /) -> int:
-        """How many rows of a length one schedule takes, on a target with so many workgroups a launch; 0 for none."""
+        """The rows that fit one schedule, on a target with `groups` workgroups a launch; 0 if one row does not fit."""
         ...
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
-        """Sorts every row of the buffer "data", rows of one length that lie one behind the other."""
+        """Sorts every row of the buffer "data", contiguous rows of one length."""
         ...
 
 
 class FitsItself(Protocol):
-    """What a sort may offer besides: the same sort as a target can run it."""
+    """An optional trait of a SortAlgorithm: adapts itself to a target's limits."""
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> SortAlgorithm:
-        """For rows of a length. Raises CapabilityError where there is no such form."""
+        """The sort for rows of a length, fitted to a target; raises CapabilityError where nothing fits."""
         ...
 
 
 def fitted(algorithm: SortAlgorithm, key: SortableKey[E, W], length: int, info: TargetInfo) -> SortAlgorithm:
-    """A sort as a target can run it. One that does not fit itself is taken as it is: targets refuse what they lack."""
+    """A sort fitted to a target. One without `fitted` is used as it is; targets refuse what they cannot run."""
     if not callable(getattr(algorithm, "fitted", None)):
         return algorithm
     return cast(FitsItself, algorithm).fitted(key, length, info)
 
 
 class PairsAlgorithm(Protocol):
-    """A sort that also says where elements come from, and takes values along. Equal words keep their order."""
+    """The trait of an algorithm that also argsorts, and sorts key-value pairs; stable."""
 
     def fitted_pairs(
         self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /
     ) -> PairsAlgorithm:
-        """The same sort as a target can run it, with values of a size. Raises CapabilityError where there is none."""
+        """The sort with values of `value_bytes`, fitted to a target; raises CapabilityError where nothing fits."""
         ...
 
     def most_rows(self, length: int, groups: int, /) -> int:
@@ -86,17 +86,17 @@ class PairsAlgorithm(Protocol):
         ...
 
     def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        """Where the elements of each row of "data" come from, into "places": U64, from 0 in each row."""
+        """Writes the permutation that sorts each row of "data" into "places": U64, from 0 in each row."""
         ...
 
     def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        """Sorts each row of "data" into "results", and takes "values" along into "moved"."""
+        """Sorts each row of "data" into "results", and permutes "values" alike into "moved"."""
         ...
 
 
 @attrs.frozen
 class Bitonic:
-    """The bitonic network. It needs no memory besides the array, and does the same whatever the data."""
+    """The bitonic network: in place, without scratch memory, data-independent, and for any key."""
 
     policy: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=holds(BitonicPolicy))
 
@@ -121,14 +121,15 @@ class Bitonic:
 
 @attrs.frozen
 class BitonicRows:
-    """The bitonic network in the registers of a subgroup: for short rows, all of which one launch sorts.
+    """The bitonic network in the registers of a subgroup: for short rows, all in one launch.
 
-    For targets with Capability.SUBGROUPS whose subgroups have at least so many lanes.
+    For targets with Capability.SUBGROUPS, whose subgroups have at least `lanes` lanes.
     """
 
     lanes: int = attrs.field(default=32, converter=whole, validator=power_within(1, 64))
-    # elements a lane holds before another lane is taken
+    # elements in a lane before another lane is used
     items: int = attrs.field(default=8, converter=whole, validator=power_within(1, MOST_ITEMS))
+    # and at most, when all lanes are used
     most_items: int = attrs.field(default=32, converter=whole, validator=power_within(1, MOST_ITEMS))
     group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
 
@@ -140,7 +141,7 @@ class BitonicRows:
         return self._fitted(key, bytes_held(key.word), info)
 
     def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> BitonicRows:
-        return self._fitted(key, bytes_held(placed_class(cast(Any, key.word))), info)  # whatever the values are
+        return self._fitted(key, bytes_held(placed_class(cast(Any, key.word))), info)  # values stay in global memory
 
     def _fitted(self, key: SortableKey[E, W], word_bytes: int, info: TargetInfo) -> BitonicRows:
         if scalar_of(key.word) not in _UNSIGNED:
@@ -153,7 +154,7 @@ class BitonicRows:
         lanes = power_below(min(self.lanes, there, limits.group_size))
         most_items = self.most_items
         while True:
-            held = limits.workgroup_bytes // (word_bytes * (most_items + 1))  # lanes' blocks, a word apart
+            held = limits.workgroup_bytes // (word_bytes * (most_items + 1))  # lanes' blocks, padded by a word
             if held >= lanes:
                 size = min(self.group_size, power_below(limits.group_size), power_below(held))
                 return attrs.evolve(
@@ -165,11 +166,11 @@ class BitonicRows:
 
     @property
     def capacity(self) -> int:
-        """The longest row."""
+        """The length of the longest row."""
         return self.lanes * self.most_items
 
     def policy_for(self, length: int) -> RowsPolicy:
-        """Of rows of a length."""
+        """The policy for rows of a length."""
         return RowsPolicy.holding(length, self.lanes, self.items, self.group_size)
 
     def placements(self, key: SortableKey[E, W], /) -> tuple[Placement, ...]:
@@ -196,10 +197,10 @@ class BitonicRows:
 
 @attrs.frozen
 class Radix:
-    """Radix sort, a digit at a time: a few readings and writings of the whole array, whatever its length.
+    """LSD radix sort: a few passes over the whole array, whatever its length.
 
-    With `policy.sweeps`, one launch a digit, whose workgroups wait for each other: for targets with
-    Capability.FORWARD_PROGRESS. Else each digit is counted, added up and moved by launches of their own.
+    With `policy.sweeps`, one launch a digit with decoupled lookback (Onesweep): for targets with
+    Capability.FORWARD_PROGRESS. Otherwise three a digit: histogram, prefix sum, scatter.
     """
 
     policy: RadixPolicy = attrs.field(factory=RadixPolicy, validator=holds(RadixPolicy))
@@ -237,14 +238,14 @@ class Radix:
 
 @attrs.frozen
 class RadixRows:
-    """Radix sort of rows in workgroup memory, all of which one launch sorts, a row a workgroup.
+    """LSD radix sort of rows in workgroup memory, all in one launch, a workgroup for each row.
 
-    For targets with Capability.SUBGROUPS whose subgroups have at least `strand` lanes.
+    For targets with Capability.SUBGROUPS, whose subgroups have at least `strand` lanes.
     """
 
-    # elements an invocation holds
+    # elements in an invocation's registers
     items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
-    # invocations of the smallest workgroup: one for each digit
+    # the smallest workgroup size: at least one invocation for each value of a digit
     least_group: int = attrs.field(default=256, converter=whole, validator=within(2, MOST_INVOCATIONS))
     most_group: int = attrs.field(default=1024, converter=whole, validator=power_within(2, MOST_INVOCATIONS))
     strand: int = attrs.field(default=32, converter=whole, validator=within(1, 64))
@@ -255,13 +256,13 @@ class RadixRows:
         require(self.least_group <= self.most_group, self, "least_group", f"at most most_group={self.most_group}")
         if not self.subgroups:
             require(self.strand == power_below(self.strand), self, "strand", "a power of two without subgroups")
-        self.policy_for(1)  # which says what else has to hold
+        self.policy_for(1)  # validates the rest
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> RadixRows:
         return self._fitted(key, length, info, bytes_held(key.word))
 
     def fitted_pairs(self, key: SortableKey[E, W], length: int, value_bytes: int, info: TargetInfo, /) -> RadixRows:
-        return self._fitted(key, length, info, bytes_held(key.word) + _PLACE_BYTES)  # whatever the values are
+        return self._fitted(key, length, info, bytes_held(key.word) + _INDEX_BYTES)  # values stay in global memory
 
     def _fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, word: int) -> RadixRows:
         require_integers(key, "RadixRows")
@@ -277,7 +278,7 @@ class RadixRows:
         bits = min(self.digit_bits, least.bit_length() - 1)
         inside = RadixRows(self.items, least, most, lanes[1], bits, lanes[0])
         digits = digits_in_tile(inside.policy_for(min(length, inside.capacity)), word, info)
-        if not digits:  # no more elements, then, than there are
+        if not digits:  # with a tile no larger than the row
             inside = attrs.evolve(inside, items=min(self.items, max(1, -(-length // least))))
             digits = digits_in_tile(inside.policy_for(min(length, inside.capacity)), word, info)
         if not digits:
@@ -286,11 +287,11 @@ class RadixRows:
 
     @property
     def capacity(self) -> int:
-        """The longest row."""
+        """The length of the longest row."""
         return self.most_group * self.items
 
     def policy_for(self, length: int) -> RadixPolicy:
-        """Of the workgroups that hold a row, the smallest whose size is a power of two."""
+        """The policy for rows of a length: the smallest workgroup that holds one, a power of two."""
         needed = max(1, -(-length // self.items))
         group_size = max(self.least_group, power_above(needed))
         return RadixPolicy(self.digit_bits, group_size, self.items, self.strand, self.subgroups)
@@ -316,16 +317,17 @@ class RadixRows:
         return radix_rows_pairs(as_words(key), value, rows, length, order, self.policy_for(length), bits_of(key))
 
 
-_PLACE_BYTES = 4  # of a place in a row, as workgroup memory holds it
+_INDEX_BYTES = 4  # of an index in the row, in workgroup memory
 
 
 def as_words(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
-    """As good as any key of numbers: the type checkers want one."""
+    """Casts a key, whose classes are known at run time only, to some key of integers, for type checkers."""
     return cast("UnsignedKey[U32, U32]", key)
 
 
 def require_integers(key: SortableKey[E, W], name: str) -> None:
-    """Refuses a key by which no radix sort can go."""
+    """Raises UnsupportedTypeError for a key that radix sorts cannot use: elements and words must be unsigned integers,
+    and words must fit elements."""
     if scalar_of(key.element) not in _UNSIGNED or not issubclass(key.element, Scalar):
         raise UnsupportedTypeError(
             f"algorithm: {name} sorts keys whose elements are unsigned integers in memory, not {key.element.__name__}; "
@@ -340,11 +342,11 @@ def require_integers(key: SortableKey[E, W], name: str) -> None:
 
 
 def element_bits(key: SortableKey[E, W]) -> int:
-    """What an element takes in memory."""
+    """The bits of an element in memory."""
     return 8 * dtype_of(key.element).itemsize
 
 
 def bits_of(key: SortableKey[E, W]) -> int:
-    """How many bits of a word can differ, the lowest: as many as the key says by its `bits`, else all."""
+    """The number of low bits of a word that can differ: the key's `bits` if it declares them, else all."""
     said: object = getattr(key, "bits", None)
     return said if isinstance(said, int) else 8 * dtype_of(key.word).itemsize

@@ -1,6 +1,6 @@
-"""Where a sweep gets keys and values from, and where it writes them.
+"""Loads and stores of a sweep (radix_sweep.py), between the buffers that the pass's plan says.
 
-The host does not know which passes run, so the plan says at run time between which memories this one moves elements.
+Passes with nothing to do are skipped on the device, so the host does not know which buffers a pass alternates between.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ W = TypeVar("W", U32, U64)
 
 @attrs.frozen
 class SweepKeys(Generic[A, W]):
-    """The keys, and the memories that they may lie in."""
+    """The keys, and the buffers that they may be in."""
 
     key: SortableKey[A, W]
-    plain: UnsignedKey[A, W]  # of the words that the first pass has made
+    plain: UnsignedKey[A, W]  # for words, after the first pass
     data: Storage[A]
     results: Storage[A]
     words: Storage[A]
@@ -39,7 +39,7 @@ class SweepKeys(Generic[A, W]):
         self, plan: PassPlan, order: SortOrder, here: TilePlace, strand: Strand, mine: Registers[W],
         mode: RadixMode[V], policy: RadixPolicy,
     ) -> None:  # fmt: skip
-        """Reads the strand's keys: as words, which the first pass that runs makes of them."""
+        """Loads the strand's keys as words; the first pass that runs transforms them."""
         if plan.reads_data():
             if mode.in_place:
                 load_tile(self.key, self.results, order, here, strand, mine, policy)
@@ -54,7 +54,7 @@ class SweepKeys(Generic[A, W]):
         self, cx: Invocation, plan: PassPlan, tile: Workgroup[W], order: SortOrder, bases: Workgroup[U32],
         targets: Registers[U32], here: TilePlace, place: DigitPlace, mode: RadixMode[V], policy: RadixPolicy,
     ) -> None:  # fmt: skip
-        """Writes the sorted tile: elements at the end, words before. Keeps in mind where each went, for its value."""
+        """Stores the sorted tile: elements in the last pass, words before. Keeps each one's index in `targets`."""
         results, words, ascending = self.results, self.words, SortOrder.ASCENDING
         if plan.is_last():
             store_keys(cx, tile, self.key, results, order, mode.keeps_keys, here, bases, targets, place, policy)
@@ -66,7 +66,7 @@ class SweepKeys(Generic[A, W]):
 
 @attrs.frozen
 class SweepValues(Generic[V]):
-    """The values, the memories that they may lie in, and where a tile of them is put in order."""
+    """The values, the buffers that they may be in, and workgroup memory to sort a tile of them."""
 
     values: Storage[V]
     moved: Storage[V]
@@ -77,7 +77,7 @@ class SweepValues(Generic[V]):
         self, plan: PassPlan, here: TilePlace, strand: Strand, places: Registers[U32], mode: RadixMode[V],
         policy: RadixPolicy,
     ) -> None:  # fmt: skip
-        """Reads the strand's values, each into its key's place in the sorted tile."""
+        """Loads the strand's values, each to its key's index in the sorted tile."""
         if plan.reads_data():
             if mode.counts_places:
                 place_numbers(mode.value, here, strand, places, self.beside, policy)
@@ -91,7 +91,7 @@ class SweepValues(Generic[V]):
     def write(
         self, cx: Invocation, plan: PassPlan, targets: Registers[U32], here: TilePlace, policy: RadixPolicy
     ) -> None:
-        """Writes the values to where their keys went."""
+        """Stores the values to their keys' indices in the result."""
         if plan.goes_into_words():
             store_values(cx, self.beside, self.spare, targets, here, policy)
         else:

@@ -1,4 +1,5 @@
-"""How the words that the sweeps of a radix sort share are laid out, and the launches that set them up."""
+"""The state buffer of sweeps: its layout (status words, digit starts, histograms, tickets, plans), and the launches
+that initialise it."""
 
 from __future__ import annotations
 
@@ -18,17 +19,17 @@ from .sweep_state import sweep_clear, sweep_histograms, sweep_row_plans, sweep_r
 A = TypeVar("A", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
 
-MOST_ROUNDS = 4  # of as many workgroups as count at a time, where each counts in one row
-_SETTING_UP = 1  # what a workgroup that counts spends besides, in blocks that it could read meanwhile
+MOST_ROUNDS = 4  # waves of workgroups in the histogram kernel, with many rows
+_SETTING_UP = 1  # the fixed cost of a workgroup in it, in blocks read
 
 
 @attrs.frozen
 class SweepState:
-    """How the shared words are laid out: status words, starts of digits, histograms, tickets, plans.
+    """The layout of the state buffer, in words: status words, digit starts, histograms, tickets, plans.
 
-    There is a status word for each tile and digit, which all passes use, one after the other. The first rows of them
-    stand before the first tile: they are looked at, and then not counted. Where there are many rows, histograms become
-    starts where they lie; the passes of a row lie together.
+    There is a status word for each tile and digit value, which all passes reuse. Before those of the first tile are a
+    lookback window of unused ones, so that lookback needs no bounds checks. With many rows, histograms become digit
+    starts in place; those of all passes of a row are contiguous.
     """
 
     rows: int
@@ -38,12 +39,12 @@ class SweepState:
 
     @property
     def tiles(self) -> int:
-        """Of one row."""
+        """The tiles in a row."""
         return -(-self.length // self.policy.tile)
 
     @property
     def portion_tiles(self) -> int:
-        """Tiles of a portion: one row's, unless it has more elements than a status word counts."""
+        """The tiles in a portion: a row's, unless its elements exceed a status word's count."""
         return self.tiles if self.length <= self.policy.portion else max(1, self.policy.portion // self.policy.tile)
 
     @property
@@ -60,7 +61,7 @@ class SweepState:
 
     @property
     def apart(self) -> int:
-        """Words for the digits of all passes, of one row or portion."""
+        """The words for the digits of all passes, for each row or portion."""
         return self.passes * self.policy.radix
 
     @property
@@ -69,17 +70,17 @@ class SweepState:
 
     @property
     def tickets(self) -> int:
-        """One a pass."""
+        """The index of the tickets, one for each pass."""
         return self.histograms + self.rows * self.apart
 
     @property
     def plans(self) -> int:
-        """One a pass."""
+        """The index of the plans, one for each pass."""
         return self.tickets + self.passes
 
     @property
     def idle(self) -> int:
-        """For each pass, in how many rows it has nothing to do; where there is one row, nobody asks."""
+        """The index of the counts, for each pass, of rows in which it has nothing to do; with many rows only."""
         return self.plans + self.passes
 
     @property
@@ -90,29 +91,29 @@ class SweepState:
         return Buffer("state", U32, self.words, Role.SCRATCH)
 
     def start(self, number: int) -> U32:
-        """Where a pass's starts of digits begin."""
+        """The index of a pass's digit starts."""
         return U32(self.starts + number * self.policy.radix)
 
     def plan(self, number: int) -> U32:
-        """Where a pass's plan lies."""
+        """The index of a pass's plan."""
         return U32(self.plans + number)
 
     def layout(self) -> Layout:
-        """Where the tiles of a sweep lie."""
+        """The layout of the tiles of a sweep."""
         tiles, apart = U32(self.portion_tiles), U32(self.apart)
         if self.rows > 1:
             return ManyRows(U32(self.rows), U32(self.length), tiles, apart)
         return OneRow(U32(self.length)) if self.portions == 1 else Portions(U32(self.length), tiles, apart)
 
     def sweeps(self) -> tuple[int, ...]:
-        """How many tiles each launch of a pass moves."""
+        """The number of tiles of each launch of a pass."""
         if self.rows > 1:
             return (self.rows * self.tiles,)
         full, rest = divmod(self.tiles, self.portion_tiles)
         return (*[self.portion_tiles] * full, *([rest] if rest else []))
 
     def counting_groups(self) -> int:
-        """Workgroups that count digits; as many in each row."""
+        """The workgroups of the histogram kernel; each row has the same number."""
         policy = self.policy
         blocks = -(-self.length // (policy.count_group * policy.count_items))
         if self.rows == 1:
@@ -128,7 +129,7 @@ class SweepState:
 def prepare(
     key: SortableKey[A, W], data: Buffer[A], state: SweepState, order: SortOrder, in_place: bool
 ) -> tuple[Launch, ...]:
-    """Counts all digits, and sets up the state for the passes."""
+    """The launches before the passes: clear the state, histograms of all digits, digit starts and plans."""
     policy: RadixPolicy = state.policy
     buffer: Buffer[U32] = state.buffer()
     size, counters = policy.group_size, state.passes * policy.radix * policy.copies
@@ -145,7 +146,7 @@ def prepare(
 
 
 def _plans(state: SweepState, buffer: Buffer[U32], in_place: bool) -> tuple[Launch, ...]:
-    """From histograms to where digits start, and which passes run."""
+    """The launches from histograms to digit starts and plans."""
     policy, starts, plans = state.policy, U32(state.starts), U32(state.plans)
     shared = Workgroup(U32, policy.scanned)
     if state.rows == 1:

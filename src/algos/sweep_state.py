@@ -1,8 +1,8 @@
-"""What the sweeps of a radix sort share: counted digits, and the plan made of them.
+"""Kernels before the sweeps of a radix sort: histograms of all digits in one read, and the plan of each pass.
 
-One reading counts the digits of all passes. A pass whose digit is the same in all elements has nothing to do: from the
-counts every pass learns whether it runs, and which memory the pass before it has left the elements in. Of many rows all
-move between the same memories, so a pass runs if any of them needs it.
+A pass whose digit is the same in all elements is skipped, decided on the device from the histograms. A pass's plan says
+whether it runs, and which buffers it reads and writes. All rows alternate between the same buffers, so a pass runs if
+any row needs it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .radix_tile import count_before
 A = TypeVar("A", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
 
-# What a pass's word of the plan says.
+# The bits of a pass's plan.
 RUNS, READS_DATA, IS_LAST, INTO_WORDS, IS_ODD = 1, 2, 4, 8, 1 << 31
 
 
 @attrs.frozen
 class PassPlan:
-    """What one pass does. Elements go back and forth between `results` and `words`, and end up in the former."""
+    """What a pass does. Elements alternate between `results` and `words`, and end in `results`."""
 
     bits: U32
 
@@ -52,7 +52,7 @@ class PassPlan:
         return (self.bits & RUNS) != 0
 
     def reads_data(self) -> Bool:
-        """Whether the elements still lie where the caller put them: no pass before this one runs."""
+        """Whether the elements are still in the caller's buffer: no earlier pass runs."""
         return (self.bits & READS_DATA) != 0
 
     def is_last(self) -> Bool:
@@ -62,13 +62,13 @@ class PassPlan:
         return (self.bits & INTO_WORDS) != 0
 
     def phase_bit(self) -> U32:
-        """`IS_ODD` for the second of the passes that run, the fourth, and so on; else 0."""
+        """`IS_ODD` in every second pass that runs, else 0: toggles the validity of status words."""
         return self.bits & IS_ODD
 
 
 @kernel
 def sweep_clear(cx: Invocation, state: Storage[U32], first: U32) -> None:
-    """Sets histograms and tickets to zero."""
+    """Zeroes histograms and tickets."""
     for i in dynamic_range(first + cx.global_id, state.length, cx.num_groups * cx.group_size):
         state[i] = U32(0)
 
@@ -78,10 +78,9 @@ def sweep_histograms(
     cx: Invocation, key: SortableKey[A, W], data: Storage[A], counters: Workgroup[U32], state: Storage[U32],
     layout: Layout, cleared: U32, first_counter: U32, passes: int, order: SortOrder, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """Counts the digits of all passes in one reading, and sets the state's first words to zero meanwhile.
+    """Histograms of all passes' digits in one read; also zeroes the status words.
 
-    A workgroup counts in one row, whose histograms lie together. Every counter has a few copies, for lanes that would
-    wait for each other at one.
+    A workgroup counts in one row. Counters are privatised: each has copies, against contention of lanes.
     """
     for i in dynamic_range(cx.global_id, cleared, cx.num_groups * cx.group_size):
         state[i] = U32(0)
@@ -113,7 +112,7 @@ def sweep_histograms(
 
 
 def count_digits(word: W, counters: Workgroup[U32], copy: U32, passes: int, policy: RadixPolicy) -> None:
-    """Counts one word's digits, each in its pass's histogram."""
+    """Adds a word's digits to the histograms of their passes."""
     for number in range(passes):
         digit = DigitPlace(U32(number), policy.digit_bits).digit_of(word)
         counters.atomic_add(copy + (digit.value + number * policy.radix) * policy.copies, U32(1))
@@ -124,7 +123,7 @@ def sweep_starts(
     cx: Invocation, shared: Workgroup[U32], idle: Workgroup[U32], state: Storage[U32], params: RadixParams,
     first_start: U32, first_counter: U32, first_plan: U32, passes: int, in_place: bool, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """A workgroup a pass: makes its plan, and adds its histogram up to where each digit starts in the result."""
+    """For one row, a workgroup for each pass: its plan, and the prefix sum of its histogram, where digits start."""
     if cx.local_id == 0:
         idle[0] = U32(0)
     cx.barrier()
@@ -134,7 +133,7 @@ def sweep_starts(
                 idle.atomic_or(U32(0), U32(1 << number))
     mine = cx.group_id * policy.radix + cx.local_id
     count = state[first_counter + mine] if cx.local_id < policy.radix else U32(0)
-    first = count_before(cx, shared, count, policy.digit_strands, policy)  # waits, so that all have told who is idle
+    first = count_before(cx, shared, count, policy.digit_strands, policy)  # its barrier completes `idle`
     if cx.local_id == 0:
         running = passes_that_run(idle[0], passes, in_place)
         state[first_plan + cx.group_id] = PassPlan.of(cx.group_id, running).bits
@@ -147,9 +146,9 @@ def sweep_row_starts(
     cx: Invocation, shared: Workgroup[U32], state: Storage[U32], length: U32, first_start: U32, first_idle: U32,
     passes: int, policy: RadixPolicy,
 ) -> None:  # fmt: skip
-    """A workgroup a row and pass: adds the histogram up to where each digit starts in the row, in its place.
+    """For many rows, a workgroup for each row and pass: the prefix sum of its histogram, in place.
 
-    Counts in how many rows one digit has all: where that is so in all of them, the pass has nothing to do.
+    Counts the rows in which all elements have one digit: if that is all rows, the pass is skipped.
     """
     mine = first_start + cx.group_id * policy.radix + cx.local_id
     count = state[mine] if cx.local_id < policy.radix else U32(0)
@@ -164,7 +163,7 @@ def sweep_row_starts(
 def sweep_row_plans(
     cx: Invocation, state: Storage[U32], rows: U32, first_idle: U32, first_plan: U32, passes: int, in_place: bool
 ) -> None:
-    """An invocation a pass: makes its plan, which is one for all rows, for they lie together."""
+    """For many rows, an invocation for each pass: its plan, which all rows share."""
     if cx.global_id < passes:
         idle = U32(0)
         for number in range(passes):
@@ -174,9 +173,9 @@ def sweep_row_plans(
 
 
 def passes_that_run(idle: U32, passes: int, in_place: bool) -> U32:
-    """A bit for each pass that runs. A few run though they change nothing, so that elements end where they should.
+    """A bit for each pass that runs; one that changes nothing may run, so that elements end in the right buffer.
 
-    Into other memory at least one has to take them. In place an even number must: there and back.
+    Into another buffer, at least one pass must run; in place, an even number.
     """
     running = ~idle & ((1 << passes) - 1)
     lowest_idle = idle & (0 - idle)

@@ -1,4 +1,7 @@
-"""What sorts fastest where: plain data, as measured (docs/performance.md says how)."""
+"""The selection tables: the fastest algorithm or policy for each target, element size, length and number of rows.
+
+Plain data, as measured (docs/performance.md says how): the autotuning that comes with the package.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +29,22 @@ def _sweep(items: int, count_items: int, copies: int, group_size: int = 384) -> 
 
 
 def _counted(items: int, group_size: int = 512) -> Radix:
-    """Two workgroups of 512 have the 48 KiB of workgroup memory that a Vulkan driver gives a multiprocessor in all."""
+    """Two workgroups of 512 are resident in a multiprocessor's 48 KiB of workgroup memory under a Vulkan driver."""
     return Radix(RadixPolicy(8, group_size, items, 32))
 
 
 def by_masks(digit_bits: int) -> Radix:
-    """For any device of WebGPU: few strands a tile, so that most of its 16 KiB hold elements."""
+    """For any WebGPU device: few strands in a tile, so that elements fill most of 16 KiB of workgroup memory."""
     return Radix(RadixPolicy(digit_bits, 128, 28, 32, subgroups=False))
 
 
 HOST_RULE = SortRule("cpu", frozenset({Capability.HOST_SORT}), _NARROW + _WIDE, _ANY, _ANY, HostSort())
 
-# The first line that suits is taken; where none does, the bitonic network sorts.
+# The first rule that matches is taken; if none does, the bitonic network sorts.
 SORTS: tuple[SortRule, ...] = (
     # NumPy's SIMD sort behind a parallel partition: no kernel is as fast on a CPU, whatever the rows.
     HOST_RULE,
-    # Of one row few multiprocessors know: it is sorted by one subgroup, or by one workgroup.
+    # A single short row occupies one multiprocessor: one subgroup sorts it, or one workgroup.
     SortRule("cuda", _SUBGROUPS, _NARROW, range(1025), _ONE, BitonicRows(items=8, most_items=32, group_size=32)),
     SortRule("cuda", _SUBGROUPS, _NARROW, range(2049), _ONE, RadixRows(items=8)),
     SortRule("cuda", _SUBGROUPS, _NARROW, range(8193), _ONE, RadixRows(items=16)),
@@ -52,7 +55,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ONE, RadixRows(items=8)),
     SortRule("cuda", _SUBGROUPS, _WIDE, range(1025), _ANY, BitonicRows(items=8, most_items=32)),
     SortRule("cuda", _SUBGROUPS, _WIDE, range(8193), _ANY, RadixRows(items=8)),
-    # Rows that no workgroup holds. A sweep takes as many as there are, so what counts is how long they are together.
+    # Rows beyond workgroup memory. A sweep takes any number of them, so it goes by the elements in all rows.
     SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(8, 8, 32, 256), elements=range(3 << 17)),
     SortRule("cuda", _SWEEPS, _NARROW, _ANY, _ANY, _sweep(24, 8, 32), elements=range(1 << 22)),
     SortRule("cuda", _SWEEPS, _NARROW, range(1 << 32), _ANY, _sweep(28, 16, 32)),
@@ -61,7 +64,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("cuda", _SWEEPS, _WIDE, range(1 << 32), _ANY, _sweep(18, 4, 16)),
     SortRule("cuda", _SUBGROUPS, _NARROW + _WIDE, range(8193, 1 << 32), _SEVERAL, Radix(RadixPolicy(8, 256, 16, 32))),
     SortRule("cuda", _SUBGROUPS, _NARROW + _WIDE, range(1 << 17, 1 << 32), _ONE, Radix(RadixPolicy(8, 256, 16, 32))),
-    # Measured on the same card through Vulkan. Rows: in registers, or in workgroup memory; else three launches a pass.
+    # Measured on the same card through Vulkan: rows in registers, or in workgroup memory; else three launches a pass.
     SortRule("wgsl", _SWEEPS, _NARROW, range(256, 2049), _ONE, RadixRows(4, most_group=512), 32 << 10),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1025), _SEVERAL, BitonicRows(items=8, group_size=64), 20 << 10),
     SortRule("wgsl", _SWEEPS, _NARROW, range(1025, 4097), _ANY, RadixRows(8, most_group=512), 40 << 10),
@@ -76,7 +79,7 @@ SORTS: tuple[SortRule, ...] = (
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 14, 1 << 17), _ONE, _counted(4, 256), 20 << 10),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 17, 1 << 32), _ANY, _counted(5), 24 << 10),
     SortRule("wgsl", _SWEEPS, _WIDE, range(1 << 13, 1 << 17), _SEVERAL, _counted(5), 24 << 10, _FROM_18_BITS),
-    # Other devices, measured on Mesa's software one. The bits of a digit: as few as make up a word in as many passes.
+    # Other devices, measured on Mesa's software one. Digits have the fewest bits that give the same number of passes.
     *(
         SortRule("wgsl", needs, (bits,), range(shortest, 1 << 32), rows, algorithm, elements=elements, unless=unless)
         for bits, digit_bits, of_one, of_several in (
@@ -90,11 +93,11 @@ SORTS: tuple[SortRule, ...] = (
 )  # fmt: skip
 
 _PAIR, _WIDE_PAIR = (16, 24, 40, 48, 64), (72, 80, 96, 128)
-_PAIRED_ROWS = range(4097, 1 << 32)  # shorter ones leave much of a tile empty; the network sorts them in two tiles
+_PAIRED_ROWS = range(4097, 1 << 32)  # shorter rows waste much of a tile; the network sorts them in two tiles
 
-# The same for keys with values, and for where elements come from: those are values of four bytes.
+# Key-value pairs; argsort counts as values of four bytes.
 PAIRS: tuple[PairsRule, ...] = (
-    # In workgroup memory, as long as an invocation's words, places and ranks stay in registers.
+    # In workgroup memory, as long as an invocation's words, indices and ranks do not spill registers.
     PairsRule("cuda", _SUBGROUPS, _PAIR, range(8193), _ONE, RadixRows(items=8)),
     PairsRule("cuda", _SUBGROUPS, _PAIR, range(513), _SEVERAL, BitonicRows(items=8, most_items=16)),
     PairsRule("cuda", _SUBGROUPS, _PAIR, range(513, 1025), _SEVERAL, RadixRows(items=4)),
@@ -141,20 +144,20 @@ def _parts(group_size: int, items: int, sets: int, kept: int = 512) -> SelectByP
     return SelectByParts(PartPolicy(group_size, items, sets, kept))
 
 
-# Of many rows as many samples would take longer than reading them; of long ones fewer would let too much pass.
+# With many rows, more samples would cost more than reading the rows; with long ones, fewer would let too many pass.
 _FEWER_SAMPLES = SelectBySamples(SampledPolicy(samples=1024, ranked=256, few=1024, groups=1056))
 
-# Top-k; elsewhere everything is sorted. Twice as many sets as k, or candidates are many more than k, and as few
-# workgroups' registers as hold a part: what ranks candidates is one workgroup's work, and while it does that the others
-# read. A subgroup sorts several short rows before a workgroup has ranked the candidates of one.
+# Top-k; if no rule matches, a full argsort. With fewer sets than twice k, candidates would be many more than k.
+# Workgroups are as small as hold a part in registers: one ranks its candidates while others load. For the shortest rows
+# a sort in a subgroup's registers is faster than ranking by a workgroup.
 SELECTIONS: tuple[SelectRule, ...] = tuple(
-    line
+    rule
     for target, short_rows in (
         ("cuda", BitonicRows(items=8, most_items=16)),
         ("wgsl", BitonicRows(items=8, most_items=16, group_size=64)),
     )
-    for bits, few in ((_NARROW, 1), (_WIDE, 2))  # elements of 64 bits take twice the registers
-    for line in (
+    for bits, few in ((_NARROW, 1), (_WIDE, 2))  # 64-bit elements take twice the registers
+    for rule in (
         SelectRule(target, bits, range(129), _SEVERAL, 128, ArgsortAndTake(short_rows)),
         SelectRule(target, bits, range(1025), _ANY, 16, _parts(64, 16 // few, 32)),
         SelectRule(target, bits, range(1025), _ANY, 32, _parts(128, 8 // few, 64)),
@@ -181,11 +184,11 @@ REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
     PolicyRule("cuda", _SUBGROUPS, _VERY_LONG, _VERY_LONG_ON_CARD),
 )
 
-# Loads in flight hide the latency of memory: 2 workgroups of 512 with 16 each, or 8 of 256 with 8, are 64 KiB a
-# multiprocessor, twice what Little's law asks of an H200, and 264 workgroups are all that it runs at a time. An
-# invocation whose totals take more than 128 bytes of registers leaves too few to the others.
+# Loads in flight hide memory latency: 2 workgroups of 512 with 16 loads each, or 8 of 256 with 8, are 64 KiB in flight
+# on a multiprocessor, twice what Little's law requires on an H200, where 264 workgroups are resident at a time. Totals
+# of more than 128 bytes of registers for each invocation reduce occupancy too far.
 _ROWS_ON_CARD = ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32, totals=Totals.ONE)
-# Fewer lanes a row have fewer steps to combine in; enough rows keep the card busy all the same, with 65,536 lanes.
+# With enough rows to occupy the card (65,536 lanes), fewer lanes for each row save steps of the reduction.
 _MORE_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=16)
 _MANY_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=8)
 _COLUMNS_ON_CARD = ReducePolicy(512, 16, 264, subgroups=True, strand=32, totals=Totals.ONE)
@@ -196,7 +199,7 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     AxisRule("cuda", _SUBGROUPS, True, range(513), range(8000, 1 << 63), _MANY_ROWS_ON_CARD, 128),
     AxisRule("cuda", _SUBGROUPS, True, range(513), range(4000, 1 << 63), _MORE_ROWS_ON_CARD, 128),
     AxisRule("cuda", _SUBGROUPS, True, _ANY, _ANY, _ROWS_ON_CARD, 128),
-    # A workgroup of one block to an invocation is soon done: others are to be there while it waits.
+    # Short columns: a workgroup loads one block and ends, so occupancy is by many small workgroups.
     AxisRule(
         "cuda",
         _SUBGROUPS,
@@ -210,14 +213,14 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
     AxisRule("wgsl", _SUBGROUPS, True, _ANY, _ANY, _ROWS_BY_SUBGROUPS, 64),
     AxisRule("wgsl", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 1056, short=257)),
     AxisRule("wgsl", frozenset(), False, _ANY, _ANY, ReducePolicy(256, 8, 528)),
-    # A thread of a CPU is a workgroup: one invocation's totals are its vectors, but rows that come from memory are read
-    # faster from several places. And a vector takes neighbouring columns, of which the first cache holds the totals.
+    # On a CPU a thread runs a workgroup. In rows, one invocation's totals are SIMD vectors; long rows, which come from
+    # memory, are read faster as several streams. In columns, SIMD is over neighbouring columns, with totals in L1.
     AxisRule("cpu", frozenset(), True, range(129), _ANY, ReducePolicy(1, 8, 64)),
-    AxisRule("cpu", frozenset(), True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # a row is one thread's
+    AxisRule("cpu", frozenset(), True, range(1 << 16), _ANY, ReducePolicy(1, 64, 1)),  # one thread for each row
     AxisRule("cpu", frozenset(), True, range(1 << 19), _ANY, ReducePolicy(1, 64, 64)),
     AxisRule("cpu", frozenset(), True, _ANY, _ANY, ReducePolicy(256, 8, 64)),
     AxisRule("cpu", frozenset(), False, _ANY, _ANY, ReducePolicy(512, 8, 64, side_by_side=True)),
-    # Where an invocation is a thread, or a step of an interpreter, few do.
+    # Small sizes where an invocation is a Python thread, or is interpreted.
     AxisRule("python", frozenset(), False, _ANY, _ANY, ReducePolicy(8, 2, 4, line=16)),
     AxisRule(
         "simulator",
@@ -230,23 +233,23 @@ AXIS_REDUCTIONS: tuple[AxisRule[ReducePolicy], ...] = (
 )
 
 SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
-    PolicyRule("cpu", frozenset(), _ANY, ScanPolicy(1, 15, 64)),  # of 16 invocations: twice to three times as slow
+    PolicyRule("cpu", frozenset(), _ANY, ScanPolicy(1, 15, 64)),  # 16 invocations: two to three times slower
     PolicyRule("cuda", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
     PolicyRule("wgsl", _SUBGROUPS, _ANY, ScanPolicy(256, 15, 4096, subgroups=True)),
-    # Where an invocation is a thread, or a step of an interpreter, few do.
+    # Small sizes where an invocation is a Python thread, or is interpreted.
     PolicyRule("python", frozenset(), _ANY, ScanPolicy(16, 7)),
     PolicyRule("simulator", frozenset(), _ANY, ScanPolicy(32, 7)),
 )
 
 MERGES: tuple[PolicyRule[MergePolicy], ...] = (
-    PolicyRule("cpu", frozenset(), _ANY, MergePolicy(1, 1 << 14)),  # of 8 x 127: four times as slow
+    PolicyRule("cpu", frozenset(), _ANY, MergePolicy(1, 1 << 14)),  # 8 x 127: four times slower
     PolicyRule("cuda", frozenset(), _ANY, MergePolicy(256, 15)),
     PolicyRule("python", frozenset(), _ANY, MergePolicy(4, 3)),
     PolicyRule("simulator", frozenset(), _ANY, MergePolicy(32, 5)),
 )
 
-# Down columns. The first cache of a CPU holds what a row of them has come to; a card's multiprocessor runs two
-# workgroups of 512 with 16 loads in flight each.
+# Down columns. On a CPU the running states of a row of columns are in L1; on a card two workgroups of 512 with 16 loads
+# in flight each are resident on a multiprocessor.
 AXIS_SCANS: tuple[PolicyRule[ScanPolicy], ...] = (
     PolicyRule("cuda", frozenset(), _ANY, ScanPolicy(512, 16, 264)),
     PolicyRule("wgsl", frozenset(), _ANY, ScanPolicy(256, 8, 528)),

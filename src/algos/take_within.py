@@ -1,4 +1,4 @@
-"""Taking by index from an array that is given in pieces, of which a kernel sees one."""
+"""Gather by index from an array that is given in pieces: each launch gathers from one piece."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..types.scalars import U32, U64, UNSIGNED
 E = TypeVar("E")
 
 _GROUP_SIZE = 256
-_EACH = 4  # elements an invocation
-_WORD = 8  # the most bytes that are moved as one
+_EACH = 4  # words for each invocation
+_WORD = 8  # bytes: the largest word that is moved
 
 
 @attrs.frozen
 class WithinParams:
-    """Which elements of the array are seen, and of how many words one is."""
+    """The piece: elements of the array from `first`, `count` of them, with `words` words each."""
 
-    num_words: U32  # of the results
+    num_words: U32  # in the results
     words: U32
     first: U32
     count: U32
@@ -35,17 +35,17 @@ class WithinParams:
 def take_elements_within(
     cx: Invocation, source: Storage[E], indices: Storage[U64], target: Storage[E], params: WithinParams
 ) -> None:
-    """The elements at these places, where they are among those that are seen; the other results stay."""
+    """Gathers the elements whose indices are in the piece; other results are unchanged."""
     for i in dynamic_range(cx.global_id, params.num_words, cx.num_groups * cx.group_size):
         number = i // params.words
-        place = U32(indices[number]) - params.first  # of one that stands before, beyond all
+        place = U32(indices[number]) - params.first  # wraps to beyond `count` for an index before the piece
         if place < params.count:
             target[i] = source[place * params.words + (i - number * params.words)]
 
 
 def take_within(itemsize: int, first: int, count: int, taken: int) -> Schedule:
-    """Results in "target" (INOUT) for places in "indices" (INPUT), of elements of which "source" (INPUT) holds so many
-    from the first on."""
+    """Gathers into "target" (INOUT) by "indices" (INPUT) from a piece of an array, "source" (INPUT): `count` elements
+    from index `first`."""
     word = math.gcd(itemsize, _WORD)
     words, element = itemsize // word, UNSIGNED[word]
     source = Buffer("source", element, count * words, Role.INPUT)

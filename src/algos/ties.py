@@ -1,11 +1,11 @@
-"""Stable order for floats: zeros of both signs, and NaNs of differing bits, put back in the order they came in.
+"""Makes a sort of floats stable afterwards: zeros of both signs, and NaNs of different bits, in their original order.
 
-Sorting orders floats by their words: -0.0 beside 0.0, and NaNs last by their bits. So in a sorted row the elements that
-tie lie together, and a binary search tells whether any do. Only then is the source read: its zeros, or its NaNs, are
-compacted stably over theirs in the sorted row. A workgroup whose rows have no ties leaves at once.
+Sorting by words puts -0.0 next to 0.0, and orders NaNs by their bits. So in a sorted row tied elements are contiguous,
+and a binary search finds whether there are any. Only then is the source read: its zeros, or its NaNs, are compacted, in
+order, over those in the sorted row. A workgroup whose rows have no ties exits at once.
 
-A row of more than one share is counted by a launch of its own, share by share, before the shares are written. No
-workgroup waits for another.
+Rows of more than one share take two launches: one counts the ties in each share, the next writes them. No workgroup
+waits for another.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from .sizes import LARGEST_U32, require_countable
 A = TypeVar("A", U8, U16, U32, U64)
 W = TypeVar("W", U32, U64)
 
-NOWHERE = LARGEST_U32  # no place in a row
-_NAN_BITS = 16  # where the count of NaNs stands beside that of zeros, in one word
+NOWHERE = LARGEST_U32  # no index in a row
+_NAN_BITS = 16  # the shift of the count of NaNs, packed in a word above that of zeros
 _ZEROS = (1 << _NAN_BITS) - 1
-_FEW_ROWS = 1 << 12  # rows that leave a device idle: then a round of the search may look at more places at once
-_WIDE, _NARROW = 16, 4
+_FEW_ROWS = 1 << 12  # fewer rows leave a device idle: searches make more loads at a time, to save round trips
+_WIDE, _NARROW = 16, 4  # ways of a search
 
 
 @attrs.frozen
 class Ties:
-    """Where in a sorted row the elements begin that have to be written anew; NOWHERE where there are none."""
+    """The indices in a sorted row of the first zero and the first NaN to rewrite; NOWHERE if there are no ties."""
 
     zeros: U32
     nans: U32
@@ -50,7 +50,7 @@ class Ties:
 
 @attrs.frozen
 class TiesParams:
-    """Rows that are short, several to a workgroup."""
+    """Short rows, several to a workgroup."""
 
     num_rows: U32
     num_elements: U32  # in one row
@@ -59,7 +59,7 @@ class TiesParams:
 
 @attrs.frozen
 class TieCount(Generic[A, W]):
-    """How many zeros there are, and how many NaNs, fewer than 2**16 of each, in one word."""
+    """The monoid that counts zeros and NaNs, fewer than 2**16 of each, packed in a word."""
 
     key: FloatKey[A, W]
     state: type[U32] = U32
@@ -87,7 +87,7 @@ def at_most(count: U32, most: U32) -> U32:
 def first_not_below(
     key: FloatKey[A, W], results: Storage[A], first: U32, low: U32, high: U32, bound: W, order: SortOrder, ways: int
 ) -> U32:
-    """Binary search in a sorted row, from `low` to `high`, in `ways` parts at a time: their loads are independent."""
+    """The lower bound of a word in a sorted row, in [low, high): a `ways`-ary search, whose loads are independent."""
     while low < high:
         width = high - low
         step = width // ways if width >= ways else U32(1)
@@ -104,7 +104,7 @@ def first_not_below(
 def find_ties(
     key: FloatKey[A, W], results: Storage[A], first: U32, length: U32, order: SortOrder, ways: int
 ) -> Ties:  # fmt: skip
-    """Where a sorted row has zeros of both signs, and NaNs of differing bits: these lie in the order of their words."""
+    """Finds whether a sorted row has zeros of both signs, and NaNs of different bits, and where they start."""
     zeros = U32(NOWHERE)
     nans = U32(NOWHERE)
     numbers = length
@@ -123,7 +123,7 @@ def find_ties(
 
 
 def lesser_zero(key: FloatKey[A, W], order: SortOrder) -> W:
-    """The word of the zero that sorting puts first; that of the other one follows."""
+    """The word of the zero that comes first in an order; that of the other zero is one more."""
     match order:
         case SortOrder.ASCENDING:
             return key.zero - 1
@@ -131,16 +131,16 @@ def lesser_zero(key: FloatKey[A, W], order: SortOrder) -> W:
             return key.mirrored(key.zero)
 
 
-def told_by(cx: Invocation, invocation: U32, value: U32, shared: Workgroup[U32]) -> U32:
-    """A value that one invocation knows, for all of the workgroup."""
+def broadcast_from(cx: Invocation, invocation: U32, value: U32, shared: Workgroup[U32]) -> U32:
+    """Broadcasts one invocation's value to the workgroup."""
     cx.barrier()
     if cx.local_id == invocation:
         shared[0] = value
     return cx.load_uniform(shared, 0)
 
 
-def sum_of_all(cx: Invocation, value: U32, shared: Workgroup[U32]) -> U32:
-    """Over the workgroup."""
+def workgroup_sum(cx: Invocation, value: U32, shared: Workgroup[U32]) -> U32:
+    """The sum over the workgroup."""
     cx.barrier()
     shared[cx.local_id] = value
     cx.barrier()
@@ -152,7 +152,7 @@ def restore_share(
     cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], row: U32, share: Share, ties: Ties,
     tile: Workgroup[U32], shared: Workgroup[U32], policy: ScanPolicy,
 ) -> None:  # fmt: skip
-    """Writes the zeros and the NaNs of a share in their order, as far as they tie: `ties` says where."""
+    """Writes the tied zeros and NaNs of a share of `data` to `results`, in their original order, from `ties` on."""
     monoid = TieCount(key)
     mine: Registers[U32] = Registers(U32, policy.items)
     zeros = ties.zeros
@@ -181,7 +181,7 @@ def restore_short(
     cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
     shared: Workgroup[U32], params: TiesParams, order: SortOrder, ways: int, policy: ScanPolicy,
 ) -> None:  # fmt: skip
-    """Looks at some rows, an invocation a row, and mends those that have ties one after the other."""
+    """Searches several short rows for ties, an invocation for each, and restores those that have any, one by one."""
     rows = minimum(params.rows_per_group, params.num_rows - cx.group_id * params.rows_per_group)
     block = cx.group_id * params.rows_per_group
     mine = Ties(U32(NOWHERE), U32(NOWHERE))
@@ -189,10 +189,10 @@ def restore_short(
         row = (block + cx.local_id) * params.num_elements
         mine = find_ties(key, results, row, params.num_elements, order, ways)
     has_ties = (mine.zeros != NOWHERE) | (mine.nans != NOWHERE)
-    if sum_of_all(cx, U32(has_ties), shared) != 0:
+    if workgroup_sum(cx, U32(has_ties), shared) != 0:
         for number in dynamic_range(U32(0), rows):
-            zeros = told_by(cx, number, mine.zeros, shared)
-            nans = told_by(cx, number, mine.nans, shared)
+            zeros = broadcast_from(cx, number, mine.zeros, shared)
+            nans = broadcast_from(cx, number, mine.nans, shared)
             if zeros != NOWHERE or nans != NOWHERE:
                 row = (block + number) * params.num_elements
                 share = Share(U32(0), row, row, U32(0), params.num_elements)
@@ -204,7 +204,7 @@ def count_ties(
     cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], shared: Workgroup[U32],
     starts: Storage[U32], counts: Storage[U32], params: ScanParams, order: SortOrder, ways: int, policy: ScanPolicy,
 ) -> None:  # fmt: skip
-    """Looks at a long row, and counts what has to be written of every share, if anything."""
+    """Searches a long row for ties, and counts those of every share if there are any."""
     share = Share.of(cx.group_id, params)
     number = cx.group_id // params.groups_per_row
     mine = Ties(U32(NOWHERE), U32(NOWHERE))
@@ -214,7 +214,7 @@ def count_ties(
             starts[number * 2] = mine.zeros
             starts[number * 2 + 1] = mine.nans
     has_ties = (mine.zeros != NOWHERE) | (mine.nans != NOWHERE)
-    if told_by(cx, U32(0), U32(has_ties), shared) != 0:
+    if broadcast_from(cx, U32(0), U32(has_ties), shared) != 0:
         monoid = TieCount(key)
         zeros = U32(0)
         nans = U32(0)
@@ -222,8 +222,8 @@ def count_ties(
             found = monoid.lift(data[share.first + i], i)
             zeros = zeros + (found & _ZEROS)
             nans = nans + (found >> _NAN_BITS)
-        zeros = sum_of_all(cx, zeros, shared)
-        nans = sum_of_all(cx, nans, shared)
+        zeros = workgroup_sum(cx, zeros, shared)
+        nans = workgroup_sum(cx, nans, shared)
         if cx.local_id == 0:
             counts[cx.group_id * 2] = zeros
             counts[cx.group_id * 2 + 1] = nans
@@ -234,19 +234,19 @@ def restore_long(
     cx: Invocation, key: FloatKey[A, W], data: Storage[A], results: Storage[A], tile: Workgroup[U32],
     shared: Workgroup[U32], starts: Storage[U32], counts: Storage[U32], params: ScanParams, policy: ScanPolicy,
 ) -> None:  # fmt: skip
-    """Writes what a share has of a row's ties, if the row has any, behind what the shares before it have."""
+    """Writes a share's ties, if the row has any, after those of the shares before it."""
     share = Share.of(cx.group_id, params)
     row = cx.group_id // params.groups_per_row
-    zeros = told_by(cx, U32(0), starts[row * 2], shared)
-    nans = told_by(cx, U32(0), starts[row * 2 + 1], shared)
+    zeros = broadcast_from(cx, U32(0), starts[row * 2], shared)
+    nans = broadcast_from(cx, U32(0), starts[row * 2 + 1], shared)
     if zeros != NOWHERE or nans != NOWHERE:
         zeros_before = U32(0)
         nans_before = U32(0)
         for i in dynamic_range(cx.group_id - share.number + cx.local_id, cx.group_id, cx.group_size):
             zeros_before = zeros_before + counts[i * 2]
             nans_before = nans_before + counts[i * 2 + 1]
-        zeros_before = sum_of_all(cx, zeros_before, shared)
-        nans_before = sum_of_all(cx, nans_before, shared)
+        zeros_before = workgroup_sum(cx, zeros_before, shared)
+        nans_before = workgroup_sum(cx, nans_before, shared)
         ties = Ties(
             zeros + zeros_before if zeros != NOWHERE else zeros, nans + nans_before if nans != NOWHERE else nans
         )
@@ -255,13 +255,13 @@ def restore_long(
 
 
 def restore_ties(key: FloatKey[A, W], rows: int, length: int, order: SortOrder, policy: ScanPolicy) -> Schedule:
-    """Makes a sort of every row of `data` stable that was not: `results` holds the rows in the order of their words."""
+    """Makes an unstable sort of every row of `data` stable; `results` (INOUT) has the rows sorted by words."""
     require_countable(rows, length)
     data = Buffer("data", key.element, rows * length, Role.INPUT)
     results = Buffer("results", key.element, rows * length, Role.INOUT)
     if length < 2 or not rows:
         return Schedule((data, results), ())
-    policy = _counted_in_words(policy)
+    policy = _with_packed_counts(policy)
     ways = _WIDE if rows < _FEW_ROWS else _NARROW
     tile, shared = Workgroup(U32, policy.tile), Workgroup(U32, policy.group_size)
     each, groups = shares(rows, length, policy)
@@ -281,6 +281,6 @@ def restore_ties(key: FloatKey[A, W], rows: int, length: int, order: SortOrder, 
     return Schedule((data, results, starts, counts), (count, write))
 
 
-def _counted_in_words(policy: ScanPolicy) -> ScanPolicy:
-    """With tiles whose zeros and NaNs can be counted in half a word each."""
+def _with_packed_counts(policy: ScanPolicy) -> ScanPolicy:
+    """The policy with tiles small enough to count zeros and NaNs in half a word each."""
     return attrs.evolve(policy, items=min(policy.items, _ZEROS // policy.group_size))

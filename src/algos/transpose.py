@@ -1,7 +1,7 @@
-"""Copies between arrays whose closest neighbours are of different axes, by tiles in workgroup memory.
+"""Tiled transpose: copies between arrays whose fastest axes differ, by tiles in workgroup memory.
 
-A copy element by element would follow the lines of one array and cross those of the other. Here a workgroup reads a
-tile along the source's lines and writes it along the target's, so both accesses are coalesced.
+A copy element by element would be coalesced in one array only. Here a workgroup reads a tile along the source's fastest
+axis and writes it along the target's, so that loads and stores are both coalesced.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _LEAST_SIDE, _MOST_SIDE = 4, 256
 
 @attrs.frozen
 class Lines:
-    """Where an array's elements lie in a buffer, in elements: the first, and the distance along each axis."""
+    """An array's offset and strides in a buffer, in elements."""
 
     first: U32
     outer: U32
     inner: U32
-    down: U32  # along the target's lines
-    across: U32  # along the source's lines
+    down: U32  # along the target's fastest axis
+    across: U32  # along the source's fastest axis
 
     def origin(self, outer: U32, inner: U32) -> U32:
         return self.first + outer * self.outer + inner * self.inner
@@ -41,7 +41,7 @@ class Lines:
 
 @attrs.frozen
 class TransposeParams:
-    """The common shape of both arrays, how many tiles cover it, and how both lie."""
+    """The common shape of both arrays, the tiles that cover it, and both layouts."""
 
     size_inner: U32
     size_down: U32
@@ -57,7 +57,7 @@ def transpose_elements(
     cx: Invocation, source: Storage[E], target: Storage[E], tile: Workgroup[E], params: TransposeParams, down: int,
     across: int, each: int,
 ) -> None:  # fmt: skip
-    """A tile of `down` by `across` elements, both powers of two; so many for each invocation."""
+    """Transposes a tile of `down` x `across` elements, both powers of two, `each` for every invocation."""
     place = cx.group_id // params.tiles_across
     first_across = (cx.group_id - place * params.tiles_across) * across
     plane = place // params.tiles_down
@@ -65,7 +65,7 @@ def transpose_elements(
     outer = plane // params.size_inner
     inner = plane - outer * params.size_inner
     read_from, write_to = params.source.origin(outer, inner), params.target.origin(outer, inner)
-    pitch = across + 1  # odd, so that neighbours down a tile are in different banks
+    pitch = across + 1  # odd, against bank conflicts down a tile
     for step in range(each):
         i = cx.local_id + step * cx.group_size
         y, x = i // across, i % across
@@ -85,7 +85,7 @@ def transposition(
     source: Buffer[Any], target: Buffer[Any], firsts: tuple[int, int], shape: tuple[int, ...],
     sources: tuple[int, ...], targets: tuple[int, ...],
 ) -> Launch | None:  # fmt: skip
-    """A copy of as few as two and no more than four axes; None where the same axis is the closest in both arrays."""
+    """The launch of a copy of two to four axes; None for others, and where the fastest axis of both is the same."""
     axes = range(len(shape))
     if not 2 <= len(shape) <= 4:
         return None
@@ -110,12 +110,12 @@ def transposition(
 
 
 def wrapped(distance: int) -> U32:
-    """A distance as kernels add it up: modulo 2**32, so that a negative one goes back."""
+    """A stride modulo 2**32, so that negative ones work by overflow."""
     return U32(distance & LARGEST_U32)
 
 
 def _sides(size_down: int, size_across: int) -> tuple[int, int]:
-    """Of a tile, across and down: square, unless an array is narrower."""
+    """The sides of a tile, (across, down): square, unless an array is narrower."""
     square = 1 << (_TILE.bit_length() - 1) // 2
     across = max(_LEAST_SIDE, min(square, power_above(size_across)))
     if size_down < square:

@@ -1,6 +1,6 @@
-"""What was measured on the user's own machine: lines that come before those of the table, kept in the cache directory.
+"""Autotuning results of the user's machine: rules that precede those of the table, stored in the cache directory.
 
-One file an adapter. A file that cannot be read as such a table is left alone, and does not count.
+One JSON file for each adapter. A file that is not such a table is ignored.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 _FORMAT = 2
 _KIND = "tuned"
 _ONE = range(1, 2)
-_unkept: dict[str, bytes] = {}  # what found no place in the cache directory
+_unkept: dict[str, bytes] = {}  # tables that could not be written to the cache directory, for this process
 
 
 def tuned_rules(info: TargetInfo) -> tuple[SortRule, ...]:
-    """The lines measured for an adapter; none where nothing was."""
+    """The rules measured for an adapter; none if it was not tuned."""
     return _lines(info.name, info.adapter)
 
 
 def tuned_host_sort(target: str, adapter: str) -> HostSort:
-    """The host's own sort: as it was measured on this machine, or as it comes."""
+    """HostSort with the thresholds measured on this machine, else the default ones."""
     found = [line.algorithm for line in _lines(target, adapter) if isinstance(line.algorithm, HostSort)]
     return found[0] if found else HostSort()
 
@@ -58,7 +58,7 @@ def _line(target: str, entry: Mapping[str, Any]) -> SortRule:
 
 
 def needs_of(algorithm: SortAlgorithm) -> frozenset[Capability]:
-    """What it cannot do without. An adapter may have less than when it was measured, by another driver."""
+    """The capabilities that an algorithm requires: a driver update may have removed some since it was measured."""
     if isinstance(algorithm, HostSort):
         return frozenset({Capability.HOST_SORT})
     from .sorts import Radix
@@ -85,7 +85,7 @@ def _algorithm(entry: Mapping[str, Any]) -> SortAlgorithm:
 
 
 def keep_sorts(info: TargetInfo, lines: Sequence[SortRule]) -> Path | None:
-    """Writes the lines for an adapter, in place of what was measured before."""
+    """Stores the rules for an adapter, replacing earlier ones; the file's path, or None if it could not be written."""
     from .sorts import Bitonic, Radix
 
     entries: list[dict[str, object]] = []
@@ -93,7 +93,7 @@ def keep_sorts(info: TargetInfo, lines: Sequence[SortRule]) -> Path | None:
         kept = line.algorithm
         assert isinstance(kept, Radix | Bitonic | HostSort), kept
         policy = attrs.asdict(kept.policy)
-        if isinstance(kept, HostSort):  # all else goes by what comes with the package, of whichever version
+        if isinstance(kept, HostSort):  # other thresholds stay the package's defaults, also after an update
             policy = {name: policy[name] for name in MEASURED}
         algorithm = {"name": type(kept).__name__, "policy": policy}
         lengths = [line.lengths.start, line.lengths.stop]
@@ -102,7 +102,7 @@ def keep_sorts(info: TargetInfo, lines: Sequence[SortRule]) -> Path | None:
 
 
 def read(target: str, adapter: str) -> dict[str, Any]:
-    """What is kept for an adapter; empty where nothing is."""
+    """The stored table of an adapter; empty if there is none."""
     name = _name(target, adapter)
     content = _unkept.get(name) or cache.read(_KIND, name)
     if content is None:
@@ -118,7 +118,7 @@ def read(target: str, adapter: str) -> dict[str, Any]:
 
 
 def write(target: str, adapter: str, table: Mapping[str, object]) -> Path | None:
-    """Keeps a table for an adapter; where it lies. Where nothing can be kept, this process has it all the same."""
+    """Stores a table for an adapter; its path. If it cannot be written, returns None, and this process keeps it."""
     name = _name(target, adapter)
     content = json.dumps({"format": _FORMAT, "target": target, "adapter": adapter, **table}, indent=1).encode()
     path = cache.write(_KIND, name, content)
@@ -131,7 +131,7 @@ def write(target: str, adapter: str, table: Mapping[str, object]) -> Path | None
 
 
 def forget(target: str, adapter: str) -> bool:
-    """Removes what is kept for an adapter. Whether there was anything."""
+    """Removes the table of an adapter. Whether there was one."""
     name = _name(target, adapter)
     had = _unkept.pop(name, None) is not None
     removed = cache.remove(_KIND, name)

@@ -1,6 +1,6 @@
-"""A key's own methods, done to whole host arrays: elements to words, and back.
+"""A key's methods vectorised over host arrays: elements to words, and back.
 
-What the key says of one element is read as for any target, and run by NumPy. So whatever orders words orders elements
+The key's Python is compiled as for any target, and run by NumPy (on_arrays.py). So a sort of integers on the host sorts
 by any key, a user's or a built-in one.
 """
 
@@ -30,24 +30,23 @@ E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 Array: TypeAlias = npt.NDArray[Any]  # elements of whatever dtype a key has
 
-# What is done to arrays of one dimension.
-Transform: TypeAlias = Callable[[Array], Array]
+Transform: TypeAlias = Callable[[Array], Array]  # of one-dimensional arrays
 
-_SEEN = 32  # elements that a key is tried on
+_SEEN = 32  # elements that a key is tested on
 
 
 class Wanted(Enum):
-    """Which of a key's words."""
+    """Whether a key's words or ranks are computed."""
 
-    WORDS = "words"  # which tell elements apart
-    RANKS = "ranks"  # which elements that compare equal share
+    WORDS = "words"  # different for different elements
+    RANKS = "ranks"  # the same for elements that compare equal
 
 
 @kernel
 def write_words(
     cx: Invocation, key: SortableKey[E, W], elements: Storage[E], words: Storage[W], order: SortOrder, wanted: Wanted
 ) -> None:
-    """The word of one element, such that lesser words come first in this order."""
+    """Computes an element's word or rank for an order: lesser ones come first."""
     match wanted:
         case Wanted.WORDS:
             words[cx.group_id] = to_ordered(key, elements[cx.group_id], order)
@@ -63,19 +62,19 @@ def write_words(
 def write_elements(
     cx: Invocation, key: SortableKey[E, W], words: Storage[W], elements: Storage[E], order: SortOrder
 ) -> None:
-    """The element of one such word."""
+    """Computes the element of a word: the inverse."""
     elements[cx.group_id] = from_ordered(key, words[cx.group_id], order)
 
 
 @attrs.frozen
 class KeyWords:
-    """A key in an order, as two functions of arrays of one dimension."""
+    """A key and an order, as functions of one-dimensional arrays."""
 
     key: SortableKey[Any, Any]
     order: SortOrder = SortOrder.ASCENDING
     _made: dict[Wanted | None, tuple[OnArrays, Transform]] = attrs.field(
         factory=dict["Wanted | None", "tuple[OnArrays, Transform]"], init=False, eq=False, repr=False
-    )  # a key's methods are read once, not for every array
+    )  # memoised: a key's methods are compiled once, not for every array
 
     @property
     def element(self) -> np.dtype[np.generic]:
@@ -86,15 +85,15 @@ class KeyWords:
         return dtype_of(self.key.word)
 
     def to_words(self, wanted: Wanted = Wanted.WORDS) -> Transform:
-        """From elements to unsigned integers, the lesser of which come first in the order."""
+        """The transform from elements to words (or ranks): unsigned integers, the lesser of which come first."""
         return self._kept(wanted) or self._to_words(wanted)
 
     def to_elements(self) -> Transform:
-        """From such words to the elements that they are of."""
+        """The transform from words back to elements."""
         return self._kept(None) or self._to_elements()
 
     def _kept(self, wanted: Wanted | None) -> Transform | None:
-        """What was read, if all that its kernel took from outside is as it was."""
+        """The memoised transform, if its kernel's captures are unchanged."""
         run, transform = self._made.get(wanted, (None, None))
         return transform if run is not None and run.holds else None
 
@@ -130,7 +129,7 @@ class KeyWords:
         return Buffer("elements", self.key.element, 1, elements), Buffer("words", self.key.word, 1, words)
 
     def require(self, dtype: np.dtype[np.generic]) -> None:
-        """Refuses a key that is not for elements of a dtype, or whose words no sort of integers orders."""
+        """Raises UnsupportedTypeError for a key of another dtype, or whose words are not integers."""
         wanted = self.element
         fits = dtype == wanted or (
             wanted.kind == "u" and dtype.itemsize == wanted.itemsize and dtype.kind in "biufmM" and dtype.isnative
@@ -144,7 +143,7 @@ class KeyWords:
             )
 
     def try_on(self, elements: Array, words: Transform, back: Transform) -> None:
-        """Refuses a key that says it is a bijection and is none, as far as some of the elements show it."""
+        """Raises InvalidArgumentError if a few elements show that a key is no bijection and does not declare it."""
         some = elements[:: -(-elements.size // _SEEN)].copy().view(self.element)
         found = back(words(some))
         wrong = np.flatnonzero(_bits(found) != _bits(some))
@@ -156,5 +155,5 @@ class KeyWords:
 
 
 def _bits(elements: Array) -> Array:
-    """What two elements are compared by."""
+    """The bits of elements, to compare them exactly."""
     return elements.view(f"u{elements.itemsize}") if elements.dtype.kind in "iuf" else elements

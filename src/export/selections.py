@@ -14,7 +14,7 @@ from ..kernel.launch import Schedule
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
-from ..types.turned_keys import turned
+from ..types.switched_keys import switched
 from .variants import Asked, Rows, Variant
 
 _FEW, _MANY = (SelectByParts(PartPolicy(group_size=128, items=16, sets=64)),
@@ -40,5 +40,5 @@ def selections(asked: Asked) -> Iterator[Variant]:
 def _top_k(
     key: SortableKey[Any, Any], selection: SelectByParts, k: int, rows: int, length: int, order: SortOrder
 ) -> Schedule:
-    either_order = turned(RankKey(key), True, order)  # by one kernel
+    either_order = switched(RankKey(key), True, order)  # by one kernel
     return top_k(either_order, rows, length, k, SortOrder.ASCENDING, selection)

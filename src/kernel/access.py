@@ -1,4 +1,4 @@
-"""Reads and writes elements of arrays: a struct becomes its scalars, a wide field the units it lies in."""
+"""Lowers element access: a struct to loads and stores of its fields, a wide field to the units it is stored in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .values import MemoryValue, Value, from_leaves, parts
 
 
 def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span: Span) -> Value:
-    """The element at an index, as scalars held in fresh variables."""
+    """Emits the loads of the element at an index; its scalars are in fresh variables."""
     element = array.element
     unit, stride = unit_of(element), units_in(element)
     require_inside(array, index, span)
@@ -34,7 +34,7 @@ def load(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, span:
 
 
 def store(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, value: Value, span: Span) -> None:
-    """Writes an element; its shape has been checked."""
+    """Emits the stores of an element, whose type the caller has checked."""
     element = array.element
     unit, stride = unit_of(element), units_in(element)
     require_inside(array, index, span)
@@ -47,7 +47,7 @@ def store(builder: KernelBuilder, array: MemoryValue, index: ir.Expression, valu
 
 
 def require_inside(array: MemoryValue, index: ir.Expression, span: Span) -> None:
-    """A known index of an array of known length lies inside."""
+    """Raises KernelError for a constant index beyond an array of known length."""
     if isinstance(index, ir.Const) and array.memory.length is not None:
         length = array.memory.length // units_in(array.element)
         if index.value >= length:
@@ -64,7 +64,7 @@ def _unit_index(index: ir.Expression, stride: int, position: int, span: Span) ->
 
 
 def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expression:
-    """A field's value from the units it lies in, the lowest first."""
+    """A field's value, assembled from its units, the least significant first."""
     unit = units[0].type
     if unit is to:
         return units[0]
@@ -82,7 +82,7 @@ def _joined(units: Sequence[ir.Expression], to: Type, span: Span) -> ir.Expressi
 
 
 def _split(builder: KernelBuilder, leaf: Leaf, value: ir.Expression, unit: Type, span: Span) -> list[ir.Expression]:
-    """The units that a field's value is stored in, the lowest first."""
+    """A field's value as the units it is stored in, the least significant first."""
     if unit is leaf.type:
         return [value]
     wide = Type.U64 if leaf.type.size == 8 else Type.U32

@@ -1,7 +1,7 @@
-"""Whether what a launch is handed is what its kernel's annotations name.
+"""Checks a launch's arguments against its kernel's annotations, as a type checker would.
 
-The kinds of things are told apart as a type checker would: memories by their elements, scalars and structs by their
-classes, keys and monoids by their members. A type variable stands for one class throughout a launch.
+Memories are matched by element, scalars and structs by class, keys and monoids structurally, by the members of their
+Protocol. A type variable is unified with one class throughout a launch.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from .launch import Buffer, kind_of
 from .signature import Parameter, Unknown
 from .span import KernelError
 
-_MOST_KEPT = 4096
-_checked: set[object] = set()  # which kernels fit which kinds of arguments: most launches are like an earlier one
+_CACHE_LIMIT = 4096
+_checked: set[object] = set()  # kernels with argument kinds that passed: most launches repeat an earlier one
 
 
 def check_arguments(function: FunctionType, parameters: tuple[Parameter, ...], arguments: tuple[object, ...]) -> None:
-    """Refuses arguments that are not what a kernel's parameters are annotated with, by the parameter's line."""
+    """Raises KernelError, with the parameter's line, for an argument that does not match its annotation."""
     kinds = function, *map(kind_of, arguments)
     try:
         if kinds in _checked:
             return
     except TypeError:
-        pass  # something does not hash, which is said below
+        pass  # not hashable: reported below, with the parameter's name
     matcher = _Matcher({})
     for parameter, argument in zip(parameters, arguments, strict=True):
         try:
             matcher.value(parameter.annotation, argument, parameter.name)
             _require_hashable(argument, parameter.name)
-        except _Misfit as misfit:
+        except _Mismatch as mismatch:
             raise KernelError(
-                parameter.span, f"expected {misfit.wanted} for {misfit.path!r} of kernel {function.__name__!r}, "
-                                f"found {misfit.found}, e.g. `{misfit.example}`",
+                parameter.span, f"expected {mismatch.wanted} for {mismatch.path!r} of kernel {function.__name__!r}, "
+                                f"found {mismatch.found}, e.g. `{mismatch.example}`",
             ) from None  # fmt: skip
-    if len(_checked) >= _MOST_KEPT:
+    if len(_checked) >= _CACHE_LIMIT:
         _checked.clear()
     _checked.add(kinds)
 
 
-_SIMPLE = (Scalar, Enum, int, float, str)  # classes that say all there is to be said of an object
+_SIMPLE = (Scalar, Enum, int, float, str)  # to match the class is enough: nothing inside is left to check
 
 
-class _Misfit(Exception):
-    """One thing is not what it should be."""
+class _Mismatch(Exception):
+    """An argument, or a part of one at `path`, that its annotation does not accept."""
 
     def __init__(self, path: str, wanted: str, found: str, example: str) -> None:
         super().__init__(path)
@@ -64,16 +64,16 @@ class _Misfit(Exception):
 
 
 def _require_hashable(argument: object, name: str) -> None:
-    """A kernel is compiled for its compile-time arguments and found again by them."""
+    """Compile-time arguments are part of the cache key of compiled kernels, so they must hash."""
     try:
         hash(kind_of(argument))
     except TypeError:
         example = "Buffer('data', U32, 8, Role.INOUT)" if hasattr(argument, "dtype") else "(a, b)"
-        raise _Misfit(name, "something that does not change", shown_value(argument), example) from None
+        raise _Mismatch(name, "something that does not change", shown_value(argument), example) from None
 
 
 class _Matcher:
-    """Compares arguments with annotations, and remembers what type variables have come to stand for."""
+    """Matches arguments with annotations; `bound` has the classes that type variables are unified with."""
 
     def __init__(self, bound: dict[TypeVar, object]) -> None:
         self.bound = bound
@@ -81,11 +81,11 @@ class _Matcher:
     # -- values ----------------------------------------------------------------------------------------
 
     def value(self, annotation: object, value: object, path: str) -> None:
-        """An argument, or a part of one."""
+        """Matches an argument, or a part of one; raises _Mismatch."""
         if cast(object, type(value)) is annotation and isinstance(value, _SIMPLE):
             return
         origin, parts = cast(object, typing.get_origin(annotation) or annotation), typing.get_args(annotation)
-        if _says_nothing(annotation):
+        if _accepts_anything(annotation):
             return
         if isinstance(annotation, TypeVar):
             self.type(annotation, type(value), path)
@@ -111,7 +111,7 @@ class _Matcher:
         elif issubclass(cls, Scalar):
             self._require(type(value) is cls, annotation, value, path)
         elif getattr(cls, "_is_protocol", False):
-            kind = type(value)  # asked first: a property may have to compute
+            kind = type(value)  # the class first: a property of the object may be slow to compute
             has_all = all(hasattr(kind, name) or hasattr(value, name) for name in _members(cls))
             self._require(has_all and not isinstance(value, type), annotation, value, path)
             for name, pattern in _classes_named(annotation):
@@ -131,13 +131,13 @@ class _Matcher:
                 self.fail(annotation, value, path)
 
     def _struct(self, cls: type, parts: tuple[object, ...], value: object, path: str) -> None:
-        """The fields are what the struct's own annotations name."""
+        """Matches the fields with the struct's own annotations."""
         try:
             fields = fields_of(cls)
         except (NameError, TypeError):
-            return  # not known here; the reader will say what it cannot read
+            return  # an annotation that does not resolve: the reader reports what it cannot read
         variables = getattr(cls, "__parameters__", ())
-        inner = self if parts else _Matcher({})  # a struct named without its variables: they are its own
+        inner = self if parts else _Matcher({})  # annotated without arguments: its type variables are its own
         filled = dict(zip(variables, parts, strict=False))
         for name, field in fields.items():
             part: object = getattr(value, name)
@@ -158,7 +158,7 @@ class _Matcher:
             attempt = _Matcher(dict(self.bound))
             try:
                 attempt.value(type(None) if part is None else part, value, path)
-            except _Misfit:
+            except _Mismatch:
                 continue
             self.bound.update(attempt.bound)
             return
@@ -167,12 +167,12 @@ class _Matcher:
     # -- classes ---------------------------------------------------------------------------------------
 
     def type(self, pattern: object, found: object, path: str) -> None:
-        """A class that is handed over, or that something handed over speaks of."""
+        """Matches a class: an argument itself, or one that an argument's member names; raises _Mismatch."""
         if not self._fits(pattern, found):
-            raise _Misfit(path, self._named(pattern), shown(found), shown(self._meaning(pattern)))
+            raise _Mismatch(path, self._named(pattern), shown(found), shown(self._substituted(pattern)))
 
     def _fits(self, pattern: object, found: object) -> bool:
-        if _says_nothing(pattern) or found is Any:
+        if _accepts_anything(pattern) or found is Any:
             return True
         if isinstance(pattern, TypeVar):
             if not isinstance(typing.get_origin(found) or found, type):
@@ -188,13 +188,13 @@ class _Matcher:
             return False
         return all(map(self._fits, parts, typing.get_args(found)))
 
-    def _meaning(self, annotation: object) -> object:
-        """An annotation with its type variables as far as they are known."""
+    def _substituted(self, annotation: object) -> object:
+        """An annotation with the type variables that are bound so far replaced."""
         return _filled(annotation, self.bound)
 
     def _named(self, annotation: object) -> str:
-        """An annotation as a message names it: with what its variables already stand for."""
-        meaning = self._meaning(annotation)
+        """An annotation as a message names it: its substituted form, then as it is written."""
+        meaning = self._substituted(annotation)
         return shown(annotation) if meaning == annotation else f"{shown(meaning)} ({shown(annotation)})"
 
     def _require(self, holds: bool, annotation: object, value: object, path: str) -> None:
@@ -202,26 +202,26 @@ class _Matcher:
             self.fail(annotation, value, path)
 
     def fail(self, annotation: object, value: object, path: str) -> NoReturn:
-        meaning = self._meaning(annotation)
-        raise _Misfit(path, self._named(annotation), shown_value(value), example_of(meaning, value))
+        meaning = self._substituted(annotation)
+        raise _Mismatch(path, self._named(annotation), shown_value(value), example_of(meaning, value))
 
 
 def _is_union(origin: object) -> bool:
     return origin is Union or origin is types.UnionType
 
 
-def _says_nothing(annotation: object) -> bool:
-    """Whether anything will do for an annotation."""
+def _accepts_anything(annotation: object) -> bool:
+    """Whether an annotation, such as Any, matches every argument."""
     return annotation is Unknown.UNKNOWN or annotation is Any or annotation is object
 
 
 def _same(a: object, b: object) -> bool:
-    """Whether two are one class. `Pair` may be any `Pair[U32]`: an object does not know."""
+    """Whether two name one class. `Pair` matches any `Pair[U32]`: objects do not carry their type arguments."""
     return a == b or (class_of(a) is class_of(b) and (isinstance(a, type) or isinstance(b, type)))
 
 
 def _is_allowed(variable: TypeVar, found: object) -> bool:
-    """Whether a variable may stand for a class."""
+    """Whether a class is within a type variable's constraints or bound."""
     cls: Any = typing.get_origin(found) or found
     if variable.__constraints__:
         return cls in variable.__constraints__
@@ -232,7 +232,7 @@ def _is_allowed(variable: TypeVar, found: object) -> bool:
 
 
 def _filled(annotation: object, meanings: Mapping[Any, object]) -> object:
-    """An annotation with some type variables replaced."""
+    """Substitutes type variables in an annotation."""
     if isinstance(annotation, TypeVar):
         return meanings.get(annotation, annotation)
     variables: tuple[Any, ...] = getattr(annotation, "__parameters__", ())
@@ -244,7 +244,7 @@ def _filled(annotation: object, meanings: Mapping[Any, object]) -> object:
 
 @cache
 def _members(protocol: type) -> tuple[str, ...]:
-    """The names that a class must have to be of a protocol."""
+    """The public members of a Protocol, inherited ones included."""
     found: dict[str, None] = {}
     for cls in protocol.__mro__:
         if getattr(cls, "_is_protocol", False):
@@ -255,7 +255,7 @@ def _members(protocol: type) -> tuple[str, ...]:
 
 @cache
 def _classes_named(protocol: object) -> tuple[tuple[str, object], ...]:
-    """The members of a protocol that are classes, each with the annotation's word for it: E for SortableKey[E, W]."""
+    """The members of a Protocol that hold classes, each with its type argument: element is E in SortableKey[E, W]."""
     return tuple(_class_members(protocol))
 
 

@@ -1,4 +1,4 @@
-"""How annotations of a kernel and arguments of a launch are named in messages, and examples of what would do."""
+"""Text for the errors of arguments.py: how an argument is shown, and an example of what would match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .launch import Buffer
 
 
 def shown_value(value: object) -> str:
-    """An argument, as far as it fits a line."""
+    """An argument's repr, or its class where that is too long for a line."""
     match value:
         case Workgroup():
             return f"Workgroup({shown(value.kind)}, {len(value.items)})"
@@ -29,7 +29,7 @@ def shown_value(value: object) -> str:
 
 
 def example_of(annotation: object, value: object) -> str:
-    """What could stand in the argument's place."""
+    """Code that would match the annotation in the argument's place."""
     cls: Any = typing.get_origin(annotation) or annotation
     element = shown(next(iter(typing.get_args(annotation)), "U32")).strip("'")
     if not isinstance(cls, type):
@@ -49,7 +49,7 @@ def example_of(annotation: object, value: object) -> str:
 
 
 def _literal(cls: type[Scalar], value: object) -> str:
-    """The number that was handed over, if the class takes it."""
+    """The argument's own number, if the class accepts it; else a default."""
     number = cast(float, cast("np.generic", value).item() if isinstance(value, Scalar | np.generic) else value)
     try:
         return repr(cls(number).item())

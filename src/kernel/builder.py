@@ -1,4 +1,4 @@
-"""Makes IR: expressions folded as they are made, the block under construction, fresh variables."""
+"""Builds IR: type checks, constant folding and algebraic simplification of expressions; blocks and fresh variables."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..types import ops
 from ..types.layout import Type
 from ..types.ops import Op
 from . import examples, ir
-from .outside import Outside
+from .captures import Captures
 from .passes.walk import nodes_in
 from .span import KernelError, Span
 
-# What one known operand makes of an operation on integers or Bools; -1 has all bits set. Floats stay out: -0.0 + 0 is
-# not -0.0.
+# Identity and absorbing elements of operations on integers and Bools; -1 stands for all bits set. Floats are not
+# simplified: -0.0 + 0 is not -0.0.
 _NEUTRAL = {ops.ADD: 0, ops.ADD_NOWRAP: 0, ops.OR: 0, ops.XOR: 0, ops.MUL: 1, ops.AND: -1}
 _NEUTRAL_ON_THE_RIGHT = {ops.SUB: 0, ops.SHL: 0, ops.SHR: 0, ops.FLOORDIV: 1}
 _ABSORBING = {ops.AND: 0, ops.MUL: 0, ops.OR: -1}
@@ -28,7 +28,7 @@ _DIVISIONS = (ops.FLOORDIV, ops.MOD)
 
 
 def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Expression:
-    """An operation of a kernel, checked against its rule."""
+    """An operation, type-checked and folded. Raises KernelError for operands that its type rule refuses."""
     types = [operand.type for operand in operands]
     result = op.rule(types)
     if result is None:
@@ -40,7 +40,7 @@ def apply(op: Op, operands: tuple[ir.Expression, ...], span: Span) -> ir.Express
 
 
 def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expression:
-    """CAST or BITCAST to a type."""
+    """CAST or BITCAST to a type; the operand itself where it has that type already."""
     if operand.type is to:
         return operand
     allowed = ops.can_cast if op is ops.CAST else ops.can_bitcast
@@ -51,12 +51,12 @@ def convert(op: Op, operand: ir.Expression, to: Type, span: Span) -> ir.Expressi
 
 
 def folded(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Expression:
-    """An operation that gives this type, or what it comes to where that is known."""
-    known = _computed(op, operands, type, span) or _simpler(op, operands, type, span)
-    return known or ir.Apply(op, operands, type, span)
+    """The operation, constant-folded or simplified where that is possible."""
+    simpler = _constant(op, operands, type, span) or _simplified(op, operands, type, span)
+    return simpler or ir.Apply(op, operands, type, span)
 
 
-def _computed(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Const | None:
+def _constant(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Const | None:
     constants = [operand for operand in operands if isinstance(operand, ir.Const)]
     if len(constants) < len(operands):
         return None
@@ -68,7 +68,7 @@ def _computed(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Spa
     return ir.Const(result.astype(type.dtype).item(), type, span)
 
 
-def _simpler(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Expression | None:
+def _simplified(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span) -> ir.Expression | None:
     first = operands[0]
     if op is ops.SELECT and isinstance(first, ir.Const):
         return operands[1] if first.value else operands[2]
@@ -83,12 +83,12 @@ def _simpler(op: Op, operands: tuple[ir.Expression, ...], type: Type, span: Span
 
 
 def _by_constant(op: Op, value: ir.Expression, known: ir.Const, on_the_right: bool) -> ir.Expression | None:
-    """`value op known`, or the other way round, where the constant decides it."""
+    """`value op known`, or `known op value`, where the constant is an identity or absorbing element."""
     bits = -1 if known.value == _all_ones(known.type) else int(known.value)
     neutral = _NEUTRAL.get(op, _NEUTRAL_ON_THE_RIGHT.get(op) if on_the_right else None)
     if neutral == bits:
         return value
-    if on_the_right and bits == 0 and op in _DIVISIONS:  # what targets make of it; a constant one WGSL refuses
+    if on_the_right and bits == 0 and op in _DIVISIONS:  # as at run time; WGSL refuses to compile a constant 0 here
         return value if op is ops.FLOORDIV else known
     return known if _ABSORBING.get(op) == bits and not may_fail(value) else None
 
@@ -98,9 +98,7 @@ def _all_ones(type: Type) -> int:
 
 
 def may_fail(value: object) -> bool:
-    """Whether computing a value divides by what may be zero, or has a sum that must fit: then it is computed only
-    where Python would do so.
-    """
+    """Whether evaluating has a precondition (a divisor that may be 0, an add_nowrap): it must not be speculated."""
     return isinstance(value, ir.Apply) and any(
         isinstance(node, ir.Apply)
         and (node.op is ops.ADD_NOWRAP or (node.op in _DIVISIONS and not isinstance(node.operands[1], ir.Const)))
@@ -112,11 +110,11 @@ def may_fail(value: object) -> bool:
 
 
 class Builder:
-    """The statements of the block being made, and all variables made so far."""
+    """The block under construction, and all variables made so far."""
 
     def __init__(self) -> None:
         self.variables: list[ir.Variable] = []
-        self.depth = 0  # how many blocks stand around the current one
+        self.depth = 0  # nesting of the current block
         self._block: list[ir.Statement] = []
 
     def emit(self, statement: ir.Statement) -> None:
@@ -144,21 +142,21 @@ class Builder:
         return tuple(self._block)
 
 
-# How large a kernel may become: beyond, a compiler is at it for minutes.
+# Limits on inlining and unrolling: beyond these, compilers take minutes.
 MOST_STATEMENTS = 10_000
-MOST_ROUNDS = 10_000  # of unrolled loops, and calls of helpers, whether they come to a statement or not
+MOST_ROUNDS = 10_000  # iterations of unrolled loops plus inlined calls, even where they emit no statement
 
 
 class KernelBuilder(Builder):
-    """Of a kernel that is being read: it knows when that gets too large."""
+    """The builder of a kernel being read. Raises KernelError where inlining and unrolling pass the limits."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.outside = Outside()  # what all functions read here have taken from outside of them
+        self.captures = Captures()  # globals, closure cells and attributes that the functions read here use
         self._statements = 0
         self._rounds = 0
-        self._unrolled: list[tuple[int, Span]] = []  # the loops being unrolled, each with its number of rounds
-        self._fixed: set[ir.Variable] = set()
+        self._unrolled: list[tuple[int, Span]] = []  # the loops being unrolled, with their trip counts
+        self._fixed: set[ir.Variable] = set()  # those with one assignment
 
     def emit(self, statement: ir.Statement) -> None:
         super().emit(statement)
@@ -168,7 +166,7 @@ class KernelBuilder(Builder):
 
     @contextmanager
     def unrolling(self, rounds: int, span: Span) -> Generator[None]:
-        """Around the rounds of a loop that is unrolled."""
+        """Encloses the unrolled iterations of a loop."""
         self._unrolled.append((rounds, span))
         if rounds > MOST_ROUNDS:
             self._refuse_size(span)
@@ -176,13 +174,13 @@ class KernelBuilder(Builder):
         self._unrolled.pop()
 
     def count_round(self, span: Span) -> None:
-        """One more round of an unrolled loop, or one more call."""
+        """Counts an iteration of an unrolled loop, or an inlined call, against the limit."""
         self._rounds += 1
         if self._rounds > MOST_ROUNDS:
             self._refuse_size(span)
 
     def _refuse_size(self, span: Span) -> NoReturn:
-        """With the line of the loop that has the most rounds, if there is one."""
+        """Raises KernelError at the unrolled loop with the largest trip count, if there is one."""
         if not self._unrolled:
             raise KernelError(
                 span, f"expected a kernel of at most {MOST_STATEMENTS} statements, helpers included, e.g. a loop "
@@ -193,13 +191,13 @@ class KernelBuilder(Builder):
             f"{rounds} rounds, e.g. `for i in dynamic_range(U32(0), U32({min(rounds, 0xFFFFFFFF)})):`")  # fmt: skip
 
     def fixed(self, name: str, type: Type) -> ir.Variable:
-        """A fresh variable that is assigned in one place only."""
+        """A fresh variable with a single assignment, as in SSA form."""
         made = self.variable(name, type)
         self._fixed.add(made)
         return made
 
     def hold(self, name: str, value: ir.Expression, span: Span) -> ir.Expression:
-        """The value as it is now, however the variables in it may change later; computed once."""
+        """Evaluates a value once, here, into a fresh variable. Constants and single-assignment reads pass through."""
         if isinstance(value, ir.Const | ir.Argument | ir.Identity | ir.Length):
             return value
         if isinstance(value, ir.Read) and value.variable in self._fixed:

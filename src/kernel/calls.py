@@ -1,4 +1,7 @@
-"""Reads calls: constructors, helpers (inlined), methods, memory and the invocation's own operations."""
+"""Reader, part 4: calls. Helpers and methods are inlined; atomics, barriers and subgroup operations become statements.
+
+Constructors make structs and literals; a few of Python's own functions are evaluated on compile-time values.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +48,12 @@ _SUBGROUP = {
     "shuffle_down": SubgroupOp.SHUFFLE_DOWN, "subgroup_add": SubgroupOp.ADD, "exclusive_add": SubgroupOp.EXCLUSIVE_ADD,
 }  # fmt: skip
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# Plain Python that is fine on compile-time values.
+# Python functions that are evaluated at compile time, on compile-time values.
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, abs, range, type, isinstance, issubclass)
 
 
 class CallReader(ExpressionReader):
-    """Calls of one function, as it is inlined at one place."""
+    """Calls in one inlined function."""
 
     def call(self, node: ast.Call) -> Value:
         callee = self.read(node.func)
@@ -101,7 +104,7 @@ class CallReader(ExpressionReader):
         arguments = self.positional(node)
         known: list[Any] = []
         if function is isinstance and arguments and (cls := class_behind(arguments[0])) is not None:
-            # the fields of a key or a struct may be run-time numbers, its class is known all the same
+            # a struct's class is known at compile time even where its fields are run-time values
             function, arguments = issubclass, [Static(cls), *arguments[1:]]
         for argument, written in zip(arguments, node.args, strict=True):
             if not isinstance(argument, Static):
@@ -109,12 +112,12 @@ class CallReader(ExpressionReader):
                 hint = examples.instead_of(function, "e.g. a property of the key or the policy")
                 self.expected(written, f"a compile-time value for {name!r}, found {describe(argument)}, {hint}")
             known.append(argument.value)
-        return self.known(node, cast("Callable[..., object]", function), *known)
+        return self.evaluated(node, cast("Callable[..., object]", function), *known)
 
     # -- helpers and structs ---------------------------------------------------------------------------
 
     def call_function(self, node: ast.Call, function: FunctionType, leading: Sequence[Value]) -> Value:
-        """A helper or method: its arguments are matched as Python matches them, then it is inlined."""
+        """Inlines a helper or method, its arguments bound to parameters as Python binds them."""
         if hasattr(function, "__wrapped__"):
             self.expected(node, f"a helper without a decorator around it, found {function.__name__!r}, "
                             "e.g. its body in the helper itself")  # fmt: skip
@@ -127,13 +130,13 @@ class CallReader(ExpressionReader):
             return self.overridable(function, arguments, span)
         try:
             return self.inline(function, arguments, span)
-        except KernelError:  # with a line of the library's, which says nothing to its user
+        except KernelError:  # its line is in the library; report the caller's instead
             if examples.is_from_a_library(function):
                 self.expected(node, examples.callable_for(function))
             raise
 
     def overridable(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
-        """A helper with a name for targets to know: inlined all the same, into a block of its own."""
+        """Inlines an overridable helper into a block of its own, which a target may replace by its name."""
         name = function.__name__
         held = [self.builder.hold(name, a, span) if isinstance(a, ir.Expression) else a for a in arguments]
         with self.builder.nested() as body:
@@ -190,7 +193,7 @@ class CallReader(ExpressionReader):
         return StructValue(element, made)
 
     def parameters_of(self, node: ast.Call, cls: type[object]) -> dict[str, str]:
-        """The parameter of each field, of a struct that is made by setting its fields and doing nothing else."""
+        """The `__init__` parameter of each field. Raises KernelError where `__init__` does more than set fields."""
         parameters: dict[str, str] = {}
         init = inspect.getattr_static(cls, "__init__", None)
         plain = isinstance(init, FunctionType) and "attrs generated" in init.__code__.co_filename
@@ -206,7 +209,7 @@ class CallReader(ExpressionReader):
 
     def fits(self, value: Value, expected: object) -> bool:
         if not isinstance(expected, type):
-            return True  # a type variable or alias: mypy has checked it, and operations check scalars again
+            return True  # a type variable or alias: the type checkers' matter; operations check scalars again
         if issubclass(expected, Scalar):
             return isinstance(value, ir.Expression) and value.type is expected.type
         if issubclass(expected, Enum):
@@ -266,7 +269,7 @@ class CallReader(ExpressionReader):
         return value
 
     def load_uniform(self, node: ast.Call, span: Span) -> Value:
-        """A barrier, a load, and a barrier."""
+        """Emits a barrier, a uniform load and a barrier."""
         array = self.read(node.args[0]) if len(node.args) == 2 and not node.keywords else None
         if (
             not isinstance(array, MemoryValue)
@@ -278,7 +281,7 @@ class CallReader(ExpressionReader):
         access.require_inside(array, index, span)
         variable = self.builder.fixed(array.memory.name + "_for_all", Type.U32)
         self.builder.emit(ir.Barrier(span))
-        self.builder.emit(ir.Load(variable, array.memory, index, span, for_all=True))
+        self.builder.emit(ir.Load(variable, array.memory, index, span, uniform=True))
         self.builder.emit(ir.Barrier(span))
         return ir.Read(variable, span)
 
@@ -315,7 +318,7 @@ class CallReader(ExpressionReader):
                 node,
                 f"a scalar or a struct to shuffle, found {describe(leaf)}, e.g. `cx.shuffle(pair, lane)`",
             )
-        if leaf.type in (Type.BOOL, Type.U8, Type.U16):  # these travel as a word
+        if leaf.type in (Type.BOOL, Type.U8, Type.U16):  # shuffled as a U32
             moved = self.subgroup(op, (convert(ops.CAST, leaf, Type.U32, span), lane), Type.U32, span)
             if leaf.type is Type.BOOL:
                 return ir.Apply(ops.NE, (moved, ir.Const(0, Type.U32, span)), Type.BOOL, span)

@@ -1,4 +1,8 @@
-"""Reads branches and loops: those known now are taken or unrolled, the others become the IR's."""
+"""Reader, part 5: control flow. Compile-time branches are taken and `range` loops unrolled; others become IR.
+
+A run-time branch is read once on each side. What follows an early `return` or `continue` is read as part of the path
+that does not leave (`rest`), so the IR has no jumps but `Break`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from ..types.layout import Type
 from . import examples, ir
 from .builder import MOST_ROUNDS, KernelBuilder, apply
 from .calls import CallReader
-from .names import joined
+from .names import names_after
 from .source import Source, escapes, jumps_of, stored_in
 from .values import (
     EnumValue,
@@ -32,15 +36,15 @@ from .values import (
     run_time_form,
 )
 
-# A block to read: statements, or steps that the reader puts between them (the binding of an unrolled loop's variable).
+# What a block consists of: statements, and actions between them (an unrolled loop binds its variable).
 Item: TypeAlias = "ast.stmt | Callable[[], Flow]"
 
 
 class Flow(Enum):
-    """Whether a block's end is reached."""
+    """Whether control reaches a block's end."""
 
-    FALLS = auto()
-    LEAVES = auto()
+    FALLS = auto()  # it falls through
+    LEAVES = auto()  # by a return, break or continue on every path
 
 
 @attrs.define
@@ -48,15 +52,15 @@ class Loop:
     """A loop that is being read."""
 
     at_run_time: bool
-    continued: list[dict[str, Value]]  # the names on each path that went on to the next round
+    continued: list[dict[str, Value]]  # the names at each `continue`
 
 
 class ControlReader(CallReader):
-    """Branches and loops of one function, as it is inlined at one place."""
+    """Branches and loops in one inlined function."""
 
     def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
         super().__init__(builder, source, names)
-        self.loops: list[Loop] = []  # the loops around here, the innermost last
+        self.loops: list[Loop] = []  # enclosing loops, the innermost last
 
     @abstractmethod
     def block(self, items: Sequence[Item]) -> Flow: ...
@@ -82,7 +86,7 @@ class ControlReader(CallReader):
         elif flow_otherwise is Flow.LEAVES:
             self.names = names_then
         else:
-            self.names = self.met((first, names_then), (second, names_otherwise), span)
+            self.names = self.joined((first, names_then), (second, names_otherwise), span)
         self.builder.emit(ir.If(condition, tuple(first), tuple(second), span))
         return Flow.LEAVES if flow_then is flow_otherwise is Flow.LEAVES else Flow.FALLS
 
@@ -165,21 +169,21 @@ class ControlReader(CallReader):
     def unrolled(self, node: ast.For, iterable: Value, rest: Sequence[Item]) -> Flow:
         span = self.source.span(node)
         if isinstance(iterable, TupleValue):
-            # as they are now: a round may change the names that they were read from
+            # evaluated before the loop: an iteration may assign the names they were read from
             values = [self.held("item", item, span) for item in iterable.items]
         elif isinstance(iterable, Static) and hasattr(iterable.value, "__iter__"):
-            # no more of it than can be unrolled: it may be endless
+            # at most one more than can be unrolled: the iterable may be infinite
             items_of = islice(cast("Iterable[object]", iterable.value), MOST_ROUNDS + 1)
             values = [of_object(item, span) for item in items_of]
         else:
             example = examples.loop_over(iterable)
             self.expected(node.iter, f"something to loop over, found {describe(iterable)}, e.g. `{example}`")
 
-        with self.builder.unrolling(_rounds_of(iterable, values), span):
+        with self.builder.unrolling(_trip_count(iterable, values), span):
             return self.rounds(node, values, rest)
 
     def rounds(self, node: ast.For, values: Sequence[Value], rest: Sequence[Item]) -> Flow:
-        """An unrolled loop's rounds, one behind the other."""
+        """Reads an unrolled loop's iterations, one after another."""
         span = self.source.span(node)
 
         def step(value: Value) -> Callable[[], Flow]:
@@ -190,7 +194,7 @@ class ControlReader(CallReader):
 
             return bind
 
-        if escapes(node):  # each round is what follows the one before, for the paths that have not returned
+        if escapes(node):  # an iteration is read as what follows the one before on the paths that have not returned
             if jumps_of(node):
                 self.expected(
                     node,
@@ -208,7 +212,7 @@ class ControlReader(CallReader):
             self.loops.append(loop)
             reaches_end = self.block(node.body) is Flow.FALLS
             self.loops.pop()
-            self.names = reduce(joined, [*loop.continued, *([self.names] if reaches_end else [])])
+            self.names = reduce(names_after, [*loop.continued, *([self.names] if reaches_end else [])])
         return Flow.FALLS
 
     def counting_loop(self, node: ast.For, call: ast.Call) -> None:
@@ -238,9 +242,9 @@ class ControlReader(CallReader):
         return self.block(rest)
 
     def forget_changed(self, node: ast.For | ast.While) -> None:
-        """What a run-time loop sets is not known in it or behind it, but for run-time variables.
+        """Makes compile-time values that a run-time loop assigns undecided, in the loop and after it.
 
-        The loop is read once, and any of its rounds may come before a reading of the name.
+        The loop's body is read once, and a read in it may follow any number of iterations.
         """
         self.lift_changed(node)
         for name, counts in stored_in(node).items():
@@ -259,7 +263,7 @@ class ControlReader(CallReader):
             self.names[name] = Undecided(reason)
 
     def lift_changed(self, node: ast.For | ast.While) -> None:
-        """A known flag or enum that a loop sets becomes a variable before it."""
+        """Moves compile-time Bools and enums that a loop assigns into variables before it."""
         for name in stored_in(node):
             value = self.names.get(name)
             lifted = value if value is None else lift(value, self.source.span(node))
@@ -267,7 +271,7 @@ class ControlReader(CallReader):
                 self.names[name] = self.into_slot(name, lifted, self.source.span(node))
 
     def loop_body(self, node: ast.For | ast.While, bound: dict[str, Value]) -> ir.Block:
-        """A run-time loop's body. Names that it makes end with it."""
+        """Reads a run-time loop's body. Names first assigned in it are not visible after it."""
         before = dict(self.names)
         self.names.update(bound)
         self.loops.append(Loop(at_run_time=True, continued=[]))
@@ -289,8 +293,8 @@ class ControlReader(CallReader):
         return Flow.LEAVES
 
 
-def _rounds_of(iterable: Value, values: Sequence[Value]) -> int:
-    """How many there are, which may be more than Python's `len` can say."""
+def _trip_count(iterable: Value, values: Sequence[Value]) -> int:
+    """The iterations of an unrolled loop; `len` raises for ranges beyond sys.maxsize."""
     counted = iterable.value if isinstance(iterable, Static) else None
     if not isinstance(counted, range):
         return len(values)

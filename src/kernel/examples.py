@@ -1,4 +1,4 @@
-"""What messages suggest: code that fits where something else was found, or a function of Python's."""
+"""The examples at the end of the reader's error messages: code that would be accepted in place of what was found."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..types.scalars import Scalar
 from . import ir
 from .values import MemoryValue, Value, first_member
 
-_UNSIGNED = {4: Type.U32, 8: Type.U64}  # by the size of what they share their bits with
+_UNSIGNED = {4: Type.U32, 8: Type.U64}  # by size in bytes: what a float is bitcast to
 
 
 def converted(source: Type, target: Type) -> str:
-    """`x` of one type, written as another: by way of a third where none leads straight there."""
+    """Converts `x` from one type to another, in two steps where no single cast or bitcast does."""
     if target is Type.BOOL:
         return "x != 0"
     if source is target or ops.can_cast(source, target):
@@ -38,7 +38,7 @@ def converted(source: Type, target: Type) -> str:
 
 
 def operand_of(op: Op, found: Sequence[Type]) -> str:
-    """A conversion of one operand to a type that the operation accepts: one that all convert to, where there is."""
+    """Converts one operand to a type that the operation accepts, preferably one that all operands cast to."""
     if op is ops.SELECT:
         return "select(a < b, a, b)"
     if op in (ops.MIN, ops.MAX) and len(set(found)) == 1 and found[0].is_float:
@@ -51,7 +51,7 @@ def operand_of(op: Op, found: Sequence[Type]) -> str:
 
 
 def element_of(element: object, found: Value) -> str:
-    """A value of a field's or an array's class."""
+    """A value of the class that a field or an array holds."""
     cls = class_of(element)
     if issubclass(cls, Enum):
         return f"{cls.__name__}.{first_member(cls)}"
@@ -60,13 +60,13 @@ def element_of(element: object, found: Value) -> str:
         return converted(expression.type, cls.type)
     if is_struct(cls):
         return f"{cls.__name__}({', '.join(fields_of(element))})"
-    if issubclass(cls, int):  # known before the launch
+    if issubclass(cls, int):  # a compile-time value
         return "True" if cls is bool else "8"
     return f"{cls.__name__}(x)"
 
 
 def loop_over(found: Value) -> str:
-    """A loop that goes over what was handed to one."""
+    """A loop that does what was meant by iterating over a value."""
     if isinstance(found, MemoryValue):
         return "for i in dynamic_range(U32(0), data.length):"
     return "for i in dynamic_range(U32(0), n):" if isinstance(found, ir.Expression) else "for i in range(8):"
@@ -103,13 +103,13 @@ _LIBRARIES = frozenset({"attr", "attrs", "numpy"})  # besides Python's own
 
 
 def is_from_a_library(function: object) -> bool:
-    """Whether it was written for CPython alone, as far as its module tells."""
+    """Whether its module is one written for CPython only: the standard library, NumPy or attrs."""
     home = str(getattr(function, "__module__", None)).partition(".")[0]
     return home != "__main__" and (home in _LIBRARIES or home in sys.stdlib_module_names)
 
 
 def callable_for(found: object) -> str:
-    """What is expected in place of something that is called and is no helper."""
+    """What is expected in place of a callable that cannot be called in a kernel."""
     name, hint = getattr(found, "__name__", repr(found)), instead_of(found, "e.g. a helper of your own")
     if isinstance(found, type) and not is_from_a_library(found) and found.__module__ != "builtins":
         kind = (
@@ -127,8 +127,8 @@ _SCALARS = {kind.dtype.name: kind.name for kind in Type} | {"bool": "Bool"}
 
 
 def instead_of(function: object, otherwise: str) -> str:
-    """An expression over scalars that does the same, for the end of an error message."""
+    """The equivalent over scalars, where there is one; else `otherwise`."""
     try:
         return f"e.g. `{_INSTEAD[function]}`" if function in _INSTEAD else otherwise
-    except TypeError:  # not hashable, as a callable object of the user's may be
+    except TypeError:  # an unhashable callable
         return otherwise

@@ -1,4 +1,4 @@
-"""Reads Python expressions into values and IR."""
+"""Reader, part 3: expressions. Names, attributes, subscripts and constants become values; loads are emitted."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ _INSTEAD: Mapping[type[ast.expr], str] = {
 
 
 class ExpressionReader(OperatorReader):
-    """Expressions of one function, as it is inlined at one place."""
+    """Expressions in one inlined function."""
 
     @abstractmethod
     def call(self, node: ast.Call) -> Value: ...
 
-    # -- what a value must be, in the end --------------------------------------------------------------
+    # -- expressions of a required kind ----------------------------------------------------------------
 
     def scalar(self, node: ast.expr, what: str = "a run-time scalar") -> ir.Expression:
-        """Reads an expression that must be a scalar of the IR."""
+        """Reads an expression that must be a run-time scalar; raises KernelError otherwise."""
         value = lift(self.read(node), self.source.span(node))
         if not isinstance(value, ir.Expression):
             self.expected(node, f"{what}, found {describe(value)}, e.g. `U32(1)`")
@@ -77,7 +77,7 @@ class ExpressionReader(OperatorReader):
         return self.truth(node, self.read(node))
 
     def truth(self, node: ast.expr, value: Value) -> ir.Expression:
-        """A value as what a branch may depend on."""
+        """A value as a condition: a Bool, or a constant for a compile-time value."""
         if isinstance(value, Static):
             return ir.Const(bool(value.value), Type.BOOL, self.source.span(node))
         if not isinstance(value, ir.Expression) or value.type is not Type.BOOL:
@@ -140,7 +140,7 @@ class ExpressionReader(OperatorReader):
         if name in self.source.stores:
             self.expected(node, f"{name!r} to be set on every path to here, e.g. `{name} = U32(0)` before the branch")
         try:
-            return of_object(self.source.outer(name, self.builder.outside), self.source.span(node))
+            return of_object(self.source.outer(name, self.builder.captures), self.source.span(node))
         except KeyError:
             self.expected(node, f"a name that is defined, found {name!r}, e.g. a parameter or an import")
 
@@ -169,31 +169,31 @@ class ExpressionReader(OperatorReader):
     def static_attribute(self, node: ast.AST, owner: Static, thing: object, name: str) -> Value:
         is_class = isinstance(thing, type) or typing.get_origin(thing) is not None
         found = inspect.getattr_static(class_of(thing) if is_class else thing, name, None)
-        own = name in getattr(thing, "__dict__", ())  # of the object itself: a function there takes no `self`
+        own = name in getattr(thing, "__dict__", ())  # a function in the object's own dict takes no `self`
         is_method = isinstance(found, FunctionType) and not is_class and not own
-        self.builder.outside.attribute(type(thing) if is_method else thing, name)
+        self.builder.captures.attribute(type(thing) if is_method else thing, name)
         if isinstance(found, FunctionType) and is_method:
             return Method(found, owner)
         if isinstance(found, classmethod):
-            return Method(_behind(found), owner if is_class else Static(type(thing)))
+            return Method(_function_of(found), owner if is_class else Static(type(thing)))
         if not hasattr(type(thing), name) and not hasattr(thing, name):
             self.expected(node, f"an attribute that exists, found `.{name}` of {describe(owner)}, e.g. a field")
-        return self.known(node, lambda: getattr(thing, name))
+        return self.evaluated(node, lambda: getattr(thing, name))
 
     def member(self, node: ast.AST, owner: Value, cls: type[object], name: str) -> Value:
         """A method, property or class attribute of a struct or enum."""
-        self.builder.outside.attribute(cls, name)
+        self.builder.captures.attribute(cls, name)
         found = inspect.getattr_static(cls, name, None)
         is_descriptor = hasattr(cast("type[object]", type(found)), "__get__")
         if isinstance(found, property) and isinstance(found.fget, FunctionType):
             return self.inline(found.fget, [owner], self.source.span(node))
         if isinstance(found, classmethod):
-            return Method(_behind(found), Static(cls))
+            return Method(_function_of(found), Static(cls))
         if isinstance(found, staticmethod):
             return Static(found.__func__)
         if isinstance(found, FunctionType):
             return Method(found, owner)
-        if is_descriptor:  # of these CPython asks for more than what stands there
+        if is_descriptor:  # CPython would call its __get__, which is not read
             self.expected(node, f"a field, a method or a property of {cls.__name__}, found `.{name}`, which is none, "
                                 "e.g. `@property` above its definition")  # fmt: skip
         if found is None:
@@ -230,7 +230,7 @@ class ExpressionReader(OperatorReader):
                 and -len(items) <= position.value < len(items)
             ):
                 return array.items[position.value]
-            return self.known(node, lambda: items[position.value])
+            return self.evaluated(node, lambda: items[position.value])
         if not isinstance(array, MemoryValue):
             self.expected(node, f"an array before `[`, found {describe(array)}, e.g. `data[i]`")
         if isinstance(index, ast.Slice):
@@ -239,10 +239,10 @@ class ExpressionReader(OperatorReader):
 
 
 def _first_of(cls: type[object]) -> str:
-    """The name of a struct's first field; of an enum's number."""
+    """The name of a struct's first field; `value` of an enum."""
     return "value" if issubclass(cls, Enum) else next(iter(fields_of(cls)))
 
 
-def _behind(method: Any) -> FunctionType:
-    """The function of a classmethod."""
+def _function_of(method: Any) -> FunctionType:
+    """The function that a classmethod wraps."""
     return cast("FunctionType", method.__func__)

@@ -1,8 +1,9 @@
-"""The intermediate representation: what a kernel is once its Python is read.
+"""The intermediate representation (IR): a structured, typed, scalar program, one for each specialised kernel.
 
-Everything is a scalar by now: structs have become their fields, helpers have been inlined, generics and
-compile-time values have been folded in. Expressions are pure; whatever touches memory, other invocations or
-control is a statement. Every node knows the source line it came from.
+Structs have been split into their fields, helpers inlined, generics monomorphised and compile-time values folded.
+Expressions are pure; what touches memory, other invocations or control flow is a statement. Control flow is
+structured (If, For, While, Break), and variables are mutable rather than in SSA form, as the targets that write
+source text want both. Every node has the source line it came from. verify.py states the rules.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from .span import Span
 
 
 class Space(Enum):
-    """Where a memory lives."""
+    """The address space of a memory."""
 
-    STORAGE = "storage"  # seen by every invocation; bound at launch
-    WORKGROUP = "workgroup"  # one for each workgroup, not initialised
-    REGISTERS = "registers"  # one for each invocation, not initialised
+    STORAGE = "storage"  # global memory, shared by all invocations; bound at launch
+    WORKGROUP = "workgroup"  # shared by a workgroup, uninitialised
+    REGISTERS = "registers"  # private to an invocation, uninitialised
 
 
 class Builtin(Enum):
-    """What an invocation knows about itself and its launch; all are U32."""
+    """The built-in indices and sizes of an invocation; all are U32."""
 
     LOCAL_ID = "local_id"
     GROUP_ID = "group_id"
@@ -40,7 +41,7 @@ class Builtin(Enum):
 
 @attrs.frozen
 class Memory:
-    """An array. `length` is None for storage: it comes with the buffer (see `Length`)."""
+    """An array in an address space. `length` is None for storage, whose buffer has it at run time (see `Length`)."""
 
     name: str
     space: Space
@@ -50,7 +51,7 @@ class Memory:
 
 @attrs.frozen(eq=False)
 class Variable:
-    """A mutable scalar of one invocation. Compared by identity: two variables may want one name."""
+    """A mutable scalar, private to an invocation. Compared by identity: names need not be unique."""
 
     name: str
     type: Type
@@ -58,7 +59,7 @@ class Variable:
 
 @attrs.frozen
 class Parameter:
-    """A scalar the host passes with a launch; the same for every invocation."""
+    """A scalar that the host passes with a launch: uniform over all invocations."""
 
     name: str
     type: Type
@@ -102,7 +103,7 @@ class Argument:
 
 @attrs.frozen
 class Identity:
-    """One of the invocation's own numbers."""
+    """The value of a built-in index or size."""
 
     builtin: Builtin
     span: Span
@@ -114,7 +115,7 @@ class Identity:
 
 @attrs.frozen
 class Length:
-    """How many elements a storage buffer holds (U32)."""
+    """The number of elements in a storage buffer (U32)."""
 
     memory: Memory
     span: Span
@@ -126,7 +127,7 @@ class Length:
 
 @attrs.frozen
 class Apply:
-    """An operation of the table in ops.py."""
+    """An operation of the table in types/ops.py, applied to operands."""
 
     op: Op
     operands: tuple[Expression, ...]
@@ -151,14 +152,14 @@ class Assign:
 class Load:
     """variable = memory[index]
 
-    `for_all`: of workgroup memory, between two barriers and at an index all agree on, so that all find the same.
+    `uniform`: from workgroup memory, between two barriers and at a uniform index, so the value is uniform.
     """
 
     variable: Variable
     memory: Memory
     index: Expression
     span: Span
-    for_all: bool = False
+    uniform: bool = False
 
 
 @attrs.frozen
@@ -173,7 +174,7 @@ class Store:
 
 @attrs.frozen
 class Atomic:
-    """variable = the element before the update. LOAD has no value, STORE no variable."""
+    """variable = the element before the (relaxed) update. LOAD has no value, STORE no variable."""
 
     variable: Variable | None
     op: AtomicOp
@@ -185,7 +186,7 @@ class Atomic:
 
 @attrs.frozen
 class Subgroup:
-    """variable = op over the lanes of the subgroup; all of them take part."""
+    """variable = op over the lanes of the subgroup, all of which must take part."""
 
     variable: Variable
     op: SubgroupOp
@@ -195,14 +196,14 @@ class Subgroup:
 
 @attrs.frozen
 class Barrier:
-    """Every invocation of the workgroup arrives here, and sees what the others wrote, before any goes on."""
+    """An execution and memory barrier of the workgroup."""
 
     span: Span
 
 
 @attrs.frozen
 class Overridable:
-    """What a block comes to, by a name: a target that knows the name may write something better for it."""
+    """Names a block's meaning, so that a target may emit its own implementation instead."""
 
     name: str
     variable: Variable  # for the result
@@ -212,7 +213,7 @@ class Overridable:
 
 @attrs.frozen
 class If:
-    """A choice; or, always taken, the body of an overridable helper."""
+    """A branch. With `overridable`, the condition is true and `then` is the body of an overridable helper."""
 
     condition: Expression
     then: Block
@@ -225,8 +226,8 @@ class If:
 class For:
     """variable runs from start while below stop, by step (U32, evaluated once; step is at least 1).
 
-    `asks`: of a loop that may go on for ever, about how many statements a round takes. It asks now and then whether
-    to stop, where a target can be asked.
+    `poll_cost`: greater than 0 in a loop that may not end, which polls now and then whether to stop, on targets that
+    can be interrupted; it is about the number of statements of an iteration.
     """
 
     variable: Variable
@@ -235,11 +236,11 @@ class For:
     step: Expression
     body: Block
     span: Span
-    asks: int = 0
+    poll_cost: int = 0
 
     @property
     def ends_before_it_wraps(self) -> bool:
-        """Whether the counter is known to pass the end within 32 bits."""
+        """Whether the counter is known to reach stop without overflow."""
         if not isinstance(self.step, Const):
             return False
         return self.step.value == 1 or (isinstance(self.stop, Const) and self.stop.value + self.step.value <= 1 << 32)
@@ -247,13 +248,13 @@ class For:
 
 @attrs.frozen
 class While:
-    """Runs head, tests condition, runs body, again. The head holds what the condition loads. `asks`: see For."""
+    """Repeats: head, leave unless condition, body. The head has the loads of the condition. `poll_cost`: see For."""
 
     head: Block
     condition: Expression
     body: Block
     span: Span
-    asks: int = 0
+    poll_cost: int = 0
 
 
 @attrs.frozen
@@ -265,12 +266,12 @@ class Break:
 
 Statement: TypeAlias = Assign | Load | Store | Atomic | Subgroup | Barrier | If | For | While | Break
 Block: TypeAlias = tuple[Statement, ...]
-Access: TypeAlias = Load | Store | Atomic  # what touches an element of a memory
+Access: TypeAlias = Load | Store | Atomic  # those with a memory and an index
 
 
 @attrs.frozen(eq=False)
 class Program:
-    """A kernel ready for a target: one key, one policy, one group size. Compared by identity, as caches want it."""
+    """A kernel specialised for one key, policy and group size. Compared by identity: it is a key of caches."""
 
     name: str
     group_size: int
@@ -279,7 +280,7 @@ class Program:
     variables: tuple[Variable, ...]
     body: Block
     span: Span
-    needs: tuple[Needs, ...] = ()  # of the machine, beside what the body shows
+    needs: tuple[Needs, ...] = ()  # required of the machine beyond what the body shows
 
     @property
     def storage(self) -> tuple[Memory, ...]:

@@ -1,4 +1,4 @@
-"""`@kernel`: marks a function as one that runs once for every invocation of a launch."""
+"""`@kernel`: a function that runs once for every invocation of a launch (SIMT), and its launches."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ P = ParamSpec("P")
 
 
 class Kernel(Generic[P]):
-    """A kernel. Calling it runs its body for one invocation, as plain Python; `launch` says what a target shall run.
+    """A kernel. A call runs its body for one invocation, as plain Python; `launch` describes a run on a target.
 
-    P is the kernel's signature behind `cx`, so that a launch with the wrong arguments is a type error.
+    P is the kernel's signature after `cx`, so that a launch with the wrong arguments is a type error.
     """
 
     def __init__(self, function: Callable[Concatenate[Invocation, P], None]) -> None:
@@ -31,7 +31,10 @@ class Kernel(Generic[P]):
         self._call(cx, *args, **kwargs)
 
     def launch(self, grid: Grid, *args: P.args, **kwargs: P.kwargs) -> Launch:
-        """One launch of this kernel. Arguments are Buffers, Workgroup memory, structs, keys and policies."""
+        """Describes a launch; nothing runs. Arguments are Buffers, Workgroup memory, structs, keys and policies.
+
+        Raises KernelError for an argument that does not match its annotation.
+        """
         parameters = parameters_of(self.function)
         if kwargs:
             raise TypeError(f"{self.name}: arguments of a launch are positional")
@@ -46,7 +49,7 @@ class Kernel(Generic[P]):
         return self.function.__name__
 
     def __reduce__(self) -> str:
-        """By its name, as functions go to other processes and are copied."""
+        """Pickled and copied by name, as functions are."""
         return self.function.__qualname__
 
     def __repr__(self) -> str:
@@ -54,7 +57,7 @@ class Kernel(Generic[P]):
 
 
 def _plain_function(function: object) -> FunctionType:
-    """What the source can be found of. Behind another decorator stands another function than the one that is seen."""
+    """Raises UnsupportedTypeError for what has no source of its own, such as a function wrapped by a decorator."""
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         raise UnsupportedTypeError(f"kernel: expected a plain function right below @kernel, found {function!r}")
     return function

@@ -1,4 +1,4 @@
-"""What a schedule is made of: buffers and launches, plain data that any target can run."""
+"""Schedules: buffers and kernel launches in order, as plain data that any target can run."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ E = TypeVar("E")
 
 
 class Role(Enum):
-    """What becomes of a buffer around a schedule."""
+    """How a buffer's contents pass into and out of a schedule."""
 
-    INPUT = "input"  # handed in; never written
-    OUTPUT = "output"  # handed back; whatever it held before is lost
-    INOUT = "inout"  # handed in and back
-    SCRATCH = "scratch"  # lives only as long as the schedule runs; starts with any bits
+    INPUT = "input"  # read only
+    OUTPUT = "output"  # a result; the contents before are lost
+    INOUT = "inout"  # read and written in place
+    SCRATCH = "scratch"  # allocated while the schedule runs; uninitialised
 
 
 class Buffer(Storage[E]):
-    """A storage buffer by name, before any target has given it memory."""
+    """A storage buffer by name, which a target binds to memory when it runs the schedule."""
 
     __slots__ = ("count", "name", "role")
 
     def __init__(self, name: str, element: type[E], count: int, role: Role) -> None:
-        # no array behind it: a Buffer only stands for memory, so indexing it is an error
+        # the base's __init__ is not called: a Buffer has no array, and indexing it is an error
         self.name = _checked_name(name)
         self.element = element
         self.count = checked_count(f"Buffer {name!r}: count", count, 0)
@@ -47,7 +47,7 @@ class Buffer(Storage[E]):
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """What one element is to NumPy."""
+        """The NumPy dtype of an element."""
         return dtype_of(self.element)
 
     @property
@@ -65,7 +65,7 @@ class Buffer(Storage[E]):
         return InvalidArgumentError(f"buffer {self.name!r} only stands for memory, and is in no schedule")
 
     def is_like(self, other: Buffer[Any]) -> bool:
-        """Whether both stand for the same memory where they meet in one schedule."""
+        """Whether both name the same memory within one schedule."""
         return self is other or (self.name, self.element, self.count, self.role) == (
             other.name, other.element, other.count, other.role,
         )  # fmt: skip
@@ -101,8 +101,7 @@ def _group_size(count: int) -> int:
 
 @attrs.frozen
 class Grid:
-    """How many workgroups of how many invocations; of no workgroups, nothing runs. `group_size` is a compile-time
-    value."""
+    """The workgroups of a launch (0: nothing runs) and the invocations in each, which is a compile-time value."""
 
     groups: int = attrs.field(converter=_groups)
     group_size: int = attrs.field(converter=_group_size)
@@ -110,7 +109,7 @@ class Grid:
 
 @attrs.frozen
 class Launch:
-    """One kernel over one grid, with its arguments as the kernel's signature names them."""
+    """A kernel, its grid, and its arguments in the order of the kernel's parameters."""
 
     kernel: Kernel[...]
     grid: Grid
@@ -118,15 +117,15 @@ class Launch:
 
     @property
     def needs(self) -> tuple[Needs, ...]:
-        """What the kernel relies on, by the policies it is handed."""
+        """What the kernel requires of the machine, by the policies among its arguments."""
         return tuple(argument.needs for argument in self.arguments if isinstance(argument, Policy))
 
 
-_fields: dict[type, tuple[str, ...]] = {}  # of classes of arguments; none where it is no attrs class
+_fields: dict[type, tuple[str, ...]] = {}  # by class of argument; empty for one that is no attrs class
 
 
 def kind_of(argument: object) -> object:
-    """What of an argument a kernel is compiled for. Scalars are told apart by their classes: their values change."""
+    """The part of an argument that kernels are specialised on: of a run-time scalar its class, not its value."""
     cls: Any = type(argument)
     if isinstance(argument, Buffer):
         return cls, argument.kind
@@ -146,9 +145,9 @@ def kind_of(argument: object) -> object:
 
 @attrs.frozen
 class Schedule:
-    """Launches, run in order; each sees all that the ones before it wrote."""
+    """Launches that run in order; each sees all that the ones before it wrote."""
 
-    buffers: tuple[Buffer[Any], ...]  # of all kinds of elements; each with a name of its own
+    buffers: tuple[Buffer[Any], ...]  # with unique names
     launches: tuple[Launch, ...]
 
     def __attrs_post_init__(self) -> None:
@@ -163,21 +162,21 @@ class Schedule:
 
 
 def is_buffer(argument: object) -> TypeGuard[Buffer[Any]]:
-    """Of elements of some kind."""
+    """Whether an argument is a Buffer, of any element."""
     return isinstance(argument, Buffer)
 
 
 def require_alike(buffer: Buffer[Any], other: Buffer[Any] | None) -> None:
-    """Refuses a buffer that has another's name: a target would give both one memory."""
+    """Raises InvalidArgumentError for two different buffers of one name: a target would bind both to one memory."""
     if other is not None and not buffer.is_like(other):
         raise InvalidArgumentError(f"Schedule: two buffers are named {buffer.name!r}: {other} and {buffer}")
 
 
 @attrs.frozen
 class Step:
-    """A launch once its kernel is read: what a target gets to see."""
+    """A launch whose kernel is specialised: what a target runs."""
 
     program: Program
-    buffers: tuple[Buffer[Any], ...]  # one for each of program.storage, in order
-    values: tuple[int | float | bool, ...]  # one for each of program.parameters, in order
+    buffers: tuple[Buffer[Any], ...]  # parallel to program.storage
+    values: tuple[int | float | bool, ...]  # parallel to program.parameters
     groups: int

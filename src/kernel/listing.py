@@ -1,4 +1,4 @@
-"""A Program as text to read: one statement a line, each with the source line it came from."""
+"""Pretty-prints the IR: a statement a line, each with the source line it came from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIGNS = {
 
 
 def listing(program: ir.Program) -> str:
-    """The program, line by line; the numbers at the left are those of the kernel's source."""
+    """The program as text; the numbers at the left are lines of the kernel's source."""
     return "\n".join(_Listing(program).lines()) + "\n"
 
 
@@ -72,8 +72,8 @@ class _Listing:
             case ir.Assign(variable, value):
                 return f"{self._names[variable]} = {self._text(value)}"
             case ir.Load(variable, memory, index):
-                for_all = " for all" if statement.for_all else ""
-                return f"{self._names[variable]} = {memory.name}[{self._text(index)}]{for_all}"
+                uniform = " uniform" if statement.uniform else ""
+                return f"{self._names[variable]} = {memory.name}[{self._text(index)}]{uniform}"
             case ir.Store(memory, index, value):
                 return f"{memory.name}[{self._text(index)}] = {self._text(value)}"
             case ir.Atomic(variable, op, memory, index, value):

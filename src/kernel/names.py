@@ -1,4 +1,8 @@
-"""Keeps what a function's names stand for: values as they are, or variables where several places assign them."""
+"""Reader, part 1: the symbol table. A name stands for a value, or for variables where several places assign it.
+
+Where control flow joins, a name whose value differs between the paths becomes a variable that each path assigns, which
+does the work of a phi node.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +35,21 @@ from .values import (
 )
 
 
-class NameKeeper:
-    """The names of one function, as it is inlined at one place."""
+class SymbolTable:
+    """The names of one inlined function."""
 
     def __init__(self, builder: KernelBuilder, source: Source, names: dict[str, Value]) -> None:
         self.builder = builder
         self.source = source
         self.names = names
-        self.slots: dict[str, Value] = {}  # variables of the names that are assigned in several places
+        self.slots: dict[str, Value] = {}  # the variables of names that are assigned in several places
 
     def expected(self, node: ast.AST, what: str) -> NoReturn:
-        """Refuses what stands here, by what should: `what` goes on with what was found, and ends with an example."""
+        """Raises KernelError at a node: "expected `what`", which should end with what was found and an example."""
         raise KernelError(self.source.span(node), f"expected {what}")
 
     def literal(self, value: object, type: Type, node: ast.AST) -> ir.Const:
-        """A Python number beside a scalar: a literal of the scalar's type."""
+        """A Python number as a literal of a scalar type; raises KernelError where it does not fit."""
         if type.is_float and isinstance(value, int | float):
             try:
                 with np.errstate(over="ignore"):  # a float too large is infinite, as it is under CPython
@@ -62,8 +66,8 @@ class NameKeeper:
         hint = "`int(x)` of it" if isinstance(value, np.integer) else f"`{type}(1)`"
         self.expected(node, f"{type} beside {type}, found {value!r}, e.g. {hint}")
 
-    def known(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
-        """What plain Python makes of compile-time values."""
+    def evaluated(self, node: ast.AST, function: Callable[..., object], *arguments: object) -> Value:
+        """The result of a Python function, called at compile time on compile-time values."""
         try:
             return of_object(function(*arguments), self.source.span(node))
         except Exception as error:
@@ -71,18 +75,20 @@ class NameKeeper:
             self.expected(node, f"compile-time values that fit, found an error ({what}), e.g. `2 * count`")
 
     def bind(self, name: str, value: Value, span: Span) -> None:
-        """Gives a name a value. What is assigned in several places lives in variables, unless known now."""
+        """Binds a name. One that several places assign gets variables (a slot), unless its value is compile-time."""
         if self.source.stores.get(name, 0) > 1 or name in self.slots:
             value = lift(value, span) if name in self.slots else value
-            if name in self.slots or not self.is_known(value):
+            if name in self.slots or not self.is_static(value):
                 self.names[name] = self.into_slot(name, lift(value, span), span)
                 return
         self.names[name] = self.held(name, value, span)
 
-    def is_known(self, value: Value) -> bool:
+    def is_static(self, value: Value) -> bool:
         return not any(isinstance(part, ir.Expression) for part in parts(value))
 
     def held(self, name: str, value: Value, span: Span) -> Value:
+        """The value with each scalar in it evaluated once, into a single-assignment variable."""
+
         def hold(part: Value) -> Value:
             if isinstance(part, Method):
                 return attrs.evolve(part, owner=rebuild(part.owner, hold))
@@ -111,7 +117,7 @@ class NameKeeper:
             raise KernelError(
                 span, f"expected {describe(slot)} for {name!r} as before, found {describe(value)}, {hint}"
             )
-        # All of the new value is read before any of it is written: `a = Pair(a.high, a.low)` must swap.
+        # A parallel assignment: `a = Pair(a.high, a.low)` must swap, so all is read before any of it is written.
         several = sum(1 for _ in parts(value)) > 1
         for part, held in zip(
             parts(slot), list(parts(self.held(name, value, span) if several else value)), strict=True
@@ -119,13 +125,15 @@ class NameKeeper:
             if isinstance(part, ir.Read) and isinstance(held, ir.Expression):
                 self.builder.emit(ir.Assign(part.variable, held, span))
 
-    def met(
+    def joined(
         self, then: tuple[list[ir.Statement], dict[str, Value]], otherwise: tuple[list[ir.Statement], dict[str, Value]],
         span: Span,
     ) -> dict[str, Value]:  # fmt: skip
-        """The names behind a branch. Where both paths end in run-time values, each assigns its own to one variable."""
+        """The names after a branch whose paths both fall through. Differing run-time values get one variable, which
+        each path assigns at its end, as for a phi node.
+        """
         (first, names_then), (second, names_otherwise) = then, otherwise
-        names = joined(names_then, names_otherwise)
+        names = names_after(names_then, names_otherwise)
         for name in [name for name, value in names.items() if isinstance(value, Undecided)]:
             a, b = lift(names_then[name], span), lift(names_otherwise[name], span)
             slot = self.slots.get(name, a)
@@ -145,7 +153,7 @@ class NameKeeper:
         self, node: ast.AST, condition: ir.Expression, then: tuple[list[ir.Statement], Value],
         otherwise: tuple[list[ir.Statement], Value],
     ) -> Value:  # fmt: skip
-        """The value of `a if c else b`, by select where both are pure."""
+        """The value of `a if c else b`: a select where both can be speculated, else a branch that assigns."""
         span = self.source.span(node)
         (first, a), (second, b) = then, otherwise
         if isinstance(a, ir.Expression) and isinstance(b, Static):
@@ -176,8 +184,8 @@ class NameKeeper:
         return rebuild(a, pick)
 
 
-def joined(then: dict[str, Value], otherwise: dict[str, Value]) -> dict[str, Value]:
-    """The names after a branch: those that both paths have set."""
+def names_after(then: dict[str, Value], otherwise: dict[str, Value]) -> dict[str, Value]:
+    """The names that both paths of a branch have set; Undecided where their values differ."""
     names: dict[str, Value] = {}
     for name in (name for name in then if name in otherwise):
         a, b = then[name], otherwise[name]

@@ -1,4 +1,4 @@
-"""Reads operators and operations: Python's own, structs' methods for them, and the functions of intrinsics.py."""
+"""Reader, part 2: Python's operators, structs' methods for them, and the functions of types/intrinsics.py."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..types.layout import Type
 from ..types.scalars import Scalar
 from . import ir
 from .builder import apply, convert, may_fail
-from .names import NameKeeper
+from .names import SymbolTable
 from .span import Span
 from .values import EnumValue, Static, StructValue, Value, describe, lift
 
-# Python's operator, the table's row, the name of the method a struct may define for it
+# For each operator: Python's function, the row of the table of operations, the method that a struct may define
 _Evaluate: TypeAlias = Callable[[Any, Any], Any]
 # typeshed leaves the operands of some of these unknown
 _python: Any = operator
@@ -47,8 +47,8 @@ def _is_none(value: Value) -> bool:
     return isinstance(value, Static) and value.value is None
 
 
-class OperatorReader(NameKeeper, ABC):
-    """Operators and operations of one function, as it is inlined at one place."""
+class OperatorReader(SymbolTable, ABC):
+    """Operators and intrinsics in one inlined function."""
 
     @abstractmethod
     def read(self, node: ast.expr) -> Value: ...
@@ -70,9 +70,9 @@ class OperatorReader(NameKeeper, ABC):
         evaluate, op, method = BINARY[python]
         span = self.source.span(node)
         if isinstance(left, Static) and isinstance(right, Static):
-            return self.known(node, evaluate, left.value, right.value)
+            return self.evaluated(node, evaluate, left.value, right.value)
         if python in (ast.Is, ast.IsNot) and (_is_none(left) or _is_none(right)):
-            return Static(python is ast.IsNot)  # the other is no compile-time value: it is not None
+            return Static(python is ast.IsNot)  # the other is a run-time value, hence not None
         if isinstance(left, StructValue):
             return self.struct_operator(node, method, left, right)
         left, right = lift(left, span), lift(right, span)
@@ -85,11 +85,11 @@ class OperatorReader(NameKeeper, ABC):
             return apply(op, (left.code, right.code), span)
         if python in (ast.Is, ast.IsNot):
             self.expected(node, "`is` between members of one enum, or with None, e.g. `a == b` for scalars")
-        operands = self.beside(node, op, left, right)
+        operands = self.operands(node, op, left, right)
         return apply(op, operands, span)
 
-    def beside(self, node: ast.AST, op: ops.Op, left: Value, right: Value) -> tuple[ir.Expression, ir.Expression]:
-        """Two operands, a Python number turned into a literal of the other's type."""
+    def operands(self, node: ast.AST, op: ops.Op, left: Value, right: Value) -> tuple[ir.Expression, ir.Expression]:
+        """Two operands as scalars: a Python number becomes a literal of the other's type."""
         if isinstance(left, ir.Expression) and isinstance(right, Static):
             return left, self.literal(right.value, Type.U32 if op in _SHIFTS else left.type, node)
         if isinstance(left, Static) and isinstance(right, ir.Expression) and op not in _SHIFTS:
@@ -114,7 +114,7 @@ class OperatorReader(NameKeeper, ABC):
     def unary(self, node: ast.AST, python: type[ast.AST], operand: Value) -> Value:
         evaluate, op = _UNARY[python]
         if isinstance(operand, Static):
-            return self.known(node, evaluate, operand.value)
+            return self.evaluated(node, evaluate, operand.value)
         if not isinstance(operand, ir.Expression):
             self.expected(node, f"{op.expects}, found {describe(operand)}, e.g. its field")
         if python is ast.Not and operand.type is not Type.BOOL:
@@ -122,7 +122,7 @@ class OperatorReader(NameKeeper, ABC):
         return apply(op, (operand,), self.source.span(node))
 
     def connective(self, node: ast.BoolOp, is_and: bool, values: Sequence[ast.expr]) -> Value:
-        """`and`, `or`: what stands right is only evaluated where it counts, as in Python."""
+        """`and`, `or`, short-circuited as in Python; a bitwise operation where the right side can be speculated."""
         span = self.source.span(node)
         known = self.read(values[0])
         while isinstance(known, Static) and len(values) > 1:
@@ -153,7 +153,7 @@ class OperatorReader(NameKeeper, ABC):
         return result
 
     def choice(self, node: ast.IfExp, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> Value:
-        """`a if c else b`: a select where both are pure, else a branch."""
+        """`a if c else b`: a select where both can be speculated, else a branch."""
         span = self.source.span(node)
         condition = self.condition(test)
         if isinstance(condition, ir.Const):
@@ -164,10 +164,10 @@ class OperatorReader(NameKeeper, ABC):
             b = lift(self.read(otherwise), span)
         return self.merged(node, condition, (first, a), (second, b))
 
-    # -- calls of what is not a function ---------------------------------------------------------------
+    # -- intrinsics and conversions --------------------------------------------------------------------
 
     def operation(self, node: ast.Call, function: object, arguments: Sequence[Value]) -> Value:
-        """A function of intrinsics.py: its row of the table, on every scalar of the operands."""
+        """A call of an intrinsic: its operation, on the operands' scalars."""
         op, span = OPERATIONS[function], self.source.span(node)
         assert isinstance(function, FunctionType)
         names = inspect.signature(function).parameters
@@ -191,16 +191,16 @@ class OperatorReader(NameKeeper, ABC):
                 self.expected(node, f"a Bool first, found {describe(condition)}, e.g. `select(a < b, a, b)`")
             return self.merged(node, condition, ([], lift(arguments[1], span)), ([], lift(arguments[2], span)))
         if len(arguments) == 2:
-            return apply(op, self.beside(node, op, *arguments), span)
-        operands: list[ir.Expression] = []
+            return apply(op, self.operands(node, op, *arguments), span)
+        scalars: list[ir.Expression] = []
         for operand in arguments:
             if not isinstance(operand, ir.Expression):
                 self.expected(node, f"{op.expects} for `{op}`, found {describe(operand)}, e.g. `{example}`")
-            operands.append(operand)
-        return apply(op, tuple(operands), span)
+            scalars.append(operand)
+        return apply(op, tuple(scalars), span)
 
     def scalar_of_class(self, node: ast.Call, cls: type[Scalar], arguments: Sequence[Value]) -> Value:
-        """`U32(x)`: a literal, or a conversion."""
+        """`U32(x)`: a literal or a cast."""
         if len(arguments) != 1:
             self.expected(node, f"one value, e.g. `{cls.__name__}(1)`")
         value = arguments[0]

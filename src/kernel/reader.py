@@ -1,9 +1,10 @@
-"""Reads a kernel: Python source in, IR out, in one walk.
+"""The front end: reads a kernel's Python syntax tree and emits IR in one walk, by partial evaluation.
 
-The walk follows the source as Python would run it, with every name bound to a value that is either known now or an
-expression of the IR. So helpers, methods and structs vanish where they are used, generics are filled in by what is
-passed, `range` loops unroll and tests of known values pick their branch: there is nothing left for later passes to
-inline or monomorphise. Run-time branches and loops are walked once, with the names that differ held in variables.
+The walk follows the source as Python would run it. Every name is bound to a compile-time value or to an expression of
+the IR, so inlining, monomorphisation, constant folding, loop unrolling and the splitting of structs all happen on the
+way, and no pass has to do them later. Run-time branches and loops are walked once; names that differ between paths
+are kept in variables. The reader is one class in six files, each derived from the one before: names, operators,
+expressions, calls, control, reader.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .values import (
     shape,
 )  # fmt: skip
 
-_DEEPEST = 50
+_DEEPEST = 50  # nesting of inlined calls
 
 # What is expected in place of a statement that kernels do not have.
 _RAISING = "no exceptions in a kernel: a device cannot raise, e.g. write a U32 flag"
@@ -56,7 +57,7 @@ _INSTEAD: Mapping[type[ast.stmt], str] = {
 
 
 class Reader(ControlReader):
-    """Statements of one function, as it is inlined at one place."""
+    """Reader, part 6: the statements of one inlined function."""
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class Reader(ControlReader):
     # -- functions -------------------------------------------------------------------------------------
 
     def inline(self, function: FunctionType, arguments: Sequence[Value], span: Span) -> Value:
+        """Emits a function's body here, with arguments bound to its parameters; its return value."""
         if self.nesting >= _DEEPEST:
             raise KernelError(span, f"expected helpers nested less than {_DEEPEST} deep; recursion has no meaning "
                                     "on a device, e.g. use a loop")  # fmt: skip
@@ -90,10 +92,11 @@ class Reader(ControlReader):
 
     @property
     def name_of_result(self) -> str:
-        """What the generated source calls what this function returns: by the function's own name."""
+        """The variable for the return value, in generated source: named after the function."""
         return self.source.tree.name.strip("_")
 
     def function_value(self) -> Value:
+        """Reads the whole body; its return value."""
         try:
             flow = self.block(self.source.tree.body)
         except RecursionError:
@@ -124,7 +127,7 @@ class Reader(ControlReader):
                 if item() is Flow.LEAVES:
                     return Flow.LEAVES
             elif escapes(item) and not isinstance(item, ast.Return | ast.Continue):
-                # What follows a branch that may leave belongs to the paths that do not.
+                # What follows a branch with a `return` or `continue` is read inside it, on the paths that fall through.
                 return self.statement(item, items[position + 1 :])
             elif self.statement(item, ()) is Flow.LEAVES:
                 return Flow.LEAVES
@@ -141,13 +144,13 @@ class Reader(ControlReader):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assign(target, self.read(value))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
-                array, index = self.place(target)
+                array, index = self.target_element(target)
                 left = access.load(self.builder, array, index, self.source.span(target))
-                self.put(target, array, index, self.binary(node, type(op), left, self.read(value)))
+                self.store_element(target, array, index, self.binary(node, type(op), left, self.read(value)))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 self.assign(target, self.binary(node, type(op), self.name(target, name), self.read(value)))
             case ast.AugAssign(target=target):
-                self.assign(target, Static(None))  # refused there, as a plain assignment would be
+                self.assign(target, Static(None))  # raises, as a plain assignment to it would
             case ast.If(test=test, body=body, orelse=otherwise):
                 return self.branch(node, self.condition(test), [*body, *rest], [*otherwise, *rest])
             case ast.Match():
@@ -157,7 +160,7 @@ class Reader(ControlReader):
             case ast.While():
                 return self.while_loop(node, rest)
             case ast.Return(value=value):
-                return self.leave(node, value)
+                return self.return_statement(node, value)
             case ast.Break():
                 return self.break_loop(node)
             case ast.Continue():
@@ -185,8 +188,8 @@ class Reader(ControlReader):
                 for inner, item in zip(targets, held.items, strict=True):
                     self.assign(inner, item)
             case ast.Subscript():
-                array, index = self.place(target)
-                self.put(target, array, index, value)
+                array, index = self.target_element(target)
+                self.store_element(target, array, index, value)
             case ast.Attribute():
                 self.expected(
                     target,
@@ -195,8 +198,8 @@ class Reader(ControlReader):
             case _:
                 self.expected(target, "a name or an element to assign to, e.g. `data[i] = x`")
 
-    def place(self, target: ast.Subscript) -> tuple[MemoryValue, ir.Expression]:
-        """The array and the index of an element to assign to, the index computed once."""
+    def target_element(self, target: ast.Subscript) -> tuple[MemoryValue, ir.Expression]:
+        """The array and the index of an element to assign to."""
         array = self.read(target.value)
         if not isinstance(array, MemoryValue):
             self.expected(target, f"an array before `[`, found {describe(array)}, e.g. `data[i] = x`")
@@ -204,8 +207,8 @@ class Reader(ControlReader):
             self.expected(target.slice, "one index instead of a slice, e.g. a loop over `data[i]`")
         return array, self.index(target.slice)
 
-    def put(self, node: ast.expr, array: MemoryValue, index: ir.Expression, value: Value) -> None:
-        """Stores an element of the array's own class and types."""
+    def store_element(self, node: ast.expr, array: MemoryValue, index: ir.Expression, value: Value) -> None:
+        """Stores a value; raises KernelError unless it has the class and types of the array's elements."""
         value = lift(value, self.source.span(node))
         cls = class_of(array.element)
         match value:
@@ -221,9 +224,9 @@ class Reader(ControlReader):
             self.expected(node, f"{cls.__name__} to store, found {describe(value)}, e.g. `{example}`")
         access.store(self.builder, array, index, value, self.source.span(node))
 
-    # -- leaving ---------------------------------------------------------------------------------------
+    # -- return ----------------------------------------------------------------------------------------
 
-    def leave(self, node: ast.Return, value: ast.expr | None) -> Flow:
+    def return_statement(self, node: ast.Return, value: ast.expr | None) -> Flow:
         if any(loop.at_run_time for loop in self.loops):
             self.expected(node, "`return` outside run-time loops, e.g. set a variable and `break`")
         result: Value = Static(None) if value is None else self.read(value)

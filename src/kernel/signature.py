@@ -1,6 +1,6 @@
-"""What a kernel's signature says: `cx`, then plain parameters, each with the class of what a launch must bring.
+"""Checks a kernel's signature and resolves its annotations: `cx`, then plain annotated parameters.
 
-It is looked at when a launch is made, so that every target refuses the same kernels, with the line.
+This happens when a launch is made, before any target is involved, so that all refuse the same kernels.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .span import KernelError, Span
 
 
 class Unknown(Enum):
-    """An annotation that cannot be looked up: its name is known to type checkers only, or to another function."""
+    """Marks an annotation that does not resolve: its name is imported for type checkers only, or local elsewhere."""
 
     UNKNOWN = "unknown"
 
 
 @attrs.frozen
 class Parameter:
-    """A parameter behind `cx`."""
+    """A parameter after `cx`, with its annotation resolved."""
 
     name: str
     annotation: object
@@ -39,12 +39,12 @@ class Parameter:
 
 @cache
 def parameters_of(function: FunctionType) -> tuple[Parameter, ...]:
-    """The parameters that a launch's arguments are for. KernelError where this is no kernel."""
+    """The parameters that a launch's arguments are for. Raises KernelError where a function cannot be a kernel."""
     return _Signature(function).parameters()
 
 
-# What annotations of kernels name, for those who import it for their type checker alone.
-_WORDS: Mapping[str, object] = {
+# Names that annotations may use though the module imports them for type checkers only.
+_KNOWN_NAMES: Mapping[str, object] = {
     name: thing
     for module in (scalars, memory, invocation)
     for name, thing in vars(module).items()
@@ -61,7 +61,7 @@ class _Signature:
         self.spans: dict[str, Span] = {}
         try:
             source = source_of(function)
-        except KernelError:  # an interactive function has none: the target "python" takes it all the same
+        except KernelError:  # an interactive function has no source; the target "python" can run it nevertheless
             return
         self.tree, self.span = source.tree, source.span(source.tree)
         arguments = source.tree.args
@@ -105,7 +105,7 @@ class _Signature:
         return tuple(parameters)
 
     def _require_plain(self) -> None:
-        """Only what a launch can fill by position, each time anew."""
+        """Raises KernelError for a generator, a coroutine, and variadic, keyword-only or defaulted parameters."""
         function = self.function
         if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function) or (
             inspect.isasyncgenfunction(function)
@@ -124,14 +124,14 @@ class _Signature:
 
     def _is_invocation(self, name: str, raw: Mapping[str, object]) -> bool:
         if name not in raw:
-            return name == "cx"  # its name says it
+            return name == "cx"  # without an annotation, the name decides
         meaning = self._meaning(name, raw[name])
         if meaning is Unknown.UNKNOWN:
             return str(raw[name]).strip("'\"").endswith("Invocation")
         return isinstance(meaning, type) and issubclass(meaning, invocation.Invocation)
 
     def _meaning(self, name: str, annotation: object) -> object:
-        """The class, or the like, that an annotation stands for."""
+        """What an annotation resolves to; Unknown.UNKNOWN where it does not."""
         function = self.function
         around: dict[str, object] = {}
         for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -140,7 +140,7 @@ class _Signature:
         around |= {str(variable): variable for variable in getattr(function, "__type_params__", ())}
         holder: Any = SimpleNamespace(__annotations__={name: annotation})
         try:
-            return typing.get_type_hints(holder, {**_WORDS, **function.__globals__}, around)[name]
+            return typing.get_type_hints(holder, {**_KNOWN_NAMES, **function.__globals__}, around)[name]
         except (NameError, AttributeError, TypeError, SyntaxError):
             return Unknown.UNKNOWN
 
@@ -149,7 +149,7 @@ class _Signature:
 
 
 def _returns(tree: ast.AST) -> Iterator[ast.Return]:
-    """Those of a function itself: what functions in it return, it need not."""
+    """The `return` statements of a function itself, without those of nested functions."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Return):
             yield node

@@ -1,4 +1,4 @@
-"""The Python source of a function, parsed once, and the names it can see."""
+"""A function's syntax tree, parsed once, and the names in scope; questions about jumps and assignments in it."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from typing import Any
 
 import attrs
 
-from .outside import Outside
+from .captures import Captures
 from .span import KernelError, Span
 
 
 @attrs.frozen
 class Source:
-    """A function's syntax tree, with what turns its line numbers into the file's."""
+    """A function's syntax tree, with its position in the file."""
 
     tree: ast.FunctionDef = attrs.field(eq=False)
     file: str
     first_line: int
-    stores: dict[str, int] = attrs.field(eq=False)  # how many places assign each name; a parameter counts as one
-    globals: dict[str, Any] = attrs.field(eq=False)  # the module's names, as they are now
-    enclosing: dict[str, CellType] = attrs.field(eq=False)  # names of the function around it
+    stores: dict[str, int] = attrs.field(eq=False)  # by name: the assignments to it, a parameter being one
+    globals: dict[str, Any] = attrs.field(eq=False)  # the module's namespace itself, not a copy
+    enclosing: dict[str, CellType] = attrs.field(eq=False)  # variables of enclosing functions
 
     def span(self, node: ast.AST) -> Span:
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         return Span(self.file, self.first_line + line - 1, column)
 
-    def outer(self, name: str, outside: Outside | None = None) -> object:
-        """What a name means outside the function: a closure's cell, a global, a builtin. KeyError where nothing.
+    def outer(self, name: str, captures: Captures | None = None) -> object:
+        """Resolves a free variable: a closure's cell, a global or a builtin; raises KeyError for none.
 
-        `outside` notes that it was taken.
+        `captures` records it.
         """
         if name in self.enclosing:
-            if outside is not None:
-                outside.cell(self.enclosing[name])
+            if captures is not None:
+                captures.cell(self.enclosing[name])
             return self.enclosing[name].cell_contents
-        if outside is not None:
-            outside.name(self.globals, name)
+        if captures is not None:
+            captures.name(self.globals, name)
         if name in self.globals:
             return self.globals[name]
         return vars(builtins)[name]
@@ -50,7 +50,7 @@ class Source:
 
 @cache
 def source_of(function: FunctionType) -> Source:
-    """Reads a function's source from its file."""
+    """Parses a function's source. Raises KernelError where its file has none, or it is no plain function."""
     file = inspect.getsourcefile(function) or function.__code__.co_filename
     try:
         lines, first = inspect.getsourcelines(function)
@@ -61,7 +61,7 @@ def source_of(function: FunctionType) -> Source:
             f"expected the source of {function.__name__!r} in a file, e.g. a module; an interactive function has none",
         ) from None
     text = "".join(lines)
-    if lines[0][:1].isspace():  # a method; its text may not be dedented, for a docstring's lines may stand anywhere
+    if lines[0][:1].isspace():  # a method; textwrap.dedent fails where a docstring's lines are indented less
         text, first = "if True:\n" + text, first - 1
     try:
         tree = ast.parse(text).body[0]
@@ -81,7 +81,7 @@ def _count_stores(tree: ast.FunctionDef) -> dict[str, int]:
 
 
 def _stored(tree: ast.AST) -> Iterator[str]:
-    """The names that are assigned somewhere inside, as often as they are."""
+    """The names of all assignments inside, with repetitions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
@@ -89,7 +89,7 @@ def _stored(tree: ast.AST) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def escapes(statement: ast.stmt) -> bool:
-    """Whether a `return` stands in the statement, or a `continue` of a loop around it."""
+    """Whether a statement has a `return`, or a `continue` of an enclosing loop."""
     if isinstance(statement, ast.Return | ast.Continue):
         return True
     if isinstance(statement, ast.For | ast.While):
@@ -98,7 +98,7 @@ def escapes(statement: ast.stmt) -> bool:
 
 
 def jumps_of(loop: ast.For | ast.While) -> list[ast.stmt]:
-    """Each `break` and `continue` of this loop, and not of one inside it."""
+    """The `break` and `continue` statements of this loop, without those of nested loops."""
     return [jump for statement in loop.body for jump in _jumps_in(statement)]
 
 
@@ -111,7 +111,7 @@ def _jumps_in(statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _blocks(statement: ast.stmt) -> list[ast.stmt]:
-    """The statements in a branch."""
+    """The statements in the branches of an `if` or a `match`."""
     if isinstance(statement, ast.If):
         return [*statement.body, *statement.orelse]
     if isinstance(statement, ast.Match):
@@ -121,7 +121,7 @@ def _blocks(statement: ast.stmt) -> list[ast.stmt]:
 
 @lru_cache(maxsize=4096)
 def stored_in(loop: ast.For | ast.While) -> Mapping[str, bool]:
-    """The names that a loop sets; True for those that it or a loop inside it counts with."""
+    """The names that a loop assigns; True for loop variables, its own and those of nested loops."""
     names = dict.fromkeys(_stored(loop), False)
     for inner in ast.walk(loop):
         if isinstance(inner, ast.For):

@@ -1,4 +1,4 @@
-"""Where in the Python source a piece of a kernel stands, and the one way to complain about it."""
+"""Source locations, and KernelError, which reports one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 
 @attrs.frozen
 class Span:
-    """A line of a file (lines count from 1, columns from 0)."""
+    """A position in a file; lines count from 1, columns from 0."""
 
     file: str
     line: int
@@ -24,7 +24,7 @@ class Span:
 
 
 class KernelError(TypeError):
-    """Raised when a kernel's source says something the kernel language has no meaning for.
+    """Raised for kernel source that is not in the kernel language, or arguments that do not fit a kernel.
 
     The message reads `file:line: expected …, e.g. …` and ends with the offending line.
     """
@@ -35,5 +35,5 @@ class KernelError(TypeError):
         super().__init__(f"{span}: {message}\n    {span.text}")
 
     def __reduce__(self) -> tuple[type[KernelError], tuple[Span, str]]:
-        """By what it was made of: a worker's error comes to who waits for it."""
+        """Pickled by its arguments, so that a worker process can raise it in the parent."""
         return type(self), (self.span, self.message)

@@ -1,4 +1,7 @@
-"""From a launch to a Program: arguments are sorted into memory, parameters and compile-time values, then it is read."""
+"""Specialisation: from a launch to a Program, memoised by kernel and kinds of arguments.
+
+Arguments are split into memories, run-time parameters and compile-time values; then the reader runs.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from ..types.memory import Workgroup
 from ..types.scalars import Scalar
 from . import ir
 from .builder import KernelBuilder
+from .captures import Captures
 from .launch import Buffer, Launch, Step, is_buffer, kind_of
-from .outside import Outside
 from .passes.walk import memories_in
 from .reader import Reader
 from .source import source_of
@@ -26,24 +29,24 @@ from .span import Span
 from .values import EnumValue, InvocationValue, MemoryValue, Static, StructValue, Value, has_scalars
 from .verify import verify
 
-_programs: dict[object, tuple[_Reading, ...]] = {}  # the newest first
-_outside: WeakKeyDictionary[ir.Program, Outside] = WeakKeyDictionary()
+_programs: dict[object, tuple[_Reading, ...]] = {}  # by specialisation key; the newest reading first
+_captures: WeakKeyDictionary[ir.Program, Captures] = WeakKeyDictionary()
 _lock = OwnLock()
-_MOST = 8  # readings of one kernel for one kind of arguments, where globals that it takes change
+_MOST_READINGS = 8  # cached for one key, where captured variables change
 
 
 @attrs.frozen
 class _Reading:
-    """A program, and which of its launches' buffers it touches: it does not get to see the others."""
+    """A program, and the captures that it is valid for."""
 
     program: ir.Program
-    touched: tuple[int, ...]
-    outside: Outside
+    touched: tuple[int, ...]  # indices of the launch's buffers that it accesses; others are not bound
+    captures: Captures
 
 
 def specialise(launch: Launch) -> Step:
-    """Reads a launch's kernel for its kinds of arguments, or finds it read already, with all that it took from outside
-    as it is now."""
+    """The program of a launch, with its buffers and run-time values. Reads the kernel on a cache miss: a new kind of
+    argument, or a captured variable that has changed."""
     buffers = _buffers(launch)
     kinds = map(kind_of, launch.arguments)
     key = (launch.kernel.function, launch.grid.group_size, _shared(launch, buffers), *kinds)
@@ -53,28 +56,28 @@ def specialise(launch: Launch) -> Step:
             found = _found(key)
             if found is None:
                 found = _read(launch)
-                _programs[key] = (found, *_programs.get(key, ()))[:_MOST]
-                if not found.outside.is_empty:
-                    _outside[found.program] = found.outside
+                _programs[key] = (found, *_programs.get(key, ()))[:_MOST_READINGS]
+                if not found.captures.is_empty:
+                    _captures[found.program] = found.captures
     values = tuple(value for argument in launch.arguments for value in _scalars(argument))
     return Step(found.program, tuple(buffers[number] for number in found.touched), values, launch.grid.groups)
 
 
 def _found(key: object) -> _Reading | None:
-    """The reading that still holds."""
+    """A cached reading whose captures are unchanged."""
     for reading in _programs.get(key, ()):
-        if reading.outside.is_empty or reading.outside.holds():
+        if reading.captures.is_empty or reading.captures.hold():
             return reading
     return None
 
 
-def outside_of(steps: Iterable[Step]) -> tuple[Outside, ...]:
-    """What the kernels of some steps took from outside that can change: for who keeps steps."""
-    return tuple(_outside[step.program] for step in steps if step.program in _outside)
+def captures_of(steps: Iterable[Step]) -> tuple[Captures, ...]:
+    """The mutable captures of steps' kernels, for callers that cache steps."""
+    return tuple(_captures[step.program] for step in steps if step.program in _captures)
 
 
 def _buffers(launch: Launch) -> list[Buffer[Any]]:
-    """The buffers of a launch, each once."""
+    """The distinct buffers of a launch."""
     found: dict[str, Buffer[Any]] = {}
     for argument in launch.arguments:
         if is_buffer(argument):
@@ -83,8 +86,10 @@ def _buffers(launch: Launch) -> list[Buffer[Any]]:
 
 
 def _shared(launch: Launch, buffers: Sequence[Buffer[Any]]) -> tuple[str, ...]:
-    """Which parameters get one buffer, where any do: these are one memory, and what is written to one is read from
-    the other."""
+    """For each argument the index of its buffer, or "" for none; empty unless two arguments are one buffer.
+
+    Aliased parameters become one memory, so aliasing is part of the key.
+    """
     named = [argument.name if isinstance(argument, Buffer) else "" for argument in launch.arguments]
     if len(named) - named.count("") == len(buffers):
         return ()
@@ -98,7 +103,7 @@ def _fields(struct: object) -> Iterator[object]:
 
 
 def _scalars(argument: object) -> Iterator[int | float | bool]:
-    """The run-time numbers in an argument, in the order of its fields. An enum of a run-time struct is one of them."""
+    """The run-time scalars in an argument, in the order of its fields; of an enum in a struct, its number."""
     if isinstance(argument, Scalar):
         yield argument.item()
     elif has_scalars(argument):
@@ -116,7 +121,7 @@ def _member_number(member: Enum) -> int:
 
 
 class _Binder:
-    """Makes the values that a kernel's parameters stand for."""
+    """Binds a kernel's parameters to memories, IR parameters and compile-time values."""
 
     def __init__(self, span: Span) -> None:
         self.span = span
@@ -179,4 +184,4 @@ def _read(launch: Launch) -> _Reading:
     verify(program)
     buffers = (memory for memory in binder.memories if memory.space is ir.Space.STORAGE)
     numbers = tuple(number for number, memory in enumerate(buffers) if memory in touched)
-    return _Reading(program, numbers, builder.outside)
+    return _Reading(program, numbers, builder.captures)

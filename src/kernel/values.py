@@ -1,7 +1,7 @@
-"""What a Python expression can be while a kernel is read.
+"""The values of partial evaluation: what a Python expression evaluates to while a kernel is read.
 
-A value is either known now (`Static`: an int, an enum member, a class, a key, a policy) or a scalar expression of the
-IR; structs, enums and tuples are Python-side groupings of those, so that nothing but scalars ever reaches the IR.
+A value is either a compile-time object (`Static`: an int, an enum member, a class, a key, a policy) or a scalar
+expression of the IR. Structs, enums and tuples group these at compile time, so only scalars reach the IR.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .span import Span
 
 @attrs.frozen
 class Static:
-    """A Python object known while the kernel is compiled."""
+    """A compile-time value."""
 
     value: object
 
 
 @attrs.frozen
 class StructValue:
-    """An attrs class taken apart. `element` is the class, or a generic alias such as `Pair[U32]`."""
+    """A struct, split into its fields. `element` is the class, or a generic alias such as `Pair[U32]`."""
 
     element: object
     fields: dict[str, Value]
@@ -37,7 +37,7 @@ class StructValue:
 
 @attrs.frozen
 class EnumValue:
-    """A run-time enum: its member's number."""
+    """A run-time enum, by its member's number."""
 
     cls: type[Enum]
     code: ir.Expression
@@ -50,7 +50,7 @@ class TupleValue:
 
 @attrs.frozen
 class MemoryValue:
-    """An array and what lies in it; elements of several fields take several units of the IR's memory."""
+    """An array with its element class; an element of several fields takes several units of the memory."""
 
     element: object
     memory: ir.Memory
@@ -58,13 +58,13 @@ class MemoryValue:
 
 @attrs.frozen
 class Method:
-    """A function found on an object, with what it was found on."""
+    """A bound method: a function, and the value that is its first argument."""
 
     function: Callable[..., object]
     owner: Value
 
     def plain(self) -> FunctionType:
-        """The function itself: declared as one, the checkers would take it for a method of this class."""
+        """The function. (A field declared as FunctionType would be a method of this class to type checkers.)"""
         return cast("FunctionType", self.function)
 
 
@@ -90,7 +90,7 @@ class InvocationValue:
 
 @attrs.frozen
 class Undecided:
-    """A name whose compile-time value differs between two paths: an error once it is read."""
+    """A name whose compile-time value differs between paths: reading it raises KernelError with `reason`."""
 
     reason: str
 
@@ -111,7 +111,7 @@ Value: TypeAlias = (
 
 
 def describe(value: Value) -> str:
-    """A value as an error message names it."""
+    """A value as error messages name it."""
     match value:
         case Static(value=object_):
             return (
@@ -138,14 +138,14 @@ def describe(value: Value) -> str:
 
 
 def class_behind(value: Value) -> type[object] | None:
-    """The class of a struct or an enum that is known at run time alone."""
+    """The class of a run-time struct or enum."""
     if isinstance(value, EnumValue):
         return value.cls
     return class_of(value.element) if isinstance(value, StructValue) else None
 
 
 def of_object(thing: object, span: Span) -> Value:
-    """A Python object that a kernel mentions: run-time scalars and structs of them become constants."""
+    """The value of a Python object from outside the kernel: scalars, and structs of them, become constants."""
     if isinstance(thing, Scalar):
         return ir.Const(thing.item(), thing.type, span)
     if isinstance(thing, tuple):
@@ -158,7 +158,7 @@ def of_object(thing: object, span: Span) -> Value:
 
 
 def has_scalars(thing: object) -> bool:
-    """Whether an object is a struct with a run-time scalar somewhere inside."""
+    """Whether an object is a struct with a scalar in it, at any depth."""
     if not attrs.has(type(thing)):
         return False
     names = [field.name for field in attrs.fields(cast("Any", type(thing)))]
@@ -167,7 +167,7 @@ def has_scalars(thing: object) -> bool:
 
 
 def lift(value: Value, span: Span) -> Value:
-    """A compile-time enum or Bool as its run-time form; anything else as it is."""
+    """Turns a compile-time enum member or bool into its run-time form; other values pass through."""
     if isinstance(value, Static) and isinstance(value.value, Enum) and isinstance(value.value.value, int):
         return EnumValue(type(value.value), ir.Const(value.value.value, Type.U32, span))
     if isinstance(value, Static) and isinstance(value.value, bool):
@@ -176,7 +176,7 @@ def lift(value: Value, span: Span) -> Value:
 
 
 def parts(value: Value) -> Iterator[Value]:
-    """The leaves of a value, in order."""
+    """The leaves of a value, in the order of its fields."""
     match value:
         case StructValue():
             for field in value.fields.values():
@@ -191,7 +191,7 @@ def parts(value: Value) -> Iterator[Value]:
 
 
 def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
-    """The same grouping with every leaf changed."""
+    """A value of the same structure with `change` applied to every leaf."""
     match value:
         case StructValue():
             return StructValue(value.element, {n: rebuild(f, change) for n, f in value.fields.items()})
@@ -206,7 +206,7 @@ def rebuild(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def shape(value: Value) -> object:
-    """What two values must share to be held by the same variables."""
+    """The structure and types of a value: values of one shape can be held by the same variables."""
     match value:
         case StructValue():
             return (class_of(value.element), tuple((n, shape(f)) for n, f in value.fields.items()))
@@ -217,7 +217,7 @@ def shape(value: Value) -> object:
         case ir.Const() | ir.Read() | ir.Argument() | ir.Identity() | ir.Length() | ir.Apply():
             return value.type
         case _:
-            return value  # known now, an array or a method: only itself will do
+            return value  # compile-time values, arrays and methods must be the same
 
 
 def first_member(cls: EnumMeta) -> str:
@@ -226,7 +226,7 @@ def first_member(cls: EnumMeta) -> str:
 
 
 def run_time_form(name: str, value: Value) -> str:
-    """How a kernel would say that a name holds a run-time value, for messages about one that is known."""
+    """Code that makes a name a run-time value, for messages about one that is compile-time."""
     known = value.value if isinstance(value, Static) else None
     if isinstance(known, bool):
         return f"{name} = Bool({known})"
@@ -236,7 +236,7 @@ def run_time_form(name: str, value: Value) -> str:
 
 
 def from_leaves(element: object, leaves: Iterator[ir.Expression]) -> Value:
-    """An element of an array from its scalars, in the order of its fields."""
+    """An element assembled from its scalars, in the order of its fields."""
     cls = class_of(element)
     if issubclass(cls, Enum):
         return EnumValue(cls, next(leaves))

@@ -1,7 +1,6 @@
-"""The rules of the IR, checked after a kernel is read and after every pass.
+"""The verifier: the rules of the IR, checked after a kernel is read and after every transformation.
 
-A failure is a mistake in the reader or the pass, not in the kernel; it names the node, what it is and what it should
-have been.
+A failure is a bug in the reader or a pass, not in the kernel.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ class VerifyError(AssertionError):
 
 
 def verify(program: ir.Program) -> None:
-    """Checks a whole program."""
+    """Raises VerifyError, with the node's source line, where a program breaks a rule."""
     _Verifier(program).block(program.body, in_loop=False)
 
 
 def _fits(constant: ir.Const) -> bool:
-    """Whether a constant's Python value is one of its type."""
+    """Whether a constant's Python value is in its type's range."""
     if constant.type is Type.BOOL:
         return isinstance(constant.value, bool)
     if constant.type.is_float:
@@ -94,7 +93,7 @@ class _Verifier:
                 self.block(inner, in_loop or not isinstance(statement, ir.If))
 
     def statement(self, node: ir.Statement, in_loop: bool) -> None:
-        """What holds of a statement, but for the blocks inside it."""
+        """Checks a statement, without its blocks."""
         variable, span = variable_set_by(node), node.span
         if variable is not None:
             self.require(variable in self.variables, span, "a variable is declared", variable.name)

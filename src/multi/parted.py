@@ -17,8 +17,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..algos.fit import fitted_part
-from ..algos.part import BUCKETS, part
+from ..algos.fit import fitted_partition
+from ..algos.partition import BUCKETS, partition
 from ..algos.sizes import LARGEST_U32
 from ..external.agreed_cuts import Gather, HostArray
 from ..kernel.launch import Schedule
@@ -146,7 +146,7 @@ def _schedule(
 ) -> Schedule:  # fmt: skip
     """Targets keep what they made ready for as long as a schedule lives."""
     key: SortableKey[Any, Any] = key_for(dtype)
-    return part(key, length, room, order, fitted_part(policy, key, info))
+    return partition(key, length, room, order, fitted_partition(policy, key, info))
 
 
 def _rounded(room: int) -> int:

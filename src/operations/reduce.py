@@ -248,10 +248,10 @@ class Reduce(Reduction):
         return (*moved_by(found, {0: 0, 1: 2, 2: 3}), *taking(x, rows, length, 1, (0, 2, 1), info))
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        from ..types.truths import of_truths
+        from ..types.bools import over_bools
 
         made = self._over_bytes(given)
-        return of_truths(made) if given.dtype.kind == "b" and not self.reducer.adds else made
+        return over_bools(made) if given.dtype.kind == "b" and not self.reducer.adds else made
 
     def _over_bytes(self, given: Spec) -> Monoid[Any, Any]:
         if self.reducer.adds:
@@ -317,9 +317,9 @@ class Fold(Reduction):
         return self.of
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        from ..types.truths import of_truths
+        from ..types.bools import over_bools
 
-        return of_truths(self.of) if given.dtype.kind == "b" else self.of
+        return over_bools(self.of) if given.dtype.kind == "b" else self.of
 
     def finish(self, given: Spec) -> Finish[Any, Any]:
         from ..types.finishes import AsItIs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..types.elements import dtype_of
-from ..types.monoids import Monoid, Resumed
+from ..types.monoids import Monoid, OverStates
 from ..types.scalars import U32
 from .base import Output, Part, Work, single
 from .pieces import Pieces, Slots
@@ -52,5 +52,5 @@ class ReducedPieces:
                 parts = {"data": Part(0, piece.count, row * pieces.length + piece.first), "results": Part(2, 1, slot)}
                 yield single(once, parts)
         left = Layout(self.rows, len(pieces), 1, len(pieces) * apart, apart, 1)
-        together = reduce_axis(Resumed(self.monoid), left, self.policy_for(left), self.finish)
+        together = reduce_axis(OverStates(self.monoid), left, self.policy_for(left), self.finish)
         yield single(together, {"data": Part(2, self.slots.span, 0), "results": Part(1, self.rows, 0)})

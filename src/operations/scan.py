@@ -197,9 +197,9 @@ class Scan(Scanning):
         return dtype_of(self.of.state)
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        from ..types.truths import of_truths
+        from ..types.bools import over_bools
 
-        return of_truths(self.of) if given.dtype.kind == "b" else self.of
+        return over_bools(self.of) if given.dtype.kind == "b" else self.of
 
     def finish(self, given: Spec) -> Finish[Any, Any]:
         from ..types.finishes import AsItIs

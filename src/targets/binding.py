@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernel import ir
+from ..kernel.captures import Captures
 from ..kernel.launch import Buffer, Role, Schedule, Step, require_alike
-from ..kernel.outside import Outside
 from ..kernel.passes.walk import writers_in
-from ..kernel.specialise import outside_of, specialise
+from ..kernel.specialise import captures_of, specialise
 from ..types.errors import GpusortError, InvalidArgumentError
 
 HostArray: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
@@ -46,7 +46,7 @@ class Work:
         return cls(tuple(named.values()), tuple(steps))
 
 
-_known: dict[tuple[int, bool], tuple[weakref.ref[Schedule], Work, tuple[Outside, ...]]] = {}
+_known: dict[tuple[int, bool], tuple[weakref.ref[Schedule], Work, tuple[Captures, ...]]] = {}
 
 
 def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
@@ -57,7 +57,7 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
     """
     key = (id(schedule), read_all)
     known = _known.get(key)
-    if known is not None and known[0]() is schedule and all(outside.holds() for outside in known[2]):
+    if known is not None and known[0]() is schedule and all(captures.hold() for captures in known[2]):
         return known[1]
     steps: list[Step] = []
     for launch in schedule.launches:
@@ -73,7 +73,7 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
         _require_inputs_unwritten(step)
     work = Work(schedule.buffers, tuple(steps))
     forget = _known.pop  # held here: when the interpreter ends, a module's names go first
-    _known[key] = (weakref.ref(schedule, lambda _: forget(key, None)), work, outside_of(steps))
+    _known[key] = (weakref.ref(schedule, lambda _: forget(key, None)), work, captures_of(steps))
     return work
 
 

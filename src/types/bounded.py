@@ -1,4 +1,4 @@
-"""A dictionary for what can be made again."""
+"""A bounded cache, for values that can be recomputed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class Bounded(dict[K, V]):
-    """Begins anew when it is full: looking something up costs what it costs in any dictionary."""
+    """A dict that is cleared when full. Unlike an LRU cache, a hit costs no more than a dict's look-up."""
 
     def __init__(self, most: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a field of a policy may hold: said beside the field, checked when the policy is made."""
+"""attrs validators and converters for the fields of policies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .errors import InvalidArgumentError, UnsupportedTypeError
 
 
 def whole(value: SupportsIndex) -> int:
-    """NumPy's integers as Python's own. What is no integer is left to the check, which knows the field's name."""
+    """Converts NumPy integers to int. Other types pass through, for the validator to report with the field's name."""
     try:
         return value if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -21,11 +21,11 @@ def whole(value: SupportsIndex) -> int:
 
 @attrs.frozen
 class WholeNumber:
-    """Checks that a field holds an int within bounds."""
+    """Validates an int from `least` to `most`, both included."""
 
     least: int
     most: int
-    is_power: bool = False  # of two
+    is_power: bool = False  # whether it must be a power of two
 
     def __call__(self, instance: object, attribute: attrs.Attribute[int], value: object) -> None:
         name = f"{type(instance).__name__}: {attribute.name}"
@@ -37,24 +37,24 @@ class WholeNumber:
 
 
 def within(least: int, most: int) -> WholeNumber:
-    """An int from one number to another."""
+    """Validates an int from `least` to `most`, both included."""
     return WholeNumber(least, most)
 
 
 def power_within(least: int, most: int) -> WholeNumber:
-    """A power of two from one number to another."""
+    """Validates a power of two from `least` to `most`, both included."""
     return WholeNumber(least, most, is_power=True)
 
 
 def truth(instance: object, attribute: attrs.Attribute[bool], value: object) -> None:
-    """True or False, and nothing that counts as one."""
+    """Validates a bool; other truthy or falsy values raise UnsupportedTypeError."""
     if type(value) is not bool:
         name = f"{type(instance).__name__}: {attribute.name}"
         raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
 
 
 def holds(kind: type[object]) -> Callable[[object, attrs.Attribute[Any], object], None]:
-    """A value of a class."""
+    """Validates an instance of a class."""
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if not isinstance(value, kind):
@@ -65,7 +65,7 @@ def holds(kind: type[object]) -> Callable[[object, attrs.Attribute[Any], object]
 
 
 def require(holds: bool, policy: object, field: str, expected: str) -> None:
-    """For what several fields have to do with each other."""
+    """Raises InvalidArgumentError for a field unless a condition holds; for constraints over several fields."""
     if not holds:
         found = getattr(policy, field)
         raise InvalidArgumentError(f"{type(policy).__name__}: {field}: expected {expected}, found {found!r}")

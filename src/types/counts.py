@@ -1,4 +1,4 @@
-"""Counts that users bring: how many elements, invocations, workgroups."""
+"""Validation of counts that users pass: elements, invocations, workgroups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from .traced import Traced
 
 
 def checked_count(what: str, count: object, least: int) -> int:
-    """A count as a Python int: NumPy's integers are as good as Python's; True, 2.0 and "3" are mistakes."""
+    """A count as a Python int, at least `least`. NumPy integers are converted.
+
+    Raises UnsupportedTypeError for other types, bool among them, and InvalidArgumentError for a lesser count.
+    """
     if type(count) is not int and not isinstance(count, Traced):
         if isinstance(count, bool) or not hasattr(count, "__index__"):
             raise UnsupportedTypeError(f"{what}: expected an int, found {count!r}")

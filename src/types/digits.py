@@ -1,4 +1,4 @@
-"""The words of radix sort: digits, their places, and the lanes that share one."""
+"""Digits of radix sort: their bits in a word, and the masks of lanes that hold the same digit (match and rank)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ W = TypeVar("W", U32, U64)
 
 @attrs.frozen
 class Digit:
-    """One digit of a word."""
+    """The value of a digit."""
 
     value: U32
 
 
 @attrs.frozen
 class DigitPlace:
-    """Which bits of a word make the digit: the first digit is made of the lowest."""
+    """The bits of a word that make a digit; digit 0 is the least significant."""
 
     number: U32
     bits: int
 
     @property
     def radix(self) -> int:
-        """How many digits there are."""
+        """The number of values of a digit."""
         return 1 << self.bits
 
     def digit_of(self, word: W) -> Digit:
@@ -37,20 +37,20 @@ class DigitPlace:
 
 @attrs.frozen
 class Lanes:
-    """The lanes of a strand that hold one digit, as one of them sees it."""
+    """The lanes of a subgroup that hold the same digit as this one."""
 
-    mask: U64  # bit i for lane i; my own is set
+    mask: U64  # bit i for lane i; this lane's is set
     lane: U32
 
     def before_me(self) -> U32:
-        """How many of them come before me."""
+        """This lane's rank among them."""
         return count_ones(self.mask & ((U64(1) << self.lane) - 1))
 
     def count(self) -> U32:
         return count_ones(self.mask)
 
     def leader(self) -> U32:
-        """The last of them."""
+        """The highest of them, which counts for all."""
         return 63 - leading_zeros(self.mask)
 
     def is_led_by_me(self) -> Bool:
@@ -59,7 +59,7 @@ class Lanes:
 
 @attrs.frozen
 class StrandLanes:
-    """The same of a strand that is no subgroup: a mask in workgroup memory has 32 bits."""
+    """The same without subgroups: a strand of at most 32 lanes, whose mask is in workgroup memory."""
 
     mask: U32
     lane: U32

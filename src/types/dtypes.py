@@ -1,7 +1,6 @@
-"""NumPy's dtypes: which key orders their elements, which number their elements are, and how NumPy views them.
+"""NumPy dtypes: the key that orders each, the number that adds and multiplies each, and their bits.
 
-A key's element is the unsigned integer of the same bits. A byte order other than the machine's is the caller's matter:
-arrays are brought into the native one before they are viewed.
+A key's element is the unsigned integer of the same size. Callers convert arrays to native byte order first.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .numbers import DoubleNumber, HalfNumber, Numeric, SignedNumber, SingleNumb
 from .ranked_keys import RankedKey
 from .scalars import F32, F64, I64, U8, U16, U32, U64, Scalar
 
-# Which classes stand behind a dtype is known at run time only. Schedules are made from these, and say no more of it.
+# A dtype's element and word classes are known at run time only, hence Any.
 ArrayKey: TypeAlias = RankedKey[Any, Any]
 ArrayNumber: TypeAlias = Numeric[Any, Any]
 _G = TypeVar("_G", bound=np.generic)
@@ -62,18 +61,21 @@ _NUMBERS: dict[str, ArrayNumber] = {
 }
 
 
-# As they are mostly asked for.
+# The fast path: native dtypes, by dtype object.
 _KEY_OF = {np.dtype(code): key for code, key in _KEYS.items() if key is not _TIME}
 _NUMBER_OF = {np.dtype(code): number for code, number in _NUMBERS.items() if code != "m8"}
 
 
 def is_ordered(dtype: np.dtype[Any]) -> bool:
-    """Whether there is a key for its elements."""
+    """Whether there is a key for a dtype."""
     return _code(dtype) in _KEYS
 
 
 def key_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayKey:
-    """The key that orders elements of a dtype as NumPy does, NaN and NaT last. Of either byte order."""
+    """The key that orders elements of a dtype as NumPy does, NaN and NaT last; byte order is ignored.
+
+    Raises UnsupportedTypeError, which names `argument`, for a dtype without an order.
+    """
     found = _KEY_OF.get(dtype) if isinstance(dtype, np.dtype) else None
     if found is not None:
         return found
@@ -97,7 +99,7 @@ def number_for(dtype: _Of[np.float16 | np.float32], argument: str = "dtype") -> 
 @overload
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber: ...
 def number_for(dtype: npt.DTypeLike, argument: str = "dtype") -> ArrayNumber:
-    """How elements of a dtype are added and multiplied."""
+    """How elements of a dtype are added and multiplied; raises UnsupportedTypeError for one that has neither."""
     found = _NUMBER_OF.get(dtype) if isinstance(dtype, np.dtype) else None
     if found is not None:
         return found
@@ -119,22 +121,22 @@ def _dtype(dtype: npt.DTypeLike, argument: str) -> np.dtype[Any]:
 
 
 def _code(dtype: np.dtype[Any]) -> str:
-    """Kind and size: "f4" for float32 of either byte order."""
+    """Kind and size without byte order, such as "f4"."""
     return f"{dtype.kind}{dtype.itemsize}"
 
 
 def native(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
-    """The dtype in the machine's own byte order."""
+    """The dtype in native byte order."""
     return dtype.newbyteorder("=")
 
 
 @attrs.frozen
 class FloatBits:
-    """How a float dtype lies in unsigned integers of its size. Bits tell -0.0 from 0.0 and NaN from NaN, and no device
-    takes a subnormal for zero there, as it may in comparing floats."""
+    """A float dtype as unsigned integers. Compared by bits, -0.0 and 0.0 differ, NaNs differ by payload, and no device
+    flushes subnormals to zero."""
 
-    word: np.dtype[np.unsignedinteger[Any]]  # in the byte order of the floats
-    magnitude: int  # all bits but the sign
+    word: np.dtype[np.unsignedinteger[Any]]  # of the same size and byte order
+    magnitude: int  # the mask of all bits but the sign
     infinity: int
 
     @classmethod
@@ -145,7 +147,7 @@ class FloatBits:
 
 
 def elements_of(key: ArrayKey, words: Words) -> Words:
-    """Elements from their words: what `key.from_word` does to one, done to an array on the host."""
+    """`key.from_word` of a whole array, by NumPy; raises UnsupportedTypeError for a key that is not built in."""
     match key:
         case UnsignedKey():
             elements = words
@@ -156,7 +158,7 @@ def elements_of(key: ArrayKey, words: Words) -> Words:
         case FloatKey(bits=bits, sign=sign, mask=mask, lowest=lowest):
             of = words.dtype.type
             flipped = (words + of(lowest)) & of(mask)
-            is_positive = flipped >> of(bits - 1)  # 1 or 0: a choice would take ten times as long
+            is_positive = flipped >> of(bits - 1)  # 1 or 0: branch-free, ten times as fast as np.where
             elements = flipped ^ (of(mask) - is_positive * of(mask ^ sign))
         case _:
             raise UnsupportedTypeError(f"elements of a {type(key).__name__} are not known to the host")

@@ -1,7 +1,7 @@
-"""What can lie in an array: scalars, enums, and frozen attrs classes of them; and how they lie there.
+"""Element types of arrays and their memory layout: scalars, enums, and frozen attrs classes (structs) of them.
 
-A class of one field is a newtype and lies there as its field does. A class of several is laid out as C would, each
-field at a multiple of its size: NumPy's `align=True`, so that the host can look at it as a structured array.
+A class of one field is a newtype, stored as its field. A class of several has a C struct's layout, each field aligned
+to its size (NumPy's `align=True`), so that the host can view it as a structured array.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ R = TypeVar("R")
 
 @attrs.frozen
 class Leaf:
-    """One scalar of an element: the fields that lead to it, its type, its place in memory."""
+    """A scalar field of an element, at any depth: its path of field names, its type, its offset in bytes."""
 
     path: tuple[str, ...]
     type: Type
     offset: int
 
 
-def _once(function: Callable[[object], R]) -> Callable[[object], R]:
-    """Asks once for each element type. Classes and generic aliases are few, so all answers are kept."""
+def _memoised(function: Callable[[object], R]) -> Callable[[object], R]:
+    """Memoises a function of element types, without a bound: these are few."""
     known: dict[object, R] = {}
 
     @wraps(function)
-    def ask(element: object) -> R:
+    def look_up(element: object) -> R:
         if element not in known:
             known[element] = function(element)
         return known[element]
 
-    return ask
+    return look_up
 
 
 def class_of(element: object) -> type[object]:
-    """The class behind an element type: itself, or `Pair` for `Pair[U32]`."""
+    """The class of an element type, without type arguments: `Pair` for `Pair[U32]`."""
     found = typing.get_origin(element) or element
     if not isinstance(found, type):
         raise TypeError(f"expected a scalar, an enum or a frozen attrs class as an element, found {element!r}")
@@ -53,13 +53,13 @@ def class_of(element: object) -> type[object]:
 
 
 def is_struct(element: object) -> bool:
-    """Whether this is an attrs class (of one field or of several)."""
+    """Whether this is an attrs class, a newtype included."""
     return attrs.has(class_of(element))
 
 
-@_once
+@_memoised
 def fields_of(element: object) -> dict[str, object]:
-    """The fields of a struct with their types, type variables filled in."""
+    """The fields of a struct with their types; type arguments are substituted."""
     cls = class_of(element)
     hints = typing.get_type_hints(cls)
     parameters = getattr(cls, "__parameters__", ())
@@ -68,7 +68,7 @@ def fields_of(element: object) -> dict[str, object]:
 
 
 def scalar_of(element: object) -> Type | None:
-    """The scalar type that stands for this element: its own, an enum's U32, or a newtype's field's."""
+    """The scalar that an element is stored as: its own type, U32 for an enum, a newtype's field; None for a struct."""
     cls = class_of(element)
     if issubclass(cls, Scalar):
         return cls.type
@@ -82,7 +82,7 @@ def scalar_of(element: object) -> Type | None:
     raise TypeError(f"expected a scalar, an enum or a frozen attrs class as an element, found {cls.__name__}")
 
 
-@_once
+@_memoised
 def dtype_of(element: object) -> np.dtype[np.generic]:
     """The NumPy dtype of one element in memory."""
     scalar = scalar_of(element)
@@ -100,8 +100,8 @@ def leaves(element: object) -> tuple[Leaf, ...]:
         assert scalar is not None
         return (Leaf((), scalar, 0),)
     newtype = scalar_of(element) is not None
-    places = {} if newtype else dict(dtype_of(element).fields or {})
-    offsets: dict[str, int] = {name: int(place[1]) for name, place in places.items()}
+    layout = {} if newtype else dict(dtype_of(element).fields or {})
+    offsets: dict[str, int] = {name: int(field[1]) for name, field in layout.items()}
     return tuple(
         Leaf((name, *leaf.path), leaf.type, offsets.get(name, 0) + leaf.offset)
         for name, field in fields_of(element).items()
@@ -113,7 +113,8 @@ _UNSIGNED = {1: Type.U8, 2: Type.U16, 4: Type.U32, 8: Type.U64}
 
 
 def unit_of(element: object) -> Type:
-    """The scalar that memory for this element is made of: its own, or an unsigned one of the least field's size."""
+    """The scalar that a memory of such elements consists of in the IR: that of all fields, or if they differ an
+    unsigned one of the smallest field's size."""
     scalar = scalar_of(element)
     if scalar is not None:
         return scalar
@@ -122,19 +123,19 @@ def unit_of(element: object) -> Type:
 
 
 def units_in(element: object) -> int:
-    """How many units one element takes."""
+    """The number of units in an element."""
     return dtype_of(element).itemsize // unit_of(element).size
 
 
-def misfit(element: object, value: object) -> str | None:
-    """What is wrong with a value that shall be stored where such elements lie; None where it is one."""
+def mismatch(element: object, value: object) -> str | None:
+    """Why a value cannot be stored in an array of such elements, as an error message; None where it can."""
     cls = class_of(element)
     is_flag = cls is Bool and isinstance(value, bool)
     if type(value) is not cls and not is_flag:
         return f"expected {cls.__name__} to store, found {value!r}, e.g. `{cls.__name__}(x)`"
     if attrs.has(cls):
         for name, field in fields_of(element).items():
-            wrong = None if isinstance(field, TypeVar) else misfit(field, getattr(value, name))
+            wrong = None if isinstance(field, TypeVar) else mismatch(field, getattr(value, name))
             if wrong is not None:
                 return f"{wrong} as `{name}` of {cls.__name__}"
     return None
@@ -147,13 +148,13 @@ def encode(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     parts: list[Any] = [encode(getattr(value, name)) for name in fields_of(type(value))]
-    if len(parts) == 1 and not isinstance(parts[0], tuple):  # a newtype, as scalar_of has it
+    if len(parts) == 1 and not isinstance(parts[0], tuple):  # a newtype: see scalar_of
         return parts[0]
     return tuple(parts)
 
 
 def decode(element: type[T], item: Any) -> T:
-    """The element behind what NumPy has stored."""
+    """The element that NumPy stores as `item`: the inverse of encode."""
     cls = class_of(element)
     make = cast("Callable[..., T]", cls)
     if issubclass(cls, Scalar):
@@ -167,7 +168,7 @@ def decode(element: type[T], item: Any) -> T:
 
 
 def shown(annotation: object) -> str:
-    """An annotation, or a class, without the modules."""
+    """An annotation or a class as text, without module names."""
     if isinstance(annotation, TypeVar):
         return annotation.__name__
     if annotation is None or annotation is type(None):

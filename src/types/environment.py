@@ -1,7 +1,6 @@
-"""The environment's variables: one way to read each kind.
+"""Parsing of environment variables.
 
-What is empty or blank is not set. Numbers are ASCII digits and nothing else; what passes the most that makes sense
-counts as that.
+An empty or blank variable counts as unset. Numbers are ASCII digits only, and are clamped to their maximum.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ _MOST_DIGITS = 18  # fewer than the largest has
 
 
 def word(name: str) -> str:
-    """What a variable says, without blanks around it; nothing where it is not set."""
+    """A variable's value, stripped; empty where it is not set."""
     return os.environ.get(name, "").strip()
 
 
 def whole_number(name: str, usual: int, *, least: int, what: str, most: int = _LARGEST) -> int:
-    """The number a variable gives, `most` where it gives more; `usual` where it is not set."""
+    """A variable's number, at most `most`; `usual` where it is not set. Raises InvalidArgumentError below `least`."""
     said = word(name)
     return usual if not said else min(_number(name, said, least, what), most)
 
 
 def core_count() -> int:
-    """The cores that this process may run on."""
+    """The number of cores that this process may run on, by its affinity."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 

@@ -24,7 +24,7 @@ class CapabilityError(GpusortError, RuntimeError):
 
 
 class DeviceLostError(GpusortError, RuntimeError):
-    """Raised when the device went away while it worked."""
+    """Raised when a device is lost while it works: reset by its driver, or removed."""
 
 
 class DeviceMemoryError(GpusortError, MemoryError):
@@ -33,7 +33,7 @@ class DeviceMemoryError(GpusortError, MemoryError):
 
 
 class OutOfBoundsError(GpusortError, IndexError):
-    """Raised when a kernel that runs under CPython or the simulator leaves an array."""
+    """Raised by targets `python` and `simulator` when a kernel's index is out of bounds."""
 
 
 class UninitializedReadError(GpusortError, RuntimeError):
@@ -41,7 +41,7 @@ class UninitializedReadError(GpusortError, RuntimeError):
 
 
 class DataRaceError(GpusortError, RuntimeError):
-    """Raised by the simulator when two invocations touch one element unordered and one of them writes."""
+    """Raised by the simulator when two invocations access one element, at least one writes, and nothing orders them."""
 
 
 class BarrierDivergenceError(GpusortError, RuntimeError):
@@ -49,11 +49,12 @@ class BarrierDivergenceError(GpusortError, RuntimeError):
 
 
 class MonoidError(GpusortError, ValueError):
-    """Raised by the simulator and `python` when a monoid is none on the data that it is used on."""
+    """Raised by the simulator and `python` when a monoid breaks a law on the data: associativity, identity, or
+    commutativity where elements are reordered."""
 
 
 class IterationLimitError(GpusortError, RuntimeError):
-    """Raised by the simulator when a loop runs so often that it will hardly end, as one that waits for another does."""
+    """Raised by the simulator after so many iterations of a loop that it is unlikely to end, such as a spin wait."""
 
 
 class DiskFullError(GpusortError, OSError):

@@ -1,7 +1,7 @@
-"""Finishes: what becomes of a state when it is written as a result, in the same launch, where the data lies.
+"""Finishes: from a monoid's state to the result, fused into the store of the last launch (an epilogue).
 
-A monoid says what elements combine to; a finish says what people get to see of that: the least element instead of its
-word, a 64-bit index, a byte for a truth, a float16 rounded once.
+A monoid combines states; a finish makes of the last one what NumPy's function returns: the least element instead of
+its word, a 64-bit index, a bool as a byte, a float16 rounded once.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import attrs
 
+from .bools import OverBools, OverField
 from .intrinsics import bitcast
 from .monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, Sum
 from .numbers import HalfNumber
 from .ranked_keys import RankedKey
 from .scalars import F32, U8, U16, U32, U64
 from .searches import ArgMax, ArgMin, Ranked
-from .truths import OfField, OfTruths
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -25,11 +25,11 @@ W = TypeVar("W", U32, U64)
 
 
 class Finish(Protocol[S, R_co]):
-    """The trait of what a state becomes: states S as a monoid leaves them, results R as they lie in memory."""
+    """The trait of an epilogue: from a monoid's state S to a result R in memory."""
 
     @property
     def state(self) -> type[S]:
-        """The class of a state: the monoid's own."""
+        """The class of the monoid's state."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class Finish(Protocol[S, R_co]):
         ...
 
     def finish(self, state: S, /) -> R_co:
-        """The result that stands for a state."""
+        """The result for a state."""
         ...
 
 
@@ -58,7 +58,7 @@ class AsItIs(Generic[S]):
 
 @attrs.frozen
 class _OfWords(Generic[E, W]):
-    """What is made of a key's words."""
+    """A finish that turns a key's word into an element."""
 
     key: RankedKey[E, W]
 
@@ -73,7 +73,7 @@ class _OfWords(Generic[E, W]):
 
 @attrs.frozen
 class Least(_OfWords[E, W]):
-    """The element that Minimum's state stands for: it counts from the first NaN."""
+    """The element of Minimum's state, which is a word relative to the first NaN's."""
 
     def finish(self, state: W) -> E:
         return self.key.from_word(state + self.key.word(self.key.last) + 1)
@@ -81,15 +81,15 @@ class Least(_OfWords[E, W]):
 
 @attrs.frozen
 class Greatest(_OfWords[E, W]):
-    """The element that Maximum's state stands for."""
+    """The element of Maximum's state."""
 
     def finish(self, state: W) -> E:
         return self.key.from_word(state)
 
 
 @attrs.frozen
-class Place(Generic[W]):
-    """Where the element of ArgMin's or ArgMax's state stands, as the host counts: in 64 bits."""
+class FoundIndex(Generic[W]):
+    """The index in ArgMin's or ArgMax's state, in 64 bits as NumPy's."""
 
     state: type[Ranked[W]]
     result: type[U64] = U64
@@ -100,7 +100,7 @@ class Place(Generic[W]):
 
 @attrs.frozen
 class Truth:
-    """The state of AnyTrue or AllTrue as a bool lies in memory."""
+    """The state of AnyTrue or AllTrue as a bool: a byte."""
 
     state: type[U32] = U32
     result: type[U8] = U8
@@ -111,7 +111,7 @@ class Truth:
 
 @attrs.frozen
 class Half:
-    """A 32-bit float as the bits of a float16: rounded to nearest, ties to even, once."""
+    """A 32-bit float as the bits of a float16, rounded to nearest, ties to even."""
 
     state: type[F32] = F32
     result: type[U16] = U16
@@ -137,8 +137,9 @@ class Half:
 
 
 def finish_of(monoid: Monoid[Any, S]) -> Finish[S, Any]:
-    """What NumPy's function of the name gives for a monoid's state: sums and products in NumPy's dtype, extremes as
-    elements, places in 64 bits, truths as bytes; of any other monoid the state as it is.
+    """The finish that gives what NumPy's function returns, for a built-in monoid; AsItIs for any other.
+
+    Sums and products are in NumPy's dtype, extrema are elements, indices have 64 bits, bools are bytes.
     """
     return cast("Finish[S, Any]", _finish_of(monoid))
 
@@ -151,12 +152,12 @@ def _finish_of(monoid: object) -> object:
         case Maximum():
             return Greatest(cast("RankedKey[Any, Any]", known.key))
         case ArgMin() | ArgMax():
-            return Place(cast("type[Ranked[Any]]", known.state))
+            return FoundIndex(cast("type[Ranked[Any]]", known.state))
         case AnyTrue() | AllTrue():
             return Truth()
         case Sum() | Product() if isinstance(known.number, HalfNumber):
             return Half()
-        case OfTruths() | OfField():
+        case OverBools() | OverField():
             return _finish_of(known.monoid)
         case _:
             return AsItIs(cast("type[object]", known.state))

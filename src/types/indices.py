@@ -1,6 +1,6 @@
-"""The words of the algorithms: every index-like quantity is a class of its own, so that none passes for another.
+"""Newtypes of the algorithms: index-like quantities have classes of their own, so that type checkers tell them apart.
 
-All count from zero and ranges are half open. A class of one field costs nothing on a device: it is its field there.
+All count from zero, and ranges are half open. A newtype costs nothing on a device, where only its field is left.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from .scalars import U32
 
 
 class Placement(Enum):
-    """Where a schedule leaves the sorted rows."""
+    """Where a schedule writes the sorted rows."""
 
-    IN_PLACE = "in place"  # in the INOUT buffer "data", which brought them
-    ELSEWHERE = "elsewhere"  # in the OUTPUT buffer "results"; the INPUT buffer "data" is only read
+    IN_PLACE = "in place"  # to the INOUT buffer "data", which has the input
+    ELSEWHERE = "elsewhere"  # to the OUTPUT buffer "results"; the INPUT buffer "data" is only read
 
 
 class SortOrder(Enum):
-    """Which end comes first. NaN and NaT come last in both."""
+    """Ascending or descending; NaN and NaT come last in both."""
 
-    __hash__ = object.__hash__  # each call looks a plan up by it, and Enum's own is slow
+    __hash__ = object.__hash__  # part of every plan's key, and Enum's own hash is slow
 
     ASCENDING = 0
     DESCENDING = 1
 
 
 class ScanKind(Enum):
-    """Whether an element's own value is part of its prefix."""
+    """Whether an element is part of its own prefix."""
 
-    __hash__ = object.__hash__  # each call looks a plan up by it, and Enum's own is slow
+    __hash__ = object.__hash__  # part of every plan's key, and Enum's own hash is slow
 
     INCLUSIVE = 0
     EXCLUSIVE = 1
@@ -39,14 +39,14 @@ class ScanKind(Enum):
 
 @attrs.frozen
 class ThreadId:
-    """Which of the threads that share a row's work this is."""
+    """The index of an invocation among those of its row."""
 
     value: U32
 
 
 @attrs.frozen
 class ElementIndex:
-    """A place in a row."""
+    """The index of an element in its row."""
 
     value: U32
 
@@ -71,18 +71,18 @@ class Stage:
 
 @attrs.frozen
 class Row:
-    """A row of a batch and a thread's place in it. Rows lie one behind the other."""
+    """A row of a batch of contiguous rows, and an invocation's index in it."""
 
-    first: U32  # where the row starts in the buffer
+    first: U32  # the index of the row's first element in the buffer
     thread: ThreadId
 
     @classmethod
     def of(cls, group_id: U32, local_id: U32, group_size: U32, groups_per_row: U32, length: U32) -> Row:
-        """Every row is worked on by the same number of workgroups."""
+        """The row of an invocation, where every row has the same number of workgroups."""
         row = group_id // groups_per_row
         group = group_id - row * groups_per_row
         return cls(row * length, ThreadId(group * group_size + local_id))
 
     def at(self, element: ElementIndex) -> U32:
-        """Where an element of the row lies in the buffer."""
+        """The index in the buffer of an element of the row."""
         return self.first + element.value

@@ -1,4 +1,4 @@
-"""One object for all that are made of the same value, so that to name a monoid in each call costs one look-up."""
+"""Interning: one object for equal arguments, so that constructing a monoid in each call costs one dict look-up."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .bounded import Bounded
 
 if TYPE_CHECKING:
-    from abc import ABCMeta as OfProtocols
+    from abc import ABCMeta as ProtocolMeta
 else:
-    OfProtocols = type(Protocol)  # so that subclasses may name protocols too
+    ProtocolMeta = type(Protocol)  # so that interned classes may derive from Protocols
 
 _MOST = 1 << 8
 
 
-class Interned(OfProtocols):
-    """The class of classes whose objects are kept by their one field. (Equal ones may still be two: unpickled.)"""
+class Interned(ProtocolMeta):
+    """A metaclass that caches instances by their single field. Unpickled instances are not interned."""
 
-    if not TYPE_CHECKING:  # checkers take a call of a class for what its __init__ says
+    if not TYPE_CHECKING:  # type checkers use the signature of a class's __init__
 
         def __init__(cls, *args: Any, **named: Any) -> None:
             super().__init__(*args, **named)
-            cls._kept = Bounded(_MOST)
+            cls._instances = Bounded(_MOST)
 
         def __call__(cls, *args: Any, **named: Any) -> Any:
             if named or len(args) != 1:
                 return super().__call__(*args, **named)
             try:
-                made = cls._kept.get(args)
-            except TypeError:  # a user's field that cannot be hashed
+                made = cls._instances.get(args)
+            except TypeError:  # an unhashable field of the user's
                 return super().__call__(*args)
             if made is None:
-                made = cls._kept[args] = super().__call__(*args)
+                made = cls._instances[args] = super().__call__(*args)
             return made

@@ -1,4 +1,4 @@
-"""Operations on scalars that Python has no operator for. Each names its row in the table of operations."""
+"""Intrinsics: operations on scalars that Python has no operator for, each registered with its row in ops.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = (1 << 32) - 1
 
 
 def operation(op: ops.Op) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Says which row of the table a function stands for inside a kernel."""
+    """Registers a function as the intrinsic for an operation of ops.py."""
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         OPERATIONS[function] = op
@@ -45,7 +45,10 @@ def maximum(a: N, b: N) -> N:
 
 @operation(ops.ADD_NOWRAP)
 def add_nowrap(a: U32, b: U32) -> U32:
-    """The sum of two numbers that is known to fit 32 bits: an index so made may be added up in the address itself."""
+    """The sum of two numbers, which must fit 32 bits, so that a compiler may fold it into address arithmetic.
+
+    Raises OverflowError under CPython where it does not fit.
+    """
     if int(a) + int(b) > _LARGEST:
         raise OverflowError(f"add_nowrap: {a!r} + {b!r} does not fit 32 bits")
     return a + b
@@ -53,25 +56,25 @@ def add_nowrap(a: U32, b: U32) -> U32:
 
 @operation(ops.SELECT)
 def select(condition: Bool, then: T, otherwise: T) -> T:
-    """One of two values, both of which are computed: never a branch."""
+    """One of two values, both of which are evaluated: never a branch."""
     return then if condition else otherwise
 
 
 @operation(ops.COUNT_ONES)
 def count_ones(value: U32 | U64) -> U32:
-    """How many bits are set."""
+    """The number of bits set (population count)."""
     return U32(int(value).bit_count())
 
 
 @operation(ops.LEADING_ZEROS)
 def leading_zeros(value: U32 | U64) -> U32:
-    """How many zero bits stand above the highest set one; the width for 0."""
+    """The number of zero bits above the highest set one; the width for 0."""
     return U32(value.type.bits - int(value).bit_length())
 
 
 @operation(ops.TRAILING_ZEROS)
 def trailing_zeros(value: U32 | U64) -> U32:
-    """How many zero bits stand below the lowest set one; the width for 0."""
+    """The number of zero bits below the lowest set one; the width for 0."""
     number = int(value)
     return U32((number & -number).bit_length() - 1 if number else value.type.bits)
 
@@ -100,13 +103,13 @@ def log(value: F) -> F:
 
 @operation(ops.BITCAST)
 def bitcast(to: type[S], value: Scalar) -> S:
-    """The same bits as another type of the same size: `bitcast(U32, x)` of a float."""
+    """Reinterprets bits as another type of the same size: `bitcast(U32, x)` of an F32."""
     if not ops.can_bitcast(value.type, to.type):
         raise TypeError(f"{value.type} has not the size of {to.type}, or is of that type already")
     return to(np.asarray(value.item(), value.type.dtype).view(to.type.dtype).item())
 
 
 def dynamic_range(start: U32, stop: U32, step: U32 | None = None) -> Iterator[U32]:
-    """A loop at run time. (`range` of Python ints is unrolled when the kernel is compiled.)"""
+    """A run-time loop, unlike `range` of Python ints, which is unrolled at compile time."""
     for value in range(int(start), int(stop), int(step) if step is not None else 1):
         yield U32(value)

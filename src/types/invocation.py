@@ -1,4 +1,4 @@
-"""What one invocation of a kernel knows, and how it meets the others."""
+"""The invocation (thread) of a kernel: its indices, barriers and subgroup operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Invocation(ABC):
-    """One run of a kernel's body. A kernel's first parameter; a helper that is not handed it cannot wait.
+    """One run of a kernel's body: a kernel's first parameter. A helper without it has no barriers.
 
     Workgroups and subgroups are one-dimensional and count from 0. A barrier or a subgroup operation must be reached
     by all invocations of the workgroup (of the subgroup), or by none.
@@ -21,51 +21,51 @@ class Invocation(ABC):
     @property
     @abstractmethod
     def local_id(self) -> U32:
-        """Which invocation of the workgroup this is."""
+        """The index of this invocation in its workgroup."""
 
     @property
     @abstractmethod
     def group_id(self) -> U32:
-        """Which workgroup of the launch this is."""
+        """The index of this workgroup in the launch."""
 
     @property
     @abstractmethod
     def group_size(self) -> U32:
-        """How many invocations a workgroup has."""
+        """The number of invocations in a workgroup."""
 
     @property
     @abstractmethod
     def num_groups(self) -> U32:
-        """How many workgroups the launch has."""
+        """The number of workgroups in the launch."""
 
     @property
     @abstractmethod
     def lane(self) -> U32:
-        """Which invocation of the subgroup this is."""
+        """The index of this invocation in its subgroup."""
 
     @property
     @abstractmethod
     def subgroup_id(self) -> U32:
-        """Which subgroup of the workgroup this is."""
+        """The index of this subgroup in its workgroup."""
 
     @property
     @abstractmethod
     def subgroup_size(self) -> U32:
-        """How many invocations a subgroup has; the last of a workgroup may have fewer."""
+        """The number of lanes in a subgroup; the last of a workgroup may have fewer."""
 
     @property
     def global_id(self) -> U32:
-        """Which invocation of the launch this is."""
+        """The index of this invocation in the launch."""
         return self.group_id * self.group_size + self.local_id
 
     @abstractmethod
     def barrier(self) -> None:
-        """Waits for the workgroup, and makes its writes visible to all of it."""
+        """Waits for all of the workgroup, and makes its writes to memory visible to it."""
 
     def load_uniform(self, memory: Workgroup[U32], index: U32 | int) -> U32:
-        """An element, known to be the same for all invocations: a condition on it may guard barriers.
+        """Loads an element as a uniform value: a branch on it may have barriers inside.
 
-        Waits for the workgroup before and after. The index must be the same for all too.
+        A barrier before and one after are part of it. The index must be uniform too.
         """
         self.barrier()
         value = memory[index]
@@ -74,32 +74,32 @@ class Invocation(ABC):
 
     @abstractmethod
     def ballot(self, condition: Bool) -> U64:
-        """The lanes for which the condition holds, bit i for lane i."""
+        """The mask of lanes for which the condition holds, bit i for lane i."""
 
     @abstractmethod
     def match(self, value: U32) -> U64:
-        """The lanes that hold my value, bit i for lane i."""
+        """The mask of lanes with the same value as this one, bit i for lane i."""
 
     @abstractmethod
     def shuffle(self, value: T, lane: U32) -> T:
-        """The value of another lane; the lane counts modulo the subgroup's size."""
+        """The value of another lane, taken modulo the subgroup's size."""
 
     @abstractmethod
     def shuffle_xor(self, value: T, mask: U32) -> T:
-        """The value of the lane whose number differs in the mask's bits."""
+        """The value of lane `lane ^ mask` (a butterfly exchange)."""
 
     @abstractmethod
     def shuffle_up(self, value: T, distance: U32) -> T:
-        """The value of the lane that far below; my own where there is none."""
+        """The value of lane `lane - distance`; this lane's own where there is none."""
 
     @abstractmethod
     def shuffle_down(self, value: T, distance: U32) -> T:
-        """The value of the lane that far above; my own where there is none."""
+        """The value of lane `lane + distance`; this lane's own where there is none."""
 
     @abstractmethod
     def subgroup_add(self, value: U32) -> U32:
-        """The sum over all lanes."""
+        """The sum over all lanes of the subgroup."""
 
     @abstractmethod
     def exclusive_add(self, value: U32) -> U32:
-        """The sum over the lanes below mine."""
+        """The exclusive prefix sum: over the lanes below this one."""

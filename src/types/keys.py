@@ -1,7 +1,7 @@
-"""Keys: how the elements of an array are ordered.
+"""Keys: order-preserving transforms from elements to unsigned words (the "twiddling" of radix sorts), and back.
 
-A key turns an element into an unsigned word, such that words compare as the elements should, and back. Sorting moves
-and compares words only. The turn is a bijection, so every bit comes back: -0.0, and whatever a NaN carries.
+Words compare as the elements should, and sorting moves and compares words only. The transform is a bijection, so every
+bit comes back: -0.0, and a NaN's payload.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ W = TypeVar("W", U32, U64)
 
 
 class Word(Protocol):
-    """What a comparison sort needs of a word: an order. U32 and U64 have it; so may a frozen attrs class."""
+    """A total order, which is all that a comparison sort needs. U32 and U64 have one; a frozen attrs class may."""
 
     def __lt__(self, other: Self, /) -> Bool: ...
 
 
 class SortableKey(Protocol[E, WordT]):
-    """The trait of what can be sorted: elements E as they lie in memory, words W as they compare."""
+    """The trait of what can be sorted: elements E in memory, words W to compare by."""
 
     @property
     def element(self) -> type[E]:
@@ -40,35 +40,35 @@ class SortableKey(Protocol[E, WordT]):
 
     @property
     def greatest(self) -> WordT:
-        """A word that none is greater than: it stands where there is no element."""
+        """The greatest word: padding where there is no element."""
         ...
 
     def to_word(self, element: E, /) -> WordT:
-        """The element's place in the order. A bijection."""
+        """The word that orders an element. A bijection."""
         ...
 
     def from_word(self, word: WordT, /) -> E:
-        """The element with this word: to_word backwards."""
+        """The element of a word: the inverse of to_word."""
         ...
 
     def to_rank(self, element: E, /) -> WordT:
-        """Like to_word, but elements that compare equal share a rank (0.0 and -0.0; all NaNs)."""
+        """Like to_word, but elements that compare equal have one rank: 0.0 and -0.0; all NaNs."""
         ...
 
     def mirrored(self, word: WordT, /) -> WordT:
-        """The word's place in descending order; what sorts last in both orders stays. Its own inverse."""
+        """The word for descending order; what sorts last in both orders is unchanged. Its own inverse."""
         ...
 
 
 def is_lossy(key: SortableKey[E, WordT]) -> bool:
-    """Whether a key's words do not tell all elements apart, which it says by `is_lossy = True`: its to_word is no
-    bijection then, and from_word is not used. Elements with one word keep their order."""
+    """Whether different elements may have one word, which a key declares by `is_lossy = True`. Then from_word is not
+    used, and elements with the same word keep their order."""
     return bool(getattr(key, "is_lossy", False))
 
 
 @attrs.frozen
 class UnsignedKey(Generic[Memory, W]):
-    """Unsigned integers of so many bits; also bool, as a byte."""
+    """Unsigned integers of `bits` bits; also bool, as a byte."""
 
     element: type[Memory]
     word: type[W]
@@ -85,7 +85,7 @@ class UnsignedKey(Generic[Memory, W]):
 
     @property
     def last(self) -> int:
-        """The greatest word that is mirrored in descending order."""
+        """The greatest word that `mirrored` reverses."""
         return (1 << self.bits) - 1
 
     def to_word(self, element: Memory) -> W:
@@ -103,7 +103,7 @@ class UnsignedKey(Generic[Memory, W]):
 
 @attrs.frozen
 class SignedKey(Generic[Memory, W]):
-    """Two's complement integers of so many bits: the sign bit flipped."""
+    """Two's complement integers of `bits` bits: the sign bit flipped."""
 
     element: type[Memory]
     word: type[W]
@@ -140,7 +140,7 @@ class SignedKey(Generic[Memory, W]):
 
 @attrs.frozen
 class TimeKey:
-    """datetime64 and timedelta64: signed integers whose least is NaT, which sorts last in both orders."""
+    """datetime64 and timedelta64: signed integers, of which the least is NaT and sorts last in both orders."""
 
     element: type[U64] = U64
     word: type[U64] = U64
@@ -155,7 +155,7 @@ class TimeKey:
 
     @property
     def last(self) -> int:
-        return (1 << 64) - 2  # the word above it is NaT's
+        return (1 << 64) - 2  # the next word is NaT's
 
     def to_word(self, element: U64) -> U64:
         return element - ((1 << 63) + 1)
@@ -172,11 +172,10 @@ class TimeKey:
 
 @attrs.frozen
 class FloatKey(Generic[Memory, W]):
-    """IEEE 754 floats of so many bits, read as unsigned integers.
+    """IEEE 754 floats of `bits` bits, as unsigned integers of the same bits.
 
-    Flipping all bits of a negative and the sign bit of a positive puts the numbers in order, with the NaNs at both
-    ends. Counting from -inf instead of from zero, modulo the width, then moves those below it to the top: every NaN
-    sorts last, whatever its sign.
+    Flipping all bits of a negative and the sign bit of a positive orders numbers, with NaNs at both ends. Subtracting
+    -inf's word, modulo the width, then moves the negative NaNs from the bottom to the top, so every NaN sorts last.
     """
 
     element: type[Memory]
@@ -202,12 +201,12 @@ class FloatKey(Generic[Memory, W]):
 
     @property
     def lowest(self) -> int:
-        """-inf, once flipped."""
+        """-inf with its bits flipped: the least number."""
         return self.mask ^ (self.sign | self.infinity)
 
     @property
     def last(self) -> int:
-        """The word of +inf; those above are NaNs."""
+        """The word of +inf; greater words are NaNs."""
         return (self.sign | self.infinity) - self.lowest
 
     def to_word(self, element: Memory) -> W:
@@ -223,8 +222,8 @@ class FloatKey(Generic[Memory, W]):
         return self.rank_of(self.to_word(element))
 
     def rank_of(self, word: W) -> W:
-        """The rank of the element with this word."""
-        merged = self.zero if word == self.zero - 1 else word  # -0.0 lies one below 0.0
+        """The rank of the element with a word."""
+        merged = self.zero if word == self.zero - 1 else word  # -0.0 is one below 0.0
         return minimum(merged, self.word(self.last + 1))
 
     def mirrored(self, word: W) -> W:
@@ -233,9 +232,9 @@ class FloatKey(Generic[Memory, W]):
 
 @attrs.frozen
 class RankKey(Generic[E, WordT]):
-    """Orders elements as another key does, but leaves those that compare equal in the order they came in.
+    """Orders elements by another key's ranks, so that those that compare equal keep their order in a stable sort.
 
-    The way back leads to one of several equals, so it is for sorting that keeps something else.
+    It is lossy: for sorts that move indices or values, and take the elements from their source.
     """
 
     key: SortableKey[E, WordT]
@@ -246,7 +245,7 @@ class RankKey(Generic[E, WordT]):
 
     @property
     def bits(self) -> int | None:
-        """As many as the other key says."""
+        """The other key's, if it declares them."""
         said: object = getattr(self.key, "bits", None)
         return said if isinstance(said, int) else None
 

@@ -1,4 +1,4 @@
-"""The scalar types of the kernel language, by name, size and NumPy dtype."""
+"""The scalar types of the IR: name, size, NumPy dtype."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Type(Enum):
-    """A scalar as the machine has it. U8 and U16 live in memory only: load, convert, compute, convert, store."""
+    """A scalar type. U8 and U16 exist in memory only: they are widened to compute with and truncated to store."""
 
     BOOL = "bool"
     U8 = "uint8"
@@ -25,7 +25,7 @@ class Type(Enum):
 
     @property
     def size(self) -> int:
-        """Bytes of one element in memory (BOOL takes one)."""
+        """Bytes in memory; 1 for BOOL."""
         return self.dtype.itemsize
 
     @property
@@ -34,7 +34,7 @@ class Type(Enum):
 
     @property
     def is_unsigned(self) -> bool:
-        """An unsigned integer one can compute with."""
+        """Whether it is an unsigned integer to compute with: U32 or U64."""
         return self in (Type.U32, Type.U64)
 
     @property
@@ -54,7 +54,7 @@ class Type(Enum):
 
 
 def wrap(type: Type, value: int) -> int:
-    """`value` as an integer of this type holds it: modulo two to the bits, signed where the type is."""
+    """`value` modulo 2**bits, as an integer of this type (two's complement)."""
     value &= (1 << type.bits) - 1
     if type in (Type.I32, Type.I64) and value >> (type.bits - 1):
         value -= 1 << type.bits

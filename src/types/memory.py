@@ -1,7 +1,7 @@
-"""Arrays as a kernel sees them, with the address space in the type.
+"""A kernel's arrays, with the address space in the type: Storage, Workgroup, Registers.
 
-The classes here are what a kernel's annotations name. Under CPython they hold NumPy arrays and check every index,
-so that the plain run of a kernel raises where a device would silently read another's memory.
+These are what a kernel's annotations name. Under CPython they hold NumPy arrays, check every index, and refuse reads
+of what is not initialised.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from .counts import checked_count
-from .elements import decode, dtype_of, encode, misfit
+from .elements import decode, dtype_of, encode, mismatch
 from .errors import OutOfBoundsError, UninitializedReadError
 from .scalars import U32, Scalar
 
@@ -20,7 +20,7 @@ E = TypeVar("E")
 
 
 class Array(Generic[E]):
-    """What all memories share: typed elements, indexed by U32 (or a compile-time int) from 0."""
+    """The base of all memories: typed elements, indexed from 0 by U32 or compile-time int."""
 
     __slots__ = ("element", "items", "written")
 
@@ -31,12 +31,12 @@ class Array(Generic[E]):
 
     @property
     def kind(self) -> object:
-        """The element's class, for code that handles arrays of any."""
+        """The element's class, without its static type."""
         return self.element
 
     @property
     def length(self) -> U32:
-        """How many elements there are."""
+        """The number of elements."""
         return U32(len(self.items))
 
     def __getitem__(self, index: U32 | int) -> E:
@@ -48,7 +48,7 @@ class Array(Generic[E]):
     def __setitem__(self, index: U32 | int, value: E) -> None:
         i = self._checked(index)
         if type(value) is not self.element or not isinstance(value, Scalar):
-            wrong = misfit(self.element, value)
+            wrong = mismatch(self.element, value)
             if wrong is not None:
                 raise TypeError(wrong)
         self.items[i] = encode(value)
@@ -65,7 +65,7 @@ class Array(Generic[E]):
 
 
 class _Shared(Array[E]):
-    """Memory that several invocations see: it has atomics, on U32 elements. Each returns the old value."""
+    """Memory shared by invocations. It has relaxed atomics on U32 elements, which return the old value."""
 
     __slots__ = ()
 
@@ -103,13 +103,13 @@ class _Shared(Array[E]):
 
 
 class Storage(_Shared[E]):
-    """A buffer that every invocation of a launch sees; it comes from the host and stays after the launch."""
+    """Global memory: a buffer shared by all invocations of a launch, which outlives it."""
 
     __slots__ = ()
 
 
 class Workgroup(_Shared[E]):
-    """Memory one workgroup shares. A parameter of the kernel; the launch says how long it is. Starts unwritten."""
+    """Workgroup (shared, local) memory: a kernel's parameter, whose length the launch gives; uninitialised."""
 
     __slots__ = ()
 
@@ -120,7 +120,7 @@ class Workgroup(_Shared[E]):
 
 
 class Registers(Array[E]):
-    """A small array of one invocation: `mine: Registers[U32] = Registers(U32, 8)`. Starts unwritten."""
+    """A small private array of an invocation: `mine: Registers[U32] = Registers(U32, 8)`; uninitialised."""
 
     __slots__ = ()
 

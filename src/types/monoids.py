@@ -1,7 +1,7 @@
-"""Monoids: what a reduction combines, and how.
+"""Monoids: what reductions and scans combine, and how.
 
-A reduction takes elements in an order that suits the machine, so `combine` must be associative and commutative (for
-floats: as nearly as they are), and `identity` must change nothing.
+Reductions reorder elements, so `combine` must be associative and commutative (for floats approximately), and
+`identity` neutral. Scans keep the order: there `combine` need not be commutative.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ W = TypeVar("W", U32, U64)
 
 
 class Monoid(Protocol[E, S]):
-    """The trait of what can be reduced: elements E as they lie in memory, states S that combine.
+    """The trait of what can be reduced: elements E in memory, states S that combine.
 
     A state is a scalar, or a frozen attrs class of scalars.
     """
@@ -35,7 +35,7 @@ class Monoid(Protocol[E, S]):
 
     @property
     def state(self) -> type[S]:
-        """The class of a state, `Pair[U32]` for a generic one."""
+        """The class of a state; `Pair[U32]` for a generic one."""
         ...
 
     def identity(self) -> S:
@@ -43,17 +43,17 @@ class Monoid(Protocol[E, S]):
         ...
 
     def lift(self, element: E, index: U32, /) -> S:
-        """The state of one element; the index counts within its row."""
+        """The state of one element; `index` is its index in the row."""
         ...
 
     def combine(self, a: S, b: S, /) -> S:
-        """The state of the elements of both."""
+        """The state of both's elements together."""
         ...
 
 
 @attrs.frozen(cache_hash=True)
 class _OfNumbers(Generic[E, N], metaclass=Interned):
-    """What monoids over numbers share."""
+    """The base of monoids over numbers."""
 
     number: Numeric[E, N]
 
@@ -69,9 +69,9 @@ class _OfNumbers(Generic[E, N], metaclass=Interned):
         return self.number.to_number(element)
 
 
-@attrs.frozen(cache_hash=True)  # each call looks its plan up by it
+@attrs.frozen(cache_hash=True)  # part of every plan's key
 class Sum(_OfNumbers[E, N]):
-    """The sum; integers in 64 bits, modulo two to the 64."""
+    """The sum; of integers modulo 2**64."""
 
     def identity(self) -> N:
         return self.number.state(0)
@@ -82,8 +82,8 @@ class Sum(_OfNumbers[E, N]):
 
 @attrs.frozen(cache_hash=True)
 class RunningSum(Sum[E, N]):
-    """The sum of a cumulative sum, which begins with the first element as it is: -0.0 + -0.0 is -0.0, and 0.0 + -0.0
-    is not. (NumPy's sum is 0.0 of negative zeros alone, as Sum's is.)"""
+    """The sum for cumsum, whose identity is -0.0, so that a row that starts with -0.0 keeps it, as NumPy's cumsum does.
+    (NumPy's sum of negative zeros is 0.0, as Sum's is.)"""
 
     def identity(self) -> N:
         if issubclass(self.number.state, Float):
@@ -93,7 +93,7 @@ class RunningSum(Sum[E, N]):
 
 @attrs.frozen(cache_hash=True)
 class Product(_OfNumbers[E, N]):
-    """The product; integers in 64 bits, modulo two to the 64."""
+    """The product; of integers modulo 2**64."""
 
     def identity(self) -> N:
         return self.number.state(1)
@@ -104,7 +104,7 @@ class Product(_OfNumbers[E, N]):
 
 @attrs.frozen
 class OfKeys(Generic[E, W]):
-    """What monoids over ordered elements share."""
+    """The base of monoids over ordered elements."""
 
     key: RankedKey[E, W]
 
@@ -115,7 +115,7 @@ class OfKeys(Generic[E, W]):
 
 @attrs.frozen
 class _Extremum(OfKeys[E, W]):
-    """Those whose state is a word."""
+    """The base of extrema: the state is a word."""
 
     @property
     def state(self) -> type[W]:
@@ -124,7 +124,7 @@ class _Extremum(OfKeys[E, W]):
 
 @attrs.frozen
 class Minimum(_Extremum[E, W]):
-    """The least element's word, counted from the first NaN: a NaN or NaT anywhere is the result, as in NumPy."""
+    """The least element's word relative to the first NaN's, so that any NaN or NaT is the least, as in NumPy."""
 
     def identity(self) -> W:
         return self.key.word((1 << self.key.word.type.bits) - 1)
@@ -152,7 +152,7 @@ class Maximum(_Extremum[E, W]):
 
 @attrs.frozen
 class Extremes(Generic[W]):
-    """The least and the greatest of some words."""
+    """A least and a greatest word."""
 
     low: W
     high: W
@@ -160,7 +160,7 @@ class Extremes(Generic[W]):
 
 @attrs.frozen
 class MinMax(OfKeys[E, W]):
-    """Both extremes in one reading: `low` counts as Minimum's state does, `high` as Maximum's."""
+    """Both extrema in one pass: `low` is Minimum's state, `high` Maximum's."""
 
     @property
     def state(self) -> type[Extremes[W]]:
@@ -178,7 +178,7 @@ class MinMax(OfKeys[E, W]):
 
 @attrs.frozen
 class AnyTrue(OfKeys[E, W]):
-    """1 where an element is not zero, else 0. NaN is not zero."""
+    """1 if any element is nonzero, else 0. NaN is nonzero."""
 
     state: type[U32] = U32
 
@@ -194,7 +194,7 @@ class AnyTrue(OfKeys[E, W]):
 
 @attrs.frozen
 class AllTrue(OfKeys[E, W]):
-    """1 where no element is zero, else 0. NaN is not zero."""
+    """1 if all elements are nonzero, else 0. NaN is nonzero."""
 
     state: type[U32] = U32
 
@@ -210,7 +210,7 @@ class AllTrue(OfKeys[E, W]):
 
 @attrs.frozen
 class Count:
-    """The sum of 32-bit counts, which the caller knows to stay below 2**32."""
+    """The sum of 32-bit counts, which must stay below 2**32."""
 
     element: type[U32] = U32
     state: type[U32] = U32
@@ -226,8 +226,8 @@ class Count:
 
 
 @attrs.frozen
-class Around(Generic[E, S]):
-    """What monoids share that see a monoid's elements in another way."""
+class MonoidWrapper(Generic[E, S]):
+    """The base of adapters: a monoid's state and combine, with another element or lift."""
 
     monoid: Monoid[E, S]
 
@@ -243,8 +243,8 @@ class Around(Generic[E, S]):
 
 
 @attrs.frozen
-class Resumed(Around[E, S]):
-    """The same monoid over states instead of elements: for what is left after a first launch."""
+class OverStates(MonoidWrapper[E, S]):
+    """A monoid over its own states: for the second launch of a reduction, which combines partial results."""
 
     @property
     def element(self) -> type[S]:

@@ -1,4 +1,4 @@
-"""What kernels rely on in the machine that runs them, so that a target can refuse what would go wrong there."""
+"""What a kernel requires of a machine, so that a target can refuse it: subgroup sizes, forward progress."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import attrs
 
 @attrs.frozen
 class Needs:
-    """What one policy makes a kernel rely on."""
+    """The requirements of kernels compiled for one policy."""
 
-    lanes: int = 0  # in the smallest subgroup that the kernel may meet; 0 for one that has no use for subgroups
-    whole: int = 0  # a workgroup of so many invocations is made of whole subgroups; 0 where it need not be
-    or_one: bool = False  # or it is no larger than one
-    forward_progress: bool = False  # a workgroup that has started goes on, though others wait for it
+    lanes: int = 0  # the least subgroup size; 0 if subgroups are not used
+    whole: int = 0  # a workgroup size that must be a multiple of the subgroup size; 0 for none
+    or_one: bool = False  # or else such a workgroup fits into one subgroup
+    forward_progress: bool = False  # a started workgroup makes progress while others spin on its results
 
     def parts_evenly(self, lanes: int) -> bool:
-        """Whether subgroups of a size make up such a workgroup."""
+        """Whether such a workgroup consists of whole subgroups of a size."""
         return self.whole % lanes == 0 or (self.or_one and self.whole <= lanes)
 
 
 class Policy:
-    """How a kernel is cut up: compile-time choices, handed to a launch as one of its arguments.
+    """Compile-time tuning of a kernel (sizes, variants), passed to a launch as an argument.
 
-    A kernel of one's own that takes something for granted is handed an attrs class derived from this one.
+    A user's kernel that requires something of the machine takes an attrs class derived from this one.
     """
 
     __slots__ = ()
 
     @property
     def needs(self) -> Needs:
-        """What a kernel compiled for this policy relies on. Every target compares it with what it has."""
+        """What a kernel compiled for this policy requires; every target checks it before a launch."""
         return Needs()

@@ -1,4 +1,4 @@
-"""How an element of an array becomes a number to add or multiply."""
+"""Numbers: how an element of an array is widened to what is added and multiplied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Memory = TypeVar("Memory", U8, U16, U32, U64)
 
 
 class Numeric(Protocol[E, S_co]):
-    """Elements E as they lie in memory, numbers S to compute with."""
+    """The trait of what can be added and multiplied: elements E in memory, numbers S to compute with."""
 
     @property
     def element(self) -> type[E]: ...
@@ -39,7 +39,7 @@ class UnsignedNumber(Generic[Memory]):
 
 @attrs.frozen(cache_hash=True)
 class TruthNumber:
-    """bool, as a byte: 1 where it is not zero, whatever its bits."""
+    """bool, as a byte: any nonzero byte is 1."""
 
     element: type[U8] = U8
     state: type[U64] = U64
@@ -50,7 +50,7 @@ class TruthNumber:
 
 @attrs.frozen(cache_hash=True)
 class SignedNumber(Generic[Memory]):
-    """Two's complement integers of so many bits, in 64."""
+    """Two's complement integers of `bits` bits, sign-extended to 64."""
 
     element: type[Memory]
     bits: int
@@ -65,7 +65,7 @@ class SignedNumber(Generic[Memory]):
 
 @attrs.frozen(cache_hash=True)
 class HalfNumber:
-    """16-bit floats, computed with in 32 bits."""
+    """16-bit floats, computed in 32 bits."""
 
     element: type[U16] = U16
     state: type[F32] = F32
@@ -76,7 +76,7 @@ class HalfNumber:
         rest = bits & 0x7FFF
         if rest >= 0x7C00:  # infinity and NaN
             return bitcast(F32, sign | 0x7F800000 | (rest << 13))
-        if rest < 0x0400:  # zero and the subnormals, multiples of 2**-24, which 32 bits hold as normal numbers
+        if rest < 0x0400:  # zero and subnormals, multiples of 2**-24, which are normal as 32-bit floats
             magnitude = bitcast(U32, F32(rest) * 5.9604644775390625e-08)
             return bitcast(F32, sign | magnitude)
         return bitcast(F32, sign | ((rest << 13) + (112 << 23)))

@@ -1,8 +1,8 @@
-"""The table of operations: one row an operation, with its rule of types and its meaning.
+"""The table of operations of the IR: for each, its type rule and its semantics.
 
-A row's `evaluate` is the definition: the scalars under CPython, the constant folder and the simulator all call
-it, with Python integers, NumPy floats or whole NumPy arrays. Targets hold a table of their own that says how each
-row is written there; a test compares the tables.
+A row's `evaluate` defines the operation. The constant folder and the simulator call it, with NumPy scalars or whole
+arrays; the scalars under CPython agree with it, which a test checks. Each target has a table of how rows are emitted
+there; a test compares the tables.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TypeRule: TypeAlias = Callable[[Sequence[Type]], Type | None]
 
 @attrs.frozen(eq=False)
 class Op:
-    """An operation on scalars. `rule` gives the type of the result, or None where the operands do not fit."""
+    """An operation on scalars. `rule` gives the type of the result from those of the operands, or None for an error."""
 
     name: str
     rule: TypeRule
@@ -35,7 +35,7 @@ class Op:
 
 
 def _alike(accepts: Callable[[Type], bool], result: Type | None = None) -> TypeRule:
-    """All operands of one accepted type; the result is of that type too, unless given."""
+    """The rule that all operands have one accepted type, which is the result's too unless given."""
 
     def rule(types: Sequence[Type]) -> Type | None:
         if len(set(types)) != 1 or not accepts(types[0]):
@@ -79,7 +79,7 @@ def _bit_width(value: Operand) -> int:
 
 
 def _bit_length(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How many bits are needed to write the value: a halving search, so that it works on arrays too."""
+    """The bit length of each value: a binary search, which works on arrays."""
     dtype = np.dtype(value.dtype)
     length = np.zeros(value.shape, np.uint32)
     for step in (32, 16, 8, 4, 2, 1):
@@ -100,7 +100,7 @@ def _trailing_zeros(value: Operand) -> Operand:
 
 
 def _cast_rule(source: Type, target: Type) -> bool:
-    """Which conversions there are: between integers, of Bool to a number, of integers and floats to floats."""
+    """The casts: between integers, from Bool to numbers, from integers and floats to floats."""
     if source is target or target is Type.BOOL:
         return False
     if target in (Type.U8, Type.U16):
@@ -123,7 +123,7 @@ def _ternary(name: str, rule: TypeRule, evaluate: Callable[[Operand, Operand, Op
 
 
 ADD = _binary("add", _alike(lambda t: t.is_number), lambda a, b: a + b, "two numbers of one type")
-# As an address may add: where the sum of two U32 does not fit, what becomes of it is left open.
+# For addresses: if the sum of two U32 overflows, the result is unspecified.
 ADD_NOWRAP = _binary("add_nowrap", _alike(lambda t: t is Type.U32), lambda a, b: a + b, "two U32")
 SUB = _binary("sub", _alike(lambda t: t.is_number), lambda a, b: a - b, "two numbers of one type")
 MUL = _binary("mul", _alike(lambda t: t.is_number), lambda a, b: a * b, "two numbers of one type")
@@ -137,7 +137,7 @@ AND = _binary("and", _alike(_is_bits), lambda a, b: a & b, "two integers or Bool
 OR = _binary("or", _alike(_is_bits), lambda a, b: a | b, "two integers or Bools of one type")
 XOR = _binary("xor", _alike(_is_bits), lambda a, b: a ^ b, "two integers or Bools of one type")
 INVERT = _unary("invert", _alike(_is_bits), lambda a: ~a, "an integer or a Bool")
-# A shift counts modulo the width, as WGSL has it; the amount is always a U32.
+# The amount of a shift is a U32, taken modulo the width, as in WGSL.
 SHL = _binary("shl", _shift, lambda a, b: a << (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
 SHR = _binary("shr", _shift, lambda a, b: a >> (b & (_bit_width(a) - 1)).astype(a.dtype), "an integer and a U32")
 EQ = _binary("eq", _alike(_is_equatable, Type.BOOL), lambda a, b: a == b, "two scalars of one type")
@@ -161,7 +161,7 @@ SQRT = _unary("sqrt", _alike(lambda t: t.is_float), np.sqrt, "a float")
 EXP = _unary("exp", _alike(lambda t: t.is_float), np.exp, "a float")
 LOG = _unary("log", _alike(lambda t: t.is_float), np.log, "a float")
 
-# CAST and BITCAST are the two rows whose result type is asked for, not derived: `rule` is never called for them.
+# The result type of CAST and BITCAST is given, not derived: their `rule` is never called.
 CAST = _binary("cast", lambda types: None, lambda a, type: a.astype(type.dtype), "a scalar that converts")
 BITCAST = _binary("bitcast", lambda types: None, lambda a, type: a.view(type.dtype), "a scalar of the same size")
 
@@ -170,17 +170,20 @@ OPS = (ADD, ADD_NOWRAP, SUB, MUL, DIV, FLOORDIV, MOD, NEG, AND, OR, XOR, INVERT,
 
 
 def can_cast(source: Type, target: Type) -> bool:
-    """Whether CAST goes from one type to the other."""
+    """Whether there is a CAST between two types."""
     return _cast_rule(source, target)
 
 
 def can_bitcast(source: Type, target: Type) -> bool:
-    """Whether BITCAST goes from one type to the other: two different numbers of one size."""
+    """Whether there is a BITCAST between two types: different numbers of one size."""
     return source is not target and source.size == target.size and source.is_number and target.is_number
 
 
 def apply(op: Op, *operands: np.generic | np.ndarray[Any, Any], to: Type | None = None) -> np.ndarray[Any, Any]:
-    """The meaning of an operation on NumPy values: integers wrap, floats follow IEEE 754, nothing warns."""
+    """Evaluates an operation on NumPy values: integers wrap, floats follow IEEE 754, nothing warns.
+
+    Raises ZeroDivisionError for integer division by zero.
+    """
     lifted = [a if a.ndim else a.reshape(1) for a in map(np.asarray, operands)]  # NumPy scalars warn where they wrap
     if op in (FLOORDIV, MOD) and not np.all(lifted[1]):
         raise ZeroDivisionError(f"{op} by zero")
@@ -191,10 +194,10 @@ def apply(op: Op, *operands: np.generic | np.ndarray[Any, Any], to: Type | None 
 
 
 class SubgroupOp(Enum):
-    """What the lanes of a subgroup do together. Lanes are counted from 0; a mask is a U64 with bit i for lane i."""
+    """Collective operations of a subgroup. Lanes count from 0; a mask is a U64 with bit i for lane i."""
 
     BALLOT = "ballot"  # (Bool) -> U64: the lanes where it holds
-    MATCH = "match"  # (U32) -> U64: the lanes with my value
+    MATCH = "match"  # (U32) -> U64: the lanes with the same value
     SHUFFLE = "shuffle"  # (T, U32 lane) -> T: the value of that lane (taken modulo the subgroup's size)
     SHUFFLE_XOR = "shuffle_xor"  # (T, U32 mask) -> T: the value of lane ^ mask
     SHUFFLE_UP = "shuffle_up"  # (T, U32 distance) -> T: the value of lane - distance; my own where there is none
@@ -208,7 +211,7 @@ class SubgroupOp(Enum):
 
     @property
     def types(self) -> tuple[Type, Type] | None:
-        """Of the operand and of the result; None for a shuffle, which keeps any."""
+        """The types of the operand and of the result; None for shuffles, which take any and keep it."""
         if self in (SubgroupOp.BALLOT, SubgroupOp.MATCH):
             return Type.BOOL if self is SubgroupOp.BALLOT else Type.U32, Type.U64
         return (Type.U32, Type.U32) if self in (SubgroupOp.ADD, SubgroupOp.EXCLUSIVE_ADD) else None

@@ -1,4 +1,4 @@
-"""Helpers that a target may write in a way of its own. What they mean is what they say: their Python body."""
+"""Overridable helpers: a target may emit its own implementation. The Python body defines what they do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ OVERRIDABLE: set[object] = set()
 
 
 def overridable(function: Callable[P, R]) -> Callable[P, R]:
-    """Marks a helper. It takes the invocation, memories and scalars, and gives a scalar."""
+    """Marks a helper that takes the invocation, memories and scalars, and returns a scalar."""
     OVERRIDABLE.add(function)
     return function

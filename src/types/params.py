@@ -1,6 +1,6 @@
-"""What the host tells a launch: run-time numbers in structs, compile-time choices in policies.
+"""Arguments of the built-in kernels: run-time numbers in structs, compile-time tuning in policies.
 
-A struct's scalars reach the device with every launch. A policy holds Python ints, and a kernel is compiled for them.
+A struct's scalars are passed with every launch. A policy holds Python ints, on which kernels are specialised.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from .indices import Pass, SortOrder, Stage
 from .needs import Needs, Policy
 from .scalars import U32
 
-# Beyond what any machine has, and small enough that a schedule can be made, only to be refused.
+# Limits beyond any machine's; targets refuse what is beyond their own.
 MOST_INVOCATIONS = 1 << 12  # in a workgroup
-MOST_ITEMS = 1 << 8  # held by an invocation
+MOST_ITEMS = 1 << 8  # elements in an invocation's registers
 MOST_GROUPS = (1 << 32) - 1
-MOST_COUNTED = (1 << 30) - 1  # elements: a status word of a sweep has two bits beside its count
+MOST_COUNTED = (1 << 30) - 1  # elements: a sweep's status word has two flag bits and a 30-bit count
 _MOST_TILE = 1 << 20
-_MOST_PASSES = 6  # in registers: twice as many elements for each
-_MASK, _WIDE_MASK = 32, 64  # lanes that a mask in workgroup memory has bits for, and one in a register
+_MOST_PASSES = 6  # fused in registers: each pass doubles the elements of an invocation
+_MASK, _WIDE_MASK = 32, 64  # bits of a lane mask in workgroup memory, and in a register
 
 
 def power_above(least: int) -> int:
-    """The least power of two that is not below."""
+    """The least power of two that is at least `least`."""
     return 1 << max(0, least - 1).bit_length()
 
 
@@ -42,7 +42,7 @@ class BitonicParams:
 
 @attrs.frozen
 class BitonicPolicy(Policy):
-    """How a bitonic sort is cut up. All numbers are powers of two, but for `fused_passes`."""
+    """Tuning of the bitonic sort. All numbers are powers of two, except `fused_passes`."""
 
     # elements sorted in workgroup memory
     tile: int = attrs.field(default=2048, converter=whole, validator=power_within(2, _MOST_TILE))
@@ -53,7 +53,7 @@ class BitonicPolicy(Policy):
 
 @attrs.frozen
 class PartsParams:
-    """Two sorted parts of a row that lie in memories of their own; all parts are as long but the last."""
+    """Two sorted parts of a row, in buffers of their own; all parts but the last have the same length."""
 
     num_lower: U32
     num_upper: U32
@@ -62,7 +62,7 @@ class PartsParams:
 
 @attrs.frozen
 class RowsParams:
-    """Rows of one length that lie one behind the other."""
+    """Contiguous rows of one length."""
 
     num_rows: U32
     length: U32
@@ -70,7 +70,7 @@ class RowsParams:
 
 @attrs.frozen
 class RowsPolicy(Policy):
-    """How short rows are held: so many lanes a row, with so many elements each. All numbers are powers of two."""
+    """Tuning of sorts of short rows: `lanes` hold a row, with `items` elements each. All numbers are powers of two."""
 
     lanes: int = attrs.field(converter=whole, validator=power_within(1, _WIDE_MASK))
     items: int = attrs.field(converter=whole, validator=power_within(1, MOST_ITEMS))
@@ -81,12 +81,13 @@ class RowsPolicy(Policy):
 
     @property
     def needs(self) -> Needs:
-        """A row's lanes are of one subgroup. One lane asks no other."""
+        """The lanes of a row must be in one subgroup; a single lane needs none."""
         return Needs(self.lanes if self.lanes > 1 else 0)
 
     @classmethod
     def holding(cls, length: int, lanes: int, items: int, group_size: int) -> RowsPolicy:
-        """For rows of a length; at most so many lanes, and so many elements each before more lanes are taken."""
+        """The policy for rows of a length: as few lanes as hold it with `items` elements each, at most `lanes`; then
+        more elements each."""
         padded = power_above(length)
         few = min(items, padded)
         taken = min(lanes, padded // few)
@@ -99,12 +100,12 @@ class RowsPolicy(Policy):
 
     @property
     def padded(self) -> int:
-        """How far apart the lanes' blocks lie in workgroup memory."""
+        """The stride of the lanes' blocks in workgroup memory: one word of padding avoids bank conflicts."""
         return self.items + 1
 
     @property
     def stages(self) -> int:
-        """Two to the stages is what the lanes of a row hold."""
+        """The stages of the network: log2 of the elements that the lanes of a row hold."""
         return (self.lanes * self.items).bit_length() - 1
 
 
@@ -119,9 +120,9 @@ class ReduceParams:
 
 @attrs.frozen
 class AxisParams:
-    """One launch over an array of planes x length x columns, however these lie; combined, or scanned, along length.
+    """One launch of a reduction or scan along `length` of an array of planes x length x columns, with any strides.
 
-    A workgroup has so many lanes for columns, and for each of them so many ranks that share its elements.
+    A workgroup has `lanes` columns; the elements of each are shared by `ranks` invocations.
     """
 
     columns: U32  # of a plane
@@ -130,32 +131,32 @@ class AxisParams:
     plane_stride: U32
     length_stride: U32
     column_stride: U32
-    plane_result: U32  # how far apart the results lie
-    length_result: U32  # of a scan; of a reduction, those of the shares of a column
+    plane_result: U32  # strides of the results
+    length_result: U32  # in a scan between elements; in a reduction between the partial results of a column
     column_result: U32
-    column_total: U32  # how far apart the totals of a column's shares lie in a scan
+    column_total: U32  # in a scan, the stride of the totals of a column's shares
     lanes: U32
     ranks: U32
-    lane_step: U32  # invocations from one lane to the next, and from one rank to the next
-    rank_step: U32
-    tiles: U32  # of all columns, each as wide as a workgroup; where columns lie side by side, of those of a plane
-    shares: U32  # workgroups that share the elements of a column
-    share: U32  # elements of one of them in a scan; in a reduction they take blocks in turn
+    lane_step: U32  # invocations from one lane to the next
+    rank_step: U32  # and from one rank to the next
+    tiles: U32  # of `lanes` columns each, over all planes; with Arrangement.SIDE_BY_SIDE, in a plane
+    shares: U32  # workgroups for each column
+    share: U32  # elements of a column for each of them in a scan; in a reduction they interleave blocks
 
 
 class Totals(Enum):
-    """The running totals that an invocation of a reduction keeps."""
+    """The accumulators of an invocation in a reduction."""
 
-    EACH = 0  # one for each element that it takes at a time
-    ONE = 1
+    EACH = 0  # one for each element of a block: suits SIMD on a CPU
+    ONE = 1  # one in all: leaves a GPU's registers to loads in flight
 
 
 @attrs.frozen
 class ReducePolicy(Policy):
-    """How a reduction is cut up."""
+    """Tuning of reductions."""
 
     group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
-    # elements that one invocation takes at a time
+    # elements that an invocation loads at a time
     items: int = attrs.field(default=8, converter=whole, validator=within(1, MOST_ITEMS))
     # workgroups over all rows, at most
     groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
@@ -163,22 +164,22 @@ class ReducePolicy(Policy):
     subgroups: bool = attrs.field(default=False, validator=truth)
     # bytes of neighbouring columns that a workgroup reads at a time, at least: coalesced loads want whole cache lines
     line: int = attrs.field(default=128, converter=whole, validator=within(1, 1 << 20))
-    # rows that are shorter are reduced several a workgroup
+    # rows shorter than this are reduced several to a workgroup
     short: int = attrs.field(default=1, converter=whole, validator=within(1, MOST_GROUPS))
-    # lanes that share such a row, with subgroups: all are of one
+    # with subgroups, the lanes of one that share such a row
     strand: int = attrs.field(default=1, converter=whole, validator=power_within(1, _WIDE_MASK))
-    # whether an invocation has a column to itself where there are enough, so that a CPU's vectors take neighbours
+    # whether each invocation has a column of its own, if there are enough: a CPU vectorises over neighbouring columns
     side_by_side: bool = attrs.field(default=False, validator=truth)
     totals: Totals = attrs.field(default=Totals.EACH, validator=holds(Totals))
 
     @property
     def needs(self) -> Needs:
-        """Each subgroup combines in halves, down from its size; a strand is part of one."""
+        """Butterfly reductions need whole subgroups, and a strand within one."""
         return Needs(self.strand, self.group_size) if self.subgroups else Needs()
 
     @property
     def halvings(self) -> tuple[int, ...]:
-        """How many states are left before each combination in pairs: 8, 4, 2."""
+        """The states left before each step of a pairwise reduction: 8, 4, 2."""
         widths: list[int] = []
         width = self.items
         while width > 1:
@@ -193,16 +194,16 @@ class ScanParams:
 
     num_elements: U32  # in one row
     groups_per_row: U32
-    share: U32  # elements of one workgroup, which are whole tiles
-    row_stride: U32  # elements from one row's first to the next one's; results lie packed
+    share: U32  # elements for each workgroup, a multiple of the tile
+    row_stride: U32  # elements from one row's first to the next one's; results are packed
 
 
 @attrs.frozen
 class ScanPolicy(Policy):
-    """How a scan is cut up. A workgroup goes through its share tile by tile."""
+    """Tuning of scans. A workgroup goes through its share of a row tile by tile."""
 
     group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
-    # elements an invocation holds; an odd number, so that its lanes meet different memory banks
+    # elements in an invocation's registers; an odd number avoids bank conflicts
     items: int = attrs.field(default=15, converter=whole, validator=within(1, MOST_ITEMS))
     # workgroups, at most
     groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
@@ -210,26 +211,26 @@ class ScanPolicy(Policy):
     subgroups: bool = attrs.field(default=False, validator=truth)
     # bytes of neighbouring columns that a workgroup reads at a time, at least: coalesced loads want whole cache lines
     line: int = attrs.field(default=128, converter=whole, validator=within(1, 1 << 20))
-    # whether an invocation has a column to itself where there are enough, so that a CPU's vectors take neighbours
+    # whether each invocation has a column of its own, if there are enough: a CPU vectorises over neighbouring columns
     side_by_side: bool = attrs.field(default=False, validator=truth)
 
     @property
     def needs(self) -> Needs:
-        """The last lane of each subgroup tells what all of it holds."""
+        """The last lane of each subgroup has its total, so subgroups must be whole."""
         return Needs(1, self.group_size, or_one=True) if self.subgroups else Needs()
 
     @property
     def tile(self) -> int:
-        """Elements of one workgroup at a time."""
+        """Elements that a workgroup scans at a time."""
         return self.group_size * self.items
 
 
 @attrs.frozen
 class MergePolicy(Policy):
-    """How a merge is cut up. A workgroup of one invocation shares nothing: it merges from both ends of its tile."""
+    """Tuning of merges. A workgroup of one invocation, for CPUs, merges its tile serially from both ends."""
 
     group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
-    # elements that one invocation merges; an odd number of them, so that lanes meet different memory banks
+    # elements that an invocation merges; an odd number avoids bank conflicts
     items: int = attrs.field(default=15, converter=whole, validator=within(1, 1 << 20))
 
     @property
@@ -240,38 +241,38 @@ class MergePolicy(Policy):
 
 @attrs.frozen
 class RadixParams:
-    """What a launch of a radix sort does to all elements alike."""
+    """The size of a radix sort."""
 
     num_elements: U32  # of all rows
 
 
 @attrs.frozen
 class RadixPolicy(Policy):
-    """How a radix sort is cut up. A workgroup's tile falls into strands, one a subgroup, which rank their elements.
+    """Tuning of radix sorts. A workgroup's tile is divided among strands (subgroups), each of which ranks its elements.
 
-    A workgroup has at least as many invocations as there are digits.
+    A workgroup needs at least one invocation for each value of a digit.
     """
 
     digit_bits: int = attrs.field(default=8, converter=whole, validator=within(1, 12))
     group_size: int = attrs.field(default=256, converter=whole, validator=within(2, MOST_INVOCATIONS))
-    # elements an invocation holds
+    # elements in an invocation's registers
     items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
-    # lanes in the smallest subgroup the kernel may meet; without subgroups, those that rank together
+    # the least subgroup size that the kernel supports; without subgroups, the lanes that rank together
     strand: int = attrs.field(default=32, converter=whole, validator=within(1, _WIDE_MASK))
     subgroups: bool = attrs.field(default=True, validator=truth)
-    # status words that a look-back asks for at a time
+    # the lookback window: status words loaded at a time
     lookback: int = attrs.field(default=4, converter=whole, validator=within(1, 32))
-    # invocations of a workgroup that counts the digits of all passes
+    # the workgroup size of the histogram kernel
     count_group: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
-    # elements that each of them holds at a time
+    # elements that each of its invocations loads at a time
     count_items: int = attrs.field(default=4, converter=whole, validator=within(1, MOST_ITEMS))
-    # of every counter there
+    # privatised copies of each of its counters, against contention
     copies: int = attrs.field(default=1, converter=whole, validator=within(1, 1 << 10))
-    # workgroups that count, at most
+    # its workgroups, at most
     count_groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
-    # one launch a digit, whose workgroups wait for each other
+    # one launch a digit with decoupled lookback, rather than three without
     sweeps: bool = attrs.field(default=False, validator=truth)
-    # elements that such a launch moves of one row, at most: a longer row takes more launches
+    # elements of a row that one sweep moves, at most: a longer row takes more launches a digit
     portion: int = attrs.field(default=MOST_COUNTED, converter=whole, validator=within(1, MOST_COUNTED))
 
     def __attrs_post_init__(self) -> None:
@@ -285,14 +286,14 @@ class RadixPolicy(Policy):
 
     @property
     def needs(self) -> Needs:
-        """A strand is a whole subgroup. The workgroups of a sweep wait for each other."""
+        """A strand is a whole subgroup; the lookback of a sweep needs forward progress."""
         if not self.subgroups:
             return Needs(forward_progress=self.sweeps)
         return Needs(self.strand, self.group_size, forward_progress=self.sweeps)
 
     @property
     def tile(self) -> int:
-        """Elements of one workgroup."""
+        """Elements that a workgroup sorts."""
         return self.group_size * self.items
 
     @property
@@ -301,20 +302,20 @@ class RadixPolicy(Policy):
 
     @property
     def strands(self) -> int:
-        """Strands of one tile, at most."""
+        """Strands in a workgroup, at most."""
         return -(-self.group_size // self.strand)
 
     @property
     def digit_strands(self) -> int:
-        """Strands whose invocations look after a digit."""
+        """Strands among the first `radix` invocations, which each have a digit."""
         return -(-self.radix // self.strand)
 
     @property
     def scanned(self) -> int:
-        """Workgroup words for a sum over the invocations: one for each subgroup, or for each invocation."""
+        """Words of workgroup memory for a scan over the workgroup: one for each subgroup, or each invocation."""
         return self.strands if self.subgroups else self.group_size
 
     @property
     def counters(self) -> int:
-        """Workgroup words for counting: a counter for every strand and digit; without subgroups, a mask too."""
+        """Words of workgroup memory for counting: one for each strand and digit; without subgroups, a mask each too."""
         return self.strands * self.radix * (1 if self.subgroups else 2)

@@ -1,4 +1,4 @@
-"""Keys of which it is known which words are numbers, as the extrema need to know."""
+"""Keys that also know which words are numbers and which is zero, as extrema and truth tests need."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ W = TypeVar("W", U32, U64)
 
 
 class RankedKey(SortableKey[E, W], Protocol[E, W]):
-    """A key that also knows which of its words are numbers: what the extrema need."""
+    """A key that also knows its NaNs and its zero."""
 
     @property
     def last(self) -> int:
-        """The greatest word of an ordinary element; those above are NaN or NaT."""
+        """The greatest word of a number; greater ones are NaN or NaT."""
         ...
 
     @property
     def zero(self) -> W:
-        """The rank of the element that is false."""
+        """The rank of zero, the element that is false."""
         ...
 
 
 @attrs.frozen
 class OrdinaryKey(Generic[E, W]):
-    """A key of which nothing more is known: it has no NaN or NaT, and none of its elements is false."""
+    """Wraps a user's key, which has no NaN or NaT, and of whose elements none is false."""
 
     key: SortableKey[E, W]
 
@@ -67,7 +67,7 @@ class OrdinaryKey(Generic[E, W]):
 
 
 def ranked(key: SortableKey[E, W]) -> RankedKey[E, W]:
-    """A user's key as the extrema need it."""
+    """A key as it is if it has `last` and `zero`, else wrapped."""
     if hasattr(key, "last") and hasattr(key, "zero"):
         return cast("RankedKey[E, W]", key)
     return OrdinaryKey(key)

@@ -1,9 +1,9 @@
-"""The numbers of the kernel language: typed, immutable, and wrapping as a GPU's do.
+"""The scalars of the kernel language: typed, immutable, with integers that wrap as a GPU's do.
 
-They are classes of our own because NumPy's stubs let `np.uint32 - 1` become anything. Two scalars mix only when they
-are of one type; a Python int or float beside a scalar is a compile-time literal of that scalar's type. Conversions
-are written out: `U64(word)`, `U32(count)`. Under CPython these objects are the meaning of a kernel; ops.py states the
-same for whole arrays, and a test holds the two together.
+NumPy's scalars will not do: in its stubs `np.uint32 - 1` may have any type. Two scalars mix only if they are of one
+type; a Python int or float beside a scalar is a literal of that scalar's type. Conversions are explicit: `U64(word)`,
+`U32(count)`. These classes are a kernel's semantics under CPython; ops.py has the same for arrays, and a test compares
+the two.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from .traced import Traced
 if TYPE_CHECKING:
     from typing_extensions import deprecated
 
-L = TypeVar("L", int, float)  # the class of literals beside a number: there is no half of an integer
-Negative: TypeAlias = Literal[-1, -2, -3, -4, -5, -6, -7, -8]  # as far as checkers are told
-MYPY = False  # which mypy takes for true
+L = TypeVar("L", int, float)  # the literals that fit beside a number: no floats beside an integer
+Negative: TypeAlias = Literal[-1, -2, -3, -4, -5, -6, -7, -8]  # those that type checkers can refuse
+MYPY = False  # mypy takes this name for true
 
 
 class Scalar:
-    """What all scalars share: a value, a type, equality."""
+    """The base of all scalars: a value, a type, equality."""
 
     __slots__ = ("_value",)
     type: ClassVar[Type]
-    _value: Any  # int, float or bool, as the class below has it; `item` gives it to others
+    _value: Any  # int, float or bool, by subclass
 
     def __init__(self, value: Scalar | float) -> None:
         raise NotImplementedError  # every class below takes the literals and scalars that fit it
 
-    # Where there is no __bool__, mypy objects to `if number` (truthy-bool); pyright does where it never returns.
+    # So that type checkers refuse `if number`: mypy does where __bool__ is missing (truthy-bool), pyright where it
+    # never returns.
     if not MYPY:
 
         def __bool__(self) -> NoReturn:
@@ -51,7 +52,7 @@ class Scalar:
         return hash((self.type, self._value))
 
     def item(self) -> int | float | bool:
-        """The value as plain Python has it."""
+        """The value as a Python int, float or bool."""
         value: int | float | bool = self._value
         return value
 
@@ -59,7 +60,7 @@ class Scalar:
         return f"{self.type}({self._value})"
 
     def _same(self, other: object) -> int | float | bool:
-        """The Python value of an operand that must be of this type, or a literal that becomes one."""
+        """The Python value of an operand of this type, or of a literal that fits it; raises TypeError otherwise."""
         if isinstance(other, Scalar) and type(other) is type(self):
             return other.item()
         fits = isinstance(other, bool) is (self.type is Type.BOOL)  # to Python a bool is an int
@@ -70,7 +71,7 @@ class Scalar:
         return type(self)(other).item()
 
     def _integer(self, value: Scalar | int) -> int:
-        """What an integer scalar is made of: a scalar is converted and wraps, a literal must fit."""
+        """The value of a new integer scalar: another scalar is converted modulo the width, a literal must fit."""
         if isinstance(value, Scalar):
             if type(value) is not type(self) and not can_cast(value.type, self.type):
                 raise TypeError(f"{value.type} does not convert to {self.type}")
@@ -121,7 +122,7 @@ class Bool(Scalar):
 
 
 class Number(Scalar, Generic[L]):
-    """What integers and floats share."""
+    """The base of integers and floats."""
 
     __slots__ = ()
 
@@ -163,7 +164,7 @@ class Number(Scalar, Generic[L]):
 
 
 class Integer(Number[int]):
-    """Integers: modulo two to their width, with bit operations. A shift counts modulo the width."""
+    """Integers: arithmetic modulo 2**bits, bit operations, and shifts by an amount modulo the width."""
 
     __slots__ = ()
 
@@ -214,11 +215,11 @@ class Integer(Number[int]):
 
 
 class Unsigned(Integer):
-    """Unsigned integers: the ones that divide."""
+    """Unsigned integers, which also divide."""
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # the ignores: to pyright an overload is no override of what takes as much
+    if TYPE_CHECKING:  # the ignores: pyright does not accept overloads as an override of one method
 
         @overload
         @deprecated("no unsigned integer is negative; write a - 1")
@@ -248,7 +249,7 @@ class Unsigned(Integer):
 
 
 class Signed(Integer):
-    """Signed integers: the ones with a minus sign; `>>` keeps it."""
+    """Signed integers, which negate; `>>` is arithmetic: it keeps the sign."""
 
     __slots__ = ()
 
@@ -257,7 +258,7 @@ class Signed(Integer):
 
 
 class Narrow(Scalar):
-    """An integer that only memory holds: `U32(x)` widens it to compute with, `U8(word)` truncates it to store."""
+    """Integers in memory only: `U32(x)` widens one to compute with, `U8(word)` truncates to store."""
 
     __slots__ = ()
 
@@ -319,7 +320,7 @@ class Float(Number[float]):
         if isinstance(value, Scalar):
             if type(value) is not type(self) and not can_cast(value.type, self.type):
                 raise TypeError(f"{value.type} does not convert to {self.type}")
-            # From the scalar's own type in one rounding: a 64-bit integer may not pass through a double.
+            # One rounding from the scalar's own type: a 64-bit integer must not be rounded to a double first.
             with np.errstate(over="ignore"):
                 value = float(np.asarray(value.item(), value.type.dtype).astype(self.type.dtype).item())
         self._value = self._rounded(value)
@@ -345,7 +346,7 @@ class Float(Number[float]):
             raise ValueError(f"{value} does not fit {self.type}") from error
 
     def _wrapped(self, value: float) -> Self:
-        # One operation in double precision, then rounded, is the single precision result: 53 >= 2 * 24 + 2 bits.
+        # Rounding the double-precision result of one operation gives the single-precision one: 53 >= 2 * 24 + 2 bits.
         return self._of(self._rounded(value))
 
 
@@ -363,4 +364,4 @@ class F64(Float):
     type = Type.F64
 
 
-UNSIGNED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # by their bytes: as what bits are moved
+UNSIGNED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # by size in bytes, for moving bits

@@ -1,4 +1,4 @@
-"""Monoids that find where an element stands."""
+"""argmin and argmax as monoids; of equal elements the first wins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ W = TypeVar("W", U32, U64)
 
 @attrs.frozen
 class Ranked(Generic[W]):
-    """A rank and where it stands. Of equal ranks the first counts."""
+    """A rank with its index; of equal ranks the lower index precedes."""
 
     rank: W
     index: U32
@@ -29,10 +29,10 @@ class Ranked(Generic[W]):
 
 @attrs.frozen
 class Search(OfKeys[E, W]):
-    """Those that tell where an element stands: the first of the least rank.
+    """The base of both: the index of the first element of the least rank.
 
-    A rank tells less than a word: equals share one. So the rank of the least word is the least rank, and of many words
-    only that of the least has to be known.
+    Ranks are a monotonic function of words, so the rank of the least word is the least rank: a block of elements is
+    reduced by cheap words, and only the least one's rank is computed.
     """
 
     @property
@@ -41,11 +41,11 @@ class Search(OfKeys[E, W]):
 
     @abstractmethod
     def word(self, element: E) -> W:
-        """The less, the sooner the element is found."""
+        """The word by which elements are searched; the least wins."""
 
     @abstractmethod
     def rank(self, word: W) -> W:
-        """The same of an element with this word, but one for all that are equal."""
+        """The rank for a word, which is the same for elements that compare equal."""
 
     def identity(self) -> Ranked[W]:
         return Ranked(self.key.word((1 << self.key.word.type.bits) - 1), U32(0xFFFFFFFF))
@@ -57,20 +57,20 @@ class Search(OfKeys[E, W]):
         return a if a.precedes(b) else b
 
     def _word(self, element: E) -> W:
-        return self.key.to_word(element) if _tells_ranks(self.key) else self.key.to_rank(element)
+        return self.key.to_word(element) if _has_rank_of(self.key) else self.key.to_rank(element)
 
     def _rank(self, word: W) -> W:
-        return self.key.rank_of(word) if _tells_ranks(self.key) else word
+        return self.key.rank_of(word) if _has_rank_of(self.key) else word
 
 
-def _tells_ranks(key: RankedKey[E, W]) -> TypeGuard[FloatKey[Any, W]]:
-    """Whether a rank is made of a word, and there is something to it. Of a user's key only elements have ranks."""
+def _has_rank_of(key: RankedKey[E, W]) -> TypeGuard[FloatKey[Any, W]]:
+    """Whether a key can compute a rank from a word, and they differ. For other keys `word` gives ranks."""
     return isinstance(key, FloatKey)
 
 
 @attrs.frozen
 class ArgMin(Search[E, W]):
-    """Where the least element stands; the first of equals, and the first NaN before anything else."""
+    """The index of the least element: the first NaN if there is one, else the first of the least."""
 
     def word(self, element: E) -> W:
         return self._word(element) - self.key.word(self.key.last) - 1
@@ -81,7 +81,7 @@ class ArgMin(Search[E, W]):
 
 @attrs.frozen
 class ArgMax(Search[E, W]):
-    """Where the greatest element stands; the first of equals, and the first NaN before anything else."""
+    """The index of the greatest element: the first NaN if there is one, else the first of the greatest."""
 
     def word(self, element: E) -> W:
         return ~self._word(element)

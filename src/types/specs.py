@@ -1,4 +1,4 @@
-"""An array as operations see it: all but the library it is from."""
+"""Array metadata independent of the library: shape, dtype, strides, memory; and arithmetic on strides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Memory(Enum):
-    """Where an array lies."""
+    """The memory that an array is in."""
 
     HOST = "host memory"
     CUDA = "a CUDA device"
@@ -21,18 +21,18 @@ class Memory(Enum):
 
 @attrs.frozen
 class Spec:
-    """Shape, dtype, and how the elements lie."""
+    """The metadata of an array."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
     memory: Memory = Memory.HOST
-    strides: tuple[int, ...] | None = None  # in bytes; None where the elements lie one behind the other, in C order
+    strides: tuple[int, ...] | None = None  # in bytes; None for a C-contiguous array
 
     is_aligned: bool = True
 
     @property
     def is_plain(self) -> bool:
-        """Whether kernels can read the elements where they are."""
+        """Whether kernels can access the elements without a copy: aligned and in native byte order."""
         return self.is_aligned and self.dtype.isnative
 
     @property
@@ -45,7 +45,7 @@ class Spec:
 
     @property
     def may_share_elements(self) -> bool:
-        """Whether elements lie at one place, as in what was broadcast or in windows that slide; or may."""
+        """Whether elements may alias each other, as in broadcast arrays and sliding windows (conservative)."""
         if self.strides is None or 0 in self.shape:
             return False
         reach = self.dtype.itemsize
@@ -56,21 +56,21 @@ class Spec:
         return False
 
 
-# -- how arrays lie ---------------------------------------------------------------------------------------
+# -- strides ----------------------------------------------------------------------------------------------
 
 
 def packed_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """In C order."""
+    """The strides of a C-contiguous array, in bytes."""
     return strides_in_order(shape, itemsize, range(len(shape)))
 
 
 def strides_like(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Of a new array without gaps, with its axes in the same order in memory as another's."""
+    """The strides of a new array without gaps, whose axes have the same order in memory as another's."""
     return strides_in_order(shape, itemsize, sorted(range(len(shape)), key=lambda axis: -abs(strides[axis])))
 
 
 def strides_in_order(shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> tuple[int, ...]:
-    """Of an array without gaps, whose last axis in this order is the one in which neighbours lie."""
+    """The strides of an array without gaps; `axes` are from the slowest varying to the fastest."""
     strides = [0] * len(shape)
     for axis in reversed(axes):
         strides[axis] = itemsize
@@ -79,13 +79,13 @@ def strides_in_order(shape: tuple[int, ...], itemsize: int, axes: Sequence[int])
 
 
 def lies_packed(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """Whether elements lie one behind the other in C order, wherever the first one is."""
+    """Whether an array is C-contiguous."""
     lines = zip(shape, strides, packed_strides(shape, itemsize), strict=True)
     return 0 in shape or all(length == 1 or stride == wanted for length, stride, wanted in lines)
 
 
 def bounds(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """Where an array's bytes begin and end, from its first element on."""
+    """The range of an array's bytes, relative to its first element; the end is exclusive."""
     if 0 in shape:
         return 0, 0
     reaches = [stride * (length - 1) for stride, length in zip(strides, shape, strict=True)]
@@ -93,5 +93,5 @@ def bounds(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
 
 
 def overlap(address: Any, reach: tuple[int, int], other: Any, other_reach: tuple[int, int]) -> bool:
-    """Whether arrays that reach so far from their first elements share bytes, or may."""
+    """Whether the byte ranges (see bounds) of two arrays, at these addresses, overlap."""
     return bool(address + reach[0] < other + other_reach[1] and other + other_reach[0] < address + reach[1])

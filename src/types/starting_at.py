@@ -1,4 +1,4 @@
-"""A monoid over a piece of a row, whose elements know where in the row they stand."""
+"""A monoid over part of a row: element indices are relative to the whole row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import attrs
 
-from .monoids import Around
+from .monoids import MonoidWrapper
 from .scalars import U32
 
 E = TypeVar("E")
@@ -14,8 +14,8 @@ S = TypeVar("S")
 
 
 @attrs.frozen
-class StartingAt(Around[E, S]):
-    """The same monoid, for what is counted from a later element of the row on."""
+class StartingAt(MonoidWrapper[E, S]):
+    """A monoid whose indices start at `first`."""
 
     first: U32
 

@@ -1,7 +1,7 @@
-"""Lengths that stand for others: an int that knows how it came of a length, and for which lengths all stays as it is.
+"""Symbolic lengths, by tracing: an int that records how it was computed from a length.
 
-A schedule that is made for such a length is one for all lengths of its range: whatever the code asked of the length has
-the same answer there, and every number that it came to is known as a formula.
+A schedule made for a traced length is valid for a range of lengths: every comparison on the way has the same outcome
+in that range, which each comparison narrows, and every number of the schedule is known as a formula of the length.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import attrs
 
 
 class Operator(Enum):
-    """What formulas are made of."""
+    """The operators of formulas."""
 
     PLUS = "+"
     MINUS = "-"
     TIMES = "*"
     QUOTIENT = "/"  # rounded down
-    BLOCKS = "^"  # a quotient rounded up
+    BLOCKS = "^"  # a quotient, rounded up
 
 
 class Unknown(Enum):
-    """What a formula is a formula of."""
+    """The variables of formulas."""
 
     LENGTH = "n"
-    ROWS = "r"  # which nothing is traced by
+    ROWS = "r"  # never traced
 
 
 @attrs.frozen
 class Formula:
-    """An operation on two terms."""
+    """A node of an expression tree."""
 
     operator: Operator
     left: Term
@@ -44,7 +44,7 @@ Term: TypeAlias = int | Unknown | Formula
 
 
 def value_at(term: Term, length: int, rows: int = 1) -> int:
-    """What a term comes to for a length, and a number of rows."""
+    """Evaluates a term for a length and a number of rows."""
     match term:
         case Unknown.LENGTH:
             return length
@@ -68,24 +68,23 @@ def value_at(term: Term, length: int, rows: int = 1) -> int:
 
 
 def term_of(number: int) -> Term:
-    """How a number came about: a plain one is itself."""
+    """The formula of a traced int; a plain int itself."""
     return number.term if isinstance(number, Traced) else number
 
 
-def trend_of(term: Term) -> int | None:
-    """1 where a term never falls as the length grows, -1 where it never rises, 0 where it is a number; None where it
-    cannot be told."""
+def monotonicity_of(term: Term) -> int | None:
+    """1 if a term is nondecreasing in the length, -1 if nonincreasing, 0 if constant; None if it is not known."""
     match term:
         case Unknown():
             return 1
         case Formula(Operator.PLUS | Operator.MINUS, left, right):
-            first, second = trend_of(left), trend_of(right)
+            first, second = monotonicity_of(left), monotonicity_of(right)
             if first is None or second is None:
                 return None
             second = second if term.operator is Operator.PLUS else -second
             return None if first * second < 0 else first or second
         case Formula(operator, left, int(right)):
-            first = trend_of(left)
+            first = monotonicity_of(left)
             return first if first is None or right >= 0 or operator is not Operator.TIMES else -first
         case Formula():
             return None
@@ -94,7 +93,7 @@ def trend_of(term: Term) -> int | None:
 
 
 def bounds_of(term: Term, first: int, last: int) -> tuple[int, int]:
-    """Numbers between which a term stays for the lengths of a range; not the closest, where it rises and falls."""
+    """Lower and upper bounds of a term over a range of lengths, by interval arithmetic: they may not be tight."""
     if not isinstance(term, Formula):
         return value_at(term, first), value_at(term, last)
     corners = [
@@ -106,7 +105,7 @@ def bounds_of(term: Term, first: int, last: int) -> tuple[int, int]:
 
 
 def _made(operator: Operator, left: Term, right: Term) -> Term:
-    """A formula, or what is the same and shorter."""
+    """A formula, simplified."""
     match operator, left, right:
         case (Operator.PLUS, _, 0) | (Operator.MINUS, _, 0) | (Operator.TIMES | Operator.QUOTIENT, _, 1):
             return left
@@ -124,20 +123,20 @@ def _made(operator: Operator, left: Term, right: Term) -> Term:
 
 @attrs.define
 class Range:
-    """Lengths around one of them, both ends included, for which all that was asked so far has one answer."""
+    """The lengths around a sample, both ends included, for which all comparisons so far have the same outcome."""
 
     sample: int
     first: int
     last: int
 
     def narrow(self, holds: Callable[[int], bool]) -> None:
-        """To those lengths for which a condition holds as it does for the sample. It changes once at most."""
+        """Restricts the range to lengths for which a condition, monotonic in the length, is as for the sample."""
         as_sample = holds(self.sample)
         self.first = self._end(holds, as_sample, self.first)
         self.last = self._end(holds, as_sample, self.last)
 
     def shrink(self, answers: Callable[[int, int], set[bool]]) -> None:
-        """Until a condition, of which nothing else is known, has one answer for what lies between the ends."""
+        """Halves the range towards the sample until a condition, by interval arithmetic, has one outcome in it."""
         while len(answers(self.first, self.last)) > 1:
             if self.last - self.sample >= self.sample - self.first:
                 self.last = (self.sample + self.last) // 2
@@ -145,7 +144,7 @@ class Range:
                 self.first = (self.first + self.sample + 1) // 2
 
     def _end(self, holds: Callable[[int], bool], as_sample: bool, end: int) -> int:
-        """The length farthest from the sample, towards an end, that answers as it does."""
+        """The length farthest from the sample, towards an end, with the same outcome: a binary search."""
         if holds(end) is as_sample:
             return end
         inside, outside = self.sample, end
@@ -159,14 +158,14 @@ class Range:
 
 
 class Traced(int):
-    """An int that came of a length."""
+    """An int computed from a length."""
 
     term: Term
     range: Range
 
     @classmethod
     def of(cls, sample: int, first: int, last: int) -> Traced:
-        """A length that stands for as many as it can of those from first to last."""
+        """A length to trace, valid at most from first to last."""
         return _traced(sample, Unknown.LENGTH, Range(sample, first, last))
 
     def __add__(self, other: int, /) -> int:
@@ -232,9 +231,9 @@ class Traced(int):
         return self != 0
 
     def bit_length(self) -> int:
-        """A plain number: the range keeps to numbers of so many bits."""
+        """A plain int: the range is narrowed to values of this bit length."""
         bits = int(self).bit_length()
-        if int(self) < 0:  # of a negative number they are those of its absolute value
+        if int(self) < 0:  # the bit length of the absolute value
             self._ask(gt, -(1 << bits))
             self._ask(le, -((1 << bits) // 2))
         else:
@@ -251,13 +250,13 @@ class Traced(int):
         return term if isinstance(term, int) else _traced(plain, term, self.range)
 
     def _ask(self, relation: Callable[[int, int], bool], other: int) -> bool:
-        """Compares, and narrows the range to lengths for which the answer is the same."""
+        """Compares, and narrows the range to lengths with the same outcome."""
         mine, others = self.term, term_of(other)
         answer = relation(int(self), int(other))
         difference = Formula(Operator.MINUS, mine, others)
         if mine == others:
             return answer
-        if trend_of(difference) is None:
+        if monotonicity_of(difference) is None:
             self.range.shrink(lambda first, last: _answers(relation, difference, first, last))
         else:
             self.range.narrow(lambda length: relation(value_at(mine, length), value_at(others, length)))
@@ -271,8 +270,8 @@ def _traced(value: int, term: Term, range: Range) -> Traced:
 
 
 def _answers(relation: Callable[[int, int], bool], term: Term, first: int, last: int) -> set[bool]:
-    """How a term may compare with 0 for the lengths of a range."""
+    """The possible outcomes of comparing a term with 0 over a range of lengths."""
     try:
         return {relation(end, 0) for end in bounds_of(term, first, last)}
-    except ZeroDivisionError:  # of a bound, which is no length
+    except ZeroDivisionError:  # a divisor's bound, which no length need reach
         return {False, True}

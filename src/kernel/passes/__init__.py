@@ -1,1 +1,1 @@
-"""Rewrites of the IR: each takes a Program and gives one."""
+"""Analyses and transformations of the IR that more than one target uses."""

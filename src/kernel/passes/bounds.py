@@ -1,8 +1,9 @@
-"""Which elements that a launch touches lie inside their arrays, and which loops may go on for ever.
+"""Range analysis: which accesses of a launch are proven in bounds, and the trip counts of its loops.
 
-The program is walked once with the launch's own numbers: parameters, lengths and how many workgroups there are. What
-a branch tests and what a loop counts to is known inside. An access whose index is not proven to be less than its
-array's length is one to test when the kernel runs.
+An abstract interpretation of the program with the launch's own numbers (parameters, lengths, workgroups). Values are
+linear sums of unknowns (facts.py); a branch's condition and a loop's bounds are facts inside it. For values that a
+loop changes, a range that holds in every iteration is sought by widening. An access whose index is not proven below
+its array's length needs a bounds check at run time (guards.py).
 """
 
 from __future__ import annotations
@@ -17,38 +18,39 @@ from ..span import Span
 from .conditions import Chosen, Condition, assume, negated
 from .evaluate import Evaluator, Value
 from .facts import Facts, Sum, number
-from .matter import variables_that_matter
+from .slicing import relevant_variables
 from .walk import leaves_loop, statements_in, variable_set_by, variables_set_in
 
-FOR_EVER = 1 << 200  # rounds of a loop that may never end
+UNBOUNDED = 1 << 200  # trip count of a loop that may never end
 _LARGEST = 0xFFFFFFFF
 _NOWHERE = Span("", 0)
-_ATTEMPTS = 3  # at what holds in every round of a loop
-_DEEPEST = 2  # loops inside each other for which this is tried
+_ATTEMPTS = 3  # widenings, before a loop's ranges are given up
+_DEEPEST = 2  # nesting of loops up to which ranges are sought
 
 
 @attrs.frozen
 class Numbers:
-    """What is fixed when a kernel is launched."""
+    """The numbers that a launch fixes."""
 
     groups: int
     subgroup_size: int
-    given: Mapping[object, int]  # parameters, and storage with its lengths
+    given: Mapping[object, int]  # values of parameters, lengths of storage memories
 
 
 @attrs.frozen
 class Findings:
-    """By the identity of a program's statements."""
+    """What is known of a program's statements, by their `id`."""
 
-    outside: frozenset[int]  # accesses that may leave their array
-    rounds: Mapping[int, int]  # loops, and how often they go round at most
+    unproven: frozenset[int]  # accesses that may be out of bounds
+    rounds: Mapping[int, int]  # of loops: an upper bound on the trip count
 
 
 def find(program: ir.Program, numbers: Numbers) -> Findings:
+    """Analyses a program for one launch."""
     walk = _Walk(program, numbers)
     walk.block(program.body)
-    outside = frozenset(place for place, inside in walk.inside.items() if not inside)
-    return Findings(outside, walk.rounds)
+    unproven = frozenset(access for access, inside in walk.inside.items() if not inside)
+    return Findings(unproven, walk.rounds)
 
 
 class _Walk:
@@ -58,11 +60,11 @@ class _Walk:
         self._given = numbers.given
         self._facts = Facts()
         self._values = Evaluator(self._facts, numbers.given, _identities(self._facts, program, numbers))
-        self._matters = variables_that_matter(program)
-        self._loops = 0  # around the present statement
+        self._relevant = relevant_variables(program)
+        self._loops = 0  # nesting of the current statement
 
     def block(self, block: ir.Block) -> bool:
-        """Whether the block's end is reached."""
+        """Walks a block. Whether control falls through its end."""
         return all(self._statement(statement) for statement in block)
 
     def _statement(self, statement: ir.Statement) -> bool:
@@ -74,7 +76,7 @@ class _Walk:
             case ir.While():
                 self._while(statement)
             case ir.Assign():
-                if statement.variable in self._matters:
+                if statement.variable in self._relevant:
                     self._values.variables[statement.variable] = self._values.of(statement.value)
             case ir.Load() | ir.Store() | ir.Atomic() | ir.Subgroup():
                 if not isinstance(statement, ir.Subgroup):
@@ -100,7 +102,7 @@ class _Walk:
         found = self._values.of(statement.condition)
         condition = None if isinstance(found, Sum) else found
         if isinstance(condition, bool):
-            # the other side never runs: nothing in it has to be tested
+            # the other side is dead code: it needs no checks
             for inner in statements_in(statement.otherwise if condition else statement.then):
                 if isinstance(inner, ir.Access):
                     self.inside.setdefault(id(inner), True)
@@ -161,7 +163,7 @@ class _Walk:
         facts, values = self._facts, self._values
         start, stop, step = (values.exact(bound) for bound in (loop.start, loop.stop, loop.step))
         most = max(0, facts.highest(stop) - max(0, facts.lowest(start)))
-        self.rounds[id(loop)] = -(-most // facts.lowest(step)) if facts.lowest(step) >= 1 else FOR_EVER
+        self.rounds[id(loop)] = -(-most // facts.lowest(step)) if facts.lowest(step) >= 1 else UNBOUNDED
         changed = variables_set_in(loop.body)
         counts = loop.variable not in changed
 
@@ -182,7 +184,7 @@ class _Walk:
             return self.block(loop.body)
 
         if self.rounds[id(loop)] <= 1:
-            changed = frozenset[ir.Variable]()  # what a round changes is not there before the only one
+            changed = frozenset[ir.Variable]()  # one iteration at most, which sees the values from before the loop
         self._rounds(changed, not leaves_loop(loop.body), body)
         for variable in variables_set_in((loop,)):
             values.variables.pop(variable, None)
@@ -199,15 +201,16 @@ class _Walk:
         self.rounds[id(loop)] = self._rounds(variables_set_in((*loop.head, *loop.body)), ends_whole, body)
 
     def _rounds(self, changed: frozenset[ir.Variable], ends_whole: bool, body: Callable[[], bool]) -> int:
-        """Walks a loop's body as it is in any round. How many rounds there are at most, if one variable only rises,
-        or falls, from each round to the next.
+        """Walks a loop's body for an arbitrary iteration, and bounds the trip count by a variable that only rises or
+        only falls.
 
-        Of what a round changes, a range is sought that holds before each: that of the start, widened until it does.
+        For each variable in `changed`, a range that holds before every iteration (a loop invariant) is sought: the
+        range before the loop, widened until the body preserves it.
         """
         values, facts = self._values, self._facts
         ranges = self._ranges_before(changed)
         lasting = {v: value for v, value in values.variables.items() if v not in changed}
-        falls, most = False, FOR_EVER
+        falls, most = False, UNBOUNDED
         self._loops += 1
         for attempt in range(_ATTEMPTS + 1):
             mark = values.mark()
@@ -216,7 +219,7 @@ class _Walk:
             falls = body()
             behind = {v: self._number_in(v) for v in ranges} if falls else {}
             stays = self._widen(ranges, behind, attempt)
-            most = min((self._steps(before[v], after) for v, after in behind.items()), default=FOR_EVER)
+            most = min((self._steps(before[v], after) for v, after in behind.items()), default=UNBOUNDED)
             values.back_to(mark)
             if stays:
                 break
@@ -226,10 +229,10 @@ class _Walk:
         return most if falls else 1
 
     def _ranges_before(self, changed: frozenset[ir.Variable]) -> dict[ir.Variable, tuple[int, int]]:
-        """The numbers that a loop changes, and what they are before it."""
+        """The ranges, before a loop, of the numbers that it changes."""
         if self._loops >= _DEEPEST:
             return {}
-        known = [v for v in self._values.variables if v in changed and v in self._matters]
+        known = [v for v in self._values.variables if v in changed and v in self._relevant]
         numbers = [v for v in known if isinstance(self._values.variables[v], Sum)]
         return {v: self._range(v, self._number_in(v)) for v in numbers}
 
@@ -239,7 +242,7 @@ class _Walk:
     def _widen(
         self, ranges: dict[ir.Variable, tuple[int, int]], behind: Mapping[ir.Variable, Sum], attempt: int
     ) -> bool:
-        """Whether all ranges hold behind a round too; those that do not are made wider."""
+        """Whether an iteration preserves all ranges; widens those that it does not."""
         stays = True
         for variable, after in behind.items():
             low, high = ranges[variable]
@@ -250,24 +253,24 @@ class _Walk:
                 high, stays = max(high, self._range(variable, after)[1]) if attempt == 0 else most, False
             ranges[variable] = (low, high)
         if not stays and attempt == _ATTEMPTS - 1:
-            ranges.clear()  # the last walk takes them for any numbers
+            ranges.clear()  # the last walk knows only their types
         return stays
 
     def _steps(self, before: Sum, after: Sum) -> int:
-        """How many rounds there can be of a number that only rises, or only falls."""
+        """An upper bound on the trip count, by a number that strictly rises, or falls, in each iteration."""
         step = after.plus(before, -1)
         if self._facts.at_least(step, 1) or self._facts.at_most(step, -1):
             return max(0, self._facts.highest(before) - self._facts.lowest(before)) + 1
-        return FOR_EVER
+        return UNBOUNDED
 
 
 @attrs.frozen
 class _Path:
-    """What a branch leaves behind."""
+    """The state at the end of one side of a branch."""
 
-    falls: bool
+    falls: bool  # whether control falls through
     variables: dict[ir.Variable, Value]
-    ranges: Mapping[ir.Variable, tuple[int, int]]  # of the numbers it changes
+    ranges: Mapping[ir.Variable, tuple[int, int]]  # of the numbers that it changes
 
 
 def _identities(facts: Facts, program: ir.Program, numbers: Numbers) -> dict[ir.Builtin, Sum]:

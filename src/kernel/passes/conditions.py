@@ -1,4 +1,4 @@
-"""Conditions over sums, as what a branch may learn from them."""
+"""Symbolic conditions on linear sums, and the facts that hold where a branch has tested one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Opposite:
 
 @attrs.frozen(slots=True)
 class Chosen:
-    """What one condition makes of two others."""
+    """One of two conditions, by a third: what joins at the end of a branch."""
 
     by: Condition
     then: Condition
@@ -69,7 +69,7 @@ def either(first: Condition, second: Condition) -> Condition:
 
 
 def assume(facts: Facts, condition: Condition, holds: bool = True) -> None:
-    """Adds what is known where a condition holds, or where it does not."""
+    """Adds the facts that follow from a condition, or from its negation."""
     match condition:
         case AtLeastZero():
             facts.assume(condition.sum if holds else condition.sum.scaled(-1).plus(Sum((), -1)))
@@ -94,7 +94,7 @@ def assume(facts: Facts, condition: Condition, holds: bool = True) -> None:
 
 
 def _assume_other_than_zero(facts: Facts, sum: Sum) -> None:
-    """Where zero is the end of a range, the range ends beside it."""
+    """Excludes zero where it is an end of the sum's range."""
     if facts.lowest(sum) >= 0:
         facts.assume(sum.plus(Sum((), -1)))
     elif facts.highest(sum) <= 0:

@@ -1,8 +1,8 @@
-"""What an expression may be, given what is known where it stands.
+"""Symbolic evaluation of expressions, given the facts at a point of the program.
 
-An integer is a sum modulo two to the bits of its type: sums and differences may wrap on the way, as those of a machine
-do. Where it is compared, divided or used as an index it is taken for the number itself, if that is proven to fit its
-type; else for a number of which only the type is known.
+An integer is a linear sum modulo 2**bits of its type, so intermediate sums and differences may wrap. Where it is
+compared, divided or used as an index it must be exact: the sum itself if that is proven to fit the type, else an
+unknown with the type's range.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from .facts import Facts, Sum, number
 
 Value: TypeAlias = "Sum | Condition"
 
-bounds = cache(uncached_bounds)  # asked for at every step
+bounds = cache(uncached_bounds)  # called for every expression
 
 
 class Evaluator:
-    """Evaluates expressions against the variables' values and the facts of the place."""
+    """Evaluates expressions by the current values of variables and the current facts."""
 
     def __init__(self, facts: Facts, launch: Mapping[object, int], identities: Mapping[ir.Builtin, Sum]) -> None:
         self.facts = facts
         self.variables: dict[ir.Variable, Value] = {}
-        self._launch = launch  # parameters and lengths by name
+        self._launch = launch  # values of parameters, lengths of memories
         self._identities = identities
-        self._known: dict[object, Sum] = {}  # what an operation on the same operands gave before, the newest last
+        self._known: dict[object, Sum] = {}  # memoised results, so equal operations give one unknown; newest last
 
-    # -- what holds for a while ------------------------------------------------------------------------
+    # -- scopes of facts -------------------------------------------------------------------------------
 
     def mark(self) -> tuple[int, int]:
         return self.facts.mark(), len(self._known)
 
     def back_to(self, mark: tuple[int, int]) -> None:
-        """Forgets what was assumed since the mark, and what was found by it."""
+        """Drops the facts assumed since the mark, and the results that may depend on them."""
         facts, known = mark
         self.facts.back_to(facts)
         while len(self._known) > known:
@@ -51,12 +51,12 @@ class Evaluator:
     # -- expressions -----------------------------------------------------------------------------------
 
     def exact(self, expression: ir.Expression) -> Sum:
-        """The number itself."""
+        """The exact value, not modulo the type's width."""
         value = self.of(expression)
         return self.fitted(value, expression.type) if isinstance(value, Sum) else self.any(expression.type)
 
     def fitted(self, value: Sum, type: Type) -> Sum:
-        """A sum modulo the type's size as a number of the type."""
+        """The exact value of a sum that is known modulo the type's width."""
         low, high = bounds(type)
         if value.is_constant:
             return number((value.constant - low) % (high - low + 1) + low)
@@ -102,7 +102,7 @@ class Evaluator:
         return bool(value) if type is Type.BOOL else number(value)
 
     def _once(self, key: object, low: int, high: int) -> Sum:
-        """The same unknown for the same question."""
+        """An unknown that is the same for equal keys."""
         return self._known[key] if key in self._known else self._keep(key, self.facts.unknown(low, high))
 
     # -- conditions ------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class Evaluator:
     def _quotient(self, a: Sum, b: Sum, type: Type) -> Sum:
         (low, high), (least, most) = self.range(a, type), self.range(b, type)
         if least < 1:
-            return self.any(type)  # what a division by zero gives is the target's own
+            return self.any(type)  # targets differ in what a division by zero gives
         if b == number(1):
             return a
         key = ("quotient", a, b)
@@ -290,14 +290,14 @@ class Evaluator:
     def _converted(self, operand: ir.Expression, to: Type) -> Sum:
         if operand.type.is_float or operand.type is Type.BOOL:
             return self.any(to) if operand.type.is_float else self.facts.unknown(0, 1)
-        # the same bits, or fewer of them, are the same sum modulo fewer
+        # truncation, or a cast of the same width, keeps the sum modulo the new width
         return self._modular(operand) if to.bits <= operand.type.bits else self.exact(operand)
 
     def range(self, value: Sum, type: Type) -> tuple[int, int]:
-        """Of a number that fits its type."""
+        """The least and greatest value of a number that fits its type."""
         least, most = bounds(type)
         low, high = max(least, self.facts.lowest(value)), min(most, self.facts.highest(value))
-        return (low, high) if low <= high else (least, most)  # what contradicts itself never runs
+        return (low, high) if low <= high else (least, most)  # contradictory facts: dead code
 
 
 _COMPARISONS = frozenset({ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE})

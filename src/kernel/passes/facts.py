@@ -1,7 +1,8 @@
-"""What is known of integers: sums of unknowns with factors, and inequalities between them.
+"""Linear integer arithmetic: sums of unknowns with coefficients, and a small prover of inequalities between them.
 
-Everything here is exact arithmetic on whole numbers, without a width: that a machine's sum wraps is for the caller to
-know. A proof is a search of a few steps: an unknown of the sum is replaced by what some inequality allows for it.
+Arithmetic is exact, on unbounded integers; wraparound is the caller's matter (evaluate.py). To prove that a sum is at
+most a number, a bounded best-first search eliminates unknowns from it by known inequalities, one at a time as in
+Fourier-Motzkin elimination, until the ranges of the unknowns that are left suffice.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import TypeAlias
 
 import attrs
 
-Terms: TypeAlias = tuple[tuple[int, int], ...]  # unknowns by number, in order, each with its factor
+Terms: TypeAlias = tuple[tuple[int, int], ...]  # (unknown, coefficient), sorted by unknown
 
-_EXPANDED = 12  # sums that one proof looks further from
+_EXPANDED = 12  # sums that one proof expands
 
 
 @attrs.frozen(slots=True)
 class Sum:
-    """A constant, and unknowns with their factors."""
+    """A linear sum: a constant, and unknowns with coefficients."""
 
     terms: Terms
     constant: int
@@ -30,7 +31,7 @@ class Sum:
         return not self.terms
 
     def plus(self, other: Sum, times: int = 1) -> Sum:
-        """This sum, and another one so many times."""
+        """self + times * other."""
         if not other.terms:
             return Sum(self.terms, self.constant + times * other.constant)
         factors = dict(self.terms)
@@ -53,16 +54,16 @@ def number(value: int) -> Sum:
 
 
 class Facts:
-    """Unknowns with their ranges, and sums known to be at least 0. What a branch assumes is taken back behind it."""
+    """Ranges of unknowns, and sums known to be at least 0; assumptions can be rolled back to a mark."""
 
     def __init__(self) -> None:
         self._lows: list[int] = []
         self._highs: list[int] = []
-        self._about: list[list[Sum]] = []  # by unknown: the facts it stands in
-        self._undo: list[tuple[int, int, int] | Sum] = []  # ranges as they were, and facts
+        self._about: list[list[Sum]] = []  # by unknown: the facts that have it
+        self._undo: list[tuple[int, int, int] | Sum] = []  # the undo log: (unknown, low, high) before, or a fact added
 
     def unknown(self, low: int, high: int) -> Sum:
-        """A number of which only the range is known."""
+        """A new unknown with a range, both ends included."""
         self._lows.append(low)
         self._highs.append(high)
         self._about.append([])
@@ -72,7 +73,7 @@ class Facts:
         return len(self._undo)
 
     def back_to(self, mark: int) -> None:
-        """Forgets what was assumed since the mark."""
+        """Rolls back what was assumed since the mark."""
         while len(self._undo) > mark:
             entry = self._undo.pop()
             if isinstance(entry, Sum):
@@ -82,11 +83,11 @@ class Facts:
                 unknown, self._lows[unknown], self._highs[unknown] = entry
 
     def assume(self, fact: Sum) -> None:
-        """That a sum is at least 0."""
+        """Adds the fact that a sum is at least 0, and tightens the ranges of its unknowns."""
         if not fact.terms:
             return
         common = math.gcd(*(factor for _, factor in fact.terms))
-        if common > 1:  # what is left is a whole number all the same
+        if common > 1:  # rounding the constant down is right, as the rest is a whole number
             terms = tuple((unknown, factor // common) for unknown, factor in fact.terms)
             fact = Sum(terms, fact.constant // common)
         high = self.highest(fact)
@@ -107,7 +108,7 @@ class Facts:
                 self._about[unknown].append(fact)
 
     def lowest(self, sum: Sum) -> int:
-        """A lower bound, from the ranges alone."""
+        """A lower bound, from the ranges of the unknowns alone."""
         low = sum.constant
         for unknown, factor in sum.terms:
             low += factor * (self._lows[unknown] if factor > 0 else self._highs[unknown])
@@ -120,11 +121,11 @@ class Facts:
         return high
 
     def at_most(self, sum: Sum, most: int) -> bool:
-        """Whether a sum is proven to be at most so much: the search goes on from the best that was found so far."""
+        """Whether sum <= most can be proven, by a best-first search."""
         excess = self.highest(sum) - most
         if excess <= 0:
             return True
-        # (how far from proven, by the scale of the sum; a number that is not seen twice; the scale; the sum)
+        # (distance from proven relative to the scale; a tie-breaker; the scale; a sum that is at least scale * sum)
         waiting: list[tuple[float, int, int, Sum]] = [(excess, 0, 1, sum)]
         seen = {sum}
         for _ in range(_EXPANDED):
@@ -150,7 +151,7 @@ class Facts:
         return self.at_least(sum, low) and self.at_most(sum, high)
 
     def _larger(self, sum: Sum) -> Iterator[tuple[int, Sum]]:
-        """Sums that are at least so many times this one, and do without one of its unknowns."""
+        """Pairs (times, larger) where larger >= times * sum, with one unknown eliminated by a fact."""
         for unknown, factor in sum.terms:
             for fact in self._about[unknown]:
                 other = next(f for u, f in fact.terms if u == unknown)

@@ -1,6 +1,6 @@
-"""A program that stays inside its arrays, and that can be stopped: by tests, where the launch does not rule it out.
+"""Inserts bounds checks around accesses, and marks loops that must poll whether to stop.
 
-What lies outside an array is not touched: a load from there gives 0, a store or an atomic does nothing.
+Out of bounds, a load gives 0 and a store or an atomic does nothing.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from .. import ir
 from ..span import Span
 from .walk import blocks_of, statements_in, with_blocks
 
-_LONG = 1 << 30  # statements of a workgroup: a second or so
-_LONGEST_ROUND = 1 << 20  # statements: more are not told apart
+_LONG = 1 << 30  # statements that a workgroup runs in about a second
+_MOST_COST = 1 << 20  # cap on a loop's poll_cost
 
 
-def guarded(program: ir.Program, outside: Collection[int], asking: Mapping[int, int]) -> ir.Program:
-    """The program with a test around each access in `outside`, and with the loops that ask whether to stop."""
-    return _Guards(program, outside, asking).run() if outside or asking else program
+def guarded(program: ir.Program, unproven: Collection[int], polling: Mapping[int, int]) -> ir.Program:
+    """The program with a bounds check around each access in `unproven`, and with poll_cost set on loops in `polling`.
+
+    Statements are given by their `id`.
+    """
+    return _Guards(program, unproven, polling).run() if unproven or polling else program
 
 
 def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]:
-    """The loops that a workgroup may be at for seconds or for ever; for each, the statements of a round."""
+    """The loops in which a workgroup may spend seconds or more, by `id`, with the statements of an iteration."""
     found: dict[int, int] = {}
 
     def cost(block: ir.Block) -> int:
@@ -36,7 +39,7 @@ def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]
                 once = 1 + inside
                 inside = once * rounds.get(id(statement), 0)
                 if inside * program.group_size > _LONG:
-                    found[id(statement)] = min(once, _LONGEST_ROUND)
+                    found[id(statement)] = min(once, _MOST_COST)
             total += inside
         return total
 
@@ -45,10 +48,10 @@ def long_loops(program: ir.Program, rounds: Mapping[int, int]) -> dict[int, int]
 
 
 class _Guards:
-    def __init__(self, program: ir.Program, outside: Collection[int], asking: Mapping[int, int]) -> None:
+    def __init__(self, program: ir.Program, unproven: Collection[int], polling: Mapping[int, int]) -> None:
         self._program = program
-        self._outside = outside
-        self._asking = asking
+        self._unproven = unproven
+        self._polling = polling
         self._variables = list(program.variables)
 
     def run(self) -> ir.Program:
@@ -59,24 +62,24 @@ class _Guards:
         return tuple(after for statement in block for after in self._statement(statement))
 
     def _statement(self, statement: ir.Statement) -> Iterator[ir.Statement]:
-        if isinstance(statement, ir.Access) and id(statement) in self._outside:
-            yield from self._tested(statement)
+        if isinstance(statement, ir.Access) and id(statement) in self._unproven:
+            yield from self._checked(statement)
             return
         made = with_blocks(statement, self._block)
         if isinstance(made, ir.For | ir.While):
-            made = attrs.evolve(made, asks=self._asking.get(id(statement), 0))
-        elif isinstance(made, ir.If) and any(id(inside) in self._outside for inside in statements_in((statement,))):
-            made = attrs.evolve(made, overridable=None)  # what is tested inside is written as it stands
+            made = attrs.evolve(made, poll_cost=self._polling.get(id(statement), 0))
+        elif isinstance(made, ir.If) and any(id(inside) in self._unproven for inside in statements_in((statement,))):
+            made = attrs.evolve(made, overridable=None)  # a target's own implementation would lack the checks
         yield made
 
-    def _tested(self, access: ir.Access) -> Iterator[ir.Statement]:
+    def _checked(self, access: ir.Access) -> Iterator[ir.Statement]:
         span, memory = access.span, access.memory
         length: ir.Expression = (
             ir.Length(memory, span) if memory.length is None else ir.Const(memory.length, Type.U32, span)
         )
         index = _plain_sum(access.index)
-        if isinstance(access, ir.Load) and access.for_all:
-            # all wait here, so it is no branch: from outside comes the last element
+        if isinstance(access, ir.Load) and access.uniform:
+            # between barriers, so control flow must stay uniform: clamp to the last element instead
             last = ir.Apply(ops.SUB, (length, ir.Const(1, Type.U32, span)), Type.U32, span)
             yield attrs.evolve(access, index=ir.Apply(ops.MIN, (index, last), Type.U32, span))
             return
@@ -93,7 +96,7 @@ class _Guards:
 
 
 def _plain_sum(index: ir.Expression) -> ir.Expression:
-    """An add_nowrap that is tested is a sum like others: it must not be added up anew, in another width."""
+    """An add_nowrap as an ordinary sum: the checked value must be the one used, not a sum in the address's width."""
     if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
         return attrs.evolve(index, op=ops.ADD)
     return index

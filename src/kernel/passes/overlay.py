@@ -1,7 +1,7 @@
-"""Workgroup memories that are done with before others begin give those their place.
+"""Overlays workgroup memories whose lifetimes do not overlap: liveness and interval colouring, as for registers.
 
-Where a barrier parts the last access to one memory from the first access to another, both can lie in one. Some
-drivers have so little workgroup memory that this doubles how many workgroups live side by side.
+Two memories can share one if a barrier separates the last access to the first from the first access to the second.
+Workgroup memory limits occupancy: on some drivers this doubles the workgroups that are resident at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .walk import rewritten, statements_in
 
 
 def overlaid(program: ir.Program) -> ir.Program:
-    """The program with fewer workgroup memories, those of one type that are never in use together being one."""
+    """The program with workgroup memories of one type merged where they are never live together."""
     spans = dict(_lifetimes(program.body, program.memories))
     homes: dict[ir.Memory, ir.Memory] = {}
     for slot in _slots(sorted(spans.items(), key=lambda item: item[1].first), _kinds(program.body)):
@@ -37,19 +37,19 @@ def overlaid(program: ir.Program) -> ir.Program:
 
 
 def _kinds(block: ir.Block) -> dict[ir.Memory, bool]:
-    """Which memories have atomics, and which are loaded for all: WGSL has none of which both is true."""
+    """True for memories with atomics, False for those with uniform loads: in WGSL no memory can have both."""
     found: dict[ir.Memory, bool] = {}
     for statement in statements_in(block):
         if isinstance(statement, ir.Atomic):
             found[statement.memory] = True
-        elif isinstance(statement, ir.Load) and statement.for_all:
+        elif isinstance(statement, ir.Load) and statement.uniform:
             found.setdefault(statement.memory, False)
     return found
 
 
 @lru_cache(maxsize=512)
 def packed_bytes(program: ir.Program) -> int:
-    """The workgroup memory that a program needs where memories of all types can take each other's place."""
+    """The bytes of workgroup memory a program needs where memories of different types can share."""
     spans = sorted(_lifetimes(program.body, program.memories), key=lambda item: item[1].first)
     return sum(max(map(_nbytes, slot)) for slot in _slots(spans, any_type=True))
 
@@ -60,7 +60,7 @@ def _nbytes(memory: ir.Memory) -> int:
 
 @attrs.frozen
 class _Lifetime:
-    """From which statement of a block to which a memory is in use, and where the block's barriers stand."""
+    """The positions of a memory's first and last use in a block, and those of the block's barriers."""
 
     first: int
     last: int
@@ -73,8 +73,9 @@ class _Lifetime:
 def _lifetimes(
     block: ir.Block, among: Collection[ir.Memory], earlier: Collection[ir.Memory] = ()
 ) -> Iterator[tuple[ir.Memory, _Lifetime]]:
-    """When memories are in use in a block, some of them from before it. Where several come to their end in one branch
-    they are looked at there: only its barriers stand between them.
+    """The lifetimes, in a block, of the memories in `among`; those in `earlier` are live on entry.
+
+    Where several die in one branch, the branch's own block is analysed: only its barriers separate them.
     """
     branch = max(_branches(block, among), key=lambda found: len(found[1]), default=None)
     if branch is not None and len(branch[1]) > 1:
@@ -89,8 +90,8 @@ def _lifetimes(
 def _branches(
     block: ir.Block, among: Collection[ir.Memory]
 ) -> Iterator[tuple[ir.Block, list[ir.Memory], list[ir.Memory]]]:
-    """Each block of a branch that has barriers, the memories in use there and not after, and those of them in use
-    before."""
+    """Each side of a branch that has barriers: its block, the memories that die in it, and those of them that are
+    live on entry."""
     positions = _positions(block, among)
     for number, statement in enumerate(block):
         if isinstance(statement, ir.If):
@@ -103,7 +104,7 @@ def _branches(
 
 
 def _positions(block: ir.Block, among: Collection[ir.Memory]) -> dict[ir.Memory, list[int]]:
-    """Which statements use each memory."""
+    """The positions of the statements that use each memory."""
     found: dict[ir.Memory, list[int]] = {}
     for position, statement in enumerate(block):
         for memory in _workgroup_memories((statement,)):
@@ -120,7 +121,7 @@ def _workgroup_memories(block: ir.Block) -> dict[ir.Memory, None]:
 def _slots(
     spans: Sequence[tuple[ir.Memory, _Lifetime]], kinds: Mapping[ir.Memory, bool] | None = None, any_type: bool = False
 ) -> list[list[ir.Memory]]:
-    """Memories that follow one another, in the order in which they begin: each in the largest place that is free."""
+    """Groups of memories that can share one: a greedy first pass in order of first use, into the largest free slot."""
     known: Mapping[ir.Memory, bool] = kinds or {}
 
     def fits(memory: ir.Memory, slot: Sequence[ir.Memory]) -> bool:

@@ -1,7 +1,7 @@
-"""Launches made safe: nothing that a kernel does can touch what is not its own, and what never ends can be stopped.
+"""Memory safety at little cost: bounds checks where range analysis cannot prove an access, polling in long loops.
 
-What is proven of a launch is kept by its numbers, for launches come again. Kernels are compiled for what remains to be
-tested; a program has few such forms, for a launch also takes one that tests more than it needs.
+Proofs are memoised by a launch's numbers, as launches repeat. A program is compiled in few variants, each with a set
+of checks; a launch may run a variant with more checks than it needs.
 """
 
 from __future__ import annotations
@@ -19,114 +19,116 @@ from ..launch import Step
 from ..verify import verify
 from .bounds import Numbers, find
 from .guards import guarded, long_loops
-from .matter import parameters_that_matter
+from .slicing import relevant_parameters
 from .walk import statements_in
 
-_Need: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to test, loops that ask
+_Checks: TypeAlias = tuple[frozenset[int], frozenset[int]]  # accesses to check and loops that poll, by id
 _OWN = str(Path(__file__).parents[2])
-_PROOFS = 8  # of different launches of a kernel of our own; those that follow are taken to be like them
-_MOST_FORMS = 3  # before one that tests everything some launch needed
+_PROOFS = 8  # launches of one of gpusort's own kernels to analyse; later ones run the union of their checks
+_MOST_VARIANTS = 3  # beyond these, one variant with every check that some launch needed
 _MOST_LAUNCHES = 4096
 
 
 @attrs.define
 class _Known:
-    """What was found out about one program."""
+    """What is known of one program."""
 
-    matter: tuple[int, ...]  # of a launch's values
-    tested: frozenset[int]  # the accesses that are looked at
-    is_own: bool  # whether all accesses stand in gpusort's own source
-    settled: ir.Program | None = None  # the form that serves all launches from now on
-    asking: dict[int, int] = attrs.field(factory=dict[int, int])  # loops that ask in some form
+    relevant: tuple[int, ...]  # the launch's values that the analysis depends on
+    candidates: frozenset[int]  # the accesses that may get a check
+    is_own: bool  # whether all accesses are in gpusort's own source
+    final: ir.Program | None = None  # the variant for all later launches
+    polling: dict[int, int] = attrs.field(factory=dict[int, int])  # poll_cost of the loops that poll in any variant
     launches: dict[object, ir.Program] = attrs.field(factory=dict[object, ir.Program])
-    forms: dict[_Need, ir.Program] = attrs.field(factory=dict["_Need", ir.Program])
+    variants: dict[_Checks, ir.Program] = attrs.field(factory=dict["_Checks", ir.Program])
 
 
 def guarded_outside_ours(program: ir.Program) -> ir.Program:
-    """With a test at every access that does not stand in gpusort's own source: for launches that nobody knows yet."""
-    verify(made := guarded(program, _theirs(program), {}))
+    """The program with a bounds check at every access outside gpusort's own source: for export, without a launch."""
+    verify(made := guarded(program, _user_accesses(program), {}))
     return made
 
 
-def _theirs(program: ir.Program) -> frozenset[int]:
-    """The accesses that do not stand in gpusort's own source."""
+def _user_accesses(program: ir.Program) -> frozenset[int]:
+    """The accesses that are not in gpusort's own source, by id."""
     accesses = (s for s in statements_in(program.body) if isinstance(s, ir.Access))
     return frozenset(id(s) for s in accesses if not s.span.file.startswith(_OWN))
 
 
 class Safety:
-    """One for each target.
+    """A target's cache of proofs and checked variants.
 
-    `lanes` says how many a subgroup has in a workgroup of some size. Where `trusts_own`, accesses that stand in
-    gpusort's own source are not looked at: the simulator tests them, and policies are checked on the host. Else some
-    launches of each kernel are. Where not `asks`, loops are left as they are.
+    `lanes` gives the subgroup size for a workgroup size. With `trusts_own`, accesses in gpusort's own source get no
+    checks: the simulator tests those kernels, and policies are checked on the host. Otherwise the first launches of
+    each are analysed too. With `polls`, loops that may run for seconds poll whether to stop.
     """
 
-    def __init__(self, lanes: Callable[[int], int], *, trusts_own: bool = False, asks: bool = False) -> None:
+    def __init__(self, lanes: Callable[[int], int], *, trusts_own: bool = False, polls: bool = False) -> None:
         self._lanes = lanes
         self._trusts_own = trusts_own
-        self._asks = asks
+        self._polls = polls
         self._known: WeakKeyDictionary[ir.Program, _Known] = WeakKeyDictionary()
         self._lock = Lock()
 
     def safe(self, step: Step) -> Step:
-        """The same launch, of a program with the tests that it needs."""
-        known = self._known.get(step.program) or self._look_at(step.program)
-        if not (known.tested or self._asks):
+        """The same launch, of a variant of its program with the checks that it needs."""
+        known = self._known.get(step.program) or self._new(step.program)
+        if not (known.candidates or self._polls):
             return step
         values = step.values
-        if known.settled is not None:
-            return step if known.settled is step.program else Step(known.settled, step.buffers, values, step.groups)
-        launch = (step.groups, *[buffer.count for buffer in step.buffers], *[values[number] for number in known.matter])
+        if known.final is not None:
+            return step if known.final is step.program else Step(known.final, step.buffers, values, step.groups)
+        numbers = [values[number] for number in known.relevant]
+        launch = (step.groups, *[buffer.count for buffer in step.buffers], *numbers)
         program = known.launches.get(launch)
         if program is None:
-            program = self._proven(step, known, launch)
+            program = self._analysed(step, known, launch)
         return step if program is step.program else Step(program, step.buffers, values, step.groups)
 
-    def _look_at(self, program: ir.Program) -> _Known:
-        theirs = _theirs(program)
+    def _new(self, program: ir.Program) -> _Known:
+        users = _user_accesses(program)
         accesses = frozenset(id(s) for s in statements_in(program.body) if isinstance(s, ir.Access))
-        tested = theirs if self._trusts_own else accesses
+        candidates = users if self._trusts_own else accesses
         with self._lock:
-            return self._known.setdefault(program, _Known(parameters_that_matter(program), tested, not theirs))
+            return self._known.setdefault(program, _Known(relevant_parameters(program), candidates, not users))
 
-    def _proven(self, step: Step, known: _Known, launch: object) -> ir.Program:
+    def _analysed(self, step: Step, known: _Known, launch: object) -> ir.Program:
+        """The variant for a launch, by range analysis with the launch's numbers."""
         program = step.program
         bound = zip(program.storage, step.buffers, strict=True)
         given: dict[object, int] = {memory: buffer.nbytes // memory.type.size for memory, buffer in bound}
-        given |= {program.parameters[number]: int(step.values[number]) for number in known.matter}
+        given |= {program.parameters[number]: int(step.values[number]) for number in known.relevant}
         findings = find(program, Numbers(step.groups, self._lanes(program.group_size), given))
-        asking = long_loops(program, findings.rounds) if self._asks else {}
+        polling = long_loops(program, findings.rounds) if self._polls else {}
         with self._lock:
             if len(known.launches) >= _MOST_LAUNCHES:
                 known.launches.clear()
-            found = known.launches[launch] = _form(program, known, findings.outside & known.tested, asking)
+            found = known.launches[launch] = _variant(program, known, findings.unproven & known.candidates, polling)
             if known.is_own and len(known.launches) >= _PROOFS:
-                known.settled = _union(program, known, frozenset(), frozenset())
+                known.final = _union(program, known, frozenset(), frozenset())
         return found
 
 
-def _form(program: ir.Program, known: _Known, outside: frozenset[int], asking: Mapping[int, int]) -> ir.Program:
-    """The program in the form that tests what a launch needs, and little more."""
-    known.asking |= asking
-    need = outside, frozenset(asking)
-    if need in known.forms or len(known.forms) < _MOST_FORMS:
-        return _made(program, known, need)
-    fitting = [form for form in known.forms if form[0] >= need[0] and form[1] >= need[1]]
-    if fitting:
-        return known.forms[min(fitting, key=lambda form: (len(form[1]), len(form[0])))]
-    return _union(program, known, *need)
+def _variant(program: ir.Program, known: _Known, unproven: frozenset[int], polling: Mapping[int, int]) -> ir.Program:
+    """A variant with all checks that a launch needs, and as few more as the limit on variants allows."""
+    known.polling |= polling
+    needed = unproven, frozenset(polling)
+    if needed in known.variants or len(known.variants) < _MOST_VARIANTS:
+        return _made(program, known, needed)
+    enough = [checks for checks in known.variants if checks[0] >= needed[0] and checks[1] >= needed[1]]
+    if enough:
+        return known.variants[min(enough, key=lambda checks: (len(checks[1]), len(checks[0])))]
+    return _union(program, known, *needed)
 
 
-def _union(program: ir.Program, known: _Known, outside: frozenset[int], asking: frozenset[int]) -> ir.Program:
-    """The form that does what any form does, and this besides."""
-    all_outside = outside.union(*(form[0] for form in known.forms))
-    return _made(program, known, (all_outside, asking.union(*(form[1] for form in known.forms))))
+def _union(program: ir.Program, known: _Known, unproven: frozenset[int], polling: frozenset[int]) -> ir.Program:
+    """The variant with the checks of all variants so far, and these."""
+    all_unproven = unproven.union(*(checks[0] for checks in known.variants))
+    return _made(program, known, (all_unproven, polling.union(*(checks[1] for checks in known.variants))))
 
 
-def _made(program: ir.Program, known: _Known, need: _Need) -> ir.Program:
-    if need not in known.forms:
-        made = guarded(program, need[0], {loop: known.asking[loop] for loop in need[1]})
+def _made(program: ir.Program, known: _Known, checks: _Checks) -> ir.Program:
+    if checks not in known.variants:
+        made = guarded(program, checks[0], {loop: known.polling[loop] for loop in checks[1]})
         verify(made)
-        known.forms[need] = made
-    return known.forms[need]
+        known.variants[checks] = made
+    return known.variants[checks]

@@ -1,4 +1,7 @@
-"""Which variables of a program need no declaration: set once, and read only below that in the same scope."""
+"""Scope analysis: which variables a single definition dominates, so that targets can declare them where they are set.
+
+Control flow is structured, so dominance is lexical: a statement dominates what stands below it in its own block.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +12,33 @@ import attrs
 from .. import ir
 from .walk import blocks_of, expressions_of, variable_set_by, variables_in
 
-# Where a statement stands: the blocks around it from the outside in, each with a position in it.
-_Place: TypeAlias = tuple[tuple[int, int], ...]
+# The path to a statement: (block, index in it) for each enclosing block, the outermost first.
+_Path: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @attrs.frozen
 class Scopes:
-    """`settled`: set once, and read only below that; `counters`: loop variables known to their loop alone; `unread`:
-    nobody wants them."""
+    """A program's variables, by how they can be declared."""
 
-    settled: frozenset[ir.Variable]
-    counters: frozenset[ir.Variable]
-    unread: frozenset[ir.Variable]
+    settled: frozenset[ir.Variable]  # set once, and that dominates all reads
+    counters: frozenset[ir.Variable]  # loop variables, used in their loops only
+    unread: frozenset[ir.Variable]  # dead: set and never read
 
     @property
     def inner(self) -> frozenset[ir.Variable]:
-        """Those that need no declaration at the top."""
+        """Those that need no declaration at the top of the function."""
         return self.settled | self.counters | self.unread
 
 
 def scopes_of(program: ir.Program) -> Scopes:
-    """Looks at every statement once."""
+    """Analyses a program in one walk."""
     survey = _Survey()
     survey.block(program.body, (), 0)
-    once = {variable for variable, places in survey.set_at.items() if len(places) == 1}
+    once = {variable for variable, sets in survey.set_at.items() if len(sets) == 1}
     inside = {
         variable
-        for variable, places in survey.set_at.items()
-        if all(any(_follows(read, place) for place in places) for read in survey.read_at.get(variable, ()))
+        for variable, sets in survey.set_at.items()
+        if all(any(_dominates(path, read) for path in sets) for read in survey.read_at.get(variable, ()))
     }
     counters = survey.counters - survey.assigned
     return Scopes(
@@ -46,24 +48,24 @@ def scopes_of(program: ir.Program) -> Scopes:
     )
 
 
-def _follows(read: _Place, place: _Place) -> bool:
-    """Whether something read there stands below, in the block (or deeper) where `place` is."""
-    depth = len(place) - 1
-    return len(read) > depth and read[:depth] == place[:depth] and (
-        read[depth][0] == place[depth][0] and read[depth][1] > place[depth][1]
+def _dominates(path: _Path, read: _Path) -> bool:
+    """Whether a read is below a statement, in the statement's own block or nested in it."""
+    depth = len(path) - 1
+    return len(read) > depth and read[:depth] == path[:depth] and (
+        read[depth][0] == path[depth][0] and read[depth][1] > path[depth][1]
     )  # fmt: skip
 
 
 class _Survey:
     def __init__(self) -> None:
-        self.set_at: dict[ir.Variable, list[_Place]] = {}
-        self.read_at: dict[ir.Variable, list[_Place]] = {}
-        self.counters: set[ir.Variable] = set()  # set by a loop
-        self.assigned: set[ir.Variable] = set()  # set by something else
+        self.set_at: dict[ir.Variable, list[_Path]] = {}
+        self.read_at: dict[ir.Variable, list[_Path]] = {}
+        self.counters: set[ir.Variable] = set()  # set by a For
+        self.assigned: set[ir.Variable] = set()  # set by another statement
         self._blocks = 0
 
-    def block(self, block: ir.Block, around: _Place, start: int, number: int | None = None) -> int:
-        """Goes through a block; one with the `number` of another continues it at position `start`."""
+    def block(self, block: ir.Block, around: _Path, start: int, number: int | None = None) -> int:
+        """Walks a block. With the `number` of another, it continues that one at index `start`."""
         if number is None:
             number = self._new_block()
         for position, statement in enumerate(block, start):
@@ -74,29 +76,29 @@ class _Survey:
         self._blocks += 1
         return self._blocks
 
-    def statement(self, statement: ir.Statement, place: _Place) -> None:
+    def statement(self, statement: ir.Statement, path: _Path) -> None:
         match statement:
             case ir.While():
-                # Written as one block: the head, the test, the body.
+                # Targets write the head, the test and the body as one block.
                 number = self._new_block()
-                position = self.block(statement.head, place, 0, number)
-                self.read((statement.condition,), (*place, (number, position)))
-                self.block(statement.body, place, position + 1, number)
+                position = self.block(statement.head, path, 0, number)
+                self.read((statement.condition,), (*path, (number, position)))
+                self.block(statement.body, path, position + 1, number)
             case ir.For():
-                self.read(expressions_of(statement), place)
-                # The counter is set at the head of the loop's own block: what reads it must stand inside.
+                self.read(expressions_of(statement), path)
+                # The counter is set at the top of the loop's own block, so it dominates the reads inside only.
                 number = self._new_block()
-                self.set_at.setdefault(statement.variable, []).append((*place, (number, 0)))
+                self.set_at.setdefault(statement.variable, []).append((*path, (number, 0)))
                 self.counters.add(statement.variable)
-                self.block(statement.body, place, 1, number)
+                self.block(statement.body, path, 1, number)
             case _:
-                self.read(expressions_of(statement), place)
+                self.read(expressions_of(statement), path)
                 if (variable := variable_set_by(statement)) is not None:
-                    self.set_at.setdefault(variable, []).append(place)
+                    self.set_at.setdefault(variable, []).append(path)
                     self.assigned.add(variable)
                 for block in blocks_of(statement):
-                    self.block(block, place, 0)
+                    self.block(block, path, 0)
 
-    def read(self, expressions: tuple[ir.Expression, ...], place: _Place) -> None:
+    def read(self, expressions: tuple[ir.Expression, ...], path: _Path) -> None:
         for variable in (v for expression in expressions for v in variables_in(expression)):
-            self.read_at.setdefault(variable, []).append(place)
+            self.read_at.setdefault(variable, []).append(path)

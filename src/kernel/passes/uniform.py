@@ -1,9 +1,9 @@
-"""Which values and which control flow are the same for all invocations of a workgroup.
+"""Uniformity (divergence) analysis: which values and which control flow are the same for a whole workgroup.
 
-A barrier or a subgroup operation must be reached by all invocations or by none. Whether it is can be seen in
-the source when every condition around it is uniform: made of constants, arguments, lengths and the numbers of
-the workgroup. What is loaded, and what differs by lane or local id, is not (nor is what depends on it). A
-target that runs a workgroup as loops over its invocations needs to know; WGSL demands it.
+A barrier or subgroup operation must be reached by all invocations or by none, so every condition around it must be
+uniform: made of constants, parameters, lengths and the workgroup's own numbers. What is loaded varies, as do the lane
+and the local id, and all that depends on these by data or control flow. WGSL demands this; targets that run a
+workgroup as loops over its invocations need it to split the body at barriers. Computed as a fixed point.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _UNIFORM_BUILTINS = frozenset(
 
 @attrs.frozen
 class Uniformity:
-    """What was found out about a program: the variables whose value may differ between invocations."""
+    """The result for a program: the variables whose values may differ between invocations."""
 
     varying: frozenset[ir.Variable]
 
     def of(self, expression: ir.Expression) -> bool:
-        """Whether the value is the same for all invocations of a workgroup."""
+        """Whether an expression is the same for all invocations of a workgroup."""
         return _is_uniform(expression, self.varying)
 
 
 def check_uniform(program: ir.Program) -> Uniformity:
-    """The program's uniformity. Raises KernelError where some may miss a barrier or a subgroup operation."""
+    """Analyses a program. Raises KernelError for a barrier or subgroup operation in divergent control flow."""
     analysis = _Analysis()
     while analysis.run(program.body):
-        pass  # what one round found to vary may make more vary, above it in a loop
+        pass  # to a fixed point: a varying variable may make others vary earlier in a loop
     for statement, cause in analysis.divergent:
         raise KernelError(statement.span, _complaint(statement, cause))
     return Uniformity(frozenset(analysis.varying))
@@ -52,16 +52,16 @@ def _is_uniform(expression: ir.Expression, varying: Collection[ir.Variable]) -> 
 
 
 class _Analysis:
-    """One walk over the program, repeated until it finds nothing new. `cause` is where control came apart."""
+    """A walk over the program, to be repeated until it finds nothing new. `cause` is where control flow diverged."""
 
     def __init__(self) -> None:
         self.varying: set[ir.Variable] = set()
-        self.broken: dict[int, Span] = {}  # loops left by some invocations earlier than by others, by id
+        self.broken: dict[int, Span] = {}  # loops with a divergent break, by id
         self.divergent: list[tuple[ir.Barrier | ir.Subgroup, Span]] = []
-        self._loops: list[int] = []  # around the present statement, by id
+        self._loops: list[int] = []  # enclosing loops, by id
 
     def run(self, body: ir.Block) -> bool:
-        """Whether this round found something new."""
+        """One walk. Whether it found something new."""
         before = len(self.varying) + len(self.broken)
         self.divergent.clear()
         self._block(body, None)
@@ -91,11 +91,11 @@ class _Analysis:
                 pass
 
     def _sets_uniformly(self, statement: ir.Statement, cause: Span | None) -> bool:
-        """Whether the variable that a statement sets is then the same for all."""
+        """Whether the variable that a statement sets is uniform afterwards."""
         match statement:
             case ir.Assign():
                 return cause is None and _is_uniform(statement.value, self.varying)
-            case ir.Load() if statement.for_all:
+            case ir.Load() if statement.uniform:
                 if not _is_uniform(statement.index, self.varying):
                     raise KernelError(statement.span, "expected an index that is the same for all, e.g. `0`")
                 return True
@@ -105,7 +105,7 @@ class _Analysis:
                 return False
 
     def _cause_inside(self, statement: ir.If | ir.For | ir.While, cause: Span | None) -> Span | None:
-        """Where control came apart for what is inside: further out, here, or in a round of the loop before."""
+        """Where control flow diverged for the blocks inside: further out, here, or by an earlier iteration's break."""
         if cause is not None:
             return cause
         if all(_is_uniform(expression, self.varying) for expression in expressions_of(statement)):

@@ -1,4 +1,4 @@
-"""What statements and expressions consist of, told once: to look at every one of a program, and to change it."""
+"""Traversal and rewriting of the IR: the children of each node, stated once for all passes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
 
 
 def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
-    """The expressions a statement evaluates itself, not those of the blocks inside it."""
+    """The expressions that a statement evaluates itself, without those of nested blocks."""
     match statement:
         case ir.Assign():
             return (statement.value,)
@@ -47,7 +47,7 @@ def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:
 
 
 def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
-    """The variable that a statement gives a value itself."""
+    """The variable that a statement itself sets."""
     match statement:
         case ir.Assign() | ir.Load() | ir.Atomic() | ir.Subgroup() | ir.For():
             return statement.variable
@@ -55,11 +55,11 @@ def variable_set_by(statement: ir.Statement) -> ir.Variable | None:
             return None
 
 
-# -- all of a block ---------------------------------------------------------------------------------------
+# -- a block, recursively ---------------------------------------------------------------------------------
 
 
 def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
-    """The statements of a block and of the blocks in them, each before what it holds."""
+    """The statements of a block and of all blocks nested in it, in pre-order."""
     ahead = [iter(block)]
     while ahead:
         for statement in ahead[-1]:
@@ -73,13 +73,13 @@ def statements_in(block: ir.Block) -> Iterator[ir.Statement]:
 
 
 def variables_set_in(block: ir.Block) -> frozenset[ir.Variable]:
-    """The variables that a block may give another value."""
+    """The variables that a block may set."""
     found = map(variable_set_by, statements_in(block))
     return frozenset(variable for variable in found if variable is not None)
 
 
 def memories_in(block: ir.Block) -> dict[ir.Memory, None]:
-    """The memories that a block touches, or whose lengths it asks for, in the order in which it does."""
+    """The memories that a block accesses or whose lengths it reads, in order of first use."""
     found: dict[ir.Memory, None] = {}
     for statement in statements_in(block):
         for expression in expressions_of(statement):
@@ -92,7 +92,7 @@ def memories_in(block: ir.Block) -> dict[ir.Memory, None]:
 
 
 def writers_in(block: ir.Block) -> dict[ir.Memory, ir.Store | ir.Atomic]:
-    """For each memory that a block writes, the first statement that does."""
+    """The memories that a block writes, each with the first statement that does."""
     found: dict[ir.Memory, ir.Store | ir.Atomic] = {}
     for statement in statements_in(block):
         if isinstance(statement, ir.Store) or (isinstance(statement, ir.Atomic) and statement.op is not AtomicOp.LOAD):
@@ -101,7 +101,7 @@ def writers_in(block: ir.Block) -> dict[ir.Memory, ir.Store | ir.Atomic]:
 
 
 def leaves_loop(block: ir.Block) -> bool:
-    """Whether a break in the block leaves the loop around it."""
+    """Whether a loop's body has a Break of that loop."""
     return any(
         isinstance(s, ir.Break) or (isinstance(s, ir.If) and (leaves_loop(s.then) or leaves_loop(s.otherwise)))
         for s in block
@@ -112,9 +112,9 @@ def leaves_loop(block: ir.Block) -> bool:
 
 
 def nodes_in(expression: ir.Expression) -> Sequence[ir.Expression]:
-    """An expression and all that it is made of, each before its operands."""
+    """An expression and all its subexpressions, each before its operands."""
     found = [expression]
-    for node in found:  # which grows meanwhile
+    for node in found:  # the list grows as it is walked
         if isinstance(node, ir.Apply):
             found += node.operands
     return found
@@ -125,11 +125,11 @@ def variables_in(expression: ir.Expression) -> Sequence[ir.Variable]:
     return [node.variable for node in nodes_in(expression) if isinstance(node, ir.Read)]
 
 
-# -- changes ----------------------------------------------------------------------------------------------
+# -- rewriting --------------------------------------------------------------------------------------------
 
 
 def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block]) -> ir.Statement:
-    """A statement with the blocks inside it changed."""
+    """A statement with a function applied to each of its blocks."""
     match statement:
         case ir.If():
             return attrs.evolve(statement, then=change(statement.then), otherwise=change(statement.otherwise))
@@ -142,7 +142,7 @@ def with_blocks(statement: ir.Statement, change: Callable[[ir.Block], ir.Block])
 
 
 def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], ir.Expression]) -> ir.Statement:
-    """A statement with the expressions changed that it evaluates itself."""
+    """A statement with a function applied to each of its own expressions."""
     match statement:
         case ir.Assign():
             return attrs.evolve(statement, value=change(statement.value))
@@ -170,14 +170,14 @@ def with_expressions(statement: ir.Statement, change: Callable[[ir.Expression], 
 
 
 def rewritten(block: ir.Block, change: Callable[[ir.Statement], Iterable[ir.Statement]]) -> ir.Block:
-    """A block with every statement changed, the blocks inside it first."""
+    """A block with every statement replaced by `change` of it, in post-order."""
     return tuple(
         after for statement in block for after in change(with_blocks(statement, lambda inner: rewritten(inner, change)))
     )
 
 
 def replaced(block: ir.Block, variable: ir.Variable, value: ir.Const) -> ir.Block:
-    """A block that reads a value where it read a variable."""
+    """A block with a constant substituted for a variable's reads."""
 
     def expression(node: ir.Expression) -> ir.Expression:
         if isinstance(node, ir.Apply):

@@ -1,4 +1,7 @@
-"""How many bits the integers of a program may need: lanes match digits of eight bits by eight ballots."""
+"""Bit-width analysis: upper bounds on the significant bits of integers.
+
+A match over lanes is emulated by one ballot for each bit: a digit of eight bits takes eight ballots, not 32.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,25 @@ from ...types.layout import Type
 from .. import ir
 from .walk import statements_in, variable_set_by
 
-_DEEPEST = 24  # beyond this an expression counts as wide as its type: the search stays short
+_DEEPEST = 24  # beyond this depth an expression counts as wide as its type, which bounds the search
 
 
 class Widths:
-    """Upper bounds on the bits of expressions, over all that a program assigns to its variables."""
+    """Upper bounds on the widths of expressions, flow-insensitive: over all assignments to each variable."""
 
     def __init__(self, program: ir.Program, lanes: int) -> None:
-        self._lanes = lanes  # of a subgroup: no mask of lanes has more bits
+        self._lanes = lanes  # of a subgroup, hence the width of a mask of lanes
         self._assigned: dict[ir.Variable, list[ir.Expression | int]] = {}
         for statement in statements_in(program.body):
             if (variable := variable_set_by(statement)) is not None:
                 self._assigned.setdefault(variable, []).append(self._source(statement, variable))
 
     def of(self, expression: ir.Expression) -> int:
-        """So many low bits hold the value, whenever this is evaluated."""
+        """A number of low bits that holds the value at every evaluation."""
         return self._width(expression, frozenset(), 0)
 
     def _source(self, statement: ir.Statement, variable: ir.Variable) -> ir.Expression | int:
-        """What a statement sets a variable to, or so many bits."""
+        """The expression that a statement assigns to a variable, or the width of what it sets."""
         if isinstance(statement, ir.Assign):
             return statement.value
         is_mask = isinstance(statement, ir.Subgroup) and statement.op in _MASKS
@@ -53,7 +56,7 @@ class Widths:
                 return whole
 
     def _variable(self, variable: ir.Variable, within: frozenset[ir.Variable], depth: int) -> int:
-        """The widest of all that is assigned. A value that comes back around a loop adds nothing."""
+        """The widest of all assignments. One that depends on the variable itself, around a loop, adds nothing."""
         if variable in within:
             return 0
         inside = within | {variable}

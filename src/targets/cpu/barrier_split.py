@@ -242,7 +242,7 @@ class _Cutter:
             case ir.While():
                 return any(self._is_lifted(s, False) for s in statement.head + statement.body)
             case ir.Load():
-                return statement.for_all
+                return statement.uniform
             case ir.Store() | ir.Atomic():
                 return False
 

@@ -94,8 +94,8 @@ def _turned(loop: ir.For, values: _Values) -> Interchange:
     body = (here, *loop.body)
     mine = apply(ops.LT, read(turn), read(trips), type=Type.BOOL)
     loops = (
-        ir.For(turn, number(0), read(least), number(1), body, span, loop.asks),
-        ir.For(turn, read(least), read(most), number(1), (ir.If(mine, body, (), span),), span, loop.asks),
+        ir.For(turn, number(0), read(least), number(1), body, span, loop.poll_cost),
+        ir.For(turn, read(least), read(most), number(1), (ir.If(mine, body, (), span),), span, loop.poll_cost),
     )
     return Interchange(loops, Rounds(prologue, origin, trips, least, most, step, turn))
 

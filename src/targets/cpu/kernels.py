@@ -26,7 +26,7 @@ class CpuKernels:
 
     def __init__(self) -> None:
         self._kernels: dict[ir.Program, Kernel] = {}
-        self._safety = Safety(subgroup_size, asks=True)
+        self._safety = Safety(subgroup_size, polls=True)
 
     def run(self, work: Work, arrays: Mapping[str, object]) -> None:
         """All is checked and compiled before anything is written."""

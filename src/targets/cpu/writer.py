@@ -53,7 +53,7 @@ _STACK_BYTES = 64 * 1024
 @lru_cache(maxsize=512)
 def asks(program: ir.Program) -> bool:
     """Whether a program has loops that ask whether to stop."""
-    return any(isinstance(s, ir.For | ir.While) and s.asks > 0 for s in statements_in(program.body))
+    return any(isinstance(s, ir.For | ir.While) and s.poll_cost > 0 for s in statements_in(program.body))
 
 
 def memory_type(type: Type) -> Type:
@@ -164,7 +164,7 @@ class Writer:
                     self.lines.add("else:")
                     with self.lines.indented():
                         self.block(statement.otherwise)
-            case ir.For() if statement.asks and not leaves_loop(statement.body):
+            case ir.For() if statement.poll_cost and not leaves_loop(statement.body):
                 self._in_parts(statement)
             case ir.For():
                 self.loop_head(statement)
@@ -202,7 +202,7 @@ class Writer:
 
     def _in_parts(self, statement: ir.For) -> None:
         """A loop that asks whether to stop between parts of many rounds: within them it vectorises as ever."""
-        name, rounds = statement.variable.name, max(1, _PART // statement.asks)
+        name, rounds = statement.variable.name, max(1, _PART // statement.poll_cost)
         part, end = (self.names.of((statement, word), f"{name}_{word}") for word in ("part", "end"))
         start, stop, step = self._bounds(statement)
         if isinstance(statement.step, ir.Const):
@@ -223,8 +223,8 @@ class Writer:
 
     def ask(self, loop: ir.For | ir.While, rounds: int = 1) -> None:
         """Leaves a loop that may go on for ever once the host wants it to end. `left` is work until it is asked."""
-        if loop.asks:
-            self.lines.add(f"left -= {loop.asks * rounds}")
+        if loop.poll_cost:
+            self.lines.add(f"left -= {loop.poll_cost * rounds}")
             self.leave_if_stopped()
 
     def leave_if_stopped(self) -> None:

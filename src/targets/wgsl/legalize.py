@@ -239,8 +239,8 @@ class _Legalizer:
         match statement:
             case ir.Assign():
                 self._assign(statement.variable, self.operations.value(statement.value))
-            case ir.Load() if statement.for_all:
-                self._load_for_all(statement)
+            case ir.Load() if statement.uniform:
+                self._load_uniform(statement)
             case ir.Load():
                 value = self.places[statement.memory].load(build, self.operations.word(statement.index))
                 self._assign(statement.variable, value)
@@ -272,7 +272,7 @@ class _Legalizer:
             case ir.Barrier() | ir.Break():
                 build.emit(statement)
 
-    def _load_for_all(self, statement: ir.Load) -> None:
+    def _load_uniform(self, statement: ir.Load) -> None:
         """WGSL has it of memory without atomics alone: of other memory one invocation loads, and tells all."""
         build, span = self.build, statement.span
         loaded, memory = self._halves(statement.variable)[0], self.places[statement.memory].after
@@ -288,7 +288,7 @@ class _Legalizer:
             first = ir.Apply(ops.EQ, (ir.Identity(ir.Builtin.LOCAL_ID, span), build.word(0)), Type.BOOL, span)
             build.emit(ir.If(first, tuple(body), (), span))
             memory, index = told, build.word(0)
-        build.emit(ir.Load(loaded, memory, index, span, for_all=True))
+        build.emit(ir.Load(loaded, memory, index, span, uniform=True))
 
     def _counted(self, loop: ir.For) -> None:
         """Where the counter might wrap round before it passes the end, the turns are counted instead."""

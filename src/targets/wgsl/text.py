@@ -195,7 +195,7 @@ class _Writer:
             case ir.Load():
                 if node.variable not in self.scopes.unread:
                     element = self.element(node.memory, node.index)
-                    if node.for_all:
+                    if node.uniform:
                         element = f"workgroupUniformLoad(&{element})"
                     elif self.uses[node.memory].atomic:
                         element = f"atomicLoad(&{element})"

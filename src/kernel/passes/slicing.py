@@ -1,4 +1,4 @@
-"""What the proofs about a program's indices and loops can depend on; the rest is not looked at."""
+"""A backward slice: what indices, conditions and loop bounds depend on. Range analysis ignores everything else."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from .. import ir
 from .walk import expressions_of, statements_in
 
 
-def variables_that_matter(program: ir.Program) -> frozenset[ir.Variable]:
-    """The variables that indices, conditions and the bounds of loops are made of."""
+def relevant_variables(program: ir.Program) -> frozenset[ir.Variable]:
+    """The variables in the slice."""
     return frozenset(expression.variable for expression in _reads(program) if isinstance(expression, ir.Read))
 
 
-def parameters_that_matter(program: ir.Program) -> tuple[int, ...]:
-    """Which of a launch's values what is found depends on."""
+def relevant_parameters(program: ir.Program) -> tuple[int, ...]:
+    """The indices of the parameters in the slice: launches that agree in these have the same findings."""
     found = {expression.parameter for expression in _reads(program) if isinstance(expression, ir.Argument)}
     return tuple(i for i, p in enumerate(program.parameters) if p in found and not p.type.is_float)
 
 
 def _reads(program: ir.Program) -> list[ir.Read | ir.Argument]:
-    """What indices, conditions and the bounds of loops read, and what that is made of: each once."""
+    """The reads of the slice, each variable and parameter once: the transitive closure over assignments."""
     made_of: dict[ir.Variable, list[ir.Expression]] = {}
     waiting: list[ir.Expression] = []
     for statement in statements_in(program.body):

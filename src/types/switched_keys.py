@@ -1,4 +1,4 @@
-"""Keys whose transform a launch turns on, so that all passes of a radix sort, in either order, share one kernel."""
+"""Keys with a run-time switch for their transform: all passes of a radix sort, in either order, share one kernel."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ W = TypeVar("W", U32, U64)
 
 
 @attrs.frozen
-class TurnedKey(Generic[A, W]):
-    """A key where it is on; where it is not, elements are words that are in order already."""
+class SwitchedKey(Generic[A, W]):
+    """A key that transforms if `is_on`; otherwise elements are words already, as between passes."""
 
     key: SortableKey[A, W]
     is_on: Bool
-    mirrors: Bool  # for descending order, which is part of the word then
+    mirrors: Bool  # whether words are mirrored too, for descending order
 
     @property
     def element(self) -> type[A]:
@@ -57,7 +57,7 @@ class TurnedKey(Generic[A, W]):
         return self.key.mirrored(word)
 
 
-def turned(key: SortableKey[Any, Any], is_on: bool, order: SortOrder) -> TurnedKey[Any, Any]:
-    """A key for one pass, with the order made part of it."""
-    made: TurnedKey[Any, Any] = TurnedKey(key, Bool(is_on), Bool(is_on and order is SortOrder.DESCENDING))
+def switched(key: SortableKey[Any, Any], is_on: bool, order: SortOrder) -> SwitchedKey[Any, Any]:
+    """A key for one pass; the order is part of its words."""
+    made: SwitchedKey[Any, Any] = SwitchedKey(key, Bool(is_on), Bool(is_on and order is SortOrder.DESCENDING))
     return made

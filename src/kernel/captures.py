@@ -1,7 +1,7 @@
-"""What a kernel was read with from outside of it: names of modules and closures, attributes of classes and modules.
+"""The free variables a kernel was compiled with: globals, closure cells, attributes of classes and modules.
 
-Under CPython a kernel finds these anew each time it runs. What was read from it holds as long as they are what they
-were. The package's own modules do not change, and are not watched.
+CPython looks these up at each run, so a cached program is valid only while they are unchanged: they are compared
+before each use, like the guards of a JIT. The package's own modules do not change, and are not watched.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..types.scalars import Scalar
 
 _PACKAGE = __name__.partition(".")[0]
 _NOTHING = object()
-_SIGNED_ZEROS: tuple[type[object], ...] = (float, complex, tuple, Scalar)  # which may hold equals that are not alike
+_SIGNED_ZEROS: tuple[type[object], ...] = (float, complex, tuple, Scalar)  # may be equal and differ: -0.0 and 0.0
 _CONTAINERS = (list, dict, set, bytearray)
 
-_Look: TypeAlias = Callable[[], object]
+_Lookup: TypeAlias = Callable[[], object]
 
 
 def same(now: object, then: object) -> bool:
-    """Whether two values are one to a kernel: -0.0 and 0.0 are not."""
+    """Whether a kernel compiled with one value is right for the other; -0.0 and 0.0 differ."""
     if now is then:
         return True
     if type(now) is not type(then):
@@ -37,56 +37,56 @@ def same(now: object, then: object) -> bool:
 
 
 @attrs.define
-class Outside:
-    """All that one reading took, noted as it is taken."""
+class Captures:
+    """The free variables of one program with the values it was compiled for, recorded as the reader resolves them."""
 
     _names: dict[tuple[int, str], tuple[dict[str, Any], str, object]] = attrs.field(factory=dict[Any, Any])
-    _looks: dict[tuple[int, str], tuple[_Look, object]] = attrs.field(factory=dict[Any, Any])
+    _lookups: dict[tuple[int, str], tuple[_Lookup, object]] = attrs.field(factory=dict[Any, Any])
 
     @property
     def is_empty(self) -> bool:
-        return not self._names and not self._looks
+        return not self._names and not self._lookups
 
     def name(self, names: dict[str, Any], name: str) -> None:
-        """A global of a module, or one that it does not have: then Python takes its own of that name."""
+        """Records a module's global, or that it has none of this name and a builtin is meant."""
         if not _is_own(names.get("__name__")):
             value = names.get(name, _NOTHING)
             self._names[id(names), name] = (names, name, value)
             self._content(value)
 
     def cell(self, cell: CellType) -> None:
-        """A name of the function around."""
-        self._look(cell, "", lambda: cell.cell_contents)
+        """Records a variable of the enclosing function."""
+        self._record(cell, "", lambda: cell.cell_contents)
 
     def attribute(self, owner: object, name: str) -> None:
-        """An attribute of a class, a module or another object that can change."""
+        """Records an attribute of a class, a module or another mutable object."""
         cls = owner if isinstance(owner, type) else type(owner)
         frozen = not isinstance(owner, type | ModuleType) and cast(Any, cls).__setattr__ is not object.__setattr__
         own = _is_own(getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else cls.__module__)
         if not (frozen or own or isinstance(owner, Enum)):
-            self._look(owner, name, lambda: getattr(owner, name, _NOTHING))
+            self._record(owner, name, lambda: getattr(owner, name, _NOTHING))
 
-    def holds(self) -> bool:
-        """Whether all of it is as it was."""
+    def hold(self) -> bool:
+        """Whether all have the values they were recorded with."""
         for names, name, then in self._names.values():
             now = names.get(name, _NOTHING)
             if now is not then and not same(now, then):
                 return False
-        return all(same(look(), then) for look, then in self._looks.values())
+        return all(same(look_up(), then) for look_up, then in self._lookups.values())
 
-    def _look(self, owner: object, name: str, look: _Look) -> None:
-        value = look()
-        if same(look(), value):  # what is another each time says nothing
-            self._looks[id(owner), name] = (look, value)
+    def _record(self, owner: object, name: str, look_up: _Lookup) -> None:
+        value = look_up()
+        if same(look_up(), value):  # one that gives a new object each time cannot be compared later
+            self._lookups[id(owner), name] = (look_up, value)
             self._content(value)
 
     def _content(self, value: object) -> None:
-        """What a container holds may change in place."""
+        """Records a copy of a container, which may be changed in place."""
         if isinstance(value, _CONTAINERS):
             container = cast("list[object]", value)
             held = copy(container)
             if same(container, held):
-                self._looks[id(container), "content"] = (lambda: container, held)
+                self._lookups[id(container), "content"] = (lambda: container, held)
 
 
 def _is_own(module: object) -> bool:

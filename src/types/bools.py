@@ -1,4 +1,4 @@
-"""Bools as a monoid sees them: 0 or 1, though in memory a byte of any bits but zero stands for true."""
+"""Monoids over arrays of bools: any nonzero byte counts as 1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, cast
 import attrs
 
 from .elements import fields_of
-from .monoids import Around, Monoid
+from .monoids import Monoid, MonoidWrapper
 from .scalars import U8, U32
 
 E = TypeVar("E")
@@ -17,8 +17,8 @@ S = TypeVar("S")
 
 
 @attrs.frozen
-class OfField(Around[E, S], Generic[E, F, S]):
-    """A monoid over a newtype, as one over what the newtype holds."""
+class OverField(MonoidWrapper[E, S], Generic[E, F, S]):
+    """A monoid over a newtype, as one over the newtype's field."""
 
     newtype: Callable[[F], E]
     element: type[F]
@@ -28,8 +28,8 @@ class OfField(Around[E, S], Generic[E, F, S]):
 
 
 @attrs.frozen
-class OfTruths(Around[U8, S]):
-    """A monoid over bytes, which gets to see 0 or 1."""
+class OverBools(MonoidWrapper[U8, S]):
+    """A monoid over bytes, for an array of bools: it sees 0 or 1."""
 
     element: type[U8] = U8
 
@@ -37,10 +37,10 @@ class OfTruths(Around[U8, S]):
         return self.monoid.lift(U8(U32(U32(element) != 0)), index)
 
 
-def of_truths(monoid: Monoid[E, S]) -> Monoid[U8, S]:
-    """A monoid over bytes, or newtypes of them, as one over an array of bools."""
+def over_bools(monoid: Monoid[E, S]) -> Monoid[U8, S]:
+    """Adapts a monoid over bytes, or newtypes of them, to an array of bools."""
     if monoid.element is U8:
-        return OfTruths(cast("Monoid[U8, S]", monoid))
+        return OverBools(cast("Monoid[U8, S]", monoid))
     (field,) = fields_of(monoid.element).values()
     held = cast("type[object]", field)
-    return of_truths(OfField(monoid, cast("Callable[[object], E]", monoid.element), held))
+    return over_bools(OverField(monoid, cast("Callable[[object], E]", monoid.element), held))

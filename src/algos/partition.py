@@ -1,9 +1,9 @@
-"""Parting an array: each element goes to one of eight buckets, by seven words that lie between them.
+"""Eight-way partition by seven splitters (as in sample sort): one pass, unstable within buckets.
 
-One pass, in no order within buckets. An invocation counts its elements of each bucket in four bits, a scan over the
-workgroup in sixteen, so that a tile's elements find their places in few registers. They are brought together by bucket
-in workgroup memory, and take the next places that are free in their buckets. How large buckets become is known from
-samples only: what does not fit is counted, but not written, so that the host learns of it.
+Counts are packed to save registers: four bits for each bucket in an invocation, sixteen in a scan over the workgroup.
+A tile's elements are grouped by bucket in workgroup memory, so that stores are coalesced, and the workgroup reserves
+room in each bucket by an atomic add. Bucket capacities come from sampling: elements beyond them are counted and not
+written, so that the host can detect it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 
 BUCKETS = 8
-MOST_ITEMS = 15  # of an invocation, as its counts have four bits each
-_PAIRS = 0x000F000F  # every fourth of them
+MOST_ITEMS = 15  # of an invocation: its counts have four bits each
+_PAIRS = 0x000F000F  # selects two of the eight counts
 
 
 @attrs.frozen
 class BucketCounts:
-    """Sixteen bits for each bucket: the number says which one has the lower half, and which the upper."""
+    """Sixteen bits for each bucket, two to a word: `of_0_and_4` has bucket 0 in its lower half, 4 in the upper."""
 
     of_0_and_4: U32
     of_1_and_5: U32
@@ -44,7 +44,7 @@ class BucketCounts:
 
     @classmethod
     def of(cls, counts: U32) -> BucketCounts:
-        """From four bits for each."""
+        """Unpacks counts of four bits each."""
         return cls(counts & _PAIRS, (counts >> 4) & _PAIRS, (counts >> 8) & _PAIRS, (counts >> 12) & _PAIRS)
 
     def plus(self, other: BucketCounts) -> BucketCounts:
@@ -65,9 +65,9 @@ class BucketCounts:
         return ((even if (bucket & 1) == 0 else odd) >> ((bucket >> 2) * 16)) & 0xFFFF
 
     def starts(self) -> BucketCounts:
-        """Where each bucket starts if they lie one behind the other."""
+        """The exclusive prefix sum over buckets: where each starts if they are contiguous."""
         first = self.of_0_and_4 + self.of_1_and_5
-        lower = first + self.of_2_and_6 + self.of_3_and_7  # in its lower half: how many there are of the first four
+        lower = first + self.of_2_and_6 + self.of_3_and_7  # the lower half: the sum of the first four buckets
         begin = (lower & 0xFFFF) << 16
         return BucketCounts(
             begin, begin + self.of_0_and_4, begin + first, begin + first + self.of_2_and_6
@@ -76,7 +76,7 @@ class BucketCounts:
 
 @attrs.frozen
 class CountBuckets:
-    """The sum of counts."""
+    """The sum of counts, as a monoid."""
 
     element: type[BucketCounts] = BucketCounts
     state: type[BucketCounts] = BucketCounts
@@ -93,19 +93,19 @@ class CountBuckets:
 
 @attrs.frozen
 class PartParams:
-    """How many elements there are."""
+    """The number of elements."""
 
     length: U32
 
 
 @attrs.frozen
 class Edges(Generic[W]):
-    """The words between buckets, in order."""
+    """The splitters, sorted."""
 
     words: Registers[W]
 
     def bucket_of(self, word: W) -> U32:
-        """How many of them are not above a word: by halves, each of which is known."""
+        """The bucket of a word: a binary search with three selects."""
         in_lower = word < self.words[3]
         in_first = word < (self.words[1] if in_lower else self.words[5])
         low = self.words[0] if in_first else self.words[2]
@@ -116,12 +116,12 @@ class Edges(Generic[W]):
 
 @attrs.frozen
 class Strands:
-    """Those whose counts are added up by shuffles: so many, of which this invocation is in one."""
+    """The subgroups of a workgroup, whose counts are scanned by shuffles; or without subgroups, one strand of all."""
 
-    number: U32
+    number: U32  # of this invocation's strand
     count: U32
-    totals: U32  # where in workgroup memory the first of their totals lies; the others follow
-    offsets: U32  # and where there is room for what says where in the tile each has its elements
+    totals: U32  # the index in workgroup memory of the strands' totals
+    offsets: U32  # and of their offsets in the tile
 
     @classmethod
     def of(cls, cx: Invocation, policy: ScanPolicy) -> Strands:
@@ -133,7 +133,7 @@ class Strands:
 def counts_before(
     cx: Invocation, shared: Workgroup[BucketCounts], mine: BucketCounts, policy: ScanPolicy
 ) -> BucketCounts:  # fmt: skip
-    """What the invocations of the strand before this one have. The totals of all strands are in `shared` then."""
+    """The exclusive scan of counts within the strand; leaves the strands' totals in `shared`."""
     if not policy.subgroups:
         return exclusive_scan_workgroup(cx, CountBuckets(), shared, mine)
     up_to_me = scan_subgroup(cx, CountBuckets(), mine)
@@ -149,7 +149,7 @@ def part_elements(
     taken: Storage[U32], results: Storage[E], tile: Workgroup[W], shared: Workgroup[BucketCounts],
     segments: Workgroup[U32], params: PartParams, order: SortOrder, policy: ScanPolicy,
 ) -> None:  # fmt: skip
-    """Moves one tile. Bucket b has `results` from rooms[2 * b] to rooms[2 * b + 1], of which taken[b] are taken."""
+    """Partitions a tile. Bucket b is `results` from rooms[2 * b] to rooms[2 * b + 1]; taken[b] counts its elements."""
     words_between: Registers[W] = Registers(key.word, BUCKETS - 1)
     for edge in range(BUCKETS - 1):
         words_between[edge] = between[edge]
@@ -206,10 +206,10 @@ def part_elements(
             results[target + i] = from_ordered(key, tile[start + i], order)
 
 
-def part(
+def partition(
     key: SortableKey[Any, Any], length: int, room: int, order: SortOrder, policy: ScanPolicy
 ) -> Schedule:  # fmt: skip
-    """Parts `data` into `results`, which has room for so many elements. `taken` begins with zeros."""
+    """Partitions `data` into `results`, of `room` elements. The caller fills `taken` with zeros."""
     require_countable(1, max(length, room))
     data = Buffer("data", key.element, length, Role.INPUT)
     between = Buffer("between", key.word, BUCKETS - 1, Role.INPUT)
