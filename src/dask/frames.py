@@ -1,4 +1,4 @@
-"""sort_values of dask's dataframes."""
+"""sort_values for dask dataframes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def sort_values(
     frame: dd.DataFrame, by: str | Sequence[str], *, ascending: bool | Sequence[bool] = True, target: str = "auto",
     exchange: str = "auto",
 ) -> dd.DataFrame:  # fmt: skip
-    """The rows of a dask dataframe in the order of one column, or of several, of which the first counts most.
+    """Sorts the rows of a dask dataframe by one column, or lexicographically by several. Stable, and lazy.
 
-    Rows whose keys are equal keep their order; NaN and NaT come last, in both directions. The partitions of the result
-    are as many, and as long, as those of the frame, and rows keep their index. Nothing is computed yet, and nothing of
-    the frame to find out where to cut it. `exchange` is that of `gpusort.dask.sort`.
+    NaN and NaT come last in both directions. The result has as many partitions, of the same lengths, as the frame, and
+    rows keep their index. Unlike dask's own, it does not compute the frame first to find its divisions. `exchange` is
+    that of `gpusort.dask.sort`.
     """
     import dask.dataframe as dd
     from dask.dataframe.dispatch import make_meta
@@ -47,12 +47,12 @@ def sort_values(
     else:
         found = exchanged(chunks, work, Exchange.of(exchange, chunks, frame.npartitions), BOXED)
     made: object = found.map_blocks(_itself, token="gpusort-sorted", meta=meta)
-    return cast("dd.DataFrame", made)  # as its meta is one
+    return cast("dd.DataFrame", made)  # map_blocks returns one for such a meta
 
 
 @attrs.frozen
 class RowKey:
-    """One of the columns that rows are ordered by."""
+    """A column to sort by."""
 
     name: str
     dtype: np.dtype[Any]
@@ -61,7 +61,7 @@ class RowKey:
 
 @attrs.frozen
 class SortRows:
-    """Dataframes by some of their columns."""
+    """Sorts dataframes by columns."""
 
     keys: tuple[RowKey, ...]
     target: str

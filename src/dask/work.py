@@ -1,7 +1,7 @@
-"""What is done to chunks and runs: keys alone, the places they come from, or values taken along.
+"""The operations on chunks and runs of dask arrays: sort, argsort, sort by key.
 
-The arrays are NumPy's or CuPy's. A run is cut by the very words that its chunk was sorted by: those of all bits, or
-those that equals share (0.0 and -0.0, NaN and NaN) where equals keep their order.
+Arrays are NumPy's or CuPy's. A run is cut by the words that its chunk was sorted by: those of all bits, or for a stable
+sort those that equal elements (0.0 and -0.0, NaNs) share.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .cutting import Run
 
 
 def on_host(x: Any) -> Array:
-    """A NumPy array of NumPy's or CuPy's."""
+    """A NumPy or CuPy array as NumPy's."""
     found: Array = x.get() if hasattr(x, "get") else np.asarray(x)
     return found
 
 
 def joined(parts: Sequence[Any], axis: int = 0) -> Any:
-    """One array of several, of their dtype in its byte order."""
+    """Concatenates, keeping the dtype's byte order."""
     return np.concatenate(parts, axis).astype(parts[0].dtype, copy=False)
 
 
@@ -39,14 +39,14 @@ def _transform(dtype: np.dtype[Any], descending: bool, ranks: bool) -> Transform
 
 @attrs.frozen
 class _Arrays:
-    """Runs of arrays, the first of which are the keys."""
+    """Runs that are tuples of arrays, keys first."""
 
     descending: bool
     target: str
 
     @property
     def ranks(self) -> bool:
-        """Whether equals share a word."""
+        """Whether equal elements share a word."""
         return True
 
     def length(self, run: Run) -> int:
@@ -55,7 +55,7 @@ class _Arrays:
     def words(self, run: Run, places: slice | Places) -> Array:
         keys = run[0]
         if not isinstance(places, slice):
-            places = np.asarray(places, like=keys)  # where the keys lie
+            places = np.asarray(places, like=keys)  # on the keys' device
         keys = on_host(keys[places])
         return _transform(keys.dtype, self.descending, self.ranks)(keys)
 
@@ -66,7 +66,7 @@ class _Arrays:
 
 @attrs.frozen
 class SortKeys(_Arrays):
-    """Keys alone."""
+    """Sorts keys."""
 
     stable: bool
 
@@ -85,9 +85,9 @@ class SortKeys(_Arrays):
 
 @attrs.frozen
 class FindPlaces(_Arrays):
-    """Keys, with the places in the whole array that they come from. Within a run places count from its own start."""
+    """Finds the argsort: runs hold keys with indices into their chunk, to which pieces add the chunk's offset."""
 
-    with_keys: bool = False  # in the result
+    with_keys: bool = False  # whether the result has the sorted keys too
 
     def to_run(self, chunk: Any) -> Run:
         order = argsort(chunk, descending=self.descending, target=self.target)
@@ -106,7 +106,7 @@ class FindPlaces(_Arrays):
 
 @attrs.frozen
 class SortPairs(_Arrays):
-    """Keys and their values, as `sort_by_key` has them: keys by all their bits."""
+    """Sorts keys and values as `sort_by_key` does: keys by all their bits."""
 
     @property
     def ranks(self) -> bool:
