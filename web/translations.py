@@ -21,7 +21,7 @@ from gpusort.kernel import ir
 from gpusort.kernel.specialise import specialise
 from gpusort.show import KEYS, launches_for
 from gpusort.targets.wgsl.defaults import DEFAULTS
-from gpusort.targets.wgsl.kernel import written
+from gpusort.targets.wgsl.kernel import lower_to_wgsl
 from gpusort.types.errors import CapabilityError
 from tests.exported import WEB, node
 from web.pack import MODULES
@@ -63,11 +63,11 @@ class Text:
 
 def texts() -> Iterator[Text]:
     """What `gpusort show` knows of, and what the npm package has."""
-    written_once = cache(written)  # several dtypes have the same programs
+    lowered_once = cache(lower_to_wgsl)  # several dtypes have the same programs
     for dtype, code in KEYS.items():
         for name, launch in launches_for(code).items():
             try:
-                legalized, shader = written_once(specialise(launch).program)
+                legalized, shader = lowered_once(specialise(launch).program)
             except CapabilityError:  # 64-bit floats, which nobody adds in WGSL
                 continue
             program = legalized.program
