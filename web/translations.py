@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import attrs
 
-from gpusort.export.asking import asked_for
+from gpusort.export.arguments import checked_request
 from gpusort.export.exported import exported_of
 from gpusort.export.naga import translated
 from gpusort.kernel import ir
@@ -74,7 +74,7 @@ def texts() -> Iterator[Text]:
             held = sum(4 * (m.length or 0) for m in program.memories if m.space is ir.Space.WORKGROUP)
             yield Text(name, dtype, shader.text, shader.uses_subgroups, held, program.group_size)
     operations, keys, values = MODULES["all"]
-    for kernel in exported_of(operations, asked_for(operations, keys, values, (), (), 0)).kernels.all:
+    for kernel in exported_of(operations, checked_request(operations, keys, values, (), (), 0)).kernels.all:
         yield Text(kernel.name, _EXPORTED, kernel.text, False, kernel.workgroup_bytes, kernel.group_size)
 
 
