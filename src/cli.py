@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from . import __version__
 from .machine import TargetInfo
+from .option_names import naming_option
 from .sort_command import add_arguments as add_sort_arguments
 from .sort_command import run as run_sort
 from .targets.registry import FORMS, Unavailable, targets
@@ -17,7 +18,7 @@ from .types.errors import GpusortError, InvalidArgumentError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; the exit code says whether all went well. A user's mistake gets a line, not a traceback."""
+    """Runs one command; returns the exit code. Expected errors are printed as one line, without a traceback."""
     options = _parser().parse_args(arguments)
     _take_closed_streams()
     try:
@@ -39,16 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read us has seen enough; keep Python from flushing into the void
+    except BrokenPipeError:  # the reader closed the pipe; keep Python from failing to flush at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (GpusortError, OSError, EOFError) as error:
-        print(f"gpusort: {error}", file=sys.stderr)
+        print(f"gpusort: {naming_option(str(error), options.command)}", file=sys.stderr)
         return 1
 
 
 def _take_closed_streams() -> None:
-    """Where the shell has closed one, the next file to be opened would get its number, and libraries' messages."""
+    """Opens /dev/null for standard streams that the shell has closed; else the next opened file would become one."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
@@ -102,7 +103,7 @@ def _export(options: argparse.Namespace) -> int:
     def parts(text: str) -> list[str]:
         return [part for part in text.split(",") if part]
 
-    sys.path.insert(0, "")  # where modules of one's own lie, also for the command that is installed
+    sys.path.insert(0, "")  # to import the user's modules from the current folder, as `python -m` can
 
     def numbers(option: str, text: str, example: str) -> list[int]:
         if not all(part.isdecimal() for part in parts(text)):
