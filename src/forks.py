@@ -71,7 +71,7 @@ class _Abandoned:
         raise _refusal()
 
     def release(self) -> None:
-        """Nobody holds it."""
+        """Does nothing: it cannot be acquired."""
 
     def _is_owned(self) -> bool:
         return False
@@ -80,7 +80,7 @@ class _Abandoned:
         return self.acquire()
 
     def __exit__(self, *_: object) -> None:
-        """Nobody entered."""
+        """Does nothing: it cannot be entered."""
 
 
 class _Compiler:

@@ -24,11 +24,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--by", action="append", metavar="NAME", help="a field or column; again for further ones")
     command.add_argument("--descending", action="store_true")
     command.add_argument("--stable", action="store_true", help="keep equal floats of different bits in their order")
-    command.add_argument("--argsort", action="store_true", help="write where the sorted elements come from instead")
+    command.add_argument("--argsort", action="store_true", help="write the indices that sort the file instead")
     command.add_argument("--memory", default="auto", help="such as 600M (default: half of what is free)")
     command.add_argument("--target", default="auto", help="what sorts a piece (default: the CPU)")
-    command.add_argument("--scratch", metavar="FOLDER", help="for what does not fit (default: where OUT is)")
-    command.add_argument("--resume", action="store_true", help="go on from a sort that was killed; keep what is done")
+    command.add_argument("--scratch", metavar="FOLDER", help="for temporary files (default: the folder of OUT)")
+    command.add_argument(
+        "--resume", action="store_true", help="resume a sort that was killed; if this fails, keep its work"
+    )
     command.add_argument("--dtype", help="of a raw file, such as f4 or >i8")
 
 

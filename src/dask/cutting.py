@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..external.cuts import Array, Places, Samples, cut_between
+from ..external.cuts import Array, Indices, Samples, cut_between
 
 Counts: TypeAlias = npt.NDArray[np.integer[Any]]  # in the narrowest dtype: there is one for every pair of chunks
 Run: TypeAlias = tuple[Any, ...]  # a sorted chunk: arrays, or a dataframe
@@ -29,7 +29,7 @@ class Work(Protocol):
 
     def length(self, run: Run, /) -> int: ...
 
-    def words(self, run: Run, places: slice | Places, /) -> Array:
+    def words(self, run: Run, indices: slice | Indices, /) -> Array:
         """Host words that compare in the order of the elements at these indices."""
         ...
 
@@ -62,7 +62,7 @@ class Drawn:
 class Brackets:
     """Bounds of each cut (row) in each run (column). The buckets have the lengths of the runs."""
 
-    lengths: Places
+    lengths: Indices
     low: Counts
     high: Counts
 
@@ -80,8 +80,8 @@ class Brackets:
         low, high = self.low[:, number].astype(np.int64), self.high[:, number].astype(np.int64)
         sizes = high - low
         ends = np.cumsum(sizes)
-        places: Places = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
-        return work.words(run, places)
+        indices: Indices = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
+        return work.words(run, indices)
 
     def cuts(self, inside: Sequence[Array], first: int, end: int) -> Counts:
         """The cuts first..end, from the words in all brackets of each run."""

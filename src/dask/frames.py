@@ -11,7 +11,7 @@ import numpy as np
 
 from ..api.arguments import ORDERS, checked_flag
 from ..api.engine import OwnEngine
-from ..external.cuts import Array, Places
+from ..external.cuts import Array, Indices
 from ..external.order import KeyColumn, KeyOrder
 from ..types.dtypes import SUPPORTED, is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
@@ -67,7 +67,7 @@ class SortRows:
     target: str
 
     def of_chunk(self, chunk: pd.DataFrame) -> pd.DataFrame:
-        return chunk.iloc[_order_of(self.keys).places(self._columns(chunk), OwnEngine(self.target))]
+        return chunk.iloc[_order_of(self.keys).argsort(self._columns(chunk), OwnEngine(self.target))]
 
     def to_run(self, chunk: pd.DataFrame) -> Run:
         return (self.of_chunk(chunk),)
@@ -75,8 +75,8 @@ class SortRows:
     def length(self, run: Run) -> int:
         return len(run[0])
 
-    def words(self, run: Run, places: slice | Places) -> Array:
-        return _order_of(self.keys).words([column[places] for column in self._columns(run[0])])
+    def words(self, run: Run, indices: slice | Indices) -> Array:
+        return _order_of(self.keys).words([column[indices] for column in self._columns(run[0])])
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
         del offset

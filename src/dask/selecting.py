@@ -16,7 +16,7 @@ from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target
 from .cutting import Run
 from .exchange import BOXED, boxed, exchanged, gathered, meta_of, taken_apart
-from .work import FindPlaces, SortKeys, joined
+from .work import FindIndices, SortKeys, joined
 
 
 def top_k(
@@ -36,7 +36,7 @@ def top_k(
         raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {count}")
     values, indices = meta_of(array), meta_of(array, np.dtype(np.int64))
     if array.ndim == 1 and several > 1 and 4 * count * several >= length:
-        work = FindPlaces(down, name, with_keys=True)
+        work = FindIndices(down, name, with_keys=True)
         first, second = taken_apart(exchanged(array, work, way, BOXED), values, indices, array.chunks)
         return first[:count], second[:count]
     selection = Selection(count, number, down, in_order, name)
@@ -81,7 +81,7 @@ class Selection:
         lengths = [length for _, _, length in found]
         offsets = accumulate(lengths, initial=0)
         values = joined([values for values, _, _ in found], self.axis)
-        indices = joined([places + start for (_, places, _), start in zip(found, offsets, strict=False)], self.axis)
+        indices = joined([indices + start for (_, indices, _), start in zip(found, offsets, strict=False)], self.axis)
         values, order = self._first(values, self.k)
         return values, np.take_along_axis(indices, order, self.axis)
 

@@ -18,7 +18,7 @@ from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target, require
 from .cutting import Run, Work
 from .exchange import BOXED, Exchange, boxed, exchanged, meta_of, taken_apart
-from .work import FindPlaces, SortKeys, SortPairs
+from .work import FindIndices, SortKeys, SortPairs
 
 
 def sort(
@@ -48,7 +48,7 @@ def argsort(
     down, name = checked_flag("descending", descending), checked_target(target)
     array, number, way = checked(x, "x", axis, exchange)
     chunk = partial(argsort_chunk, axis=number, descending=down, target=name)
-    return _sorted(array, number, FindPlaces(down, name), chunk, way, np.dtype(np.int64))
+    return _sorted(array, number, FindIndices(down, name), chunk, way, np.dtype(np.int64))
 
 
 def sort_by_key(

@@ -16,7 +16,7 @@ import numpy as np
 from ..algos.words import Transform
 from ..api.arguments import ORDERS
 from ..api.sorting import argsort, sort, sort_by_key, sort_inplace
-from ..external.cuts import Array, Places
+from ..external.cuts import Array, Indices
 from ..external.order import words_of
 from .cutting import Run
 
@@ -52,11 +52,11 @@ class _Arrays:
     def length(self, run: Run) -> int:
         return int(run[0].size)
 
-    def words(self, run: Run, places: slice | Places) -> Array:
+    def words(self, run: Run, indices: slice | Indices) -> Array:
         keys = run[0]
-        if not isinstance(places, slice):
-            places = np.asarray(places, like=keys)  # on the keys' device
-        keys = on_host(keys[places])
+        if not isinstance(indices, slice):
+            indices = np.asarray(indices, like=keys)  # on the keys' device
+        keys = on_host(keys[indices])
         return _transform(keys.dtype, self.descending, self.ranks)(keys)
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
@@ -84,7 +84,7 @@ class SortKeys(_Arrays):
 
 
 @attrs.frozen
-class FindPlaces(_Arrays):
+class FindIndices(_Arrays):
     """Finds the argsort: runs hold keys with indices into their chunk, to which pieces add the chunk's offset."""
 
     with_keys: bool = False  # whether the result has the sorted keys too
@@ -94,14 +94,14 @@ class FindPlaces(_Arrays):
         return chunk[order], order.astype(np.uint32 if order.size < 1 << 32 else np.int64)
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
-        keys, places = run
-        return keys[start:stop], places[start:stop], offset
+        keys, indices = run
+        return keys[start:stop], indices[start:stop], offset
 
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
         keys = joined([keys for keys, _, _ in pieces])
-        places = joined([places.astype(np.int64) + offset for _, places, offset in pieces])
+        indices = joined([indices.astype(np.int64) + offset for _, indices, offset in pieces])
         order = argsort(keys, descending=self.descending, target=self.target)
-        return (keys[order], places[order]) if self.with_keys else places[order]
+        return (keys[order], indices[order]) if self.with_keys else indices[order]
 
 
 @attrs.frozen

@@ -33,7 +33,7 @@ class ExportedKernel:
     parameters: tuple[tuple[str, str], ...]  # names and types, of the header first
     needs: tuple[Needs, ...]
     uses_subgroups: bool
-    origins: tuple[Origin, ...] = attrs.field(eq=False)  # of the parameters behind the header
+    origins: tuple[Origin, ...] = attrs.field(eq=False)  # of the parameters after the header
 
     @property
     def lanes(self) -> int:

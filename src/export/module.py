@@ -96,7 +96,7 @@ def _quoted(text: str) -> str:
 
 def _schedules(exported: Exported) -> tuple[str, str]:
     """The source of PLANS, without duplicates, and of SCHEDULES, which refer to them."""
-    plans = dict[str, int]()  # their places, by text
+    plans = dict[str, int]()  # indices into PLANS, by text
     lines = list[str]()
     for schedule in exported.schedules:
         pairs = zip(schedule.plans, schedule.descending or schedule.plans, strict=True)

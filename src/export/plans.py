@@ -38,7 +38,7 @@ class PlannedBuffer:
 
 @attrs.frozen
 class PlannedLaunch:
-    """One launch."""
+    """A launch of the schedule, in terms of the length."""
 
     kernel: int  # index among all exported ones
     buffers: tuple[int, ...]  # for each binding, the index of the plan's buffer

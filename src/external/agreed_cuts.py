@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from .cuts import Array, Places, Samples, cut_between
+from .cuts import Array, Indices, Samples, cut_between
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Any]]  # lengths, words
 
@@ -37,12 +37,12 @@ class Bracket:
 
     ranks: tuple[int, ...]
     numbers: tuple[int, ...]  # indices of the cuts
-    low: Places
-    high: Places
+    low: Indices
+    high: Indices
     left: int  # elements between low and high, over all runs
 
     @classmethod
-    def of(cls, ranks: Sequence[int], numbers: Sequence[int], low: Places, high: Places) -> Bracket:
+    def of(cls, ranks: Sequence[int], numbers: Sequence[int], low: Indices, high: Indices) -> Bracket:
         return cls(tuple(ranks), tuple(numbers), low, high, int((high - low).sum()))
 
     @property
@@ -104,14 +104,14 @@ class Rounds:
         self._open = self._kept(narrowed)
 
     @property
-    def found(self) -> Places:
+    def found(self) -> Indices:
         """The cuts: row r has the start of rank r's part in every run; the last row has the lengths."""
         return np.array(self._found, np.int64)
 
 
 def agreed_cuts(
     words: Callable[[list[slice]], HostArray], mine: int, lengths: Sequence[int], sizes: Sequence[int]
-) -> Generator[Gather, Sequence[HostArray], Places]:
+) -> Generator[Gather, Sequence[HostArray], Indices]:
     """Finds the cuts in all runs (see Rounds.found) as a generator, which yields all-gathers to its driver. `words`
     returns the concatenated words of this rank's run at some slices."""
     rounds = Rounds(lengths, sizes)
@@ -120,7 +120,7 @@ def agreed_cuts(
     return rounds.found
 
 
-def held_cuts(runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], HostArray]) -> Places:
+def held_cuts(runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], HostArray]) -> Indices:
     """The same if all runs are in memory."""
     rounds = Rounds([run.size for run in runs], sizes)
     while not rounds.are_over:

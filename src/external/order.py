@@ -12,7 +12,7 @@ from ..algos.words import KeyWords, Transform, Wanted
 from ..types.dtypes import key_for, native
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
-from .cuts import Array, Places
+from .cuts import Array, Indices
 
 
 class Engine(Protocol):
@@ -30,7 +30,7 @@ class Engine(Protocol):
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None: ...
 
-    def argsort(self, x: Array, order: SortOrder) -> Places:
+    def argsort(self, x: Array, order: SortOrder) -> Indices:
         """The stable argsort."""
         ...
 
@@ -82,7 +82,7 @@ class KeyOrder:
 
     @property
     def extra(self) -> int:
-        """Temporary bytes that `places` takes for an element: a contiguous key, indices, and argsort's own."""
+        """Temporary bytes that `argsort` takes for an element: a contiguous key, indices, and argsort's own."""
         return max(column.dtype.itemsize for column in self.columns) + (32 if len(self.columns) == 1 else 48)
 
     def words(self, keys: Sequence[Array]) -> Array:
@@ -94,14 +94,14 @@ class KeyOrder:
         joined = np.concatenate(parts, axis=1)
         return joined.view(f"S{joined.shape[1]}").reshape(-1)
 
-    def places(self, keys: Sequence[Array], engine: Engine) -> Places:
+    def argsort(self, keys: Sequence[Array], engine: Engine) -> Indices:
         """The argsort by all keys: a stable argsort by each, the least significant key first (LSD)."""
-        places: Places | None = None
+        indices: Indices | None = None
         for column, key in zip(reversed(self.columns), reversed(keys), strict=True):
             machines = np.ascontiguousarray(key, native(column.dtype))
-            if places is None:
-                places = engine.argsort(machines, column.order)
+            if indices is None:
+                indices = engine.argsort(machines, column.order)
             else:
-                places = places[engine.argsort(machines[places], column.order)]
-        assert places is not None  # there is a key
-        return places
+                indices = indices[engine.argsort(machines[indices], column.order)]
+        assert indices is not None  # there is a key
+        return indices

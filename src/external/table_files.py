@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
-PLACE = "place of the row"
+ROW_INDEX = "row index"
 
 _BATCH = 1 << 16  # rows decoded at a time
 _LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping
@@ -198,25 +198,13 @@ def closing(sink: Sink) -> Generator[Sink, None, None]:
     sink.close()
 
 
-class ParquetSink:
-    """Writes Parquet; with the compression, dictionaries and row group size of the source if that is Parquet too."""
+class _ArrowWriter:
+    """A writer of pyarrow's on a file that is closed even if the writer fails to close."""
 
-    def __init__(self, path: Path, like: TableFile) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        self._file = pa.OSFile(str(path), "wb")  # our own, to be closed even if the writer fails to
-        if isinstance(like, ParquetTable) and like.rows:
-            chunks = list(like.chunks())
-            codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
-            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
-            self._rows: int | None = max(1, like.metadata.row_group(0).num_rows)
-            self._writer = parquet.ParquetWriter(
-                self._file, like.schema, compression=codecs, use_dictionary=sorted(words)
-            )
-        else:
-            self._rows = None
-            self._writer = parquet.ParquetWriter(self._file, like.schema)
+    def __init__(
+        self, file: pa.OSFile, writer: parquet.ParquetWriter | ipc.RecordBatchFileWriter, rows: int | None
+    ) -> None:
+        self._file, self._writer, self._rows = file, writer, rows
 
     def write(self, table: pa.Table) -> None:
         self._writer.write_table(table, self._rows)
@@ -226,6 +214,25 @@ class ParquetSink:
             self._writer.close()
         finally:
             self._file.close()
+
+
+class ParquetSink(_ArrowWriter):
+    """Writes Parquet; with the compression, dictionaries and row group size of the source if that is Parquet too."""
+
+    def __init__(self, path: Path, like: TableFile) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        file, rows = pa.OSFile(str(path), "wb"), None
+        if isinstance(like, ParquetTable) and like.rows:
+            chunks = list(like.chunks())
+            codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
+            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
+            rows = max(1, like.metadata.row_group(0).num_rows)
+            writer = parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=sorted(words))
+        else:
+            writer = parquet.ParquetWriter(file, like.schema)
+        super().__init__(file, writer, rows)
 
 
 def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
@@ -236,27 +243,18 @@ def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
     return width is None or chunk.total_uncompressed_size < chunk.num_values * width
 
 
-class ArrowSink:
+class ArrowSink(_ArrowWriter):
     """Writes an Arrow IPC file, in record batches of at most `rows` rows."""
 
     def __init__(self, path: Path, schema: pa.Schema, rows: int | None = None) -> None:
         import pyarrow as pa
 
-        self._file, self._rows = pa.OSFile(str(path), "wb"), rows
-        self._writer = pa.ipc.new_file(self._file, schema)
-
-    def write(self, table: pa.Table) -> None:
-        self._writer.write_table(table, self._rows)
-
-    def close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._file.close()
+        file = pa.OSFile(str(path), "wb")
+        super().__init__(file, pa.ipc.new_file(file, schema), rows)
 
 
 @attrs.define
-class PlacesSink:
+class IndicesSink:
     """Writes an argsort's row indices to an .npy or raw file."""
 
     path: Path
@@ -268,7 +266,7 @@ class PlacesSink:
 
     def write(self, table: pa.Table) -> None:
         with self.path.open("ab") as file:
-            table[PLACE].combine_chunks().to_numpy().tofile(file)
+            table[ROW_INDEX].combine_chunks().to_numpy().tofile(file)
 
     def close(self) -> None:
         pass

@@ -28,11 +28,11 @@ from .progress import Meter, Report
 from .scratch import Scratch, as_disk_full, require_room
 from .sort import resumed_plan
 from .table_files import (
-    PLACE,
+    ROW_INDEX,
     ArrowRun,
     ArrowSink,
+    IndicesSink,
     ParquetSink,
-    PlacesSink,
     RowReader,
     Sink,
     TableFile,
@@ -51,7 +51,7 @@ _MOST = 1 << 30  # bytes of a piece: offsets in Arrow's string columns have 31 b
 
 @attrs.define(eq=False, slots=False)
 class TableSort:
-    """The sort of one table, or with `places` its argsort."""
+    """The sort of one table, or with `argsort` its argsort."""
 
     source: Path
     table: TableFile
@@ -61,16 +61,16 @@ class TableSort:
     engine: Engine
     scratch: Scratch
     report: Report | None
-    places: bool
+    argsort: bool
 
     def run(self, memory: int, *, resume: bool) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
         extra = self.keys.extra  # raises for columns that cannot be ordered, before anything is written
-        whole = 8 * self.table.rows if self.places else self.source.stat().st_size
+        whole = 8 * self.table.rows if self.argsort else self.source.stat().st_size
         with as_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
             if resume and scratch.is_published():
                 return
-            work = f"{'argsort' if self.places else 'sort'} by {self.by} {self.order.value}"
+            work = f"{'argsort' if self.argsort else 'sort'} by {self.by} {self.order.value}"
             plan = self._plan(memory, extra)
             plan = resumed_plan(scratch, self.source, self.target, work, plan, resume=resume)
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
@@ -91,13 +91,13 @@ class TableSort:
     @property
     def columns(self) -> list[str] | None:
         """The columns to read: the keys for an argsort; None for all."""
-        return list(self.by) if self.places else None
+        return list(self.by) if self.argsort else None
 
     @cached_property
     def bytes_of_a_row(self) -> int:
         """Estimated from the first batch."""
         first = next((batch for batch in self.table.batches(self.columns) if batch.num_rows), None)
-        return 1 if first is None else -(-first.nbytes // first.num_rows) + (8 if self.places else 0)
+        return 1 if first is None else -(-first.nbytes // first.num_rows) + (8 if self.argsort else 0)
 
     @cached_property
     def null_columns(self) -> frozenset[str]:
@@ -144,7 +144,7 @@ class TableSort:
     def numbers(self) -> SortElements | None:
         """For a table that is one column of numbers without nulls: sorts it like a plain file, without an argsort."""
         dtype, kinds = self.keys.columns[-1].dtype, self.table.schema.types
-        if self.places or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
+        if self.argsort or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
             return None
         return SortElements(dtype, self.order, stable=True, engine=self.engine)
 
@@ -160,11 +160,11 @@ class TableSort:
         """The table sorted."""
         import pyarrow as pa
 
-        return table.take(pa.array(self.keys.places(self.keys_of(table), self.engine)))
+        return table.take(pa.array(self.keys.argsort(self.keys_of(table), self.engine)))
 
     def sink(self) -> Sink:
-        if self.places:
-            return PlacesSink(self.scratch.part, self.target, self.table.rows)
+        if self.argsort:
+            return IndicesSink(self.scratch.part, self.target, self.table.rows)
         if Format.of(self.target) is Format.ARROW:
             return ArrowSink(self.scratch.part, self.table.schema)
         return ParquetSink(self.scratch.part, self.table)
@@ -224,9 +224,9 @@ class _Passes:
 
         start, count = piece * self._run, self._lengths[piece]
         table = pa.Table.from_batches(list(self._rows.read(start, count))).combine_chunks()
-        if not self._sort.places:
+        if not self._sort.argsort:
             return table
-        return table.append_column(PLACE, pa.array(np.arange(start, start + count)))
+        return table.append_column(ROW_INDEX, pa.array(np.arange(start, start + count)))
 
     def _load_slices(self, piece: int, slot: int) -> pa.Table:
         """A bucket's slices of all runs, concatenated."""

@@ -14,7 +14,7 @@ from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, KeyColumn, KeyOrder, words_of
 
-_PLACE = np.dtype("<i8")
+_INDEX = np.dtype("<i8")
 
 
 class Work(Protocol):
@@ -146,8 +146,8 @@ class SortRecords:
         self.to_bucket(piece, out)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
-        places = self.keys.places([piece[field] for field in self.fields], self.engine)
-        np.take(piece, places, out=out, mode="clip")  # mode "raise" would buffer the output
+        indices = self.keys.argsort([piece[field] for field in self.fields], self.engine)
+        np.take(piece, indices, out=out, mode="clip")  # mode "raise" would buffer the output
 
     def to_result(self, piece: Array, out: Array) -> None:
         self.to_bucket(piece, out)
@@ -157,14 +157,14 @@ class SortRecords:
 
 
 @attrs.frozen(eq=False)
-class FindPlaces:
+class FindIndices:
     """Finds the stable argsort of elements or records. Runs hold keys with their indices in the input."""
 
     source: np.dtype[Any]
     fields: tuple[str, ...]  # none: the elements are the keys
     order: SortOrder
     engine: Engine
-    result: np.dtype[Any] = _PLACE
+    result: np.dtype[Any] = _INDEX
 
     @cached_property
     def keys(self) -> KeyOrder:
@@ -173,7 +173,7 @@ class FindPlaces:
 
     @property
     def spilled(self) -> np.dtype[Any]:
-        return np.dtype([("place", _PLACE), *((f"key{i}", key.dtype) for i, key in enumerate(self.keys.columns))])
+        return np.dtype([("index", _INDEX), *((f"key{i}", key.dtype) for i, key in enumerate(self.keys.columns))])
 
     @property
     def extra(self) -> int:
@@ -184,16 +184,16 @@ class FindPlaces:
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
         keys = self._of_source(piece)
-        places = self.keys.places(keys, self.engine)
-        np.add(places, start, out=out["place"])
+        indices = self.keys.argsort(keys, self.engine)
+        np.add(indices, start, out=out["index"])
         for i, key in enumerate(keys):
-            out[f"key{i}"] = key[places]
+            out[f"key{i}"] = key[indices]
 
     def to_bucket(self, piece: Array, out: Array) -> None:
-        np.take(piece["place"], self.keys.places(self._of_run(piece), self.engine), out=out, mode="clip")
+        np.take(piece["index"], self.keys.argsort(self._of_run(piece), self.engine), out=out, mode="clip")
 
     def to_result(self, piece: Array, out: Array) -> None:
-        out[:] = self.keys.places(self._of_source(piece), self.engine)
+        out[:] = self.keys.argsort(self._of_source(piece), self.engine)
 
     def words(self, spilled: Array) -> Array:
         return self.keys.words(self._of_run(spilled))

@@ -47,7 +47,7 @@ class Exchange:
 
 
 Step: TypeAlias = Started | Gather | Exchange
-Shard: TypeAlias = Generator[Step, Sequence[HostArray], Columns]  # what is sent back is for Gather
+Shard: TypeAlias = Generator[Step, Sequence[HostArray], Columns]  # sent: the result of a Gather
 
 
 def sort_shard(

@@ -27,7 +27,7 @@ class Work:
     dtype: np.dtype[Any]
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
-    stable: bool = False  # whether equal elements that can be told apart keep their order
+    stable: bool = False  # whether equal elements with different bits keep their order
 
     @property
     def descending(self) -> bool:
@@ -85,6 +85,6 @@ class IndexWork(PairsWork):
         return True
 
     def sorted(self, given: Columns, offset: int) -> Columns:
-        keys = cast("np.ndarray[tuple[int], np.dtype[Any]]", given[0])  # or cupy's: both take by indices
-        places = argsort(keys, descending=self.descending, key=self.key)
-        return cast(Columns, (keys[places], places + np.int64(offset)))
+        keys = cast("np.ndarray[tuple[int], np.dtype[Any]]", given[0])  # or cupy's, which is indexed the same way
+        indices = argsort(keys, descending=self.descending, key=self.key)
+        return cast(Columns, (keys[indices], indices + np.int64(offset)))

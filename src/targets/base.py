@@ -257,9 +257,9 @@ class ChecksMonoids(Protocol):
     """A target that checks monoid laws, whose violation gives results that depend on the machine."""
 
     def check_monoid(
-        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
     ) -> None:
-        """Raises MonoidError if a law fails for some elements. `places` are their indices in their rows; `commutes`
+        """Raises MonoidError if a law fails for some elements. `indices` are their indices in their rows; `commutes`
         says whether commutativity is required."""
         ...
 

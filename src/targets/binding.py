@@ -194,11 +194,11 @@ def _hint(buffer: Buffer[Any], seen: Seen) -> str:
 
 def _require_apart(found: Sequence[tuple[Buffer[Any], Seen]]) -> None:
     """Raises InvalidArgumentError if two arrays overlap, unless both are only read. Sweeps over sorted addresses."""
-    places = [(seen.address, buffer.nbytes, buffer.name, buffer.role) for buffer, seen in found if buffer.nbytes]
-    places.sort(key=itemgetter(0))
+    ranges = [(seen.address, buffer.nbytes, buffer.name, buffer.role) for buffer, seen in found if buffer.nbytes]
+    ranges.sort(key=itemgetter(0))
     reach, last = 0, ""  # the furthest end of the arrays so far, and below of those that are written
     written, writer = 0, ""
-    for address, nbytes, name, role in places:
+    for address, nbytes, name, role in ranges:
         other = last if role is not Role.INPUT and address < reach else writer if address < written else ""
         if other:
             raise InvalidArgumentError(

@@ -32,12 +32,12 @@ Leaves: TypeAlias = tuple[Number, ...]
 def check_laws(
     monoid: Monoid[Any, Any],
     elements: np.ndarray[tuple[int], np.dtype[np.generic]],
-    places: Sequence[int],
+    indices: Sequence[int],
     commutes: bool,
 ) -> None:
     """Raises MonoidError if `combine` is not associative on these elements, if `identity` is not neutral, or, if
-    `commutes`, if it is not commutative. `places` are the elements' indices in their rows."""
-    _Laws(monoid).check(elements, places, commutes)
+    `commutes`, if it is not commutative. `indices` are the elements' indices in their rows."""
+    _Laws(monoid).check(elements, indices, commutes)
 
 
 class _Laws:
@@ -45,11 +45,11 @@ class _Laws:
         self.monoid = monoid
         self.types = [leaf.type for leaf in leaves(monoid.state)]
 
-    def check(self, elements: Sequence[Any] | np.ndarray[Any, Any], places: Sequence[int], commutes: bool) -> None:
+    def check(self, elements: Sequence[Any] | np.ndarray[Any, Any], indices: Sequence[int], commutes: bool) -> None:
         monoid, combine = self.monoid, self.monoid.combine
         lifted = [
-            monoid.lift(decode(monoid.element, item), U32(place))
-            for item, place in zip(elements, places, strict=True)
+            monoid.lift(decode(monoid.element, item), U32(index))
+            for item, index in zip(elements, indices, strict=True)
         ]  # fmt: skip
         states = [*lifted, *(combine(a, b) for a, b in zip(lifted[::2], lifted[1::2], strict=False))]
         nothing = monoid.identity()
@@ -109,7 +109,7 @@ class _Laws:
         return any(map(what, self._floats(states)))
 
     def fail(self, message: str) -> None:
-        raise MonoidError(f"{_place(self.monoid)}{type(self.monoid).__name__}: {message}")
+        raise MonoidError(f"{_location(self.monoid)}{type(self.monoid).__name__}: {message}")
 
 
 def _is_beyond(number: float) -> bool:
@@ -138,8 +138,8 @@ def _flat(encoded: object) -> Iterator[Number]:
         yield cast(Number, encoded)
 
 
-def _place(monoid: object) -> str:
+def _location(monoid: object) -> str:
     """A prefix with the file and line of `combine`, if known."""
-    combine = inspect.unwrap(getattr(type(monoid), "combine", _place))
+    combine = inspect.unwrap(getattr(type(monoid), "combine", _location))
     code = getattr(combine, "__code__", None)
     return "" if code is None else f"{Span(code.co_filename, code.co_firstlineno)}: "

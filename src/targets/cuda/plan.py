@@ -48,7 +48,7 @@ class PreparedLaunch:
     function: Function
     groups: int
     group_size: int
-    places: tuple[int, ...]  # indices of the kernel's storage buffers in the plan's
+    buffers_used: tuple[int, ...]  # indices of the kernel's storage buffers in the plan's
     values: tuple[np.generic, ...]  # lengths, then parameters
     dynamic_bytes: int
 
@@ -65,7 +65,7 @@ class _Launches:
         for ready in launches:
             values = array("Q", b"".join(value.tobytes().ljust(_CELL, b"\0") for value in ready.values))
             first = values.buffer_info()[0]
-            cells = [base + _CELL * place for place in ready.places]
+            cells = [base + _CELL * index for index in ready.buffers_used]
             pointers = array("Q", [*cells, *range(first, first + _CELL * len(values), _CELL)])
             self._held += [values, pointers]
             self._launches.append((ready, pointers.buffer_info()[0]))
@@ -150,7 +150,8 @@ class Plan:
         for plan, own, kept in zip(plans, given_of, scratch_of, strict=True):
             moved = (*range(given, given + len(own)), *range(scratch, scratch + len(kept)))
             launches += [
-                attrs.evolve(ready, places=tuple(moved[place] for place in ready.places)) for ready in plan.launches
+                attrs.evolve(ready, buffers_used=tuple(moved[index] for index in ready.buffers_used))
+                for ready in plan.launches
             ]
             given, scratch = given + len(own), scratch + len(kept)
         buffers = [*chain.from_iterable(given_of), *chain.from_iterable(scratch_of)]

@@ -168,15 +168,15 @@ class CudaTarget:
         """Checks and compiles all kernels, before anything is launched."""
         steps = [self._safety.safe(step) for step in work.steps]
         buffers = tuple(sorted(work.buffers, key=lambda buffer: buffer.role is Role.SCRATCH))
-        places = {buffer.name: place for place, buffer in enumerate(buffers)}
+        indices = {buffer.name: index for index, buffer in enumerate(buffers)}
         info = self._info(device)
         for step in steps:
             nbytes = text_of(step.program).workgroup_bytes
             require_within(step, info.limits, info.capabilities, "target 'cuda'", nbytes)
         # Launches of no workgroups are dropped: cupy would launch one.
-        return Plan(buffers, tuple(self._prepared_launch(step, places, device) for step in steps if step.groups))
+        return Plan(buffers, tuple(self._prepared_launch(step, indices, device) for step in steps if step.groups))
 
-    def _prepared_launch(self, step: Step, places: Mapping[str, int], device: int) -> PreparedLaunch:
+    def _prepared_launch(self, step: Step, indices: Mapping[str, int], device: int) -> PreparedLaunch:
         program, text = step.program, text_of(step.program)
         lengths = {m: b.nbytes // m.type.size for m, b in zip(program.storage, step.buffers, strict=True)}
         values = [np.uint32(lengths[memory]) for memory in text.lengths]
@@ -185,7 +185,7 @@ class CudaTarget:
             self._function(program, device),
             step.groups,
             program.group_size,
-            tuple(places[buffer.name] for buffer in step.buffers),
+            tuple(indices[buffer.name] for buffer in step.buffers),
             (*values, *(_scalar(p.type, value) for p, value in parameters)),
             text.dynamic_bytes,
         )
@@ -335,5 +335,5 @@ def _capability_of(device: int) -> ComputeCapability:
 
 
 def _dotted(version: int) -> str:
-    """13020 is 13.2."""
+    """CUDA's version number in dotted form: 13020 is 13.2."""
     return f"{version // 1000}.{version % 1000 // 10}"

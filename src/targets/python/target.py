@@ -18,7 +18,7 @@ import numpy as np
 
 from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
 from ...kernel.span import KernelError, Span
-from ...machine import Capability, Limits, TargetInfo
+from ...machine import TargetInfo
 from ...types.elements import dtype_of
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
@@ -27,6 +27,7 @@ from ...types.scalars import U32
 from ..base import Elements
 from ..binding import work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
+from ..interpreters import interpreter_info
 from ..monoid_laws import check_laws
 from ..needs import require_needs
 from ..pickling import Reduced, reduce_to_settings
@@ -41,23 +42,8 @@ class PlainPython:
     """Runs kernels in CPython, with subgroups of `subgroup_size` lanes. Thread-safe."""
 
     def __init__(self, subgroup_size: int = 8) -> None:
-        if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
-            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
-        self._info = TargetInfo(
-            name="python",
-            adapter=f"the interpreter, subgroups of {subgroup_size}",
-            driver=f"{platform.python_implementation()} {platform.python_version()}",
-            limits=Limits(
-                group_size=1024,
-                workgroup_bytes=64 << 10,
-                groups=1 << 24,
-                storage_bytes=1 << 32,
-                storage_buffers=64,
-                subgroup_size=subgroup_size,
-                most_subgroup_size=subgroup_size,
-            ),
-            capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
-        )
+        driver = f"{platform.python_implementation()} {platform.python_version()}"
+        self._info = interpreter_info("python", "the interpreter", driver, subgroup_size)
 
     def __reduce__(self) -> Reduced:
         return reduce_to_settings(self, self._info.limits.subgroup_size)
@@ -80,10 +66,10 @@ class PlainPython:
             self._run_launch(launch, storage)
 
     def check_monoid(
-        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
     ) -> None:
         """See `ChecksMonoids` (base.py)."""
-        check_laws(monoid, elements, places, commutes)
+        check_laws(monoid, elements, indices, commutes)
 
     def _require_within_limits(self, launch: Launch) -> None:
         size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"

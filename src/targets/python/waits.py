@@ -39,13 +39,13 @@ def _harmless_uses(node: ast.AST, name: str, source: Source, function: FunctionT
     if isinstance(node, ast.Attribute):
         return int(_is(node.value, name) and node.attr in _IDS)
     if isinstance(node, ast.Call):
-        places = [i for i, argument in enumerate(node.args) if _is(argument, name)]
-        helper = _meaning(node.func, source) if places else None
+        positions = [i for i, argument in enumerate(node.args) if _is(argument, name)]
+        helper = _meaning(node.func, source) if positions else None
         if isinstance(helper, MethodType):  # a classmethod, e.g. `ThreadId.of(cx)`: its first parameter is the class
             bound: object = helper.__func__
-            helper, places = bound, [place + 1 for place in places]
+            helper, positions = bound, [position + 1 for position in positions]
         if isinstance(helper, FunctionType) and helper is not function:
-            return sum(not may_wait(helper, place) for place in places)
+            return sum(not may_wait(helper, position) for position in positions)
     return 0
 
 

@@ -73,11 +73,11 @@ class Region:
         Updates of one element are combined by a segmented scan (Hillis and Steele), as NumPy has no ordered scatter.
         """
         by_element = np.argsort(elements, kind="stable")
-        places = elements[by_element]
+        ordered = elements[by_element]
         combine = _COMBINE[op]
         so_far = np.broadcast_to(values, elements.shape)[by_element]
-        starts = np.concatenate([[True], places[1:] != places[:-1]])
-        position = np.arange(len(places))
+        starts = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        position = np.arange(len(ordered))
         rank = position - np.maximum.accumulate(np.where(starts, position, 0))
         # Each step doubles the reach, within the updates of one element.
         reach = 1
@@ -85,10 +85,10 @@ class Region:
             far = np.flatnonzero(rank >= reach)
             so_far[far] = combine(so_far[far - reach], so_far[far])
             reach *= 2
-        old = self.items[places]
+        old = self.items[ordered]
         after = combine(old, so_far)
         before = np.where(starts, old, np.roll(after, 1))
-        self.store(places, after)  # the last of equal indices wins, which has all updates
+        self.store(ordered, after)  # the last of equal indices wins, which has all updates
         result = np.empty_like(before)
         result[by_element] = before
         return result

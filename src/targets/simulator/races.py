@@ -18,11 +18,13 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ..interpreters import MOST_INVOCATIONS
+
 Indices: TypeAlias = npt.NDArray[np.int64]
 Keys: TypeAlias = npt.NDArray[np.uint64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-LOCAL_BITS = 10
+LOCAL_BITS = (MOST_INVOCATIONS - 1).bit_length()
 BARRIER_BITS = 28
 _GROUP_SHIFT = np.uint64(LOCAL_BITS + BARRIER_BITS)
 _LOCAL_SHIFT = np.uint64(LOCAL_BITS)
@@ -52,7 +54,7 @@ def invoker_of(key: np.uint64) -> Invoker:
 
 
 class Access(Enum):
-    """The kinds of access that race differently."""
+    """The kinds of access that conflict differently."""
 
     READ = "read"
     WRITE = "written"

@@ -11,10 +11,10 @@ from .races import Access, Invoker, Race
 def located(span: Span, message: str, *also: Span) -> str:
     """A message that begins with file and line, and ends with the source lines concerned."""
     lines = [f"{span}: {message}"]
-    places = dict.fromkeys((str(place), place.text) for place in (span, *also))
-    for place, text in places:
+    locations = dict.fromkeys((str(location), location.text) for location in (span, *also))
+    for location, text in locations:
         if text:
-            lines.append(f"    {text}" if len(places) == 1 else f"    {place}: {text}")
+            lines.append(f"    {text}" if len(locations) == 1 else f"    {location}: {text}")
     return "\n".join(lines)
 
 
@@ -62,5 +62,5 @@ def divergence(
     )
     if left is None:
         return located(span, message)
-    how, place = left
-    return located(span, f"{message}; {how} {place}", place)
+    how, location = left
+    return located(span, f"{message}; {how} {location}", location)

@@ -19,19 +19,19 @@ from ...kernel.launch import Buffer, Schedule, Step
 from ...kernel.listing import listing
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
-from ...machine import Capability, Limits, TargetInfo
-from ...types.errors import InvalidArgumentError
+from ...machine import Capability, TargetInfo
 from ...types.monoids import Monoid
 from ..base import Elements
 from ..binding import Work, work_of
 from ..host_buffers import Bytes, bytes_behind, starts_written
+from ..interpreters import interpreter_info
 from ..monoid_laws import check_laws
 from ..needs import require_within
 from ..pickling import Reduced, reduce_to_settings
 from .checks import Shape, Sites
 from .lockstep import Lockstep
 from .memory import Flags, Region
-from .races import LOCAL_BITS, RaceDetector
+from .races import RaceDetector
 
 _CHUNK = 1 << 16  # invocations that run in lockstep: enough to amortise NumPy's calls, few enough for the CPU's cache
 
@@ -50,24 +50,8 @@ class Simulator:
     raises IterationLimitError. Thread-safe."""
 
     def __init__(self, subgroup_size: int = 8, iteration_limit: int = 1 << 20) -> None:
-        if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
-            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
         self._iteration_limit = iteration_limit
-        self._info = TargetInfo(
-            name="simulator",
-            adapter=f"lockstep interpreter, subgroups of {subgroup_size}",
-            driver=f"NumPy {np.__version__}",
-            limits=Limits(
-                group_size=1 << LOCAL_BITS,
-                workgroup_bytes=64 << 10,
-                groups=1 << 24,
-                storage_bytes=1 << 32,
-                storage_buffers=64,
-                subgroup_size=subgroup_size,
-                most_subgroup_size=subgroup_size,
-            ),
-            capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
-        )
+        self._info = interpreter_info("simulator", "lockstep interpreter", f"NumPy {np.__version__}", subgroup_size)
 
     def __reduce__(self) -> Reduced:
         return reduce_to_settings(self, self._info.limits.subgroup_size, self._iteration_limit)
@@ -84,10 +68,10 @@ class Simulator:
         self._run(work_of(schedule), arrays)
 
     def check_monoid(
-        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
     ) -> None:
         """See `ChecksMonoids` (base.py)."""
-        check_laws(monoid, elements, places, commutes)
+        check_laws(monoid, elements, indices, commutes)
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
         """Runs programs as given, e.g. to test that a compiler pass preserves their meaning."""

@@ -138,7 +138,7 @@ class WordBuilder(Builder):
         return self.apply(ops.SELECT, condition, then, otherwise)
 
     def count(self, condition: ir.Expression) -> ir.Expression:
-        """1 where it holds, else 0."""
+        """A condition as U32: 1 or 0."""
         return self.cast(Type.U32, condition)
 
 

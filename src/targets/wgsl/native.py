@@ -51,7 +51,7 @@ class _CType(Protocol):
 class _Ffi(Protocol):
     """The part of cffi's FFI used here."""
 
-    def new(self, cdecl: str, init: object = None, /) -> Any: ...  # whose fields are the struct's
+    def new(self, cdecl: str, init: object = None, /) -> Any: ...  # with the struct's fields as attributes
     def typeof(self, cdata: object, /) -> _CType: ...
 
 
@@ -59,7 +59,7 @@ class _Errors(Protocol):
     """wgpu-py's error handler: thread-local error scopes."""
 
     def capture(self, name: str, /) -> None: ...
-    def release(self, name: str, /) -> tuple[str, str] | None: ...  # the class of an error, and its message
+    def release(self, name: str, /) -> tuple[str, str] | None: ...  # the first error's class and message
 
 
 class _Library(Protocol):

@@ -112,7 +112,7 @@ class WgslTarget:
 
     def in_session(self, what: str, work: Callable[[Session], object]) -> None:
         """Calls `work` with exclusive use of the session. Reopens the device after a loss or an interrupt."""
-        require_own_process(NAME)  # before the lock, which a thread of the parent may have held
+        require_own_process(NAME)  # first, as in a forked child the lock may be held by a thread that does not exist
         with self._lock:
             session, self._session = self._session, None
             if session is None:
