@@ -26,7 +26,7 @@ import attrs
 import numpy as np
 
 import gpusort
-from gpusort.external.cuts import Array, Places
+from gpusort.external.cuts import Array, Indices
 from gpusort.external.formats import layout_of
 from gpusort.external.memory import bytes_of
 from gpusort.external.scratch import Scratch
@@ -52,7 +52,7 @@ class NumpyEngine:
         np.copyto(out, x)
         out.sort(kind="stable" if stable else None)
 
-    def argsort(self, x: Array, order: SortOrder) -> Places:
+    def argsort(self, x: Array, order: SortOrder) -> Indices:
         return np.argsort(x, kind="stable")
 
 

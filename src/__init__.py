@@ -1,4 +1,4 @@
-"""Sorting, reducing and scanning on every machine from one typed Python kernel."""
+"""gpusort: sort, reduce, scan and top-k on GPUs and CPUs, with kernels written once in typed Python."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 from os.path import realpath
 from typing import TYPE_CHECKING
 
-# Before anything that a forked child could find half done.
+# First, so that its fork handlers are registered before anything else is set up.
 from . import forks as _forks  # noqa: F401  # pyright: ignore[reportUnusedImport]  # it registers itself
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# An editable install leads here through a link. Modules are to be known by the file they lie in, where breakpoints are.
+# An editable install leads here through a symbolic link; debuggers expect modules' real paths.
 __path__[:] = [realpath(folder) for folder in __path__]
 
 __all__ = [
@@ -137,7 +137,7 @@ __all__ = [
     "webgpu",
 ]
 
-# Where each name comes from. They are fetched when first used: most programs need few of them, and some cost much.
+# The module of each public name. Imported lazily, as most programs need few, and some are expensive to import.
 _HOMES: dict[str, tuple[str, ...]] = {
     "algos.host_sort": ("HostSort", "HostSortPolicy"),
     "algos.radix_serial_sorts": ("SerialRadix", "SerialRadixPolicy"),

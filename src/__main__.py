@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> int:
-    """The command line, imported only now: the module may be imported without one."""
+    """Runs the command line, which is imported only now: importing this module stays cheap."""
     from .cli import main as run
 
     return run()

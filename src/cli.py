@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from . import __version__
 from .machine import TargetInfo
+from .option_names import naming_option
 from .sort_command import add_arguments as add_sort_arguments
 from .sort_command import run as run_sort
 from .targets.registry import FORMS, Unavailable, targets
@@ -17,7 +18,7 @@ from .types.errors import GpusortError, InvalidArgumentError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; the exit code says whether all went well. A user's mistake gets a line, not a traceback."""
+    """Runs one command; returns the exit code. Expected errors are printed as one line, without a traceback."""
     options = _parser().parse_args(arguments)
     _take_closed_streams()
     try:
@@ -39,16 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read us has seen enough; keep Python from flushing into the void
+    except BrokenPipeError:  # the reader closed the pipe; keep Python from failing to flush at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (GpusortError, OSError, EOFError) as error:
-        print(f"gpusort: {error}", file=sys.stderr)
+        print(f"gpusort: {naming_option(str(error), options.command)}", file=sys.stderr)
         return 1
 
 
 def _take_closed_streams() -> None:
-    """Where the shell has closed one, the next file to be opened would get its number, and libraries' messages."""
+    """Opens /dev/null for standard streams that the shell has closed; else the next opened file would become one."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
@@ -61,38 +62,38 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("demo", help="sort on every target found and compare with NumPy")
     add_sort_arguments(commands.add_parser("sort", help="sort a file of any size: .npy, Parquet, Arrow, or raw"))
     commands.add_parser("targets", help="list the targets, and say why one is not here")
-    tune = commands.add_parser("tune", help="measure here what sorts fastest where, and use that from now on")
-    tune.add_argument("--target", help="one target (default: all that are here)")
-    tune.add_argument("--forget", action="store_true", help="go back to what comes with the package")
-    show = commands.add_parser("show", help="print a kernel as a target gets to see it")
+    tune = commands.add_parser("tune", help="measure which sorts are fastest on this machine, and use them from now on")
+    tune.add_argument("--target", help="one target (default: all that are available)")
+    tune.add_argument("--forget", action="store_true", help="go back to the built-in choices")
+    show = commands.add_parser("show", help="print the code that a target generates for a kernel")
     # Names are checked when they are used: the list of kernels takes time to make.
     show.add_argument(
         "kernel",
         metavar="KERNEL",
         nargs="?",
-        help="such as bitonic_step, or as much of it as is unique; without it, all are listed",
+        help="such as bitonic_step, or a unique prefix; without it, all are listed",
     )
     show.add_argument("--key", default="f32", help="the dtype, as u32 or f64 (default: %(default)s)")
     show.add_argument("--target", default="ir", choices=tuple(FORMS), help="(default: %(default)s)")
-    export = commands.add_parser("export", help="write operations for programs outside Python, as a browser's page")
+    export = commands.add_parser("export", help="export operations to programs outside Python, such as a web page")
     export.add_argument("operation", metavar="OPERATION", nargs="+", help="such as sort, argsort, sum, cumsum, reduce")
     export.add_argument("--out", required=True, metavar="DIR", help="the folder to write to")
     export.add_argument(
-        "--keys", default="u32,f32", help="types, or module:attribute for one's own (default: %(default)s)"
+        "--keys", default="u32,f32", help="types, or module:attribute for your own (default: %(default)s)"
     )
-    export.add_argument("--values", default="", help="types of what sorts take along, as u32 (default: none)")
-    export.add_argument("--rows", default="", help="lengths of rows that are sorted each for itself, as 1024, or any")
-    export.add_argument("--k", default="", help="how many top_k selects, as 10,100")
-    export.add_argument("--monoids", default="", help="module:attribute of one's own, for reduce and scan")
+    export.add_argument("--values", default="", help="types of values that sorts carry along, as u32 (default: none)")
+    export.add_argument("--rows", default="", help="lengths of independent rows, as 1024, or any")
+    export.add_argument("--k", default="", help="numbers of elements that top_k selects, as 10,100")
+    export.add_argument("--monoids", default="", help="module:attribute of your own, for reduce and scan")
     export.add_argument("--schedules", default="", help="module:attribute of functions of a length, for schedule")
     forms = ("js", "wgsl", "spirv", "msl", "hlsl", "ptx", "cubin")
     export.add_argument("--format", default="js", choices=forms, help="(default: %(default)s)")
-    export.add_argument("--arch", default="", help="of the card that ptx and cubin are for, as sm_90 (default: sm_80)")
+    export.add_argument("--arch", default="", help="architecture for ptx and cubin, as sm_90 (default: sm_80)")
     export.add_argument("--name", default="gpusort", help="of the files (default: %(default)s)")
     export.add_argument(
-        "--subgroups", type=int, default=0, metavar="LANES", help="use subgroups of so many lanes at least"
+        "--subgroups", type=int, default=0, metavar="LANES", help="use subgroups of at least LANES lanes"
     )
-    export.add_argument("--unrolled", action="store_true", help="write loops over registers out")
+    export.add_argument("--unrolled", action="store_true", help="unroll loops over registers")
     return parser
 
 
@@ -102,7 +103,7 @@ def _export(options: argparse.Namespace) -> int:
     def parts(text: str) -> list[str]:
         return [part for part in text.split(",") if part]
 
-    sys.path.insert(0, "")  # where modules of one's own lie, also for the command that is installed
+    sys.path.insert(0, "")  # to import the user's modules from the current folder, as `python -m` can
 
     def numbers(option: str, text: str, example: str) -> list[int]:
         if not all(part.isdecimal() for part in parts(text)):

@@ -1,4 +1,4 @@
-"""A line in the log for each compilation that a user may have wondered about."""
+"""Logs slow compilations to the logger "gpusort", at level INFO."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-_WORTH_A_LINE = 1.0  # seconds
+_SLOW = 1.0  # seconds
 
 
 @contextmanager
-def told(target: str, kernel: str) -> Generator[None]:
-    """Around a compilation: tells the logger "gpusort" if it takes long."""
+def log_slow(target: str, kernel: str) -> Generator[None]:
+    """Times a compilation, and logs it if it was slow."""
     start = time.perf_counter()
     yield
-    tell(target, kernel, time.perf_counter() - start)
+    log_compilation(target, kernel, time.perf_counter() - start)
 
 
-def tell(target: str, kernel: str, seconds: float) -> None:
-    if seconds >= _WORTH_A_LINE:
+def log_compilation(target: str, kernel: str, seconds: float) -> None:
+    if seconds >= _SLOW:
         import logging
 
         logging.getLogger("gpusort").info("target %r: compiling %s took %.1f s", target, kernel, seconds)

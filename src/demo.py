@@ -1,4 +1,4 @@
-"""`gpusort demo`: one sort kernel on every target that is here, each result compared with NumPy's bit for bit."""
+"""`gpusort demo`: sorts on every available target, and compares each result with NumPy's bit for bit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Random numbers, and those that sorts get wrong."""
+    """Random numbers, and edge cases."""
     numbers = np.random.default_rng(2025)
     u32 = numbers.integers(0, 1 << 32, 1000, np.uint32)
     yield Case("1000 random u32", u32)
@@ -55,7 +55,7 @@ def _special_floats() -> npt.NDArray[np.float32]:
 
 
 def sorted_by_numpy(case: Case) -> HostArray:
-    """What NumPy makes of it: equals in the order they came in, NaN last in both directions."""
+    """The expected result: NumPy's stable sort, with NaN last in both directions."""
     if not case.descending:
         return np.sort(case.values, kind="stable")
     backwards = np.sort(case.values[::-1], kind="stable")[::-1]
@@ -64,7 +64,7 @@ def sorted_by_numpy(case: Case) -> HostArray:
 
 
 def run_demo(terminal: Terminal) -> bool:
-    """Runs every case on every target. Whether all that could run passed."""
+    """Runs every case on every available target; returns whether all passed."""
     terminal.line(terminal.toned(f"gpusort {__version__}: one kernel, every target", Tone.TITLE))
     python = f"{platform.python_implementation()} {platform.python_version()}, NumPy {np.__version__}"
     terminal.line(f"{'host':{_LABEL}}{platform.node()}: {platform.system()} {platform.machine()}, {python}")
@@ -107,7 +107,7 @@ def _run_case(terminal: Terminal, case: Case, name: str) -> bool:
         started = time.perf_counter()
         again = sort(case.values, descending=case.descending, stable=True, target=name)
         warm = time.perf_counter() - started
-    except Exception as error:  # whatever one target trips over, the others still have their turn
+    except Exception as error:  # report any failure, and go on with the other targets
         terminal.forget_note()
         terminal.line(f"  {terminal.toned('FAILED', Tone.BAD)} {case.title}: {type(error).__name__}: {error}")
         return False

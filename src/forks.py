@@ -1,9 +1,9 @@
-"""What a forked child may count on. It has its parent's memory, and of the threads only the one that forked.
+"""Fork safety: handlers (os.register_at_fork) for locks, imports and devices in forked children.
 
-A lock that another thread held at that moment is held in the child for ever, and what it guards stays half done. So
-whoever forks waits for compilers and imports of ours that are under way, and keeps the compilers' locks until the fork
-is over. If that takes too long, the fork happens nevertheless, and the child gets an error where it would wait without
-end. Devices survive no fork: a child refuses those that its parent opened, and never lets go of what belongs to them.
+A child has its parent's memory but only the forking thread: a lock held by another thread stays held for ever, and what
+it guards stays inconsistent. So a fork waits for compilations and imports in progress, and holds the compilers' locks
+meanwhile. If that takes too long, the fork happens anyway, and in the child these locks raise instead of deadlocking.
+Devices do not survive a fork: a child refuses targets that its parent opened, and never frees their resources.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from weakref import WeakSet
 
 from .types.errors import TargetUnavailableError
 
-PATIENCE = 60.0  # seconds that a fork waits for other threads: a kernel takes one to compile, or ten on a busy machine
-_PAUSE = 0.001  # seconds between two looks at imports
+PATIENCE = 60.0  # seconds that a fork waits for other threads; a kernel takes 1 to compile, 10 on a busy machine
+_PAUSE = 0.001  # polling interval for imports, in seconds
 _COMPILERS = ("numba", "llvmlite")
-_WAITED_FOR = (__name__.partition(".")[0], "numpy", *_COMPILERS)  # NumPy imports parts of itself as they are asked for
-_LOCK, _IS_OWNED = "_lock", "_is_owned"  # names that no public ones stand for
+_WAITED_FOR = (__name__.partition(".")[0], "numpy", *_COMPILERS)  # NumPy imports some submodules lazily
+_LOCK, _IS_OWNED = "_lock", "_is_owned"  # private attributes, for which there are no public ones
 _SPAWN = "start workers with multiprocessing.get_context('spawn')"
 
 
 class _Lock(Protocol):
-    """Python's reentrant lock."""
+    """threading.RLock."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
     def release(self) -> None: ...
@@ -39,14 +39,14 @@ class _Lock(Protocol):
 
 
 class _Event(Protocol):
-    """What Numba tells its listeners."""
+    """An event of Numba's."""
 
     @property
     def is_start(self) -> bool: ...
 
 
 class _Events(Protocol):
-    """Numba's module of that name."""
+    """The module numba.core.event."""
 
     @property
     def Listener(self) -> ABCMeta: ...
@@ -54,7 +54,7 @@ class _Events(Protocol):
 
 
 class _ModuleLock(Protocol):
-    """What the import system holds while a thread imports a module."""
+    """importlib's lock of one module."""
 
     @property
     def owner(self) -> object: ...
@@ -65,13 +65,13 @@ def _new_lock() -> _Lock:
 
 
 class _Abandoned:
-    """In place of a lock that nobody is left to release: an error where there would be no end."""
+    """Replaces a lock whose holder does not exist in this child: acquiring it raises instead of blocking for ever."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         raise _refusal()
 
     def release(self) -> None:
-        """Nobody holds it."""
+        """Does nothing: it cannot be acquired."""
 
     def _is_owned(self) -> bool:
         return False
@@ -80,20 +80,21 @@ class _Abandoned:
         return self.acquire()
 
     def __exit__(self, *_: object) -> None:
-        """Nobody entered."""
+        """Does nothing: it cannot be entered."""
 
 
 class _Compiler:
-    """Our own lock, held as those are. No attrs here: whoever imports gpusort imports this file."""
+    """gpusort's own compiler lock, in an attribute of the same name. Without attrs, as every import loads this file."""
 
     def __init__(self) -> None:
         self._lock = _new_lock()
 
 
 class _Gate:
-    """Closed while a fork waits: of those who want a lock, it comes first. Else others might pass it on for minutes.
+    """Gives a waiting fork priority: threads that want a compiler's lock wait while it is closed. Else they could keep
+    the lock among themselves for minutes.
 
-    A flag that is looked at, and no Event: whoever closes it may be interrupted, and an Event's own lock leak.
+    A polled flag rather than an Event, whose internal lock an interrupt could leak.
     """
 
     def __init__(self) -> None:
@@ -109,12 +110,12 @@ class _Gate:
         return not self._is_closed
 
     def notify(self, event: _Event) -> None:
-        """Numba tells its listeners before it waits for its lock, and after it is done."""
+        """Called by Numba before it acquires its lock (`is_start`), and after it has released it."""
         if event.is_start:
             self.pass_through()
 
     def pass_through(self) -> None:
-        """Waits where it is closed; but not a thread that the fork waits for."""
+        """Waits until the gate is open; but not in a thread that the fork waits for."""
         if self.is_open() or any(_is_owned(_lock_of(holder)) for holder in _holders()):
             return
         if threading.get_ident() not in _imported().values():
@@ -125,14 +126,14 @@ class _Gate:
 
 _compiler = _Compiler()
 _gate = _Gate()
-_listens: list[bool] = []  # not empty once Numba tells the gate
-_taken: dict[int, list[_Lock]] = {}  # by the thread that forks
+_listens: list[bool] = []  # not empty once the gate is registered with Numba
+_taken: dict[int, list[_Lock]] = {}  # locks held for a fork, by the forking thread
 
 
 def compiling() -> AbstractContextManager[object]:
-    """Around all that loads Numba, compiles a kernel or loads a compiled one: no fork catches it half done.
+    """The lock to hold while Numba is loaded, or a kernel is compiled or loaded, so that no fork happens meanwhile.
 
-    This is the lock itself, which no signal can strike between its being taken and the block that it guards.
+    The lock itself as context manager: a signal handler cannot run between its acquisition and the block.
     """
     _gate.pass_through()
     return _lock_of(_compiler)
@@ -146,17 +147,17 @@ def _refusal() -> TargetUnavailableError:
 
 
 def _lock_of(holder: object) -> _Lock:
-    """Numba's compiler lock and llvmlite's library have one each, by one name."""
+    """The lock in a holder: gpusort's, Numba's compiler lock, or llvmlite's library."""
     return cast(_Lock, getattr(holder, _LOCK))
 
 
 def _is_owned(lock: _Lock) -> bool:
-    """Whether it is this thread that holds a lock."""
+    """Whether this thread holds a lock."""
     return bool(getattr(lock, _IS_OWNED)())
 
 
 def _holders() -> list[object]:
-    """All whose locks are held by those who compile, in the order in which they take them; as far as they are there."""
+    """The objects whose locks compilations hold, as far as they are loaded, in the order of acquisition."""
     numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     llvm = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), _LOCK, None)
     known = [found for found in (numba, llvm) if hasattr(getattr(found, _LOCK, None), _IS_OWNED)]
@@ -164,7 +165,7 @@ def _holders() -> list[object]:
 
 
 def _before() -> None:
-    """Waits for what other threads have begun. They begin nothing new before the fork is over."""
+    """Before a fork: waits for other threads' compilations and imports, and keeps them from starting new ones."""
     until = time.monotonic() + PATIENCE
     _close_gate()
     while True:
@@ -173,7 +174,7 @@ def _before() -> None:
         _take_locks(until)
         if not _imported_elsewhere() or time.monotonic() >= until:
             return
-        _let_go()  # an import began meanwhile, and may need the locks to end
+        _release_locks()  # an import began meanwhile, and may need the locks to finish
 
 
 def _close_gate() -> None:
@@ -190,19 +191,19 @@ def _take_locks(until: float) -> None:
     taken = _taken[threading.get_ident()] = []
     for holder in _holders():
         lock = _lock_of(holder)
-        if not _is_owned(lock):  # or else this thread forks in the midst of compiling
+        if not _is_owned(lock):  # else this thread forks while it compiles
             taken.append(lock)
             lock.acquire(timeout=max(0.0, until - time.monotonic()))
 
 
 def _after() -> None:
-    _let_go()
+    _release_locks()
     if not _taken:
         _gate.open()
 
 
-def _let_go() -> None:
-    """Whatever came between: only of locks that are held."""
+def _release_locks() -> None:
+    """Releases this thread's locks, as far as they are held (an acquisition may have timed out)."""
     for lock in reversed(_taken.pop(threading.get_ident(), [])):
         if _is_owned(lock):
             lock.release()
@@ -214,7 +215,7 @@ def _after_in_child() -> None:
     for name in _imported_elsewhere():
         _module_locks().pop(name, None)
         if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
-            del sys.modules[name]  # it can be imported anew
+            del sys.modules[name]  # half imported by another thread; to be imported again
             is_lost |= name.startswith(_COMPILERS)
     for holder in _holders():
         if not is_lost and _lock_of(holder).acquire(blocking=False):
@@ -222,12 +223,12 @@ def _after_in_child() -> None:
         else:
             setattr(holder, _LOCK, _Abandoned())
             is_lost = True
-    _let_go()
+    _release_locks()
     _taken.clear()
     _gate.open()
     for lock in list(_own_locks):
         lock.renew()
-    _keep_for_ever()
+    _leak_device_resources()
 
 
 def _module_locks() -> dict[str, Callable[[], _ModuleLock | None]]:
@@ -235,7 +236,7 @@ def _module_locks() -> dict[str, Callable[[], _ModuleLock | None]]:
 
 
 def _imported() -> dict[str, object]:
-    """The modules of ours, NumPy's and the compilers' that are being imported, and by which thread."""
+    """The modules of gpusort, NumPy and the compilers that are being imported, with the importing threads."""
     found: dict[str, object] = {}
     for name, reference in list(_module_locks().items()):
         lock = reference()
@@ -245,20 +246,20 @@ def _imported() -> dict[str, object]:
 
 
 def _imported_elsewhere() -> list[str]:
-    """Those of them that other threads import."""
+    """The modules that other threads are importing."""
     me = threading.get_ident()
     return [name for name, thread in _imported().items() if thread != me]
 
 
 class OwnLock:
-    """A reentrant lock that is free in a forked child, whoever held it in the parent: for what is never half done."""
+    """A reentrant lock that is renewed in forked children, for state that is consistent whenever a fork happens."""
 
     def __init__(self) -> None:
         self.renew()
         _own_locks.add(self)
 
     def renew(self) -> None:
-        self.held: AbstractContextManager[object] = _new_lock()  # for a with statement, as above
+        self.held: AbstractContextManager[object] = _new_lock()  # the lock itself, as in `compiling`
 
 
 _own_locks: WeakSet[OwnLock] = WeakSet()
@@ -273,14 +274,15 @@ _on_devices: WeakSet[object] = WeakSet()
 
 
 def opens(target: str) -> None:
-    """To be called before a target touches its device: from then on it is this process's. Refuses in a forked child."""
+    """Records that this process opens a target; to be called first. Raises TargetUnavailableError in a forked child of
+    a process that has opened it."""
     require_own_process(target)
     _opened.add(target)
 
 
 def require_own_process(target: str) -> None:
-    """Refuses to go on in a forked child of a process that has opened the target: threads and locks of its driver are
-    not here."""
+    """Raises TargetUnavailableError in a forked child of a process that has opened the target, as the driver's threads
+    do not exist there."""
     if target in _opened_before_fork:
         raise opened_before_fork(target)
 
@@ -293,13 +295,13 @@ def opened_before_fork(target: str) -> TargetUnavailableError:
 
 
 def never_released_in_children(owner: object) -> None:
-    """Says that what belongs to this object must not be given back by a forked child, not even at its end."""
-    importlib.import_module("ctypes")  # so that it is there in a child
+    """Registers an owner of device resources, which a forked child must never free, not even at exit."""
+    importlib.import_module("ctypes")  # not to be imported in a child
     _on_devices.add(owner)
 
 
-def _keep_for_ever() -> None:
-    """In a child: nothing on a device is given back, and no driver waits for its threads as the process ends."""
+def _leak_device_resources() -> None:
+    """In a child: keeps owners of device resources alive for ever, and skips the drivers' exit handlers."""
     owners = list(_on_devices)
     if not owners:
         return
@@ -309,13 +311,13 @@ def _keep_for_ever() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
     libc = ctypes.CDLL(None)
     if hasattr(libc, "on_exit") and hasattr(libc, "fcloseall"):
-        # Called last to first, once Python is done: what C has buffered is written, then the process ends with its
-        # status. The drivers' own exit handlers would join threads that do not exist here: Mesa's crash.
+        # Exit handlers run last to first: C's streams are flushed, then the process exits at once. Those that the
+        # drivers registered before would join threads that do not exist here, and Mesa's crash.
         libc.on_exit(libc._exit, None)
         libc.on_exit(libc.fcloseall, None)
 
 
-# It has hooks of its own: loaded while a fork waits, they would be called out of turn.
+# logging registers fork handlers itself. Loaded now, so that they are not registered while a fork waits.
 importlib.import_module("logging")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)

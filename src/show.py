@@ -1,4 +1,4 @@
-"""`gpusort show`: a kernel as each target gets to see it. Needs no device."""
+"""`gpusort show`: the code generated for a kernel by each target. Needs no device."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ KEYS: dict[str, str] = {
     "f16": "f2", "f32": "f4", "f64": "f8", "datetime64": "M8[ns]", "timedelta64": "m8[ns]",
 }  # fmt: skip
 
-_LENGTH = 1 << 16  # enough that every kernel of a schedule has a part to play
+_LENGTH = 1 << 16  # long enough that schedules launch all their kernels
 _COLUMNS = Layout(1, _LENGTH, 60, 0, 60, 1)
 _ROW = 60  # short enough for every kernel that sorts rows
 
 
 @lru_cache(maxsize=16)
 def launches_for(dtype: str) -> Mapping[str, Launch]:
-    """An example launch of every kernel that works on this dtype, by the kernel's name."""
+    """An example launch of every kernel for this dtype, by the kernel's name."""
     found: dict[str, Launch] = {}
     key = key_for(dtype)
     schedules = (*_sorts(key), *_sums(dtype), *_extremes(key), *_selections(key), *_copies(key), *_ties(key))
@@ -65,7 +65,7 @@ def launches_for(dtype: str) -> Mapping[str, Launch]:
 
 
 def _sorts(key: ArrayKey) -> list[Schedule]:
-    """One of each way to sort, to say where elements come from, and to take values along."""
+    """One schedule of each algorithm to sort, argsort, sort pairs and merge."""
     order, ranks, bits = SortOrder.ASCENDING, RankKey(key), bits_of(key)
     sweeping = RadixPolicy(sweeps=True)
     rows = [
@@ -96,7 +96,7 @@ def _sorts(key: ArrayKey) -> list[Schedule]:
 def _sums(dtype: str) -> list[Schedule]:
     try:
         total = Sum(number_for(dtype))
-    except UnsupportedTypeError:  # dates are ordered, and have no sum
+    except UnsupportedTypeError:  # dates have no sum
         return []
     return [
         reduce_rows(total, 1, _LENGTH, ReducePolicy()),
@@ -127,7 +127,7 @@ def _selections(key: ArrayKey) -> list[Schedule]:
 
 
 def _copies(key: ArrayKey) -> list[Schedule]:
-    """Of elements, and by indices."""
+    """Copies, strided copies and gathers."""
     shape, rows, columns = (6, 10), Strided(0, (10, 1), _ROW), Strided(0, (1, 6), _ROW)
     spread = Strided(0, (20, 2), 2 * _ROW)
     data, other = (
@@ -143,7 +143,7 @@ def _copies(key: ArrayKey) -> list[Schedule]:
 
 
 def _ties(key: ArrayKey) -> list[Schedule]:
-    """Only floats that are equal can be told apart."""
+    """Tie restoration, which only floats need."""
     if not isinstance(key, FloatKey):
         return []
     policy, order = ScanPolicy(), SortOrder.ASCENDING
@@ -151,7 +151,7 @@ def _ties(key: ArrayKey) -> list[Schedule]:
 
 
 def _words(key: ArrayKey) -> list[Launch]:
-    """What is done to whole arrays on the host."""
+    """Conversions between elements and words."""
     one, order = Grid(1, 1), SortOrder.ASCENDING
     elements, words = Buffer("elements", key.element, 1, Role.INPUT), Buffer("words", key.word, 1, Role.OUTPUT)
     return [
@@ -163,12 +163,13 @@ def _words(key: ArrayKey) -> list[Launch]:
 
 
 def kernel_names() -> tuple[str, ...]:
-    """What can be shown, some of it for floats alone."""
+    """The names of all kernels, some of which exist for floats only."""
     return tuple({**launches_for("u4"), **launches_for("f4")})
 
 
 def text_of(kernel: str, key: str, form: str) -> str:
-    """The text of a kernel. A reduction or scan is shown for a sum; a reduction of dates, for the least."""
+    """A kernel's code. Raises InvalidArgumentError if there is none for the key. Reductions and scans are sums; of
+    dates, minima."""
     launches = launches_for(KEYS[key])
     if kernel not in launches:
         raise InvalidArgumentError(f"KERNEL: {kernel!r} is not made for {key}; there are {', '.join(launches)}")

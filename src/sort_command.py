@@ -1,4 +1,4 @@
-"""`gpusort sort`: a file sorted, with a line that says how far it has come."""
+"""`gpusort sort`: sorts a file, with a progress bar."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from .external.progress import Progress
+from .targets.registry import choose
 from .terminal import Terminal, Tone
+from .types.errors import InvalidArgumentError
+from .types.specs import Memory
 
-_STEPS = 10  # lines for who does not watch
+_STEPS = 10  # lines of progress if this is no terminal
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -21,21 +24,27 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--by", action="append", metavar="NAME", help="a field or column; again for further ones")
     command.add_argument("--descending", action="store_true")
     command.add_argument("--stable", action="store_true", help="keep equal floats of different bits in their order")
-    command.add_argument("--argsort", action="store_true", help="write where the sorted elements come from instead")
+    command.add_argument("--argsort", action="store_true", help="write the indices that sort the file instead")
     command.add_argument("--memory", default="auto", help="such as 600M (default: half of what is free)")
     command.add_argument("--target", default="auto", help="what sorts a piece (default: the CPU)")
-    command.add_argument("--scratch", metavar="FOLDER", help="for what does not fit (default: where OUT is)")
-    command.add_argument("--resume", action="store_true", help="go on from a sort that was killed; keep what is done")
+    command.add_argument("--scratch", metavar="FOLDER", help="for temporary files (default: the folder of OUT)")
+    command.add_argument(
+        "--resume", action="store_true", help="resume a sort that was killed; if this fails, keep its work"
+    )
     command.add_argument("--dtype", help="of a raw file, such as f4 or >i8")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Sorts as the options say, and says on standard error how it goes."""
+    """Runs the command, with progress on standard error."""
     from .api.files import argsort_file, sort_file
 
     source = Path(options.file)
     kind = ".argsort.npy" if options.argsort else f".sorted{source.suffix}"
     target = Path(options.output) if options.output else source.parent / (source.stem + kind)
+    try:
+        choose(options.target, Memory.HOST)
+    except InvalidArgumentError as error:  # checked here, as `target` is the parameter of --output too
+        raise InvalidArgumentError(f"--{error}") from error
     bar = Bar(Terminal(sys.stderr))
     began = time.perf_counter()
     try:
@@ -58,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class Bar:
-    """On a terminal a line that changes, elsewhere a line at every tenth."""
+    """A progress bar on a terminal, a line at every tenth elsewhere."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -66,7 +75,7 @@ class Bar:
         self._is_read = True
 
     def show(self, progress: Progress) -> None:
-        """What nobody reads any more is no reason to give a sort up."""
+        """Shows progress; stops doing so if the stream fails, e.g. a closed pipe, which must not abort the sort."""
         if self._is_read:
             try:
                 self._show(progress)
@@ -93,7 +102,7 @@ class Bar:
 
 
 def size(nbytes: float) -> str:
-    """Three digits and a unit."""
+    """A size with three digits and a unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if nbytes < 1000:
             return f"{nbytes:.3g} {unit}"

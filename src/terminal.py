@@ -1,4 +1,4 @@
-"""Text for people: colours and passing notes on a terminal, plain lines everywhere else."""
+"""Terminal output: colours and a status line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 class Tone(Enum):
-    """What a piece of text is, with the code that colours it."""
+    """The role of a piece of text, with its ANSI colour code."""
 
     TITLE = "1"
     GOOD = "32"
@@ -18,17 +18,17 @@ class Tone(Enum):
 
 
 class Terminal:
-    """Writes to a stream. Colours only where that is a terminal and NO_COLOR is not set."""
+    """Writes to a stream (default: stdout). Colours only if that is a terminal and NO_COLOR is not set."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        found: TextIO | None = stream if stream is not None else sys.stdout  # which there is none of where it is closed
-        self._stream = found if found is not None else open(os.devnull, "w")  # noqa: SIM115  # as long as the process
+        found: TextIO | None = stream if stream is not None else sys.stdout  # None if it was closed at start-up
+        self._stream = found if found is not None else open(os.devnull, "w")  # noqa: SIM115  # open until exit
         self._live = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._colours = self._live and not os.environ.get("NO_COLOR")
 
     @property
     def is_live(self) -> bool:
-        """Whether somebody watches, who sees a line change."""
+        """Whether this is a terminal on which a status line can be overwritten."""
         return self._live
 
     def toned(self, text: str, tone: Tone) -> str:
@@ -38,7 +38,7 @@ class Terminal:
         print(text, file=self._stream, flush=True)
 
     def note(self, text: str) -> None:
-        """A line that the next one overwrites; nothing where nobody watches."""
+        """Shows a status line, which the next output overwrites; on a terminal only."""
         if self._live:
             print(f"\r\x1b[K{text}", end="", file=self._stream, flush=True)
 

@@ -1,9 +1,9 @@
-"""Measuring on the user's own machine which sort to take where, in place of what was measured on ours.
+"""Autotuning: measures on the user's machine which sort is fastest for which lengths, to override the built-in tables.
 
     gpusort.tune()          # all targets here; or gpusort tune on the command line
 
-Every candidate's result is compared with NumPy's before its time counts. What is found is kept in the cache directory
-and used from then on, in this process and in others.
+Candidates with wrong results are discarded. The rules found are stored in the cache directory, and used from then on in
+all processes.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from .types.specs import Memory
 Report: TypeAlias = Callable[[str], object]
 
 _TUNED = ("cpu", "wgsl", "cuda")
-_KINDS = (("u4", (8, 16, 32)), ("u8", (64,)))  # what is measured, and the bits of an element that it stands for
+_KINDS = (("u4", (8, 16, 32)), ("u8", (64,)))  # dtypes measured, and the element sizes in bits that they stand for
 _ROUNDS = 5
-_WORTH = 0.97  # of the time that the table's choice takes: less is worth a line
+_WORTH = 0.97  # a rule is stored for candidates that take less than this part of the default's time
 _SHAPES = ((256, 8), (256, 12), (256, 16), (384, 14), (384, 16), (384, 24), (384, 28), (512, 5), (512, 7), (512, 11))
-_SHAPES_OF_MASKS = ((128, 14), (128, 28), (256, 14))  # with digits of seven bits
+_SHAPES_OF_MASKS = ((128, 14), (128, 28), (256, 14))  # without subgroups, with digits of seven bits
 
 
 def tune(
     target: str | Target | None = None, *, largest: int = 1 << 22, report: Report | None = print
 ) -> None:  # fmt: skip
-    """Measures, and keeps what is fastest on this machine: for one target, or for all that are here, but for an adapter
-    in software, which is measured only if its target is named.
+    """Measures and stores which sorts are fastest on this machine: for one target, or for all that are available,
+    except software adapters.
 
-    Takes some minutes on a card, most of it for compiling. `largest` is the length of the longest array to try;
-    `report` gets a line for each that was tried.
+    Takes some minutes on a card, mostly to compile. `largest` is the length of the longest array to try; `report` gets
+    a line for each measurement.
     """
     if not hasattr(largest, "__index__"):
         raise UnsupportedTypeError(f"largest: expected an int, found {largest!r}")
@@ -59,14 +59,14 @@ def tune(
     for found in _targets(target):
         info = found.info
         if target is None and info.is_software:
-            tell(f"{info.name}: left out, for {info.adapter} is software; tune(target={info.name!r}) measures it")
+            tell(f"{info.name}: left out, for {info.adapter} is software; name the target to measure it")
             continue
         if isinstance(found, TunesItself):
             lines = list(found.tune(largest, tell))
         elif isinstance(found, DeviceTimer):
             lines = _tuned_sorts(found, info, largest, tell)
         else:
-            raise CapabilityError(f"target {info.name!r} has no clock to tune by, and no choice to make")
+            raise CapabilityError(f"target {info.name!r} has no clock to tune by, and nothing to tune")
         path = tuned.keep_sorts(info, lines)
         forget_plans()
         place = f"in {path}" if path else "for this process alone: there is no cache directory to use"
@@ -74,11 +74,11 @@ def tune(
 
 
 def _say_nothing(line: str) -> None:
-    """A report that nobody wants."""
+    """The report if it is None."""
 
 
 def forget_tuning(target: str | Target | None = None) -> None:
-    """Goes back to the tables that come with the package."""
+    """Removes stored rules: back to the built-in tables."""
     for found in _targets(target):
         tuned.forget(found.info.name, found.info.adapter)
         if isinstance(found, TunesItself):
@@ -109,7 +109,7 @@ def _tuned_sorts(target: DeviceTimer, info: TargetInfo, largest: int, tell: Repo
 
 
 def _best(target: DeviceTimer, info: TargetInfo, dtype: str, length: int, tell: Report) -> Radix | Bitonic | None:
-    """The fastest way to sort an array of a length, if it is worth a line of its own."""
+    """The fastest algorithm for a length, if it beats the built-in table's choice by enough; else None."""
     key = key_for(dtype)
     usual = choose_sort(info, key, 1, length, with_tuned=False)
     least = usual_time = _seconds(target, usual, dtype, length)
@@ -144,7 +144,7 @@ def _candidates(info: TargetInfo, dtype: str) -> Iterator[Radix | Bitonic]:
 
 
 def _seconds(target: DeviceTimer, algorithm: SortAlgorithm, dtype: str, length: int) -> float | None:
-    """How long the device takes; None where it cannot, or where the result is not NumPy's."""
+    """The least device time of a sort; None if the target cannot run it, or the result is wrong."""
     key, x = key_for(dtype), _random(dtype, length)
     placement = algorithm.placements(key)[0]
     schedule = algorithm.schedule(key, 1, length, SortOrder.ASCENDING, placement)
@@ -167,7 +167,7 @@ def _random(dtype: str, length: int) -> np.ndarray[tuple[int], np.dtype[np.gener
 
 
 def _named(algorithm: SortAlgorithm) -> str:
-    """What is tried, in a few words."""
+    """A short description of an algorithm."""
     if not isinstance(algorithm, Radix):
         return type(algorithm).__name__.lower()
     policy = algorithm.policy

@@ -1,7 +1,7 @@
-"""Arrays in wgpu's buffers, for sorting and reducing on a device that the caller has opened.
+"""Arrays in wgpu buffers, to sort and reduce on a device of the caller's.
 
 x = gpusort.webgpu.array(buffer, np.float32, (1000, 3))
-gpusort.sort(x, axis=0)         # an array of the same device; nothing travels through the host
+gpusort.sort(x, axis=0)         # the result is on the same device; nothing is copied through the host
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["Array", "array", "asarray", "open_device"]
 
 
 async def open_device() -> wgpu.GPUDevice:
-    """A device of the strongest adapter, or of the one that GPUSORT_WGSL_ADAPTER names, with all that it allows.
+    """Opens a device with all its limits, on the preferred adapter or the one that GPUSORT_WGSL_ADAPTER names.
 
-    In a page it is the browser's, for which nothing there waits. Raises TargetUnavailableError where there is none.
+    In a page it is the browser's. Raises TargetUnavailableError.
     """
     return await opened_device()
 
@@ -41,16 +41,16 @@ def array(
     offset: int = 0,
     device: wgpu.GPUDevice | None = None,
 ) -> Array:
-    """The elements that lie in a buffer, from a byte on, in C order: all that it has room for, unless a shape is given.
+    """An array over a buffer's elements from byte `offset` on, in C order; by default of all of them, in one dimension.
 
-    The buffer needs usage STORAGE. It belongs to the device that made it; `device` is for a buffer that does not say.
+    The buffer needs usage STORAGE. `device` is only needed for a buffer that does not know its device.
     """
     size, usage, made_by = (getattr(buffer, name, None) for name in ("size", "usage", "_device"))
     if not isinstance(size, int) or not isinstance(usage, int):
         raise UnsupportedTypeError(f"buffer: expected a wgpu.GPUBuffer, found {type(buffer).__name__}")
     found = device if device is not None else cast("wgpu.GPUDevice | None", made_by)
     if found is None:
-        raise InvalidArgumentError("device: expected the device of the buffer, which does not say it")
+        raise InvalidArgumentError("device: expected the buffer's device, as the buffer does not know it; found None")
     if not usage & STORAGE:
         raise InvalidArgumentError("buffer: expected one that was created with usage STORAGE")
     kind = np.dtype(dtype)
@@ -73,5 +73,5 @@ def array(
 
 
 def asarray(values: npt.ArrayLike, device: wgpu.GPUDevice) -> Array:
-    """A copy of a NumPy array in a new buffer of a device."""
+    """Copies a NumPy array to a new buffer on a device."""
     return _from_host(device, cast("np.ndarray[Any, np.dtype[np.generic]]", np.asarray(values)))

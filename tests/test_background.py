@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.compile_log import tell, told
+from gpusort.compile_log import log_compilation, log_slow
 from gpusort.targets.cpu.background import Background, background
 from gpusort.targets.cpu.host.warm_up import argsorting, sorting
 from tests.new_process import printed, run_new
@@ -212,9 +212,9 @@ def test_after_a_rehearsal_nothing_is_left_to_compile(code: str, monkeypatch: py
 
 def test_a_long_compilation_is_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "gpusort"):
-        tell("wgsl", "radix_scatter", 0.99)
-        tell("wgsl", "radix_scatter", 1.26)
-        with told("cpu", "nothing"):
+        log_compilation("wgsl", "radix_scatter", 0.99)
+        log_compilation("wgsl", "radix_scatter", 1.26)
+        with log_slow("cpu", "nothing"):
             pass
     assert [record.getMessage() for record in caplog.records] == [
         "target 'wgsl': compiling radix_scatter took 1.3 s"

@@ -29,7 +29,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.targets.cpu.limits import subgroup_size
 from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.targets.cuda.text import kernel_text
-from gpusort.targets.wgsl.kernel import written
+from gpusort.targets.wgsl.kernel import lower_to_wgsl
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.intrinsics import dynamic_range
@@ -217,7 +217,7 @@ def test_wgsl_names_no_element_that_registers_lack() -> None:
     """It is refused where the index is known, even if it is never used."""
     data: Buffer[U32] = Buffer("data", U32, 8, Role.INOUT)
     program = specialise(kernel(loop_beyond).launch(Grid(1, 1), data)).program
-    text = written(program, in_registers=True)[1].text
+    text = lower_to_wgsl(program, in_registers=True)[1].text
     assert set(re.findall(r"registers_\d\[(\w+)\]", text)) == {"0u", "1u", "2u", "3u"}
 
 

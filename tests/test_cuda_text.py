@@ -17,7 +17,7 @@ from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda import compile as cuda_compile
 from gpusort.targets.cuda import pipeline
-from gpusort.targets.cuda.numba_passes import FIND_NOTHING
+from gpusort.targets.cuda.numba_passes import NO_EFFECT
 from gpusort.targets.cuda.table import INTRINSICS
 from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import TargetUnavailableError
@@ -164,7 +164,7 @@ def test_fewer_passes_compile_kernels_of_ours_and_no_others(monkeypatch: pytest.
     monkeypatch.setattr(pipeline, "shorter_of", watched)
     cuda_compile.compile_anew(program_of(memories_case(N)[0]), (9, 0))
     ((left_out, kept),) = asked
-    assert left_out == FIND_NOTHING, "Numba CUDA names its passes otherwise"
+    assert left_out == NO_EFFECT, "Numba CUDA names its passes otherwise"
     assert {"NopythonTypeInference", "CUDANativeLowering", "CUDABackend"} <= kept
 
     from numba import cuda

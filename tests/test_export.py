@@ -13,13 +13,13 @@ import pytest
 
 import gpusort
 from examples.ipv4_key import Ipv4Key
+from gpusort.export.delta import delta_encoded, encoded_size
 from gpusort.export.exported import exported_of
-from gpusort.export.few import MOST
 from gpusort.export.kernels import Kernels
 from gpusort.export.plans import Plan, plans_of
 from gpusort.export.row_plans import plans_of_rows
-from gpusort.export.shortening import own_size, shortened
-from gpusort.export.variants import Asked, any_device
+from gpusort.export.short_sort import MOST
+from gpusort.export.variants import Request, any_device
 from gpusort.kernel.kernel import kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.types.dtypes import key_for
@@ -124,8 +124,8 @@ def test_what_does_not_grow_by_as_much_with_each_row_is_refused() -> None:
 
 def test_a_sort_is_a_few_plans_whatever_the_length() -> None:
     """One for all lengths; where keys go alone, others for few keys, each of which begins with the one before."""
-    asked = Asked({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
-    exported = exported_of(("sort", "argsort"), asked)
+    request = Request({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
+    exported = exported_of(("sort", "argsort"), request)
     for schedule in exported.schedules:
         lasts = [plan.last for plan in schedule.plans]
         few = [plan for plan in schedule.plans if 0 < plan.last <= MOST]
@@ -149,10 +149,10 @@ def test_the_module_is_small(tmp_path: Path) -> None:
 
 def test_texts_that_are_alike_are_written_once() -> None:
     """What is left out of a text stands in an earlier one, to the letter."""
-    asked = Asked({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
-    texts = [kernel.text for kernel in exported_of(("sort",), asked).kernels.all]
+    request = Request({"u32": key_for("u4"), "f32": key_for("f4")}, (4,), any_device(0))
+    texts = [kernel.text for kernel in exported_of(("sort",), request).kernels.all]
     whole = list[str]()
-    for parts in shortened(texts):
+    for parts in delta_encoded(texts):
         lines = list[str]()
         for part in parts:
             match part:
@@ -162,7 +162,7 @@ def test_texts_that_are_alike_are_written_once() -> None:
                     lines += whole[number].split("\n")[first : first + count]
         whole.append("\n".join(lines))
     assert whole == texts
-    assert sum(own_size(parts) for parts in shortened(texts)) < sum(map(len, texts)) / 1.5
+    assert sum(encoded_size(parts) for parts in delta_encoded(texts)) < sum(map(len, texts)) / 1.5
 
 
 def test_plain_texts_come_with_all_that_a_program_needs(tmp_path: Path) -> None:
@@ -220,9 +220,9 @@ def test_a_key_of_ones_own(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, what: dict[str, Any], message: str) -> None:
-    asked: dict[str, Any] = {"operations": "sort", "out": tmp_path, **what}
+    request: dict[str, Any] = {"operations": "sort", "out": tmp_path, **what}
     with pytest.raises(InvalidArgumentError, match=message):
-        gpusort.export(**asked)
+        gpusort.export(**request)
     assert not list(tmp_path.iterdir())
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import gpusort
 from gpusort.export import naga
-from gpusort.export.asking import asked_for
+from gpusort.export.arguments import checked_request
 from gpusort.export.c_header import header_of
 from gpusort.export.exported import exported_of
 from gpusort.export.kernels import wgsl_kernel
@@ -95,7 +95,7 @@ def test_the_header_has_the_plans_of_every_length(tmp_path: Path) -> None:
     """Compiled and run, with all warnings being errors."""
     if shutil.which("cc") is None:
         pytest.skip("`cc`, a C compiler, is not here")
-    exported = exported_of(OPERATIONS, asked_for(OPERATIONS, KEYS, (), (), (), 0))
+    exported = exported_of(OPERATIONS, checked_request(OPERATIONS, KEYS, (), (), (), 0))
     files = [f"{kernel.name}_{number}.x" for number, kernel in enumerate(exported.kernels.all)]
     (tmp_path / "gpusort.h").write_text(header_of(exported, "gpusort", "x", files, 2))
     schedules = {

@@ -11,7 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.cli import main
-from gpusort.export.few import MOST
+from gpusort.export.short_sort import MOST
 from tests.exported import WEB, Cases, compiled, node, run_program
 from tests.reference import sample
 

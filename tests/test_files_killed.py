@@ -161,7 +161,7 @@ def test_after_a_loss_of_power_only_what_was_synced_is_believed(
 
 
 def test_lines_above_the_last_sync() -> None:
-    above: Callable[[str, list[str]], list[str]] = scratch._above_the_last  # pyright: ignore[reportPrivateUsage]
+    above: Callable[[str, list[str]], list[str]] = scratch._before_last  # pyright: ignore[reportPrivateUsage]
     assert above("synced", []) == above("synced", ["run 1"]) == []
     assert above("synced", ["run 1", "synced", "run 2", "synced", "run 3"]) == ["run 1", "synced", "run 2"]
 

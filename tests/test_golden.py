@@ -18,7 +18,7 @@ from gpusort.kernel.listing import listing
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cpu.text import module_text
 from gpusort.targets.cuda.text import kernel_text
-from gpusort.targets.wgsl.kernel import written
+from gpusort.targets.wgsl.kernel import lower_to_wgsl
 from gpusort.types.dtypes import key_for, number_for
 from gpusort.types.indices import ScanKind, SortOrder
 from gpusort.types.monoids import Sum
@@ -38,7 +38,7 @@ def cuda(program: Program) -> str:
 
 
 def wgsl(program: Program) -> str:
-    return written(program)[1].text
+    return lower_to_wgsl(program)[1].text
 
 
 FORMS: dict[str, Callable[[Program], str]] = {"ir": ir, "cpu": module_text, "cuda": cuda, "wgsl": wgsl}

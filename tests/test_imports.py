@@ -17,9 +17,9 @@ _HOST = "targets.cpu.host."
 _BELOW: dict[str, frozenset[str]] = {
     "types": frozenset(),
     "kernel": frozenset({"types", "forks"}),
-    "kept": frozenset({"types"}),
+    "disk_cache": frozenset({"types"}),
     "machine": frozenset({"types"}),
-    "algos": frozenset({"types", "kernel", "machine", "kept"}),
+    "algos": frozenset({"types", "kernel", "machine", "disk_cache"}),
     "external": frozenset({"types", "kernel", "machine", "algos"}),
     "operations": frozenset({"types", "kernel", "machine", "algos"}),
     "arrays": frozenset({"types", "kernel", "machine", "algos", "targets", "forks"}),

@@ -173,10 +173,10 @@ def test_a_lock_that_an_interrupted_import_has_left_is_let_go() -> None:
     """By whoever has another thread import for it: that one would wait for ever."""
     code = """
 import _imp
-from gpusort.targets.apart import import_apart
+from gpusort.targets.uninterrupted import import_uninterrupted
 _imp.acquire_lock()
 _imp.acquire_lock()
-import_apart("colorsys")
+import_uninterrupted("colorsys")
 print(_imp.lock_held())
 """
     assert printed(code, timeout=60) == "False"

@@ -22,7 +22,7 @@ from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.targets import registry
 from gpusort.targets.cuda import pinned_copies, transfers
 from gpusort.targets.cuda import plan as cuda_plan
-from gpusort.targets.cuda.plan import Plan, Ready
+from gpusort.targets.cuda.plan import Plan, PreparedLaunch
 from gpusort.targets.cuda.target import CudaTarget
 from gpusort.targets.cuda.transfers import Transfers
 from gpusort.targets.python.target import PlainPython
@@ -80,7 +80,7 @@ def test_an_array_on_a_card_keeps_its_elements(monkeypatch: pytest.MonkeyPatch) 
     buffer: Buffer[object] = Buffer("data", U32, given.size, Role.INOUT)
 
     def plan_for(x: npt.NDArray[np.uint32]) -> Plan:
-        return Plan((buffer,), (Ready(cast(Any, _Inverts(x)), 1, 1, (0,), (), 0),) * 4)
+        return Plan((buffer,), (PreparedLaunch(cast(Any, _Inverts(x)), 1, 1, (0,), (), 0),) * 4)
 
     def run(x: npt.NDArray[np.uint32], plan: Plan) -> None:
         for _ in range(3):

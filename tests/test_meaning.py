@@ -373,10 +373,13 @@ def test_nvvm_is_not_told_that_signed_sums_fit() -> None:
 
 def test_what_wgpu_only_logs_is_raised() -> None:
     wgpu = pytest.importorskip("wgpu")
-    from gpusort.targets.wgsl.device import translated
+    from gpusort.targets.wgsl.device import translated_errors
 
     assert wgpu is not None
-    with pytest.raises(GpusortError, match="running 'x': wgpu refuses: something is wrong"), translated("running 'x'"):
+    with (
+        pytest.raises(GpusortError, match="running 'x': wgpu refuses: something is wrong"),
+        translated_errors("running 'x'"),
+    ):
         logging.getLogger("wgpu").error("something is wrong")
-    with translated("running 'x'"):
+    with translated_errors("running 'x'"):
         logging.getLogger("wgpu").warning("something is odd")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gpusort.kept import trust
-from gpusort.kept.trust import Untrusted, trusted_directory
+from gpusort.disk_cache import trust
+from gpusort.disk_cache.trust import Untrusted, trusted_directory
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users have no numbers on this system")
 

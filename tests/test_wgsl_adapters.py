@@ -128,6 +128,6 @@ def test_software_is_tuned_only_by_name(
     monkeypatch.setattr(tuning, "_tuned_sorts", tuned_sorts)
     tuning.tune(report=said.append)
     assert bool(measured) != is_software
-    assert ("wgsl: left out, for Pipe is software; tune(target='wgsl') measures it" in said) == is_software
+    assert ("wgsl: left out, for Pipe is software; name the target to measure it" in said) == is_software
     tuning.tune("wgsl", report=None)
     assert measured

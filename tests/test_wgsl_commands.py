@@ -18,7 +18,7 @@ from gpusort.targets.registry import choose
 from gpusort.targets.wgsl import device as devices
 from gpusort.targets.wgsl import native
 from gpusort.targets.wgsl import target as targets
-from gpusort.targets.wgsl.commands import Place, PublicCommands
+from gpusort.targets.wgsl.commands import BufferRange, PublicCommands
 from gpusort.targets.wgsl.defaults import DEFAULT_LIMITS
 from gpusort.targets.wgsl.native import NativeCommands
 from gpusort.types.errors import DeviceLostError, GpusortError, TargetUnavailableError
@@ -190,9 +190,9 @@ def test_errors_keep_their_class_and_text(device: Any) -> None:
     prepared = prepared_of(call)
     commands = prepared._ready.commands
     names = prepared._ready.bindings[0].names
-    places = [prepared._own.parameters, *(Place(x.buffer, 2) for _ in names)]
+    ranges = [prepared._own.parameters, *(BufferRange(x.buffer, 2) for _ in names)]
     with pytest.raises(wgpu.GPUValidationError, match="offset 2"):
-        commands.groups([(0, places)])
+        commands.groups([(0, ranges)])
     encoder = device.create_command_encoder()
     encoder.finish()
     with pytest.raises(wgpu.GPUValidationError, match=r"finished|ended|locked"):

@@ -22,7 +22,7 @@ from gpusort.kernel.specialise import specialise
 from gpusort.machine import Capability
 from gpusort.targets.python.target import PlainPython
 from gpusort.targets.wgsl import operations as wgsl_operations
-from gpusort.targets.wgsl.kernel import written
+from gpusort.targets.wgsl.kernel import lower_to_wgsl
 from gpusort.targets.wgsl.memory import Pool, size_class
 from gpusort.targets.wgsl.names import RESERVED_NAMES, spelled
 from gpusort.targets.wgsl.target import WgslTarget
@@ -466,9 +466,9 @@ def test_source_is_wgsl_and_browsers_get_their_line(target: WgslTarget) -> None:
     step = specialise(launch)
     assert "@compute @workgroup_size(8)\nfn lanes(" in target.source(step)
     assert "enable" not in target.source(step)
-    assert written(step.program, enable_line=True)[1].text.startswith("enable subgroups;\n")
+    assert lower_to_wgsl(step.program, enable_line=True)[1].text.startswith("enable subgroups;\n")
     plain = specialise(add_one.launch(Grid(1, 8), words("data", 8)))
-    assert "enable" not in written(plain.program, enable_line=True)[1].text
+    assert "enable" not in lower_to_wgsl(plain.program, enable_line=True)[1].text
 
 
 def test_buffers_are_used_again(target: WgslTarget) -> None:
@@ -488,12 +488,12 @@ def test_buffers_are_used_again(target: WgslTarget) -> None:
 
     pool = Pool(cast("wgpu.GPUDevice", Device()), 1 << 31)
     for size in (5000, 5100, 4, 5001):
-        with pool.taken() as taken:
-            taken.storage(size)
+        with pool.lease() as lease:
+            lease.storage(size)
     assert made == [5120, 4096]
-    with pool.taken() as taken:
-        taken.storage(5000)
-        taken.storage(5000)
+    with pool.lease() as lease:
+        lease.storage(5000)
+        lease.storage(5000)
     assert made == [5120, 4096, 5120]
     assert pool.idle_bytes == 2 * 5120 + 4096
 

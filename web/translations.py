@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 
 import attrs
 
-from gpusort.export.asking import asked_for
+from gpusort.export.arguments import checked_request
 from gpusort.export.exported import exported_of
 from gpusort.export.naga import translated
 from gpusort.kernel import ir
 from gpusort.kernel.specialise import specialise
 from gpusort.show import KEYS, launches_for
 from gpusort.targets.wgsl.defaults import DEFAULTS
-from gpusort.targets.wgsl.kernel import written
+from gpusort.targets.wgsl.kernel import lower_to_wgsl
 from gpusort.types.errors import CapabilityError
 from tests.exported import WEB, node
 from web.pack import MODULES
@@ -63,18 +63,18 @@ class Text:
 
 def texts() -> Iterator[Text]:
     """What `gpusort show` knows of, and what the npm package has."""
-    written_once = cache(written)  # several dtypes have the same programs
+    lowered_once = cache(lower_to_wgsl)  # several dtypes have the same programs
     for dtype, code in KEYS.items():
         for name, launch in launches_for(code).items():
             try:
-                legalized, shader = written_once(specialise(launch).program)
+                legalized, shader = lowered_once(specialise(launch).program)
             except CapabilityError:  # 64-bit floats, which nobody adds in WGSL
                 continue
             program = legalized.program
             held = sum(4 * (m.length or 0) for m in program.memories if m.space is ir.Space.WORKGROUP)
             yield Text(name, dtype, shader.text, shader.uses_subgroups, held, program.group_size)
     operations, keys, values = MODULES["all"]
-    for kernel in exported_of(operations, asked_for(operations, keys, values, (), (), 0)).kernels.all:
+    for kernel in exported_of(operations, checked_request(operations, keys, values, (), (), 0)).kernels.all:
         yield Text(kernel.name, _EXPORTED, kernel.text, False, kernel.workgroup_bytes, kernel.group_size)
 
 

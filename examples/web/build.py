@@ -14,7 +14,7 @@ from types import FunctionType
 from gpusort import SortOrder
 from gpusort.algos.bitonic import ComparisonDistance, ComparisonPair, bitonic_step, to_ordered
 from gpusort.algos.radix import radix_add_up, radix_count, radix_scatter
-from gpusort.export.asking import asked_for
+from gpusort.export.arguments import checked_request
 from gpusort.export.exported import Exported, exported_of
 from gpusort.export.module import module_of
 from gpusort.types.dtypes import key_for
@@ -42,7 +42,7 @@ def build(folder: Path) -> tuple[Path, ...]:
         for name, dtype in KEYS.items()
         for order in SortOrder
     }
-    exported = exported_of(operations, asked_for(operations, tuple(KEYS), (), (), schedules, 0))
+    exported = exported_of(operations, checked_request(operations, tuple(KEYS), (), (), schedules, 0))
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copytree(STATIC, folder, dirs_exist_ok=True)
     (folder / "gpusort.js").write_text(module_of(exported), "utf-8")

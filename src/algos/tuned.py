@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from ..kept import cache
+from ..disk_cache import cache
 from ..machine import Capability, TargetInfo
 from ..types.errors import GpusortError
 from .host_sort import MEASURED, HostSort, HostSortPolicy

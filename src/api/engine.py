@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from ..external.cuts import Array, Places
+from ..external.cuts import Array, Indices
 from ..targets.base import SortsOnTheHost, Target
 from ..targets.registry import choose
 from ..types.environment import core_count
@@ -46,6 +46,6 @@ class OwnEngine:
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None:
         sort(x, out=out, descending=order is SortOrder.DESCENDING, stable=stable, target=self.target)
 
-    def argsort(self, x: Array, order: SortOrder) -> Places:
-        places: Places = argsort(x, descending=order is SortOrder.DESCENDING, target=self.target)
-        return places
+    def argsort(self, x: Array, order: SortOrder) -> Indices:
+        indices: Indices = argsort(x, descending=order is SortOrder.DESCENDING, target=self.target)
+        return indices

@@ -18,7 +18,7 @@ from ..external.scratch import Scratch
 from ..external.sort import FileSort
 from ..external.table_files import open_table
 from ..external.tables import TableSort
-from ..external.work import FindPlaces, SortElements, SortRecords, Work
+from ..external.work import FindIndices, SortElements, SortRecords, Work
 from ..targets.base import Target
 from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
@@ -58,7 +58,7 @@ def sort_file(
     job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
     engine = OwnEngine.for_files(target_device, job.memory)
     if Format.of(job.source).is_table or Format.of(job.target).is_table:
-        job.run_table(by, order, engine, dtype, places=False)
+        job.run_table(by, order, engine, dtype, argsort=False)
         return
     layout = layout_of(job.source, _dtype_or_none(dtype))
     fields = _fields(layout, by)
@@ -83,10 +83,10 @@ def argsort_file(
         raise InvalidArgumentError(f"target: expected another file than the source, found {job.target}")
     engine = OwnEngine.for_files(target_device, job.memory)
     if Format.of(job.source).is_table:
-        job.run_table(by, order, engine, dtype, places=True)
+        job.run_table(by, order, engine, dtype, argsort=True)
         return
     layout = layout_of(job.source, _dtype_or_none(dtype))
-    job.run(layout, FindPlaces(layout.dtype, _fields(layout, by), order, engine))
+    job.run(layout, FindIndices(layout.dtype, _fields(layout, by), order, engine))
 
 
 @attrs.frozen
@@ -124,16 +124,16 @@ class _Job:
         scratch = Scratch(self.target, self.scratch, keep=self.resume)
         FileSort(self.source, layout, self.target, work, scratch, self.progress).run(self.memory, resume=self.resume)
 
-    def run_table(self, by: By, order: SortOrder, engine: OwnEngine, dtype: object, *, places: bool) -> None:
+    def run_table(self, by: By, order: SortOrder, engine: OwnEngine, dtype: object, *, argsort: bool) -> None:
         if dtype is not None:
             raise InvalidArgumentError(f"dtype: expected none for tables, found {dtype!r}")
-        for name, path, is_table in (("source", self.source, True), ("target", self.target, not places)):
+        for name, path, is_table in (("source", self.source, True), ("target", self.target, not argsort)):
             if Format.of(path).is_table is not is_table:
                 kinds = "a table, as .parquet or .arrow," if is_table else ".npy or a raw file"
                 raise InvalidArgumentError(f"{name}: expected {kinds} found {path}")
         columns = (by,) if isinstance(by, str) else tuple(by or ())
         scratch, table = Scratch(self.target, self.scratch, keep=self.resume), open_table(self.source)
-        sort = TableSort(self.source, table, self.target, columns, order, engine, scratch, self.progress, places)
+        sort = TableSort(self.source, table, self.target, columns, order, engine, scratch, self.progress, argsort)
         sort.run(self.memory, resume=self.resume)
 
 

@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 
 from ..forks import require_own_process
-from ..targets.apart import import_apart
+from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.specs import Memory, Spec, bounds
 from .kinds import Device, DType, HostArray, Kind, Located, Shape, Viewed
@@ -39,7 +39,7 @@ _DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy and 
 def ensure_cupy() -> None:
     """One clear sentence where an array lies on a CUDA device and cupy is not there."""
     try:
-        import_apart("cupy")
+        import_uninterrupted("cupy")
     except ImportError as error:
         raise TargetUnavailableError(
             "target 'cuda': cupy is not installed or does not load: pip install \"gpusort[cuda]\""

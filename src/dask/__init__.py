@@ -1,4 +1,4 @@
-"""Sorting of dask's arrays and dataframes: lazy, of known chunks, on threads or a cluster.
+"""Sorting dask arrays and dataframes: lazily, into known chunks, on threads or a cluster.
 
 Needs `pip install 'gpusort[dask]'`.
 """

@@ -1,4 +1,4 @@
-"""Arguments that are refused before a task is made of them."""
+"""Argument checks of gpusort.dask, made when the graph is built."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .exchange import Exchange, meta_of
 
 
 def require(name: str, x: object, kind: type = da.Array) -> None:
-    """Refuses what is no collection of dask's of this kind."""
+    """Raises UnsupportedTypeError unless x is a dask collection of this kind."""
     if not isinstance(x, kind):
         what = "array" if kind is da.Array else "dataframe"
         raise UnsupportedTypeError(f"{name}: expected a dask {what}, found {type(x).__name__}")
 
 
 def checked_target(target: object) -> str:
-    """Chunks are sorted where tasks run, so a target goes by its name."""
+    """Raises UnsupportedTypeError unless the target is a name: tasks open it where they run."""
     if not isinstance(target, str):
         raise UnsupportedTypeError(f"target: expected a name for dask arrays, e.g. 'cuda', found {target!r}")
     return target
 
 
 def checked(x: da.Array, name: str, axis: SupportsIndex | None, exchange: str) -> tuple[da.Array, int, Exchange]:
-    """An array, an axis of it, and how its chunks are exchanged. Without an axis it is flattened."""
+    """The array, the axis, and the exchange; the flattened array if axis is None."""
     require(name, x)
     recognised(name, meta_of(x))
     key_for(x.dtype, name)

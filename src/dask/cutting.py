@@ -1,7 +1,8 @@
-"""Exact cuts of runs that lie in many tasks: what each task does. Nothing here knows dask.
+"""Exact splitters of runs in many tasks: what each task computes, independent of dask.
 
-A run draws samples; all samples together bracket each cut in every run; each run hands out what lies in its brackets;
-and that decides the cuts. Lengths are those that are found, so none needs to be known before.
+Tasks sample their run; the samples of all runs bracket each cut in every run; each run returns the words in its
+brackets; these decide the cuts (see external/cuts.py). Lengths are collected with the samples, so chunk sizes need not
+be known.
 """
 
 from __future__ import annotations
@@ -15,35 +16,35 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..external.cuts import Array, Places, Samples, cut_between
+from ..external.cuts import Array, Indices, Samples, cut_between
 
-Counts: TypeAlias = npt.NDArray[np.integer[Any]]  # narrow ones, as there is one for every pair of chunks
-Run: TypeAlias = tuple[Any, ...]  # what a chunk became: arrays, or a dataframe, in sorted order
+Counts: TypeAlias = npt.NDArray[np.integer[Any]]  # in the narrowest dtype: there is one for every pair of chunks
+Run: TypeAlias = tuple[Any, ...]  # a sorted chunk: arrays, or a dataframe
 
 
 class Work(Protocol):
-    """How chunks become runs, and pieces of runs chunks of the result."""
+    """How chunks become sorted runs, and pieces of runs become chunks of the result."""
 
     def to_run(self, chunk: Any, /) -> Run: ...
 
     def length(self, run: Run, /) -> int: ...
 
-    def words(self, run: Run, places: slice | Places, /) -> Array:
-        """What compares as the elements at these places are ordered, on the host."""
+    def words(self, run: Run, indices: slice | Indices, /) -> Array:
+        """Host words that compare in the order of the elements at these indices."""
         ...
 
     def piece(self, run: Run, start: int, stop: int, offset: int, /) -> Run:
-        """A stretch of a run whose chunk has so many elements before it. It may be a view."""
+        """Elements start..stop of a run, maybe a view. `offset` is the number of elements in earlier chunks."""
         ...
 
     def to_chunk(self, pieces: Sequence[Run], /) -> Any:
-        """A chunk of the result, of the pieces of all runs in their order."""
+        """A chunk of the result, from the pieces of all runs in order."""
         ...
 
 
 @attrs.frozen(eq=False)
 class Drawn:
-    """Every gap-th word of a run. Gaps are powers of two, so that a lesser one has all that a greater one has."""
+    """Every gap-th word of a run. Gaps are powers of two, so that a finer sample contains any coarser one."""
 
     length: int
     gap: int
@@ -51,7 +52,7 @@ class Drawn:
 
     @classmethod
     def of(cls, work: Work, run: Run, runs: int) -> Drawn:
-        """As many samples in all as words in all brackets, about."""
+        """With a gap that makes samples and brackets of about equal size in all."""
         length = work.length(run)
         gap = 1 << (isqrt(length // (3 * runs)).bit_length())
         return cls(length, gap, work.words(run, slice(None, None, gap)))
@@ -59,9 +60,9 @@ class Drawn:
 
 @attrs.frozen(eq=False)
 class Brackets:
-    """Where each cut may lie: a row a cut, a column a run. The cuts are those between buckets as long as the runs."""
+    """Bounds of each cut (row) in each run (column). The buckets have the lengths of the runs."""
 
-    lengths: Places
+    lengths: Indices
     low: Counts
     high: Counts
 
@@ -75,15 +76,15 @@ class Brackets:
         return cls(np.array(lengths, np.int64), low.astype(narrow), high.astype(narrow))
 
     def inside(self, work: Work, run: Run, number: int) -> Array:
-        """The words in all brackets of a run, one bracket behind the other."""
+        """The words in all brackets of a run, concatenated."""
         low, high = self.low[:, number].astype(np.int64), self.high[:, number].astype(np.int64)
         sizes = high - low
         ends = np.cumsum(sizes)
-        places: Places = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
-        return work.words(run, places)
+        indices: Indices = np.arange(int(ends[-1])) + np.repeat(low - (ends - sizes), sizes)
+        return work.words(run, indices)
 
     def cuts(self, inside: Sequence[Array], first: int, end: int) -> Counts:
-        """Some of the cuts, from what lies in all brackets of each run."""
+        """The cuts first..end, from the words in all brackets of each run."""
         low, high = self.low.astype(np.int64), self.high.astype(np.int64)
         ranks = np.cumsum(self.lengths)
         starts = np.concatenate([np.zeros((1, low.shape[1]), np.int64), np.cumsum(high - low, axis=0)])
@@ -97,7 +98,7 @@ class Brackets:
 
 @attrs.frozen(eq=False)
 class Cuts:
-    """Where each bucket begins in every run, a row a bucket; and a last row with the lengths of the runs."""
+    """The start of each bucket (row) in every run (column); the last row has the runs' lengths."""
 
     at: Counts
 
@@ -107,7 +108,7 @@ class Cuts:
         return cls(np.concatenate([np.zeros_like(lengths)[np.newaxis], *found, lengths[np.newaxis]]))
 
     def of_bucket(self, work: Work, runs: Sequence[Run], bucket: int) -> list[Run]:
-        """The pieces of all runs that belong into a bucket. Empty ones are left out, but for the first."""
+        """The pieces of a bucket from all runs, without empty ones except the first."""
         low, high, offsets = self.at[bucket].tolist(), self.at[bucket + 1].tolist(), self._offsets()
         return [
             work.piece(run, low[number], high[number], offsets[number])
@@ -116,7 +117,7 @@ class Cuts:
         ]
 
     def of_run(self, work: Work, run: Run, number: int) -> list[Run | None]:
-        """The pieces of a run that belong into all buckets. Empty ones are None, but for those of the first run."""
+        """The pieces of a run for all buckets. Empty ones are None, except those of the first run."""
         offset = self._offsets()[number]
         return [
             work.piece(run, start, stop, offset) if start < stop or not number else None
@@ -124,7 +125,7 @@ class Cuts:
         ]
 
     def _offsets(self) -> list[int]:
-        """How many elements lie before each chunk."""
+        """The number of elements before each chunk."""
         lengths = self.at[-1].astype(np.int64)
         offsets: list[int] = (np.cumsum(lengths) - lengths).tolist()
         return offsets

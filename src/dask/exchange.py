@@ -1,7 +1,7 @@
-"""From runs to buckets: the tasks of a sort, and three ways for pieces to travel.
+"""The dask graph of a distributed sort, with three implementations of the all-to-all exchange.
 
-For R chunks there are R tasks each that sort, draw samples, read brackets and make buckets, and a few that decide the
-cuts. What the exchange adds, where dask fuses tasks:
+For R chunks there are R tasks each to sort, to sample, to read brackets and to make buckets, and a few to compute the
+cuts. The exchange adds (after dask's fusion of tasks):
 
 | exchange | tasks | where pieces are |
 |---|---|---|
@@ -29,19 +29,19 @@ from ..external.cuts import Array
 from ..types.errors import InvalidArgumentError
 from .cutting import Brackets, Counts, Cuts, Drawn, Run, Work
 
-_FEW = 32  # chunks that a cluster exchanges faster by tasks than by p2p
-_ONE_STEP = 64  # chunks whose pieces travel as a task each
-_FILES = 128  # that p2p makes: each run writes into all of them, which takes some 0.1 ms a time
-_ONE_TASK = 256  # chunks whose cuts are found in one task; of more, so many cuts a task:
-_CUTS = 32
+_FEW = 32  # up to so many chunks, a cluster exchanges faster by tasks than by p2p
+_ONE_STEP = 64  # up to so many chunks, each piece is a task; beyond, the exchange takes two steps
+_FILES = 128  # of p2p: each run writes to all of them, at about 0.1 ms each
+_ONE_TASK = 256  # up to so many chunks, one task computes all cuts
+_CUTS = 32  # for each task, with more chunks
 
 BOXED = np.empty(0, object)
-Boxed: TypeAlias = da.Array  # whose chunks are not arrays, but whatever tasks hand on
+Boxed: TypeAlias = da.Array  # chunks are arbitrary objects, not arrays
 Chunks: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 class Exchange(Enum):
-    """How pieces of runs come to the buckets that they belong to."""
+    """How pieces of runs are moved to their buckets."""
 
     SHARED = "shared"
     P2P = "p2p"
@@ -49,7 +49,8 @@ class Exchange(Enum):
 
     @classmethod
     def of(cls, name: str, x: da.Array, count: int) -> Exchange:
-        """The one that a caller names, or that suits so many chunks and who is to compute them, as is known now."""
+        """The named exchange; for "auto" by the scheduler that dask would use now, and by the number of chunks. Raises
+        InvalidArgumentError."""
         if name != "auto":
             known = [exchange.value for exchange in cls]
             if name not in known:
@@ -65,7 +66,7 @@ class Exchange(Enum):
 
 
 def _scheduler(x: da.Array) -> str:
-    """Whose tasks share memory, who has p2p, or another."""
+    """The kind of scheduler: "shared" if tasks share memory, "distributed" if it has p2p, or "other"."""
     run = get_scheduler(collections=[x])
     home = str(getattr(run, "__module__", ""))
     if home.partition(".")[0] == "distributed":
@@ -74,7 +75,7 @@ def _scheduler(x: da.Array) -> str:
 
 
 def exchanged(x: da.Array, work: Work, exchange: Exchange, meta: Any) -> da.Array:
-    """The chunks of an array, or whatever its tasks give, sorted as a whole. The result's chunks are those of x."""
+    """Sorts the chunks of x, arrays or boxed, as a whole, into the same chunks."""
     runs = boxed(x, work.to_run)
     cuts = _cuts(runs, work)
     if exchange is Exchange.SHARED:
@@ -93,15 +94,15 @@ def exchanged(x: da.Array, work: Work, exchange: Exchange, meta: Any) -> da.Arra
 
 
 def boxed(x: da.Array, function: Any, *others: da.Array) -> Boxed:
-    """What a function makes of every chunk."""
+    """Maps a function that returns any object over chunks."""
     return da.map_blocks(function, x, *others, token="gpusort", meta=np.empty((0,) * x.ndim, object))
 
 
 def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Boxed:
-    """What a function makes of the list of all chunks along an axis, in one task for each such list.
+    """Calls a function with the list of all chunks along an axis, in one task for each such list.
 
-    `others` have one chunk. With `concatenate=False` dask keeps the list: it would else be made anew by each task that
-    depends on it, of as many chunks.
+    `others` have one chunk. The list is the result of a task (`concatenate=False`); else each dependent task would
+    build it again from all chunks.
     """
     chunks = tuple(range(x.ndim))
     result = tuple(x.ndim if number == axis else number for number in chunks)
@@ -113,7 +114,7 @@ def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Bo
 
 
 def taken_apart(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[da.Array, da.Array]:
-    """Of boxes that hold two arrays each, those of either, by what they are like."""
+    """Splits boxed pairs of arrays, with the metas `first` and `second`, into two dask arrays."""
     keys, values = (
         boxes.map_blocks(itemgetter(number), token="gpusort-part", chunks=chunks, meta=meta)
         for number, meta in enumerate((first, second))
@@ -122,12 +123,12 @@ def taken_apart(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[
 
 
 def meta_of(x: da.Array, dtype: np.dtype[Any] | None = None) -> Any:
-    """What chunks are like: an empty array, perhaps with another dtype."""
+    """dask's meta of an array (an empty chunk), with another dtype if given."""
     return meta_from_array(x, dtype=dtype)
 
 
 def _cuts(runs: Boxed, work: Work) -> Boxed:
-    """Where each bucket begins in every run, in one chunk."""
+    """The Cuts of all runs, in one chunk."""
     count = runs.numblocks[0]
     brackets = gathered(Brackets.of, boxed(runs, partial(Drawn.of, work, runs=count)))
     inside = boxed(runs, partial(_inside, work), brackets)
@@ -139,7 +140,7 @@ def _cuts(runs: Boxed, work: Work) -> Boxed:
 
 
 def _to_columns(pieces: da.Array, exchange: Exchange) -> da.Array:
-    """From a row a run to a column a bucket."""
+    """Transposes ownership: from a chunk for each row (a run's pieces) to one for each column (a bucket's pieces)."""
     count = pieces.numblocks[0]
     if exchange is Exchange.P2P:
         pieces = pieces.rechunk((count, -(-count // _FILES)), method="p2p")
@@ -150,11 +151,11 @@ def _to_columns(pieces: da.Array, exchange: Exchange) -> da.Array:
 
 
 def _by_tasks(pieces: da.Array, chunks: tuple[int, int]) -> da.Array:
-    """In one step: dask's planner takes objects for 8 bytes each, and would gather everything in one block."""
+    """Rechunks in one step. dask's planner assumes 8 bytes for an object, and would gather everything in one block."""
     return pieces.rechunk(chunks, method="tasks", threshold=1 << 62)
 
 
-# -- what tasks do ------------------------------------------------------------------------------------------
+# -- task functions -----------------------------------------------------------------------------------------
 
 
 def _inside(work: Work, run: Run, brackets: Brackets, *, block_id: tuple[int, ...]) -> Array:
@@ -177,7 +178,7 @@ def _bucket_of_shared(work: Work, _: object, runs: Sequence[Run], cuts: Cuts, *,
 
 
 def _pieces(work: Work, run: Run, cuts: Cuts, *, block_id: tuple[int, ...]) -> Array:
-    """A row of objects, which dask takes for an array."""
+    """A run's pieces for all buckets, as a row of an object array."""
     found = cuts.of_run(work, run, block_id[0])
     row = np.empty((1, len(found)), object)
     for bucket, piece in enumerate(found):

@@ -1,4 +1,4 @@
-"""sort_values of dask's dataframes."""
+"""sort_values for dask dataframes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..api.arguments import ORDERS, checked_flag
 from ..api.engine import OwnEngine
-from ..external.cuts import Array, Places
+from ..external.cuts import Array, Indices
 from ..external.order import KeyColumn, KeyOrder
 from ..types.dtypes import SUPPORTED, is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
@@ -28,11 +28,11 @@ def sort_values(
     frame: dd.DataFrame, by: str | Sequence[str], *, ascending: bool | Sequence[bool] = True, target: str = "auto",
     exchange: str = "auto",
 ) -> dd.DataFrame:  # fmt: skip
-    """The rows of a dask dataframe in the order of one column, or of several, of which the first counts most.
+    """Sorts the rows of a dask dataframe by one column, or lexicographically by several. Stable, and lazy.
 
-    Rows whose keys are equal keep their order; NaN and NaT come last, in both directions. The partitions of the result
-    are as many, and as long, as those of the frame, and rows keep their index. Nothing is computed yet, and nothing of
-    the frame to find out where to cut it. `exchange` is that of `gpusort.dask.sort`.
+    NaN and NaT come last in both directions. The result has as many partitions, of the same lengths, as the frame, and
+    rows keep their index. Unlike dask's own, it does not compute the frame first to find its divisions. `exchange` is
+    that of `gpusort.dask.sort`.
     """
     import dask.dataframe as dd
     from dask.dataframe.dispatch import make_meta
@@ -47,12 +47,12 @@ def sort_values(
     else:
         found = exchanged(chunks, work, Exchange.of(exchange, chunks, frame.npartitions), BOXED)
     made: object = found.map_blocks(_itself, token="gpusort-sorted", meta=meta)
-    return cast("dd.DataFrame", made)  # as its meta is one
+    return cast("dd.DataFrame", made)  # map_blocks returns one for such a meta
 
 
 @attrs.frozen
 class RowKey:
-    """One of the columns that rows are ordered by."""
+    """A column to sort by."""
 
     name: str
     dtype: np.dtype[Any]
@@ -61,13 +61,13 @@ class RowKey:
 
 @attrs.frozen
 class SortRows:
-    """Dataframes by some of their columns."""
+    """Sorts dataframes by columns."""
 
     keys: tuple[RowKey, ...]
     target: str
 
     def of_chunk(self, chunk: pd.DataFrame) -> pd.DataFrame:
-        return chunk.iloc[_order_of(self.keys).places(self._columns(chunk), OwnEngine(self.target))]
+        return chunk.iloc[_order_of(self.keys).argsort(self._columns(chunk), OwnEngine(self.target))]
 
     def to_run(self, chunk: pd.DataFrame) -> Run:
         return (self.of_chunk(chunk),)
@@ -75,8 +75,8 @@ class SortRows:
     def length(self, run: Run) -> int:
         return len(run[0])
 
-    def words(self, run: Run, places: slice | Places) -> Array:
-        return _order_of(self.keys).words([column[places] for column in self._columns(run[0])])
+    def words(self, run: Run, indices: slice | Indices) -> Array:
+        return _order_of(self.keys).words([column[indices] for column in self._columns(run[0])])
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
         del offset

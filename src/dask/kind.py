@@ -1,4 +1,4 @@
-"""dask's arrays among those that every function takes: the calls that lead here."""
+"""Makes the functions of gpusort itself accept dask arrays, by dispatch to gpusort.dask."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DaskKind(Deferred[da.Array]):
     """dask.array.Array."""
 
     def signature(self, array: da.Array) -> Hashable:
-        return None  # no plan is kept
+        return None  # no plan is cached
 
     def spec(self, name: str, array: da.Array) -> Spec:
         raise _unsupported("sorted in place")
@@ -33,7 +33,7 @@ class DaskKind(Deferred[da.Array]):
     def deferred(self, operation: object, target: object, arrays: tuple[da.Array, ...]) -> object:
         if isinstance(target, Planning):
             raise _unsupported("planned for")
-        where: Any = target  # which is looked at there
+        where: Any = target  # checked by the function that is called
         match operation:
             case Sort(axis=axis, order=order, stable=stable, key=None, algorithm=None):
                 return sort(*arrays, axis=axis, descending=order is _DOWN, stable=stable, target=where)
@@ -44,7 +44,7 @@ class DaskKind(Deferred[da.Array]):
             case TopK(k=k, axis=axis, order=order, in_order=in_order, key=None):
                 return top_k(arrays[0], k, axis=axis, largest=order is _DOWN, sorted=in_order, target=where)
             case Sort() | Argsort() | SortPairs() | TopK():
-                raise _unsupported("sorted by a key, or an algorithm, of the caller's")
+                raise _unsupported("sorted by a key or an algorithm of the caller's")
             case _:
                 raise _unsupported("reduced or scanned")
 

@@ -1,4 +1,4 @@
-"""top_k and unique of dask arrays."""
+"""top_k and unique for dask arrays."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target
 from .cutting import Run
 from .exchange import BOXED, boxed, exchanged, gathered, meta_of, taken_apart
-from .work import FindPlaces, SortKeys, joined
+from .work import FindIndices, SortKeys, joined
 
 
 def top_k(
     x: da.Array, /, k: SupportsIndex, *, axis: SupportsIndex | None = -1, largest: bool = True, sorted: bool = True,
     target: str = "auto", exchange: str = "auto",
 ) -> tuple[da.Array, da.Array]:  # fmt: skip
-    """The k largest elements along an axis, or the k smallest, and their int64 indices, as `gpusort.top_k` has them.
+    """The k largest (or smallest) elements along an axis, and their int64 indices, as in `gpusort.top_k`. Lazy.
 
-    The k of each chunk along the axis come together in one chunk, and the k of those are the result. Where that would
-    be a quarter of a long row or more, the row is sorted instead, and the result has several chunks.
+    The top k of each chunk are gathered in one task, which selects the top k of those. If that would be a quarter of a
+    long row or more, the row is sorted instead, and the result has several chunks.
     """
     count, name = checked_count(k), checked_target(target)
     down, in_order = checked_flag("largest", largest), checked_flag("sorted", sorted)
@@ -36,7 +36,7 @@ def top_k(
         raise InvalidArgumentError(f"k: expected 0 to the {length} elements of a row, found {count}")
     values, indices = meta_of(array), meta_of(array, np.dtype(np.int64))
     if array.ndim == 1 and several > 1 and 4 * count * several >= length:
-        work = FindPlaces(down, name, with_keys=True)
+        work = FindIndices(down, name, with_keys=True)
         first, second = taken_apart(exchanged(array, work, way, BOXED), values, indices, array.chunks)
         return first[:count], second[:count]
     selection = Selection(count, number, down, in_order, name)
@@ -47,10 +47,10 @@ def top_k(
 
 
 def unique(x: da.Array, /, *, target: str = "auto", exchange: str = "auto") -> da.Array:
-    """The elements of a dask array, each once, in order: in one dimension, in as many chunks, of lengths not yet known.
+    """The distinct elements of a dask array, sorted: one-dimensional, in as many chunks, of unknown lengths. Lazy.
 
-    Of elements that are equal the first is kept, and of all NaNs, or NaTs, the first one too. Chunks are thinned out
-    before they travel, so what comes once in each of them is all that is moved. All else is as for `sort`.
+    Of equal elements the first is kept; all NaNs (or NaTs) are equal. Duplicates within a chunk are dropped before the
+    exchange. All else is as for `sort`.
     """
     name = checked_target(target)
     array, _, way = checked(x, "x", None, exchange)
@@ -65,7 +65,7 @@ def unique(x: da.Array, /, *, target: str = "auto", exchange: str = "auto") -> d
 
 @attrs.frozen
 class Selection:
-    """The first k of rows, each with its index. Chunks hand on their length, for the indices of those behind them."""
+    """Top-k of chunks and of gathered candidates. Chunks return their length too, for the offsets of later indices."""
 
     k: int
     axis: int
@@ -81,7 +81,7 @@ class Selection:
         lengths = [length for _, _, length in found]
         offsets = accumulate(lengths, initial=0)
         values = joined([values for values, _, _ in found], self.axis)
-        indices = joined([places + start for (_, places, _), start in zip(found, offsets, strict=False)], self.axis)
+        indices = joined([indices + start for (_, indices, _), start in zip(found, offsets, strict=False)], self.axis)
         values, order = self._first(values, self.k)
         return values, np.take_along_axis(indices, order, self.axis)
 
@@ -91,7 +91,7 @@ class Selection:
 
 @attrs.frozen
 class KeepFirsts(SortKeys):
-    """Keys alone, each once. Whatever is sorted may have come from several chunks."""
+    """Sorts keys and drops duplicates, in chunks and again in the result's chunks."""
 
     def of_chunk(self, chunk: Any) -> Any:
         (keys,) = self.to_run(chunk)
@@ -105,7 +105,7 @@ class KeepFirsts(SortKeys):
 
 
 def _firsts(keys: Any) -> Any:
-    """Of sorted keys, those that do not equal the one before. NaNs do."""
+    """The distinct elements of sorted keys; NaNs are equal."""
     before, behind = keys[:-1], keys[1:]
     is_other = keys == keys
     is_other[:1] = True

@@ -18,20 +18,20 @@ from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target, require
 from .cutting import Run, Work
 from .exchange import BOXED, Exchange, boxed, exchanged, meta_of, taken_apart
-from .work import FindPlaces, SortKeys, SortPairs
+from .work import FindIndices, SortKeys, SortPairs
 
 
 def sort(
     x: da.Array, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
     target: str = "auto", exchange: str = "auto",
 ) -> da.Array:  # fmt: skip
-    """A sorted dask array of the same chunks, in the order of `gpusort.sort`, to its last bit. Nothing is computed yet.
+    """A sorted dask array of the same chunks, bit for bit that of `gpusort.sort`. Lazy.
 
-    A row that lies in one chunk is sorted there. One that lies in several is sorted as a whole: chunks are sorted, cut
-    exactly where the chunks of the result begin, and what belongs together is sorted once more. `exchange` is how it
-    gets there: "shared" in the memory of one process, "p2p" by the shuffle of `distributed`, "tasks" as results of
-    tasks. "auto" is shared for dask's threads; where there is a distributed client now, it is tasks up to 32 chunks, or
-    for chunks that are not NumPy's, and else p2p. `target` sorts the chunks; "auto" works where they lie.
+    A row in one chunk is sorted there. A row in several chunks takes three steps: chunks are sorted, cut exactly at the
+    result's chunk boundaries, and each result chunk sorts the pieces it gets. `exchange` is how pieces travel: "shared"
+    through the memory of one process, "p2p" by the P2P shuffle of `distributed`, "tasks" as results of tasks. "auto" is
+    shared for dask's threads; with a distributed client it is tasks for up to 32 chunks, or for chunks that are not
+    NumPy's, and else p2p. `target` sorts the chunks; "auto" works where they lie.
     """
     down, keep, name = checked_flag("descending", descending), checked_flag("stable", stable), checked_target(target)
     array, number, way = checked(x, "x", axis, exchange)
@@ -43,23 +43,20 @@ def argsort(
     x: da.Array, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
     target: str = "auto", exchange: str = "auto",
 ) -> da.Array:  # fmt: skip
-    """Where the elements of the sorted array come from, as `gpusort.argsort` has it: int64 indices along an axis.
-
-    Equal elements keep their order, whatever chunks they lie in. All else is as for `sort`.
-    """
+    """The stable argsort along an axis, as int64 indices like those of `gpusort.argsort`. All else is as for `sort`."""
     checked_flag("stable", stable)
     down, name = checked_flag("descending", descending), checked_target(target)
     array, number, way = checked(x, "x", axis, exchange)
     chunk = partial(argsort_chunk, axis=number, descending=down, target=name)
-    return _sorted(array, number, FindPlaces(down, name), chunk, way, np.dtype(np.int64))
+    return _sorted(array, number, FindIndices(down, name), chunk, way, np.dtype(np.int64))
 
 
 def sort_by_key(
     keys: da.Array, values: da.Array, /, *, descending: bool = False, target: str = "auto", exchange: str = "auto"
 ) -> tuple[da.Array, da.Array]:
-    """Sorted keys, and the values in the order of their keys, as `gpusort.sort_by_key` has them.
+    """Sorts keys, and values by their keys, as `gpusort.sort_by_key` does.
 
-    Two arrays of one dimension and length; the values are brought into the keys' chunks. All else is as for `sort`.
+    Both are one-dimensional, of one length; the values are rechunked like the keys. All else is as for `sort`.
     """
     down, name = checked_flag("descending", descending), checked_target(target)
     _, _, way = checked(keys, "keys", -1, exchange)
@@ -76,7 +73,8 @@ def sort_by_key(
 
 
 def _beside(keys: da.Array, values: da.Array) -> da.Array:
-    """The values in the keys' chunks. Where lengths are not known there must be as many chunks, which tasks compare."""
+    """The values rechunked like the keys. With unknown lengths the numbers of chunks must be equal; tasks compare their
+    lengths."""
     is_known = not np.isnan(keys.size) and not np.isnan(values.size)
     fits = keys.shape == values.shape if is_known else keys.numblocks == values.numblocks
     if keys.ndim != 1 or values.ndim != 1 or not fits:
@@ -94,14 +92,14 @@ def _pair(keys: Any, values: Any) -> Run:
 
 
 def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
-    """Rows along an axis: each in one chunk, brought into one, or for itself."""
+    """Sorts rows along an axis: within their chunk, rechunked to one chunk if they fit, or row by row."""
     meta = meta_of(x, dtype)
     if x.numblocks[axis] == 1:
         return x.map_blocks(chunk, token="gpusort-rows", meta=meta)
     if x.ndim == 1:
         return exchanged(x, work, exchange, meta)
     if np.isnan(x.size):
-        raise InvalidArgumentError("x: expected chunks of known sizes; x.compute_chunk_sizes() finds them out")
+        raise InvalidArgumentError("x: expected chunks of known sizes; x.compute_chunk_sizes() computes them")
     if x.shape[axis] * x.dtype.itemsize <= parse_bytes(dask.config.get("array.chunk-size")):
         rows = x.rechunk({number: -1 if number == axis else "auto" for number in range(x.ndim)})
         return rows.map_blocks(chunk, token="gpusort-rows", meta=meta).rechunk(x.chunks)
@@ -109,7 +107,7 @@ def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, 
 
 
 def _row_by_row(x: da.Array, axis: int, work: Work, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
-    """A sort for each row: they are long, so there cannot be many."""
+    """A distributed sort for each row: rows are longer than a chunk, so there are not many."""
     if x.ndim == 1:
         return exchanged(x, work, exchange, meta_of(x, dtype))
     other = 1 if axis == 0 else 0

@@ -1,7 +1,7 @@
-"""What is done to chunks and runs: keys alone, the places they come from, or values taken along.
+"""The operations on chunks and runs of dask arrays: sort, argsort, sort by key.
 
-The arrays are NumPy's or CuPy's. A run is cut by the very words that its chunk was sorted by: those of all bits, or
-those that equals share (0.0 and -0.0, NaN and NaN) where equals keep their order.
+Arrays are NumPy's or CuPy's. A run is cut by the words that its chunk was sorted by: those of all bits, or for a stable
+sort those that equal elements (0.0 and -0.0, NaNs) share.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 from ..algos.words import Transform
 from ..api.arguments import ORDERS
 from ..api.sorting import argsort, sort, sort_by_key, sort_inplace
-from ..external.cuts import Array, Places
+from ..external.cuts import Array, Indices
 from ..external.order import words_of
 from .cutting import Run
 
 
 def on_host(x: Any) -> Array:
-    """A NumPy array of NumPy's or CuPy's."""
+    """A NumPy or CuPy array as NumPy's."""
     found: Array = x.get() if hasattr(x, "get") else np.asarray(x)
     return found
 
 
 def joined(parts: Sequence[Any], axis: int = 0) -> Any:
-    """One array of several, of their dtype in its byte order."""
+    """Concatenates, keeping the dtype's byte order."""
     return np.concatenate(parts, axis).astype(parts[0].dtype, copy=False)
 
 
@@ -39,24 +39,24 @@ def _transform(dtype: np.dtype[Any], descending: bool, ranks: bool) -> Transform
 
 @attrs.frozen
 class _Arrays:
-    """Runs of arrays, the first of which are the keys."""
+    """Runs that are tuples of arrays, keys first."""
 
     descending: bool
     target: str
 
     @property
     def ranks(self) -> bool:
-        """Whether equals share a word."""
+        """Whether equal elements share a word."""
         return True
 
     def length(self, run: Run) -> int:
         return int(run[0].size)
 
-    def words(self, run: Run, places: slice | Places) -> Array:
+    def words(self, run: Run, indices: slice | Indices) -> Array:
         keys = run[0]
-        if not isinstance(places, slice):
-            places = np.asarray(places, like=keys)  # where the keys lie
-        keys = on_host(keys[places])
+        if not isinstance(indices, slice):
+            indices = np.asarray(indices, like=keys)  # on the keys' device
+        keys = on_host(keys[indices])
         return _transform(keys.dtype, self.descending, self.ranks)(keys)
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
@@ -66,7 +66,7 @@ class _Arrays:
 
 @attrs.frozen
 class SortKeys(_Arrays):
-    """Keys alone."""
+    """Sorts keys."""
 
     stable: bool
 
@@ -84,29 +84,29 @@ class SortKeys(_Arrays):
 
 
 @attrs.frozen
-class FindPlaces(_Arrays):
-    """Keys, with the places in the whole array that they come from. Within a run places count from its own start."""
+class FindIndices(_Arrays):
+    """Finds the argsort: runs hold keys with indices into their chunk, to which pieces add the chunk's offset."""
 
-    with_keys: bool = False  # in the result
+    with_keys: bool = False  # whether the result has the sorted keys too
 
     def to_run(self, chunk: Any) -> Run:
         order = argsort(chunk, descending=self.descending, target=self.target)
         return chunk[order], order.astype(np.uint32 if order.size < 1 << 32 else np.int64)
 
     def piece(self, run: Run, start: int, stop: int, offset: int) -> Run:
-        keys, places = run
-        return keys[start:stop], places[start:stop], offset
+        keys, indices = run
+        return keys[start:stop], indices[start:stop], offset
 
     def to_chunk(self, pieces: Sequence[Run]) -> Any:
         keys = joined([keys for keys, _, _ in pieces])
-        places = joined([places.astype(np.int64) + offset for _, places, offset in pieces])
+        indices = joined([indices.astype(np.int64) + offset for _, indices, offset in pieces])
         order = argsort(keys, descending=self.descending, target=self.target)
-        return (keys[order], places[order]) if self.with_keys else places[order]
+        return (keys[order], indices[order]) if self.with_keys else indices[order]
 
 
 @attrs.frozen
 class SortPairs(_Arrays):
-    """Keys and their values, as `sort_by_key` has them: keys by all their bits."""
+    """Sorts keys and values as `sort_by_key` does: keys by all their bits."""
 
     @property
     def ranks(self) -> bool:

@@ -1,6 +1,6 @@
-"""Kernels and schedules for programs outside Python: generated texts, and all else as data.
+"""Ahead-of-time export of kernels and schedules to programs outside Python: generated code, and schedules as data.
 
-The package can be called, as `gpusort.export(...)`, also once it is imported, which binds the name to it.
+The package is callable, so that `gpusort.export(...)` works even once this package is imported, which binds the name.
 """
 
 from __future__ import annotations

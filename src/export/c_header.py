@@ -1,7 +1,5 @@
-"""The C header of an export: parameters as structs, kernels as a table, and each schedule as a function of a length.
-
-So a program in C, or in what includes C, has all that the JSON document says and needs no parser.
-"""
+"""Emits the C header of an export: parameters as structs, a table of kernels, and a function of a length for each
+schedule. It has all that the JSON document has, and needs no parser."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from .kernels import ExportedKernel
 from .plans import Plan
 
 _TYPES = {"u8": "uint32_t", "u16": "uint32_t", "u32": "uint32_t", "i32": "int32_t", "f32": "float"}
-_LONG = ("u64", "i64", "f64")  # two words, the low one first: a word of a launch need not be aligned for more
+_LONG = ("u64", "i64", "f64")  # passed as two words, low first, as words are only aligned to 4 bytes
 _KEYWORDS = frozenset(
     {"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float"}
     | {"for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof"}
@@ -94,7 +92,7 @@ def header_of(exported: Exported, name: str, format: str, files: Sequence[str], 
 
 
 def identifier(text: str) -> str:
-    """A name that C takes."""
+    """A text as a valid C identifier."""
     return re.sub(r"\W", "_", text, flags=re.ASCII)
 
 
@@ -103,7 +101,7 @@ def _most(counts: Iterator[int]) -> int:
 
 
 def _places(kernel: ExportedKernel, header_words: int) -> list[int]:
-    """Where each parameter begins among a launch's words."""
+    """The index of each parameter's first word."""
     places, place = list[int](), 0
     for _, type in kernel.parameters[header_words:]:
         places.append(place)
@@ -154,7 +152,7 @@ def _function(name: str, plans: Sequence[Plan], prefix: str) -> str:
 
 
 def _has_rows(plan: Plan) -> bool:
-    """Whether it is for any number of rows."""
+    """Whether a plan depends on the number of rows."""
     launches = (term for launch in plan.launches for term in (launch.groups, *launch.words))
     return any("r" in re.findall(r"[a-z]+", _c(term)) for term in (*launches, *(b.bytes for b in plan.buffers)))
 
@@ -181,12 +179,12 @@ _ROLES = {Role.INPUT: "INPUT", Role.OUTPUT: "OUTPUT", Role.INOUT: "INOUT", Role.
 
 
 def _word(term: Term) -> str:
-    """A term as an expression of 32 bits."""
+    """A term as a 32-bit C expression."""
     return f"(uint32_t){_c(term)}" if isinstance(term, Unknown | Formula) else f"{int(term)}u"
 
 
 def _c(term: Term) -> str:
-    """A term as an expression, of 64 bits where it has the length in it."""
+    """A term as a C expression, of 64 bits if it contains the length."""
     match term:
         case Unknown():
             return term.value

@@ -1,4 +1,4 @@
-"""Kernels as PTX, or as machine code for one kind of card: for programs that launch by CUDA's driver."""
+"""Exports kernels as PTX or cubin, for programs that use the CUDA driver API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORD = 4
 
 
 def capability_of(name: str) -> ComputeCapability:
-    """What "sm_90" says; without a name, the oldest cards that there are kernels for."""
+    """Parses an architecture such as "sm_90"; the oldest supported one if empty. Raises InvalidArgumentError."""
     found = re.fullmatch(r"sm_(\d+)(\d)", name or f"sm_{SHIPPED_FOR[0]}{SHIPPED_FOR[1]}")
     if found is None or (int(found[1]), int(found[2])) < SHIPPED_FOR:
         raise InvalidArgumentError(f"arch: expected a card of sm_80 or later, e.g. 'sm_90', found {name!r}")
@@ -35,7 +35,7 @@ def capability_of(name: str) -> ComputeCapability:
 
 
 def ptx_kernel(program: ir.Program, capability: ComputeCapability) -> ExportedKernel:
-    """A kernel as PTX. It takes addresses of its storage, then its parameters, which have no header."""
+    """Compiles a program to PTX. The kernel takes addresses of its storage, then its parameters, without a header."""
     tested = guarded_outside_ours(program)
     text, uses, ptx = text_of(tested), uses_of(tested), compile_ptx(tested, capability)
     if capability == SHIPPED_FOR:
@@ -57,16 +57,16 @@ _NAMES: dict[Type, str] = {type: f"{type.dtype.kind}{type.bits}" for type in Typ
 
 
 def _words(type: Type) -> int:
-    """How many a parameter takes among a launch's."""
+    """The 32-bit words of a parameter."""
     return -(-type.size // _WORD)
 
 
 def require_assembler() -> None:
-    """Refuses an export to machine code where nothing makes any."""
+    """Raises TargetUnavailableError if nvJitLink is not installed."""
     if not has_assembler():
         raise TargetUnavailableError(f"format: machine code is made by NVIDIA's assembler, nvjitlink: {INSTALL}")
 
 
 def machine_code(ptx: str, capability: ComputeCapability) -> bytes:
-    """PTX, assembled."""
+    """Assembles PTX to a cubin."""
     return assemble(ptx, capability)[0]

@@ -1,4 +1,4 @@
-"""All that an export consists of, in whatever format it is written."""
+"""The contents of an export, independent of its format: kernels, and plans of schedules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .kernels import ExportedKernel, Kernels
 from .operations import OPERATIONS
 from .plans import Plan, plans_of
 from .row_plans import plans_of_rows
-from .variants import Asked, Variant
+from .variants import Request, Variant
 
 
 @attrs.frozen
@@ -23,32 +23,32 @@ class ExportedSchedule:
 
     variant: Variant
     plans: tuple[Plan, ...]
-    descending: tuple[Plan, ...]  # none where the operation has no order
+    descending: tuple[Plan, ...]  # empty if the operation has no order
 
 
 @attrs.frozen
 class Exported:
-    """Kernels, and schedules that name them by number."""
+    """Kernels, and schedules that refer to them by index."""
 
     operations: tuple[str, ...]
-    asked: Asked
+    request: Request
     kernels: Kernels
     schedules: tuple[ExportedSchedule, ...]
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Of the module, beside the driver."""
+        """The parts of the ES module that are needed besides the driver."""
         parts = dict.fromkeys(OPERATIONS[name].part for name in self.operations)
         has_results = any(schedule.variant.result[1] for schedule in self.schedules)
         return (*(["results"] if has_results else []), *parts)
 
 
 def exported_of(
-    operations: Sequence[str], asked: Asked, *, unrolled: bool = False,
+    operations: Sequence[str], request: Request, *, unrolled: bool = False,
     make: Callable[[ir.Program], ExportedKernel] | None = None,
 ) -> Exported:  # fmt: skip
-    """All kernels and plans of some operations; `make` is how a program becomes a kernel, if not as WGSL."""
-    kernels = Kernels(asked.info.limits, unrolled=unrolled, make=make)
+    """The kernels and plans of some operations. `make` compiles a program; by default to WGSL."""
+    kernels = Kernels(request.info.limits, unrolled=unrolled, make=make)
     schedules = tuple(
         ExportedSchedule(
             variant,
@@ -56,9 +56,9 @@ def exported_of(
             _plans_of(variant, variant.descending, kernels) if variant.descending is not None else (),
         )
         for operation in operations
-        for variant in OPERATIONS[operation].variants(asked)
+        for variant in OPERATIONS[operation].variants(request)
     )
-    return Exported(tuple(operations), asked, kernels, schedules)
+    return Exported(tuple(operations), request, kernels, schedules)
 
 
 def _plans_of(variant: Variant, make: Callable[..., Schedule], kernels: Kernels) -> tuple[Plan, ...]:
@@ -69,7 +69,7 @@ Json: TypeAlias = "int | str | list[Json] | dict[str, Json]"
 
 
 def plain(term: Term) -> Json:
-    """A term as JSON has it."""
+    """A term as JSON."""
     match term:
         case Unknown():
             return term.value

@@ -1,4 +1,4 @@
-"""`gpusort.export`: writes kernels and schedules for programs outside Python."""
+"""The public function `gpusort.export`, and the formats it writes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class Format(Enum):
-    """What an export is written as."""
+    """The format of an export. All but JS have a file for each kernel, and schedules as JSON and as a C header."""
 
-    JS = "js"  # an ES module with types for TypeScript
-    WGSL = "wgsl"  # plain texts, and all else as JSON and as a C header; so are those below
+    JS = "js"  # an ES module, with TypeScript declarations
+    WGSL = "wgsl"
     SPIRV = "spirv"  # for Vulkan
-    MSL = "msl"  # Metal's language
-    HLSL = "hlsl"  # Direct3D's
-    PTX = "ptx"  # for CUDA's driver
-    CUBIN = "cubin"  # the same as machine code, for one kind of card
+    MSL = "msl"  # Metal Shading Language
+    HLSL = "hlsl"  # for Direct3D
+    PTX = "ptx"  # for the CUDA driver
+    CUBIN = "cubin"  # CUDA machine code, for one architecture
 
 
 def export(
@@ -44,23 +44,23 @@ def export(
     unrolled: bool = False,
     arch: str = "",
 ) -> tuple[Path, ...]:
-    """Writes operations, such as "sort", into a folder; gives the files that it wrote.
+    """Exports operations, such as "sort", to a folder; returns the paths of the files written.
 
-    `keys` are types of elements, such as "u32" and "f32", or "module:attribute" for a key of one's own; or keys by
-    names. `values` are types of what sorts take along, of which only the size counts. `rows` are lengths of rows that
-    are sorted each for itself, any number of them; "any" is for lengths that are not known yet. `k` says how many
-    "top_k" selects. `monoids` are one's own, for "reduce" and "scan"; `schedules` are functions from a number of
-    elements to a Schedule, for "schedule". With `lanes`, kernels use subgroups, of at least so many lanes, which not
-    every device has. `unrolled` writes loops over registers out, for drivers that do not. `arch` is the card that PTX
-    or machine code is for, as "sm_90"; else the oldest that there are kernels for. Lengths are known when the export
-    runs, and no kernel is made for one.
+    `keys` are element types, such as "u32" and "f32", or "module:attribute" for a key of your own; or a dict of keys by
+    name. `values` are types of values that sorts carry along, of which only the size counts. `rows` are lengths of
+    independent rows, in any number; "any" makes the length a run-time parameter too. `k` are the numbers that "top_k"
+    selects. `monoids` are your own, for "reduce" and "scan"; `schedules` are functions from a number of elements to a
+    Schedule, for "schedule". With `lanes`, kernels use subgroups of at least that many lanes, which not every device
+    has. `unrolled` unrolls loops over registers, for drivers that do not. `arch` is the architecture for PTX and
+    machine code, such as "sm_90"; by default the oldest supported one. The number of elements is a run-time parameter:
+    no kernel is compiled for one length.
     """
-    from .asking import asked_for
+    from .arguments import checked_request
     from .writing import write_export
 
     if format not in (*Format, *(known.value for known in Format)):
         raise InvalidArgumentError(f"format: expected {' or '.join(known.value for known in Format)}, found {format!r}")
     wanted = (operations,) if isinstance(operations, str) else operations
     ks = (k,) if isinstance(k, int) else k
-    asked = asked_for(wanted, keys, values, monoids, schedules, lanes, rows, ks)
-    return write_export(wanted, asked, Path(out), Format(format), name, unrolled=unrolled, arch=arch)
+    request = checked_request(wanted, keys, values, monoids, schedules, lanes, rows, ks)
+    return write_export(wanted, request, Path(out), Format(format), name, unrolled=unrolled, arch=arch)

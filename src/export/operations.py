@@ -1,4 +1,4 @@
-"""What can be exported: each operation by its name, as functions from a length to a schedule."""
+"""The exportable operations by name, as functions from a length to a schedule."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey, is_lossy
 from ..types.params import RadixPolicy
 from ..types.scalars import UNSIGNED
-from .few import MOST, sort_few
 from .reductions import REDUCTIONS, cumsums, own_reductions, own_scans, reductions
 from .selections import selections
-from .variants import Asked, Variant
+from .short_sort import MOST, sort_short
+from .variants import Request, Variant
 
-# With subgroups there is a larger digit, and a workgroup for it. As many items as leave room beside a tile.
+# With subgroups: larger digits and workgroups, with as many items as fit into workgroup memory.
 _BY_SUBGROUPS = RadixPolicy(items=14)
-# Without, small workgroups and tiles are soon compiled. One digit for all keys, so that these share kernels.
+# Without: small workgroups and tiles, which compile fast. One digit size for all keys, so that they share kernels.
 _ANYWHERE = attrs.evolve(by_masks(7).policy, items=20)
 
 
-def sorts(asked: Asked) -> Iterator[Variant]:
-    """Keys alone, and with values; of one row, and of rows."""
+def sorts(request: Request) -> Iterator[Variant]:
+    """Sorts of keys, and of keys with values; of one row, and of many."""
     alone = {"data": ("keys",), "results": ("into", "keys")}
     beside = {**alone, "values": ("values",), "moved": ("valuesInto", "values")}
-    for name, key in asked.keys.items():
-        for size in (0, *asked.values):
-            radix = _radix(key, asked.info, size)
+    for name, key in request.keys.items():
+        for size in (0, *request.values):
+            radix = _radix(key, request.info, size)
             if size:
                 make, label, names = (
                     partial(_pairs, key, UNSIGNED[size], radix),
@@ -47,31 +47,31 @@ def sorts(asked: Asked) -> Iterator[Variant]:
             else:
                 make, label, names = partial(_sort, key, radix), f"sort {name}", alone
                 yield Variant.ordered(label, partial(_sort_row, key, radix), names)
-            for row in asked.rows:
+            for row in request.rows:
                 yield Variant.of_row(label, make, row, names)
 
 
-def argsorts(asked: Asked) -> Iterator[Variant]:
-    """Where keys come from."""
-    for name, key in asked.keys.items():
-        make = partial(_argsort, key, _radix(key, asked.info, dtype_of(key.word).itemsize))
-        for row in (None, *asked.rows):
+def argsorts(request: Request) -> Iterator[Variant]:
+    """Argsorts of one row, and of many."""
+    for name, key in request.keys.items():
+        make = partial(_argsort, key, _radix(key, request.info, dtype_of(key.word).itemsize))
+        for row in (None, *request.rows):
             yield Variant.of_row(f"argsort {name}", make, row, {"data": ("keys",), "places": ("into",)})
 
 
-def own_schedules(asked: Asked) -> Iterator[Variant]:
-    """Functions of one's own, whose buffers keep their names."""
-    for name, make in asked.schedules.items():
+def own_schedules(request: Request) -> Iterator[Variant]:
+    """The user's functions from a length to a schedule; buffers keep their names."""
+    for name, make in request.schedules.items():
         given = [buffer.name for buffer in make(1).buffers if buffer.role is not Role.SCRATCH]
         yield Variant(name, make, None, {buffer: (buffer,) for buffer in given})
 
 
 @attrs.frozen
 class Operation:
-    """Something that can be exported."""
+    """An exportable operation."""
 
-    part: str  # of the module, which has its functions
-    variants: Callable[[Asked], Iterator[Variant]]
+    part: str  # of the ES module, with its functions
+    variants: Callable[[Request], Iterator[Variant]]
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -87,14 +87,14 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 def _radix(key: SortableKey[Any, Any], info: TargetInfo, value_bytes: int) -> RadixPolicy:
-    """The sort that runs on any device: of a few kernels, whatever the length and the order."""
+    """The policy of a sort that runs on any device, with few kernels for all lengths and both orders."""
     require_integers(key, "export")
     wished = _BY_SUBGROUPS if info.capabilities else _ANYWHERE
     return fitted_radix(wished, key, bits_of(key), info, value_bytes)
 
 
 def _sort_row(key: SortableKey[Any, Any], policy: RadixPolicy, length: int, order: SortOrder) -> Schedule:
-    return sort_few(key, length, order) if length <= MOST else _sort(key, policy, 1, length, order)
+    return sort_short(key, length, order) if length <= MOST else _sort(key, policy, 1, length, order)
 
 
 def _sort(key: SortableKey[Any, Any], policy: RadixPolicy, rows: int, length: int, order: SortOrder) -> Schedule:

@@ -1,8 +1,9 @@
-"""Schedules for every length, as data: which kernel runs, on which memories, with which numbers.
+"""Schedules for every length as data, by tracing the functions that make them (symbolic execution).
 
-A schedule is made for a traced length, which says for which lengths it is the same; then for the next length, until all
-have one. So a plan is right by construction, whatever made it: a sort of ours, a reduction, a user's own function. Each
-is compared with what is made for plain lengths all the same: tracing cannot see an int that was made into another.
+`make` is called with a traced length, which records arithmetic as terms, and comparisons as bounds of the range of
+lengths in which they have the same outcome. That gives a plan for a range; the next trace starts behind it, until all
+lengths are covered. It works for any function, also a user's own. As tracing misses lengths converted to plain ints,
+each plan is verified against schedules for actual lengths.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from ..types.traced import Term, Traced, term_of, value_at
 from .kernels import Kernels
 
 LONGEST = (1 << 32) - 1
-_MOST_PLANS = 64  # of one operation: more of them would be one for each length
+_MOST_PLANS = 64  # of one operation: beyond, there would likely be a plan for each length
 
 
 @attrs.frozen
 class PlannedBuffer:
-    """A memory that kernels touch."""
+    """A buffer of the schedule that kernels access."""
 
     name: str
     role: Role
@@ -37,17 +38,17 @@ class PlannedBuffer:
 
 @attrs.frozen
 class PlannedLaunch:
-    """One launch."""
+    """A launch of the schedule, in terms of the length."""
 
-    kernel: int  # among all that are exported
-    buffers: tuple[int, ...]  # one for each of the kernel's bindings, among the plan's
+    kernel: int  # index among all exported ones
+    buffers: tuple[int, ...]  # for each binding, the index of the plan's buffer
     groups: Term
-    words: tuple[Term, ...]  # of its parameters, in their order
+    words: tuple[Term, ...]  # of its parameters, in order
 
 
 @attrs.frozen
 class Plan:
-    """What runs for lengths from the first to the last."""
+    """The schedule for lengths `first` to `last`, inclusive."""
 
     first: int
     last: int
@@ -58,7 +59,8 @@ class Plan:
 def plans_of(
     make: Callable[[int], Schedule], kernels: Kernels, shortest: int = 0, longest: int = LONGEST
 ) -> tuple[Plan, ...]:
-    """The plans for all lengths from the shortest, which come first."""
+    """The plans for all lengths from `shortest` on, in ascending order; up to the first that `make` rejects. Raises
+    UnsupportedTypeError if there are too many."""
     found: list[Plan] = []
     first = shortest
     while first <= longest:
@@ -70,7 +72,7 @@ def plans_of(
         length = Traced.of(first, first, longest)
         try:
             schedule = make(length)
-        except InvalidArgumentError:  # what is refused from here on is more than a schedule takes
+        except InvalidArgumentError:  # this length and longer ones are beyond what the operation takes
             if not found:
                 raise
             break
@@ -106,13 +108,14 @@ def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes:
         return term_of(sizes[origin.length_of] // origin.length_of.type.size)
     value = 0 if origin.parameter is None else values[origin.parameter]
     if isinstance(value, Traced):
-        return 0 if origin.word else value.term  # no length has more than 32 bits
+        return 0 if origin.word else value.term  # a length fits in the low word
     (word,) = struct.unpack("<I", word_of(origin, values, sizes))
     return int(word)
 
 
 def compare(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels, rows: int = 1) -> None:
-    """Refuses a plan that is not what its function makes for its shortest length, its longest, or one between."""
+    """Verifies a plan against the schedules for its first length, its last, and one between. Raises
+    InvalidArgumentError."""
     for length in (plan.first, (plan.first + plan.last) // 2, plan.last):
         plain = _plan(make(length), kernels)
         if _settled(plan, length, rows) != _settled(plain, length, rows):
@@ -123,7 +126,7 @@ def compare(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels, rows:
 
 
 def _settled(plan: Plan, length: int, rows: int) -> tuple[object, ...]:
-    """A plan's numbers for one length, of so many rows."""
+    """A plan evaluated for a length and a number of rows."""
 
     def all_of() -> Iterator[Any]:
         for buffer in plan.buffers:

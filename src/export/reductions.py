@@ -1,4 +1,4 @@
-"""Reductions and scans to export: NumPy's by their names there, and those of one's own monoids."""
+"""Exportable reductions and scans: NumPy's by name, and those of the user's monoids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product,
 from ..types.params import ReducePolicy, ScanPolicy
 from ..types.ranked_keys import ranked
 from ..types.searches import ArgMax, ArgMin
-from .variants import TYPES, Asked, Variant
+from .variants import TYPES, Request, Variant
 
 _NAMES = {"data": ("data",), "results": ("into",)}
 _OF_NUMBERS: Mapping[str, Callable[[Any], Monoid[Any, Any]]] = {"sum": Sum, "prod": Product}
@@ -34,45 +34,45 @@ _OF_TRUTHS: Mapping[str, Callable[[Any], Monoid[Any, Any]]] = {"any": AnyTrue, "
 REDUCTIONS = (*_OF_NUMBERS, *_OF_KEYS, *_OF_TRUTHS)
 
 
-def reductions(operation: str, asked: Asked) -> Iterator[Variant]:
-    """One of NumPy's, of every type that was asked for."""
-    for name, key in asked.keys.items():
+def reductions(operation: str, request: Request) -> Iterator[Variant]:
+    """One of NumPy's reductions, for every requested type."""
+    for name, key in request.keys.items():
         if operation in _OF_NUMBERS:
-            if name in TYPES:  # a key of one's own has no sum
+            if name in TYPES:  # no sum of a user's key
                 monoid = _OF_NUMBERS[operation](number_for(TYPES[name]))
-                yield _reduction(f"{operation} {name}", monoid, finish_of(cast(Any, monoid)), asked.info)
+                yield _reduction(f"{operation} {name}", monoid, finish_of(cast(Any, monoid)), request.info)
         elif operation in _OF_TRUTHS:
-            if name in TYPES:  # nor is there a zero among them
+            if name in TYPES:  # nor a zero
                 truth = _OF_TRUTHS[operation](ranked(key))
-                made = _reduction(f"{operation} {name}", truth, finish_of(cast(Any, truth)), asked.info)
+                made = _reduction(f"{operation} {name}", truth, finish_of(cast(Any, truth)), request.info)
                 yield made.giving("bool", 1)
         else:
             monoid = _OF_KEYS[operation](ranked(key))
-            made = _reduction(f"{operation} {name}", monoid, finish_of(cast(Any, monoid)), asked.info, shortest=1)
+            made = _reduction(f"{operation} {name}", monoid, finish_of(cast(Any, monoid)), request.info, shortest=1)
             is_element = operation in ("min", "max") and name in TYPES
             yield made.giving(name, 1) if is_element else made
 
 
-def own_reductions(asked: Asked) -> Iterator[Variant]:
-    """Of monoids of one's own, to their states."""
-    for name, monoid in asked.monoids.items():
-        yield _reduction(f"reduce {name}", monoid, AsItIs(monoid.state), asked.info)
+def own_reductions(request: Request) -> Iterator[Variant]:
+    """Reductions by the user's monoids, to their states."""
+    for name, monoid in request.monoids.items():
+        yield _reduction(f"reduce {name}", monoid, AsItIs(monoid.state), request.info)
 
 
-def cumsums(asked: Asked) -> Iterator[Variant]:
+def cumsums(request: Request) -> Iterator[Variant]:
     """NumPy's cumulative sum."""
-    for name in asked.keys:
+    for name in request.keys:
         if name in TYPES:
             monoid = RunningSum(number_for(TYPES[name]))
-            yield _scan(f"cumsum {name}", monoid, finish_of(cast(Any, monoid)), ScanKind.INCLUSIVE, asked.info)
+            yield _scan(f"cumsum {name}", monoid, finish_of(cast(Any, monoid)), ScanKind.INCLUSIVE, request.info)
 
 
-def own_scans(asked: Asked) -> Iterator[Variant]:
-    """Of monoids of one's own: the state after every element, and before it."""
-    for name, monoid in asked.monoids.items():
+def own_scans(request: Request) -> Iterator[Variant]:
+    """Scans by the user's monoids, inclusive and exclusive."""
+    for name, monoid in request.monoids.items():
         for kind in ScanKind:
             label = f"scan {name}{' exclusive' if kind is ScanKind.EXCLUSIVE else ''}"
-            yield _scan(label, monoid, AsItIs(monoid.state), kind, asked.info)
+            yield _scan(label, monoid, AsItIs(monoid.state), kind, request.info)
 
 
 def _reduction(
@@ -101,7 +101,7 @@ def _scanned(
 
 
 def _result_of(result: object) -> tuple[str, int]:
-    """The type of the numbers that a result is made of, and how many it has: words, where they are of several types."""
+    """The type and number of a result's scalars; U32 words if they are of several types."""
     dtype = dtype_of(result)
     parts = {leaf.type for leaf in leaves(result)}
     each = np.dtype(np.uint32) if len(parts) > 1 else leaves(result)[0].type.dtype

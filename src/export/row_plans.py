@@ -1,7 +1,7 @@
-"""Plans for rows of which neither the length nor the number is known yet.
+"""Plans for any number of rows of any length, by linear extrapolation.
 
-Such a schedule is traced by the length for two rows and for three. Where the two differ, they do by a number that grows
-with each row by as much, so it is a term of the number of rows. The terms are compared with a schedule for more rows.
+The schedule is traced over the length for two rows and for three. Numbers that differ between the two are taken to be
+linear in the number of rows, and become terms of it; these are verified against the schedule for five rows.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from ..types.traced import Formula, Operator, Term, Unknown
 from .kernels import Kernels
 from .plans import Plan, PlannedBuffer, PlannedLaunch, compare, plans_of
 
-_OTHERS = 5  # rows that the terms are compared for
+_OTHERS = 5  # rows for which the terms are verified
 
 
 def plans_of_rows(
     make: Callable[[int, int], Schedule], kernels: Kernels, shortest: int = 0
 ) -> tuple[Plan, ...]:  # fmt: skip
-    """The plans for rows of all lengths, by a function of how many there are and how long one is."""
+    """The plans for all lengths of rows; `make` is a function of the number of rows and their length. Raises
+    UnsupportedTypeError if a schedule is not linear in the number of rows."""
     two, three = (plans_of(partial(make, rows), kernels, shortest) for rows in (2, 3))
     if [plan.first for plan in two] != [plan.first for plan in three]:
         raise UnsupportedTypeError(
             "export: a schedule whose form changes with the number of rows is not for any number"
         )
     found = tuple(map(_plan_of_any, two, three))
-    # So many rows together cannot be as long: the last forms may be of lengths that only fewer have.
+    # Five rows cannot be as long as two: the last plans may be of lengths that only fewer rows have.
     for plan, most in zip(found, plans_of(partial(make, _OTHERS), kernels, shortest), strict=False):
         compare(attrs.evolve(plan, last=most.last), partial(make, _OTHERS), kernels, _OTHERS)
     return found
@@ -55,7 +56,7 @@ def _launch_of_any(two: PlannedLaunch, three: PlannedLaunch) -> PlannedLaunch:
 
 
 def term_of_any(two: Term, three: Term) -> Term:
-    """A term for any number of rows, from what it is for two and for three."""
+    """A term linear in the number of rows, from its values for two and for three."""
     match two, three:
         case _ if two == three:
             return two

@@ -1,4 +1,4 @@
-"""The first k in order, to export: for every k that was asked for, by workgroups that hold parts of a row."""
+"""Exportable top-k selections, one for each requested k."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.switched_keys import switched
-from .variants import Asked, Rows, Variant
+from .variants import Request, Rows, Variant
 
 _FEW, _MANY = (SelectByParts(PartPolicy(group_size=128, items=16, sets=64)),
                SelectByParts(PartPolicy(group_size=256, items=16, sets=256)))  # fmt: skip
@@ -23,16 +23,16 @@ MOST = _MANY.most_k
 _NAMES = {"data": ("keys",), "values": ("into",), "indices": ("indices",)}
 
 
-def selections(asked: Asked) -> Iterator[Variant]:
-    """Of one row, and of rows."""
-    for name, key in asked.keys.items():
-        for k in asked.k:
+def selections(request: Request) -> Iterator[Variant]:
+    """Selections of one row, and of many. Raises InvalidArgumentError for k out of range."""
+    for name, key in request.keys.items():
+        for k in request.k:
             if not 1 <= k <= MOST:
                 raise InvalidArgumentError(f"k: expected 1 to {MOST}, found {k}; a sort gives more")
             wished = _FEW if k <= _FEW.most_k else _MANY
-            lengths = [row for row in asked.rows if row is Rows.ANY or row >= k]
+            lengths = [row for row in request.rows if row is Rows.ANY or row >= k]
             for row in (None, *lengths):
-                selection = wished.fitted(key, k if row is None or row is Rows.ANY else row, k, asked.info)
+                selection = wished.fitted(key, k if row is None or row is Rows.ANY else row, k, request.info)
                 made = Variant.of_row(f"top_k {name} {k}", partial(_top_k, key, selection, k), row, _NAMES)
                 yield made if isinstance(row, int) else attrs.evolve(made, shortest=k)
 
@@ -40,5 +40,5 @@ def selections(asked: Asked) -> Iterator[Variant]:
 def _top_k(
     key: SortableKey[Any, Any], selection: SelectByParts, k: int, rows: int, length: int, order: SortOrder
 ) -> Schedule:
-    either_order = switched(RankKey(key), True, order)  # by one kernel
+    either_order = switched(RankKey(key), True, order)  # the order is a parameter, so that both share a kernel
     return top_k(either_order, rows, length, k, SortOrder.ASCENDING, selection)

@@ -1,4 +1,4 @@
-"""What an export is asked for, and what it is made of: schedules by the names that the driver knows."""
+"""The checked arguments of an export, and its variants: one for each combination of operation, type and row length."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
 
-# Types of elements, by the name they have here, as NumPy calls them.
+# Names of element types, and NumPy's codes for them.
 TYPES = {
     name: f"{name[0]}{int(name[1:]) // 8}"
     for name in ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64")
@@ -24,45 +24,45 @@ TYPES = {
 
 
 def any_device(lanes: int) -> TargetInfo:
-    """A device with the limits that all have; with subgroups of so many lanes at least, if any."""
+    """A device with WebGPU's default limits; with subgroups of at least `lanes` lanes if not 0."""
     limits = attrs.evolve(DEFAULTS, subgroup_size=lanes, most_subgroup_size=max(lanes, 32)) if lanes else DEFAULTS
     return TargetInfo("webgpu", "any device", "", limits, frozenset({Capability.SUBGROUPS} if lanes else ()))
 
 
 class Rows(Enum):
-    """Rows of lengths that are not known yet."""
+    """Rows of any length, known only when the export runs."""
 
     ANY = "any"
 
 
 @attrs.frozen
-class Asked:
-    """What an export is asked for."""
+class Request:
+    """The checked arguments of an export."""
 
     keys: Mapping[str, SortableKey[Any, Any]]  # by the name of their type
-    values: tuple[int, ...]  # sizes of what is taken along, in bytes
+    values: tuple[int, ...]  # sizes of values in bytes
     info: TargetInfo
-    monoids: Mapping[str, Monoid[Any, Any]] = attrs.field(factory=dict[str, Monoid[Any, Any]])  # one's own, by name
-    rows: tuple[int | Rows, ...] = ()  # lengths of rows that are sorted each for itself
-    k: tuple[int, ...] = ()  # how many are selected
+    monoids: Mapping[str, Monoid[Any, Any]] = attrs.field(factory=dict[str, Monoid[Any, Any]])  # the user's, by name
+    rows: tuple[int | Rows, ...] = ()  # lengths of independent rows
+    k: tuple[int, ...] = ()  # of top_k
     schedules: Mapping[str, Callable[[int], Schedule]] = attrs.field(factory=dict[str, Callable[[int], Schedule]])
 
 
 @attrs.frozen
 class Variant:
-    """One schedule for every length, in either order where there is one."""
+    """An operation on one type, as a function from a length to a schedule, for both orders if it has any."""
 
     name: str
     make: Callable[..., Schedule]  # of a length
     descending: Callable[..., Schedule] | None
-    # For a buffer of the schedule: what the caller calls it; and what takes its place where the caller gives none.
+    # For each buffer of the schedule, the driver's argument; and the argument to use if the caller omits that.
     names: Mapping[str, tuple[str, ...]]
     shortest: int = 0
-    of_rows: bool = False  # whether it is also given, first, how many rows there are
-    result: tuple[str, int] = ("", 0)  # the type of the numbers that a result is made of, and how many it has
+    of_rows: bool = False  # whether `make` takes the number of rows before the length
+    result: tuple[str, int] = ("", 0)  # type and number of the scalars of a single result; 0 if it is an array
 
     def giving(self, type: str, count: int) -> Variant:
-        """With results that are so many numbers of a type each."""
+        """The same with a result of `count` scalars of a type."""
         return attrs.evolve(self, result=(type, count))
 
     @classmethod
@@ -70,7 +70,7 @@ class Variant:
         cls, name: str, make: Callable[[int, int, SortOrder], Schedule], row: int | Rows | None,
         names: Mapping[str, tuple[str, ...]],
     ) -> Variant:  # fmt: skip
-        """Of a function of how many rows there are, how long one is, and an order."""
+        """From a function of a number of rows, their length, and an order."""
 
         def one(length: int, order: SortOrder) -> Schedule:
             return make(1, length, order)
@@ -89,6 +89,6 @@ class Variant:
 
     @classmethod
     def ordered(cls, name: str, make: Callable[..., Schedule], names: Mapping[str, tuple[str, ...]]) -> Variant:
-        """Of a function that is also given an order."""
+        """From a function with a keyword `order`."""
         up, down = (partial(make, order=order) for order in SortOrder)
         return cls(name, up, down, names)

@@ -1,1 +1,1 @@
-"""External sorting: what outgrows memory is sorted in runs, cut exactly, and sorted once more bucket by bucket."""
+"""External sorting of files, mapped arrays and device data larger than memory: runs, exact splitters, buckets."""

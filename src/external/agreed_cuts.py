@@ -1,8 +1,9 @@
-"""Exact cuts over sorted runs that lie on as many ranks, or in memory: found in rounds, of few samples each.
+"""Distributed exact splitters: cuts over sorted runs on several ranks (or in memory), by sampling in rounds.
 
-Every cut has a bracket in each run, in the first round all the same. A round samples the brackets, which narrows
-them to some gaps between samples; what is left after a few rounds is read, and decides. The host handles some thousand
-words a round, however long the runs are. All ranks see the same samples, and so find the same cuts.
+Every cut has a bracket (an interval of positions) in each run, at first the whole run. A round gathers samples of the
+brackets from all ranks, which narrows each to a few gaps between samples; after a few rounds what is left is gathered
+whole, and decides. A round takes some thousand words on the host, however long the runs. All ranks see the same
+samples, so all compute the same cuts without a coordinator.
 """
 
 from __future__ import annotations
@@ -14,46 +15,46 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from .cuts import Array, Places, Samples, cut_between
+from .cuts import Array, Indices, Samples, cut_between
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Any]]  # lengths, words
 
-_SAMPLES = 512  # of a bracket in a round, for each run; though no more than are
-_ENOUGH = 1 << 13  # of many runs
-_FEW = 1 << 12  # elements in the brackets of a cut that are read
+_SAMPLES = 512  # of a bracket in a round, for each run
+_ENOUGH = 1 << 13  # samples in all, if there are many runs
+_FEW = 1 << 12  # elements left in a cut's brackets that are gathered whole
 
 
 @attrs.frozen(eq=False)
 class Gather:
-    """Every rank's values are wanted, here on the host, in the order of ranks."""
+    """A request to the driver of the generator: all-gather the values, on the host, in the order of ranks."""
 
     values: HostArray
 
 
 @attrs.frozen(eq=False)
 class Bracket:
-    """What is known of the cuts at some ranks: how many elements of each run lie before them, between two numbers."""
+    """Bounds for the cuts at some ranks (elements before a cut): in each run a cut is between low and high."""
 
     ranks: tuple[int, ...]
-    numbers: tuple[int, ...]  # of the cuts
-    low: Places
-    high: Places
-    left: int  # elements between
+    numbers: tuple[int, ...]  # indices of the cuts
+    low: Indices
+    high: Indices
+    left: int  # elements between low and high, over all runs
 
     @classmethod
-    def of(cls, ranks: Sequence[int], numbers: Sequence[int], low: Places, high: Places) -> Bracket:
+    def of(cls, ranks: Sequence[int], numbers: Sequence[int], low: Indices, high: Indices) -> Bracket:
         return cls(tuple(ranks), tuple(numbers), low, high, int((high - low).sum()))
 
     @property
     def gap(self) -> int:
-        """Between two samples of this round; 1 in the last."""
+        """The distance of samples in this round; 1 in the last."""
         if self.left <= _FEW:
             return 1
         runs = self.low.size
-        return -(-self.left // min(_SAMPLES * runs, max(_ENOUGH, 8 * runs)))  # what is left is some `runs` gaps
+        return -(-self.left // min(_SAMPLES * runs, max(_ENOUGH, 8 * runs)))  # leaves about `runs` gaps
 
     def narrowed(self, samples: Sequence[HostArray]) -> list[Bracket]:
-        """By samples of each run's bracket: one for each cut."""
+        """A bracket for each cut, narrowed by samples from each run."""
         before = int(self.low.sum())
         if self.gap == 1:
             pieces = [sample for sample in samples if sample.size]
@@ -68,7 +69,7 @@ class Bracket:
 
 
 class Rounds:
-    """All cuts of one sort, as far as they are known. In the first round they share one bracket."""
+    """The state of the search for all cuts of one sort. In the first round they share one bracket."""
 
     def __init__(self, lengths: Sequence[int], sizes: Sequence[int]) -> None:
         none, everything = np.zeros(len(lengths), np.int64), np.array(lengths, np.int64)
@@ -79,7 +80,7 @@ class Rounds:
         self._open = self._kept([Bracket.of([ranks[number] for number in inner], inner, none, everything)])
 
     def _kept(self, brackets: Sequence[Bracket]) -> list[Bracket]:
-        """Those with anything left between; of all others the cut is known."""
+        """The brackets that are not yet exact; records the cuts of the others."""
         for bracket in brackets:
             for number in () if bracket.left else bracket.numbers:
                 self._found[number] = bracket.low
@@ -90,11 +91,11 @@ class Rounds:
         return not self._open
 
     def samples(self, run: int) -> list[slice]:
-        """What the next round asks of a run, one behind the other."""
+        """The positions to sample in a run in the next round, to be concatenated."""
         return [slice(int(bracket.low[run]), int(bracket.high[run]), bracket.gap) for bracket in self._open]
 
     def narrow(self, found: Sequence[HostArray]) -> None:
-        """By the words of all samples of each run."""
+        """Narrows all brackets by the words sampled from each run."""
         ends = np.zeros(len(found), np.int64)
         narrowed: list[Bracket] = []
         for bracket in self._open:
@@ -103,24 +104,24 @@ class Rounds:
         self._open = self._kept(narrowed)
 
     @property
-    def found(self) -> Places:
-        """Where what each rank gets starts in every run, a row a rank, and a last row with the lengths."""
+    def found(self) -> Indices:
+        """The cuts: row r has the start of rank r's part in every run; the last row has the lengths."""
         return np.array(self._found, np.int64)
 
 
 def agreed_cuts(
     words: Callable[[list[slice]], HostArray], mine: int, lengths: Sequence[int], sizes: Sequence[int]
-) -> Generator[Gather, Sequence[HostArray], Places]:
-    """Where what each rank gets starts in every run. `words` gives those of this rank's elements, at slices of its run,
-    one behind the other."""
+) -> Generator[Gather, Sequence[HostArray], Indices]:
+    """Finds the cuts in all runs (see Rounds.found) as a generator, which yields all-gathers to its driver. `words`
+    returns the concatenated words of this rank's run at some slices."""
     rounds = Rounds(lengths, sizes)
     while not rounds.are_over:
         rounds.narrow((yield Gather(words(rounds.samples(mine)))))
     return rounds.found
 
 
-def held_cuts(runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], HostArray]) -> Places:
-    """The same where all runs lie in memory."""
+def held_cuts(runs: Sequence[Array], sizes: Sequence[int], words: Callable[[Array], HostArray]) -> Indices:
+    """The same if all runs are in memory."""
     rounds = Rounds([run.size for run in runs], sizes)
     while not rounds.are_over:
         rounds.narrow(

@@ -1,5 +1,4 @@
-"""A table of one column of numbers, none of them null: elements that are decoded as they are read, and encoded as they
-are written. Nothing is taken along, so they are sorted as those of other files are."""
+"""Adapters that let a table of one numeric column without nulls be sorted like a plain file of numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ColumnGiven:
-    """The numbers of a table, from its start on."""
+    """Reads the column as an input of Passes, sequentially."""
 
     def __init__(self, table: TableFile, dtype: np.dtype[Any]) -> None:
         self._rows, self._dtype = RowReader(table.batches(None)), dtype
@@ -32,7 +31,7 @@ class ColumnGiven:
 
 @attrs.frozen(eq=False)
 class ColumnMade:
-    """The numbers of a table being written. It cannot be gone on with, so nothing of it is waited for."""
+    """Writes the column as an output of Passes. It cannot be resumed, so sync() does nothing."""
 
     sink: Sink
     schema: pa.Schema

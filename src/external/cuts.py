@@ -1,19 +1,18 @@
-"""Exact cuts: where each of several sorted runs is to be cut, so that buckets of given sizes come out.
+"""Exact splitters (multisequence selection): where to cut several sorted runs so that buckets of given sizes result.
 
-Elements are ordered by (word, run, position), so no two are equal, and a bucket has its size whatever the data: ties,
-one value, NaN. Every `gap`-th word of each run is a sample. In the order of all samples each of them has a least and a
-greatest rank; so for a cut at some rank some samples surely lie below it and some surely do not, and between them a
-bracket of some gaps is left in each run. What lies in the brackets is read and decides the cut exactly.
+Elements are ordered by (word, run, position): all are distinct, so buckets have their exact sizes whatever the data, be
+it ties or one value. Regular sampling: every `gap`-th word of each run is a sample. In the order of all samples each
+has a least and a greatest possible rank, which for a cut leaves a bracket of a few gaps in each run. The elements in
+the brackets are read, and decide.
 
-Positions and ranks count from zero, and stretches are half open. Nothing here knows where runs lie or who sorts them.
+Positions and ranks count from zero, and ranges are half open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from math import isqrt
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -22,46 +21,23 @@ import numpy.typing as npt
 from ..types.errors import InvalidArgumentError
 
 Array: TypeAlias = npt.NDArray[Any]  # elements, or their words, of whatever dtype
-Places: TypeAlias = npt.NDArray[np.int64]
+Indices: TypeAlias = npt.NDArray[np.int64]
 Read: TypeAlias = Callable[[int, int, int], Array]
-
-
-class Run(Protocol):
-    """Elements in sorted order, wherever they lie."""
-
-    def __len__(self) -> int: ...
-
-    def read(self, start: int, stop: int, /) -> Array:
-        """The elements from one position up to another."""
-        ...
-
-
-@attrs.frozen(eq=False)
-class HeldRun:
-    """A sorted array as a run."""
-
-    elements: Array
-
-    def __len__(self) -> int:
-        return self.elements.size
-
-    def read(self, start: int, stop: int) -> Array:
-        return self.elements[start:stop]
 
 
 @attrs.frozen(eq=False)
 class Samples:
-    """Every gap-th word of each run, put in order, and what that says about ranks."""
+    """Every gap-th word of each run, sorted, with bounds of their ranks."""
 
-    lengths: Places
+    lengths: Indices
     gap: int
-    places: tuple[Places, ...]  # of each run: where its samples stand among all
-    least: Places  # of each sample in order: so many elements lie before it at least
-    most: Places
+    indices: tuple[Indices, ...]  # for each run: the indices of its samples among all
+    least: Indices  # for each sample in order: the least number of elements before it
+    most: Indices
 
     @classmethod
     def of(cls, samples: Sequence[Array], lengths: Sequence[int], gap: int) -> Samples:
-        """From the words at positions 0, gap, 2 gap, … of each run."""
+        """From the words at positions 0, gap, 2 gap, … of each run. Raises InvalidArgumentError on wrong counts."""
         counts = np.array([sample.size for sample in samples], np.int64)
         expected = [-(-length // gap) for length in lengths]
         if counts.tolist() != expected:
@@ -69,12 +45,12 @@ class Samples:
         run_of = np.repeat(np.arange(counts.size), counts)
         in_order = np.argsort(np.concatenate(samples), kind="stable") if samples else np.empty(0, np.int64)
         run_of = run_of[in_order]
-        places = np.empty(run_of.size, np.int64)
-        places[in_order] = np.arange(run_of.size)  # a run's own ascend, as it is sorted
+        indices = np.empty(run_of.size, np.int64)
+        indices[in_order] = np.arange(run_of.size)  # a run's own ascend, as it is sorted
         ends = np.cumsum(counts)
         starts = ends - counts
         some = np.flatnonzero(counts)
-        # What a sample adds to the least and the greatest rank of those after it: up to it, and up to the next one.
+        # What a sample adds to the ranks of later ones: at least the elements up to it, at most those up to the next.
         up_to = np.full(run_of.size, gap, np.int64)
         up_to[starts[some]] = 1
         beyond = np.full(run_of.size, gap, np.int64)
@@ -82,37 +58,37 @@ class Samples:
         return cls(
             np.array(lengths, np.int64),
             gap,
-            tuple(np.split(places, ends[:-1])) if samples else (),
+            tuple(np.split(indices, ends[:-1])) if samples else (),
             _sums_before(up_to[in_order]),
             _sums_before(beyond[in_order]),
         )
 
-    def brackets(self, rank: int) -> tuple[Places, Places]:
-        """For each run, two positions: what lies before the first is among the `rank` least elements of all runs, and
-        what lies from the second on is not."""
+    def brackets(self, rank: int) -> tuple[Indices, Indices]:
+        """Two positions in each run: elements before the first are among the `rank` least of all runs, elements from
+        the second on are not."""
         low, high = self.brackets_of([rank])
         return low[0], high[0]
 
-    def brackets_of(self, ranks: Sequence[int]) -> tuple[Places, Places]:
-        """The same of several ranks: a row a rank, a column a run."""
+    def brackets_of(self, ranks: Sequence[int]) -> tuple[Indices, Indices]:
+        """The same for several ranks: a row for each rank, a column for each run."""
         below = self._of_each_run(np.searchsorted(self.most, ranks))
         maybe = self._of_each_run(np.searchsorted(self.least, ranks))
         return np.maximum((below - 1) * self.gap + 1, 0), np.minimum(maybe * self.gap, self.lengths)
 
-    def _of_each_run(self, firsts: Places) -> Places:
-        """How many of so many first samples in order are of each run."""
-        counts = [np.searchsorted(places, firsts) for places in self.places]
+    def _of_each_run(self, firsts: Indices) -> Indices:
+        """For each number of first samples in order, how many are of each run."""
+        counts = [np.searchsorted(indices, firsts) for indices in self.indices]
         return np.array(counts, np.int64).reshape(len(counts), firsts.size).T
 
-    def cut(self, rank: int, words: Read) -> Places:
-        """How many of the `rank` least elements each run holds; `words(run, start, stop)` are those between."""
+    def cut(self, rank: int, words: Read) -> Indices:
+        """How many of the `rank` least elements each run holds. `words(run, start, stop)` reads the bracket's words."""
         low, high = self.brackets(rank)
         runs = np.flatnonzero(low < high).tolist()
         return cut_between(rank, low, [words(run, int(low[run]), int(high[run])) for run in runs], high)
 
 
-def cut_between(rank: int, low: Places, pieces: Sequence[Array], high: Places) -> Places:
-    """The exact cut at a rank, from the words in the brackets of the runs where there are any."""
+def cut_between(rank: int, low: Indices, pieces: Sequence[Array], high: Indices) -> Indices:
+    """The exact cut at a rank, from the words in the non-empty brackets."""
     if not pieces:
         return low
     least = np.argsort(np.concatenate(pieces), kind="stable")[: rank - int(low.sum())]
@@ -120,32 +96,10 @@ def cut_between(rank: int, low: Places, pieces: Sequence[Array], high: Places) -
     return low + np.bincount(whose, minlength=low.size)
 
 
-def exact_cuts(
-    runs: Sequence[Run], sizes: Sequence[int], words: Callable[[Array], Array], *, gap: int | None = None
-) -> Places:
-    """Where buckets of these sizes start in every run: a row a bucket, a column a run, and a last row with the lengths.
-
-    `words` gives the words of elements, by which each run is sorted: order.py has gpusort's own.
-    """
-    lengths = [len(run) for run in runs]
-    if min(sizes, default=0) < 0 or sum(sizes) != sum(lengths):
-        raise InvalidArgumentError(f"sizes: expected sizes of {sum(lengths)} elements in all, found {list(sizes)}")
-    if gap is None:
-        gap = usual_gap(sum(lengths), len(runs))
-    taken = [
-        words(np.concatenate([run.read(0, 0), *(run.read(at, at + 1) for at in range(0, len(run), gap))]))
-        for run in runs
-    ]
-    samples = Samples.of(taken, lengths, gap)
-    ranks = accumulate(sizes, initial=0)
-    cuts = [samples.cut(rank, lambda run, start, stop: words(runs[run].read(start, stop))) for rank in ranks]
-    return np.array(cuts, np.int64).reshape(len(sizes) + 1, len(runs))
-
-
 def usual_gap(count: int, runs: int) -> int:
-    """With this many elements between samples, all samples take as much memory as the brackets of one cut."""
+    """The gap with which all samples take as much memory as the brackets of one cut."""
     return max(1, isqrt(count // (3 * runs))) if runs else 1
 
 
-def _sums_before(numbers: Places) -> Places:
+def _sums_before(numbers: Indices) -> Indices:
     return np.cumsum(numbers) - numbers

@@ -1,6 +1,6 @@
-"""Whole-page reads and writes past the page cache, where the file system allows that.
+"""Direct I/O (O_DIRECT): page-aligned reads and writes that bypass the page cache, where the file system allows it.
 
-Data that is read once and written once gains nothing from the cache, and would drive everybody else's out of it.
+Data that is read once and written once gains nothing from the cache, and would evict everybody else's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .cuts import Array
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 PAGE = 4096
-_SLICE = 1 << 26  # bytes of one read or write: a call that can be waited for
+_SLICE = 1 << 26  # bytes of one system call, which cannot be interrupted
 _DIRECT: int = getattr(os, "O_DIRECT", 0)
 
 
@@ -28,7 +28,7 @@ def whole_pages(nbytes: int) -> int:
 
 
 def buffer_for(nbytes: int) -> Bytes:
-    """Memory that starts with a page, and has room for a stretch of so many bytes from anywhere in a file."""
+    """Page-aligned memory with room for `nbytes` from any, also unaligned, position of a file."""
     room = whole_pages(nbytes) + 3 * PAGE
     memory = np.empty(room + PAGE, np.uint8)
     first = -int(memory.__array_interface__["data"][0]) % PAGE
@@ -36,7 +36,7 @@ def buffer_for(nbytes: int) -> Bytes:
 
 
 class DirectFile:
-    """A file opened for reading, or for both."""
+    """A file for direct I/O, opened for reading, or for reading and writing."""
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
@@ -46,7 +46,7 @@ class DirectFile:
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise
-            self._fd = os.open(path, flags, 0o666)  # tmpfs in older kernels, some network file systems
+            self._fd = os.open(path, flags, 0o666)  # no O_DIRECT: tmpfs of older kernels, some network file systems
 
     def __enter__(self) -> Self:
         return self
@@ -55,8 +55,8 @@ class DirectFile:
         os.close(self._fd)
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
-        """Reads bytes start..stop of the file into the buffer, behind `at`: where they lie depends on where they lay in
-        their page, and is given back."""
+        """Reads bytes start..stop of the file into the buffer at or after `at`. Returns their position, which depends
+        on their alignment in the file. Raises EOFError."""
         page, first, done = whole_pages(at), start // PAGE * PAGE, 0
         while first + done < stop:
             step = min(whole_pages(stop - first - done), _SLICE)
@@ -67,30 +67,30 @@ class DirectFile:
         return page + start - first
 
     def read_to(self, buffer: Bytes, at: int, start: int, stop: int) -> None:
-        """The same, but right behind `at`. Up to three more pages are written to."""
+        """Reads to exactly `at`, by a copy. Overwrites up to three pages beyond."""
         found = self.read(buffer, at, start, stop)
         buffer[at : at + stop - start] = buffer[found : found + stop - start]
 
     def read_elements(self, dtype: np.dtype[Any], start: int, count: int) -> Array:
-        """So many elements from a byte on, in memory of their own."""
+        """Reads `count` elements from byte `start` on into a new array."""
         nbytes = count * dtype.itemsize
         buffer = buffer_for(nbytes)
         at = self.read(buffer, 0, start, start + nbytes)
         return buffer[at : at + nbytes].view(dtype)
 
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
-        """Writes whole pages from the start of a buffer: what is too much in the last one is cut off, or written over,
+        """Writes whole pages from the start of a buffer. The excess in the last page has to be overwritten or cut off
         later."""
         done, whole = 0, whole_pages(nbytes)
         while done < whole:
             done += self._retried(os.pwritev, buffer[done : min(whole, done + _SLICE)], offset + done)
 
     def sync(self) -> None:
-        """Waits until what was written would outlast a loss of power."""
+        """Makes the written data durable (fdatasync)."""
         getattr(os, "fdatasync", os.fsync)(self._fd)
 
     def reserve(self, nbytes: int) -> None:
-        """Takes so much of the disk now, where the file system can; raises OSError where there is not enough."""
+        """Preallocates disk space, if the file system can. Raises OSError (ENOSPC) if there is not enough."""
         if nbytes and hasattr(os, "posix_fallocate"):
             try:
                 os.posix_fallocate(self._fd, 0, nbytes)
@@ -99,12 +99,12 @@ class DirectFile:
                     raise
 
     def cut_off(self, nbytes: int) -> None:
-        """Makes the file so long, and sees all of it on the disk."""
+        """Truncates the file to `nbytes`, and fsyncs it."""
         os.ftruncate(self._fd, nbytes)
         os.fsync(self._fd)
 
     def _retried(self, call: Any, part: Bytes, offset: int) -> int:
-        """One read or write; without direct access from where that is refused."""
+        """One read or write; falls back to buffered I/O for good if direct I/O is refused (EINVAL)."""
         try:
             done: int = call(self._fd, [part], offset)
         except OSError as error:

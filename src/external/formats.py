@@ -1,4 +1,4 @@
-"""Where the elements of a file lie: .npy, and raw files of one dtype."""
+"""File formats by suffix, and the layout of .npy and raw files: dtype, count, offset; and .npy headers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .direct import PAGE, whole_pages
 
 
 class Format(Enum):
-    """How a file is laid out, with the suffixes that say so; what has another suffix is raw."""
+    """A file format, with its suffixes. Any other suffix is raw."""
 
     NPY = (".npy",)
     PARQUET = (".parquet", ".pq")
@@ -32,7 +32,7 @@ class Format(Enum):
 
 @attrs.frozen
 class Layout:
-    """So many elements of a dtype, from some byte of a file on."""
+    """`count` elements of a dtype, from byte `start` of a file on."""
 
     dtype: np.dtype[Any]
     count: int
@@ -44,7 +44,8 @@ class Layout:
 
 
 def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
-    """Where the elements of a file lie; a dtype is to be given of raw files, and of no others."""
+    """The layout of a .npy or raw file. `dtype` is required for raw files, and for no others. Raises
+    InvalidArgumentError."""
     if Format.of(source) is Format.NPY:
         if dtype is not None:
             raise InvalidArgumentError(f"dtype: expected none for {source}, which says its own; found {dtype}")
@@ -53,23 +54,23 @@ def layout_of(source: Path, dtype: np.dtype[Any] | None) -> Layout:
         raise InvalidArgumentError(f"dtype: expected that of the elements in {source}, a raw file; found None")
     size = source.stat().st_size
     if dtype.itemsize == 0 or size % dtype.itemsize:
-        raise InvalidArgumentError(f"source: {source} has {size} bytes, which is no multiple of {dtype}'s")
+        raise InvalidArgumentError(
+            f"source: {source} has {size} bytes, which is no multiple of {dtype}'s {dtype.itemsize}"
+        )
     return Layout(dtype, size // dtype.itemsize, 0)
 
 
 def _npy_layout(source: Path) -> Layout:
     try:
-        mapped: object = np.load(source, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        mapped = np.lib.format.open_memmap(source, "r")
+    except ValueError as error:
         raise InvalidArgumentError(f"source: {source} is no whole .npy file of numbers or records: {error}") from error
-    if not isinstance(mapped, np.memmap):
-        raise InvalidArgumentError(f"source: expected an array in {source}, found {mapped!r}")
     array = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", mapped)
     if array.ndim != 1:
         raise InvalidArgumentError(f"source: expected an array of one dimension in {source}, found {array.shape}")
     found = Layout(array.dtype, array.size, array.offset)
     beyond = source.stat().st_size - found.start - found.nbytes
-    if beyond:  # two arrays in one file, or one that was written over a longer one
+    if beyond:  # two arrays in one file, or a longer file that was partly overwritten
         raise InvalidArgumentError(
             f"source: {source} is no whole .npy file: behind the {found.count} elements of {found.dtype} that its "
             f"header tells of, found {beyond} more bytes"
@@ -78,13 +79,13 @@ def _npy_layout(source: Path) -> Layout:
 
 
 def header_for(target: Path, dtype: np.dtype[Any], count: int) -> bytes:
-    """What stands before the elements: of an .npy file whole pages, so that they are aligned for direct writes and for
-    memory maps; of a raw one nothing."""
+    """The file's header: for .npy padded to whole pages, so that elements are aligned for direct I/O and mappings;
+    empty for raw files."""
     if Format.of(target) is not Format.NPY:
         return b""
     described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
     text = repr(described).encode()
-    is_long = len(text) + 13 > PAGE or not text.isascii()  # version 3 counts in 32 bits, and takes any letters
+    is_long = len(text) + 13 > PAGE or not text.isascii()  # version 3 has a 32-bit length, and UTF-8
     lead = 12 if is_long else 10
     room = whole_pages(lead + len(text) + 1) - lead
     version = np.lib.format.magic(3 if is_long else 1, 0)

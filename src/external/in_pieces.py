@@ -1,7 +1,8 @@
-"""What a device cannot hold at once, done in pieces: one on its way there, one at work, one on its way back.
+"""Out-of-core work on a device: host arrays larger than device memory are streamed through it in pieces.
 
-A row that is to be sorted and that no piece holds is sorted as files are: sorted runs, exact cuts, buckets. Its
-elements travel to the device and back twice. Between, the runs lie on the host, in as much memory as the row takes.
+Upload, kernels and download of successive pieces overlap in a pipeline. A row too long for one piece is sorted as files
+are: sorted runs, exact splitters, buckets. Its elements travel to the device and back twice, and the runs take as much
+host memory as the row.
 """
 
 from __future__ import annotations
@@ -22,39 +23,39 @@ from .pipeline import side_by_side
 DType: TypeAlias = np.dtype[Any]
 T = TypeVar("T")
 
-# Pieces, where more memory would allow fewer: the first one's way there and the last one's back hide nothing.
+# Pieces at least, unless they get too small: the first upload and the last download overlap with nothing.
 _MOST = 12
-_LEAST_BYTES = 1 << 26  # of a piece that is worth a device
+_LEAST_BYTES = 1 << 26  # of a piece; a smaller one is not worth its overhead
 
 
 @attrs.frozen(eq=False)
 class Piece(Generic[T]):
-    """What travels to a device, what is done there, and what comes back."""
+    """A piece of work: host inputs, the task on the device, and host outputs."""
 
-    given: Sequence[Sequence[Array]]  # arrays that lie there, each of such parts, one behind the other
+    given: Sequence[Sequence[Array]]  # inputs, each the concatenation of some host arrays
     task: T
-    left: Sequence[Array | None]  # where each result belongs; None: it stays there
+    left: Sequence[Array | None]  # the host array for each result; None if it is not downloaded
 
 
 class PieceDevice(Protocol[T]):
-    """A device with room for pieces on their way there and for their results, each kind in so many slots. Every call
-    waits for what it started; those of different kinds come from different threads."""
+    """A device with slots of memory for inputs and results. Calls are synchronous; `upload`, `work` and `download` are
+    called from different threads at the same time."""
 
     def upload(self, slot: int, piece: Piece[T], /) -> None:
-        """What is given. Where results belong will be written, and may be touched."""
+        """Uploads the inputs. May also touch (overwrite) the host arrays for results, to fault in their pages."""
         ...
 
     def work(self, slot: int, piece: Piece[T], /) -> None:
-        """From the slot of what is given, to that of what is left."""
+        """Runs the task, from the slot's inputs to its results."""
         ...
 
     def download(self, slot: int, piece: Piece[T], /) -> None:
-        """What is left."""
+        """Downloads the results."""
         ...
 
 
 def each_through(device: PieceDevice[T], pieces: Sequence[Piece[T]]) -> None:
-    """All pieces, in order."""
+    """Streams all pieces through a device, in order."""
 
     def load(number: int, slot: int) -> None:
         device.upload(slot, pieces[number])
@@ -69,23 +70,24 @@ def each_through(device: PieceDevice[T], pieces: Sequence[Piece[T]]) -> None:
 
 
 def piece_length(count: int, itemsize: int) -> int:
-    """Of how many elements pieces should be, if there is memory for them: no more than kernels count."""
+    """The preferred length of pieces, in elements, if device memory allows; at most what kernels can index."""
     return max(1, min(max(-(-count // _MOST), _LEAST_BYTES // max(1, itemsize)), count, LARGEST_U32))
 
 
 @attrs.frozen(eq=False)
 class PieceSort(Generic[T]):
-    """A row being sorted, in pieces of a length: its keys, and what goes along with them, a column each."""
+    """The sort of one long row through a device: of a column of keys, and columns of values that go with them."""
 
     device: PieceDevice[T]
-    words: Transform  # of keys, by which runs are cut
-    length: int
-    to_run: Callable[[int, int], T]  # sorts the elements from one place on, so many
-    to_bucket: Callable[[int], T]  # sorts so many elements of runs, which come one behind the other
+    words: Transform  # of keys, to compare runs by
+    length: int  # of pieces
+    to_run: Callable[[int, int], T]  # the task that sorts elements from a start on, of a count
+    to_bucket: Callable[[int], T]  # the task that sorts a count of elements, concatenated slices of runs
 
     def into(self, source: Sequence[Array], out: Sequence[Array | None], columns: Sequence[DType]) -> None:
-        """`columns` says what runs have, which may be more than the source has; `out` has an array for each that is
-        wanted. Those may be the source's; then an exception leaves its elements there, in some order."""
+        """Sorts. `columns` are the dtypes of the runs' columns, which may be more than the source's; `out` has an array
+        for each that is wanted. Those may be the source's: then after an exception they hold its elements in some
+        order."""
         count = source[0].size
         stretches = [slice(start, min(start + self.length, count)) for start in range(0, count, self.length)]
         held = [np.empty(count, dtype) for dtype in columns]

@@ -1,10 +1,9 @@
-"""Memory-mapped arrays that outgrow memory, sorted as files are: read and written where they are mapped, a piece at a
-time, with runs in a file beside.
+"""External sort of memory-mapped arrays larger than memory: through the mapping piece by piece, with runs in a file.
 
-In place an array cannot be written beside and renamed, for the caller holds the map. So nothing is written to it before
-all its elements lie on the disk as sorted runs, and each piece that is written then is told of first. An exception puts
-the runs back. Of a process that is killed the runs stay, and the next call for the same array goes on from them, if the
-array is as that process left it: that is told by sums of its pieces.
+In place there can be no atomic rename, as the caller holds the mapping. Instead the journal is a write-ahead log:
+nothing is written to the array before all elements are durable as sorted runs, and each range is journalled before it
+is overwritten. An exception copies the runs back. After a kill the runs remain, and the next call for the same array
+resumes from them, if checksums of its pieces show that it is as the killed process left it.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ from .plans import Plan
 from .scratch import NoJournal, Scratch, as_disk_full, require_room
 from .work import Work
 
-_PIECE = 1 << 26  # bytes that are put back at a time
-_AHEAD = 1 << 26  # bytes that are told of at a time, which waits for the disk
+_PIECE = 1 << 26  # bytes restored at a time
+_AHEAD = 1 << 26  # bytes journalled ahead at a time, by an fsync
 
 
 @attrs.frozen(eq=False)
 class Mapping:
-    """Where a file has an array that is mapped: its bytes from a position on."""
+    """A memory-mapped array's bytes in its file, and in the mapping."""
 
     path: Path
-    position: int
+    position: int  # of the array in the file, in bytes
     nbytes: int
     memory: mmap.mmap
-    start: int  # of the array in the mapped memory
+    start: int  # of the array in the mapping, in bytes
 
     @classmethod
     def of(cls, array: object) -> Mapping | None:
-        """None for what is no part of a file with a name, or of changes to one that no file sees."""
+        """None for other arrays, and for mappings that are copy-on-write, anonymous, or not contiguous."""
         if not isinstance(array, np.memmap) or array.mode == "c" or array.filename is None:
             return None
         mapped = cast("np.memmap[tuple[int, ...], np.dtype[Any]]", array)
-        base = _whose_memory(mapped)
+        base = _memory_owner(mapped)
         if not isinstance(base, mmap.mmap) or not mapped.flags.c_contiguous:
             return None
         start = mapped.ctypes.data - np.frombuffer(base, np.uint8).ctypes.data
@@ -62,8 +61,8 @@ class Mapping:
     def sync(self) -> None:
         self.memory.flush(*self._pages(0, self.nbytes))
 
-    def let_go(self, start: int, stop: int) -> None:
-        """Bytes that were read or written need not be resident any more; what was written is still to be."""
+    def drop_pages(self, start: int, stop: int) -> None:
+        """Releases resident pages (madvise DONTNEED). The kernel still writes back dirty ones."""
         self.memory.madvise(mmap.MADV_DONTNEED, *self._pages(start, stop))
 
     def _pages(self, start: int, stop: int) -> tuple[int, int]:
@@ -72,7 +71,7 @@ class Mapping:
 
 
 class End:
-    """An array as what is read, or written to; mapped or not."""
+    """An array, mapped or not, as an input or output of Passes."""
 
     def __init__(self, array: Array, mapping: Mapping | None) -> None:
         self.mapping = mapping
@@ -80,69 +79,70 @@ class End:
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
         buffer[at : at + stop - start] = self._bytes[start:stop]
-        self._let_go(start, stop)
+        self._drop_pages(start, stop)
         return at
 
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
         self._bytes[offset : offset + nbytes] = buffer[:nbytes]
-        self._let_go(offset, offset + nbytes)
+        self._drop_pages(offset, offset + nbytes)
 
     def sync(self) -> None:
         if self.mapping is not None:
             self.mapping.sync()
 
-    def _let_go(self, start: int, stop: int) -> None:
+    def _drop_pages(self, start: int, stop: int) -> None:
         if self.mapping is not None:
-            self.mapping.let_go(start, stop)
+            self.mapping.drop_pages(start, stop)
 
 
 class EndInPlace(End):
-    """Both at once. What each piece holds is written down: its sum, or that it is being written."""
+    """An array that is both input and output. Journals a checksum of each piece ("holds"), and which part is about to
+    be overwritten ("begun")."""
 
     def __init__(self, array: Array, mapping: Mapping, scratch: Scratch) -> None:
         super().__init__(array, mapping)
         self._scratch = scratch
-        self._told = 0  # bytes up to here are being written
+        self._begun = 0  # bytes that are journalled as being overwritten
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
         found = super().read(buffer, at, start, stop)
-        self._tell(start, stop, _sum_of(buffer[found : found + stop - start]))
+        self._journal(start, stop, _checksum(buffer[found : found + stop - start]))
         return found
 
     def write(self, buffer: Bytes, nbytes: int, offset: int) -> None:
-        if offset + nbytes > self._told:
-            self._told = min(self._bytes.size, max(offset + nbytes, self._told + _AHEAD))
-            self._scratch.mark(f"begun {self._told}", self.sync, now=True)
+        if offset + nbytes > self._begun:
+            self._begun = min(self._bytes.size, max(offset + nbytes, self._begun + _AHEAD))
+            self._scratch.mark(f"begun {self._begun}", self.sync, now=True)
         super().write(buffer, nbytes, offset)
-        self._tell(offset, offset + nbytes, _sum_of(buffer[:nbytes]))
+        self._journal(offset, offset + nbytes, _checksum(buffer[:nbytes]))
 
-    def is_as_it_was_left(self) -> bool:
-        """As far as can be told: of what was being written nothing is known."""
+    def is_unchanged(self) -> bool:
+        """Whether the array has the journalled checksums. A part that was being overwritten has none."""
         sums: dict[tuple[int, int], int] = {}
-        for line in self._scratch.believed:
+        for line in self._scratch.durable:
             match line.split():
                 case ["holds", start, stop, total]:
                     sums[int(start), int(stop)] = int(total)
-                case ["begun", told]:
-                    sums = {(start, stop): total for (start, stop), total in sums.items() if start >= int(told)}
+                case ["begun", begun]:
+                    sums = {(start, stop): total for (start, stop), total in sums.items() if start >= int(begun)}
                 case _:
                     pass
-        return all(total == _sum_of(self._bytes[start:stop]) for (start, stop), total in sums.items())
+        return all(total == _checksum(self._bytes[start:stop]) for (start, stop), total in sums.items())
 
-    def _tell(self, start: int, stop: int, total: int) -> None:
+    def _journal(self, start: int, stop: int, total: int) -> None:
         self._scratch.mark(f"holds {start} {stop} {total}", lambda: None)
 
 
 @attrs.frozen(eq=False)
 class MapSort:
-    """One array being sorted into another, or into itself. Both have one dimension, and one of them is mapped."""
+    """The sort of a one-dimensional array into another, or in place. One of them is mapped."""
 
     work: Work
     memory: int
-    where: Path | None  # what was said of where runs are to lie
+    where: Path | None  # the folder for runs; None: beside the mapped file
 
     def new(self, like: Array, beside: Path) -> Array:
-        """An array for the result, in a file without a name, which goes with it."""
+        """A result array, mapped to an unlinked temporary file, which is freed with it."""
         folder = self.where or beside.parent
         require_room({folder / "runs": 2 * like.nbytes})
         with as_disk_full(like.nbytes, folder), TemporaryFile(dir=folder) as file:
@@ -151,7 +151,7 @@ class MapSort:
             return np.memmap(file, like.dtype, "w+", shape=like.shape)
 
     def into(self, x: Array, out: Array) -> None:
-        """Where it is raised from, `out` holds anything."""
+        """Sorts into another array. After an exception its contents are undefined."""
         given, made = Mapping.of(x), Mapping.of(out)
         beside = made or given
         assert beside is not None
@@ -162,7 +162,7 @@ class MapSort:
 
     @contextmanager
     def _nameless(self, beside: Path, nbytes: int) -> Generator[DirectFile, None, None]:
-        """A file for runs that goes with the process."""
+        """An unlinked file for runs, which the system frees with the process."""
         folder = self.where or beside.parent
         require_room({folder / "runs": whole_pages(nbytes)})
         with TemporaryDirectory(prefix=f".{beside.name}.", dir=folder) as held:
@@ -174,7 +174,7 @@ class MapSort:
             yield file
 
     def in_place(self, x: Array, mapping: Mapping) -> None:
-        """Where it is raised from, `x` holds its elements, in some order."""
+        """Sorts in place. After an exception `x` holds its elements, in some order."""
         name = mapping.path.with_name(f"{mapping.path.name}@{mapping.position}")
         scratch = Scratch(name, self.where, keep=True)
         with as_disk_full(x.nbytes, scratch.folder.parent), scratch:
@@ -182,7 +182,7 @@ class MapSort:
             end = EndInPlace(x, mapping, scratch)
             require_room({runs_file: whole_pages(x.nbytes)})
             plan = self._agreed(scratch, mapping, x)
-            if scratch.believed and not end.is_as_it_was_left():
+            if scratch.durable and not end.is_unchanged():
                 raise InvalidArgumentError(
                     f"x: {mapping.path} was written to after a process that sorted it in place was killed. What it "
                     f"held then lies in {runs_file}: remove {scratch.folder} to sort the array as it is"
@@ -195,13 +195,13 @@ class MapSort:
                     mapping.sync()
                 except BaseException:
                     if scratch.has("begun"):
-                        self._put_back(x, runs, scratch)
+                        self._restore(x, runs, scratch)
                         mapping.sync()
-                    scratch.done.clear()  # nothing is left to go on from
+                    scratch.done.clear()  # nothing to resume
                     raise
 
     def _agreed(self, scratch: Scratch, mapping: Mapping, x: Array) -> Plan:
-        """That of a call whose runs are the only place where all elements are, if there is one."""
+        """The plan of a killed call that had begun to overwrite the array, which must be resumed; else a new one."""
         facts = {"path": str(mapping.path), "inode": mapping.path.stat().st_ino, "bytes": x.nbytes}
         plan = Plan.within(self.memory, x.size, self.work)
         identity = {**facts, "position": mapping.position, "work": self.work.describe()}
@@ -214,7 +214,8 @@ class MapSort:
             ) from error
         return Plan(**cast("dict[str, int]", found))
 
-    def _put_back(self, x: Array, runs: DirectFile, scratch: Scratch) -> None:
+    def _restore(self, x: Array, runs: DirectFile, scratch: Scratch) -> None:
+        """Copies the runs back to the array."""
         spilled = self.work.spilled
         step = _PIECE // spilled.itemsize
         scratch.mark(f"begun {x.nbytes}", runs.sync, now=True)
@@ -223,12 +224,12 @@ class MapSort:
             x[start : start + count] = runs.read_elements(spilled, start * spilled.itemsize, count)
 
 
-def _whose_memory(array: Array) -> object:
+def _memory_owner(array: Array) -> object:
     base = array.base
-    return _whose_memory(base) if isinstance(base, np.ndarray) else base
+    return _memory_owner(base) if isinstance(base, np.ndarray) else base
 
 
-def _sum_of(piece: Bytes) -> int:
-    """What tells bytes from others, as far as an accident goes."""
+def _checksum(piece: Bytes) -> int:
+    """The sum of 64-bit words: finds accidental changes, not malicious ones."""
     whole = piece.size // 8 * 8
     return int(piece[:whole].view(np.uint64).sum(dtype=np.uint64)) + int(piece[whole:].sum(dtype=np.uint64))

@@ -1,4 +1,4 @@
-"""How much memory a sort may take: as said, or half of what is free."""
+"""The memory budget of an external sort: parses sizes, and finds free memory (MemAvailable and cgroup limits)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 
 LEAST = 1 << 16
-_MOST = float(1 << 60)  # of any unit: beyond what any machine has, and no infinity
-_SHARE = 2  # the other half is for who else is here, and for the libraries
+_MOST = float(1 << 60)  # a cap on numbers, so that they stay finite
+_SHARE = 2  # "auto" takes one half; the other is for other processes and for libraries
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def bytes_of(memory: object, name: str = "memory") -> int:
-    """From a number of bytes, a text such as "600M" or "1.5GiB", or "auto"."""
+    """Parses a number of bytes, a text such as "600M" or "1.5GiB", or "auto": half of what is free. Units are powers
+    of 1024. Raises InvalidArgumentError below LEAST."""
     expected = f'{name}: expected a number of bytes, a text such as "600M" or "1.5GiB", or "auto",'
     if isinstance(memory, bool) or not isinstance(memory, int | str):
         raise UnsupportedTypeError(f"{expected} found {memory!r}")
@@ -33,7 +34,7 @@ def bytes_of(memory: object, name: str = "memory") -> int:
 
 
 def free_memory() -> int:
-    """What the machine, and the control groups this process is in, have left."""
+    """Free bytes: the least of the machine's and of those left in this process's cgroups."""
     return min([_of_the_machine(), *_of_the_groups()])
 
 
@@ -46,7 +47,7 @@ def _of_the_machine() -> int:
 
 
 def _of_the_groups(proc: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/sys/fs/cgroup")) -> list[int]:
-    """Limits less use, of every group from this process's own up to the root, in either version of the file system."""
+    """Limit less usage of this process's cgroup and all its ancestors, in cgroup version 1 or 2."""
     try:
         lines = proc.read_text().splitlines()
     except OSError:
@@ -62,8 +63,8 @@ def _of_the_groups(proc: Path = Path("/proc/self/cgroup"), mounts: Path = Path("
             continue
         path = Path(group.lstrip("/"))
         for folder in (root / path, *(root / parent for parent in path.parents)):
-            try:  # pages of files count as used, and are given up for others: so this errs to the safe side
+            try:  # usage includes reclaimable page cache, so this errs on the safe side
                 left.append(max(0, int((folder / limit).read_text()) - int((folder / used).read_text())))
-            except (OSError, ValueError):  # no such group here, or no limit
+            except (OSError, ValueError):  # no such group, or no limit ("max")
                 continue
     return left

@@ -1,4 +1,4 @@
-"""gpusort's order, as words that NumPy compares and as places: of one key, or of several, the first counting most."""
+"""gpusort's order of one key or of several (lexicographic): as words that NumPy can compare, and as argsorts."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from ..algos.words import KeyWords, Transform, Wanted
 from ..types.dtypes import key_for, native
 from ..types.indices import SortOrder
 from ..types.keys import SortableKey
-from .cuts import Array, Places
+from .cuts import Array, Indices
 
 
 class Engine(Protocol):
-    """Who sorts what fits into memory."""
+    """Sorts pieces that fit into memory."""
 
     @property
     def workers(self) -> int:
-        """How many pieces are sorted at once, each in a thread of its own; of one the caller's."""
+        """How many pieces to sort concurrently, each in a thread (the caller's, if 1)."""
         ...
 
     @property
     def alone(self) -> Engine:
-        """The same for a piece beside which there are no others."""
+        """An engine for a single piece, which may use all threads."""
         ...
 
     def sort(self, x: Array, out: Array, order: SortOrder, *, stable: bool) -> None: ...
 
-    def argsort(self, x: Array, order: SortOrder) -> Places:
-        """Where the elements of the sorted array come from; equal ones keep their order."""
+    def argsort(self, x: Array, order: SortOrder) -> Indices:
+        """The stable argsort."""
         ...
 
 
 def transform_of(
     dtype: np.dtype[Any], order: SortOrder, *, ranks: bool, key: SortableKey[Any, Any] | None = None
 ) -> Transform:
-    """From elements, in the machine's byte order, to unsigned integers that compare as sorted elements lie, by NumPy's
-    order or a user's key. With `ranks`, elements that are equal have one."""
+    """A function from elements in native byte order to unsigned integers in sort order, by NumPy's order or a user's
+    key. With `ranks`, equal elements have equal integers."""
     found = key_for(dtype) if key is None else key
     return KeyWords(found, order).to_words(Wanted.RANKS if ranks else Wanted.WORDS)
 
 
 def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transform:
-    """From elements of any byte order to unsigned integers that compare as sorted elements lie: floats by their bits.
+    """A function from elements of any byte order to unsigned integers in sort order.
 
-    With `ranks` every NaN is equal, and so are 0.0 and -0.0: that is the order of a stable sort.
+    With `ranks` all NaNs are equal, and so are 0.0 and -0.0, as in a stable sort; else floats differ if their bits do.
     """
     transform = transform_of(dtype, order, ranks=ranks)
     machines = native(dtype)
@@ -63,7 +63,7 @@ def words_of(dtype: np.dtype[Any], order: SortOrder, *, ranks: bool) -> Transfor
 
 @attrs.frozen
 class KeyColumn:
-    """One of the keys that elements are ordered by."""
+    """A sort key's dtype and direction."""
 
     dtype: np.dtype[Any]
     order: SortOrder
@@ -71,7 +71,7 @@ class KeyColumn:
 
 @attrs.frozen(eq=False)
 class KeyOrder:
-    """Elements in the order of their keys; those of equal keys stay as they were."""
+    """The lexicographic order of several keys, stable."""
 
     columns: tuple[KeyColumn, ...]
     transforms: tuple[Transform, ...]
@@ -82,11 +82,11 @@ class KeyOrder:
 
     @property
     def extra(self) -> int:
-        """Bytes that `places` takes for an element: keys in one piece, places, and what argsort works in."""
+        """Temporary bytes that `argsort` takes for an element: a contiguous key, indices, and argsort's own."""
         return max(column.dtype.itemsize for column in self.columns) + (32 if len(self.columns) == 1 else 48)
 
     def words(self, keys: Sequence[Array]) -> Array:
-        """What compares as the keys do: an integer where there is one of them, bytes where there are several."""
+        """Values that compare as the keys do: integers for one key, big-endian byte strings for several."""
         found = [transform(key) for transform, key in zip(self.transforms, keys, strict=True)]
         if len(found) == 1:
             return found[0]
@@ -94,14 +94,14 @@ class KeyOrder:
         joined = np.concatenate(parts, axis=1)
         return joined.view(f"S{joined.shape[1]}").reshape(-1)
 
-    def places(self, keys: Sequence[Array], engine: Engine) -> Places:
-        """Where the sorted elements come from: stable sorts, the last key's first."""
-        places: Places | None = None
+    def argsort(self, keys: Sequence[Array], engine: Engine) -> Indices:
+        """The argsort by all keys: a stable argsort by each, the least significant key first (LSD)."""
+        indices: Indices | None = None
         for column, key in zip(reversed(self.columns), reversed(keys), strict=True):
             machines = np.ascontiguousarray(key, native(column.dtype))
-            if places is None:
-                places = engine.argsort(machines, column.order)
+            if indices is None:
+                indices = engine.argsort(machines, column.order)
             else:
-                places = places[engine.argsort(machines[places], column.order)]
-        assert places is not None  # there is a key
-        return places
+                indices = indices[engine.argsort(machines[indices], column.order)]
+        assert indices is not None  # there is a key
+        return indices

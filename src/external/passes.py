@@ -1,5 +1,5 @@
-"""The two passes over elements of a fixed size, wherever they come from and go to: pieces are sorted and kept as runs,
-and then slices of all runs are sorted, bucket by bucket."""
+"""The two passes of an external sort of fixed-size elements: sort pieces to runs, then sort buckets from slices of all
+runs."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ from .work import Work
 
 
 class Given(Protocol):
-    """What is sorted. Pieces are asked for one after another, in their order; some may be left out."""
+    """The input. Pieces are read in ascending order; some may be skipped."""
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int, /) -> int:
-        """Reads bytes start..stop into a buffer, behind `at`; gives back where they lie."""
+        """Reads bytes start..stop into a buffer at or after `at`; returns their position."""
         ...
 
 
 class Made(Protocol):
-    """What the result is written to. Pieces come one after another, in their order; some may be there already."""
+    """The output. Pieces are written in ascending order; some may be skipped, having been written before."""
 
     def write(self, buffer: Bytes, nbytes: int, offset: int, /) -> None:
-        """Writes so many bytes of a buffer, in which more may lie behind them."""
+        """Writes `nbytes` from the start of a buffer, which may be longer."""
         ...
 
     def sync(self) -> None:
-        """Waits until what was written would outlast a loss of power."""
+        """Makes the written data durable."""
         ...
 
 
 class Journal(Protocol):
-    """What knows which steps are done."""
+    """The log of completed steps (see scratch.py)."""
 
     done: set[str]
 
     def mark(self, step: str, sync: Callable[[], object]) -> None:
-        """Writes down that a step is done; `sync` makes what was written for it, and before, last."""
+        """Logs a completed step; `sync` must make all data written so far durable."""
         ...
 
     def sync(self, sync: Callable[[], object]) -> None:
-        """Makes what was done last, and says so."""
+        """Makes data and log durable."""
         ...
 
 
 @attrs.frozen(eq=False)
 class Ends:
-    """Where elements come from, where their runs lie meanwhile, and where the result goes."""
+    """The input, the file of runs, and the output of a sort."""
 
     given: Given
-    start: int  # of the first element, in bytes
+    start: int  # offset of the first element in the input, in bytes
     runs: DirectFile
     made: Made
-    header: int  # bytes before the result
+    header: int  # offset of the first element in the output, in bytes
 
 
 class Passes:
-    """The two passes; over what fits into memory, one."""
+    """Runs the two passes as pipelines; a single pass if everything fits into memory."""
 
     def __init__(self, work: Work, count: int, plan: Plan, ends: Ends, scratch: Journal, report: Report | None) -> None:
         self._work, self._count, self._plan, self._scratch = work, count, plan, scratch
@@ -77,7 +77,7 @@ class Passes:
         self._slots = min(slots_for(self._workers), max(1, len(self._lengths)))
         self._loaded = [buffer_for(longest * max(sizes[:2])) for _ in range(self._slots)]
         self._sorted = [buffer_for(longest * max(sizes[1:])) for _ in range(self._slots)]
-        self._cut = lru_cache(maxsize=2)(self._find_cut)  # each is where a bucket ends and the next one starts
+        self._cut = lru_cache(maxsize=2)(self._find_cut)  # a bucket's end is the next one's start
         self._meter = Meter(count * sizes[0] * min(2, len(self._lengths)), report)
         self._taken: dict[int, Array] = {}  # samples of runs
         self._samples = Samples.of([], [], 1)
@@ -108,7 +108,7 @@ class Passes:
         side_by_side(pieces, load, work, keep, tell, self._workers)
 
     def _left(self, step: str) -> list[int]:
-        """Which pieces are not yet done."""
+        """The pieces without a completed step of this kind."""
         done = [f"{step} {piece}" in self._scratch.done for piece in range(len(self._lengths))]
         self._meter.skip(sum(self._bytes_of(piece) for piece, is_done in enumerate(done) if is_done))
         return [piece for piece, is_done in enumerate(done) if not is_done]
@@ -133,7 +133,7 @@ class Passes:
         return out.nbytes
 
     def _sample_again(self, run: int) -> Array:
-        """Samples of a run that an earlier call sorted."""
+        """Samples of a run that an earlier call wrote."""
         length, gap = self._lengths[run], self._plan.gap
         step = -(-LARGE // (gap * self._work.spilled.itemsize)) * gap
         return np.concatenate(
@@ -145,7 +145,7 @@ class Passes:
         self._scratch.mark(f"run {piece}", self._runs.sync)
 
     def _load_slices(self, piece: int, slot: int) -> Array:
-        """A bucket's slice of every run, one behind the other."""
+        """A bucket's slices of all runs, concatenated."""
         item, end = self._work.spilled.itemsize, 0
         for run, (low, high) in enumerate(zip(self._cut(piece), self._cut(piece + 1), strict=True)):
             if low < high:
@@ -165,7 +165,7 @@ class Passes:
         self._scratch.mark(f"bucket {piece}", self._made.sync)
 
     def _find_cut(self, bucket: int) -> list[int]:
-        """Where a bucket starts in every run."""
+        """The position in each run at which a bucket starts."""
         rank = min(bucket * self._plan.run, self._count)
         cut: list[int] = self._samples.cut(rank, self._words_between).tolist()
         return cut

@@ -1,4 +1,4 @@
-"""Reading the next piece, sorting some and writing the last, all at once."""
+"""A software pipeline over pieces: the next is read and the last is written while others are sorted, in threads."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Made = TypeVar("Made")
 Result = TypeVar("Result")
 P = ParamSpec("P")
 
-SLOTS = 2  # of each kind of memory, where one piece is sorted at a time: one is in use, the other on its way
+SLOTS = 2  # double buffering: the slots of inputs, and of outputs, with one worker
 
 
 def slots_for(workers: int) -> int:
-    """Of each kind of memory: one for every worker, and one on its way."""
+    """The slots of inputs, and of outputs: one for each worker, and one being read or written."""
     return workers + 1
 
 
-class _Here(Executor):
-    """Does at once, in the caller's thread, what it is handed."""
+class _InlineExecutor(Executor):
+    """An executor that runs calls at once in the caller's thread."""
 
     def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
         done: Future[Result] = Future()
@@ -38,17 +38,16 @@ def side_by_side(
     worked: Callable[[int], object] = lambda _: None,
     workers: int = 1,
 ) -> None:
-    """Each piece is loaded into a slot, worked on into another, and kept from there.
+    """Runs `load`, `work` and `keep` on each piece, overlapped. Slots are reused round-robin, which bounds memory.
 
-    One worker is the caller's thread; several are threads of their own, and pieces are kept in order nevertheless.
-    `worked` is told of each piece in the caller's thread, in order. Whatever is raised comes out once nobody is at work
-    any more.
+    A single worker is the caller's thread; several are threads, and pieces are kept in order nevertheless. `worked` is
+    called for each piece, in order, in the caller's thread. An exception is raised once all threads have stopped.
     """
     slots = slots_for(workers)
     with (
         ThreadPoolExecutor(1) as reader,
         ThreadPoolExecutor(1) as writer,
-        ThreadPoolExecutor(workers) if workers > 1 else nullcontext(_Here()) as crew,
+        ThreadPoolExecutor(workers) if workers > 1 else nullcontext(_InlineExecutor()) as pool,
     ):
         writes: list[Future[Any] | None] = [None] * slots
         under_way: deque[tuple[int, int, Future[Future[Any]]]] = deque()
@@ -67,7 +66,7 @@ def side_by_side(
         ahead: Future[Loaded] | None = reader.submit(load, pieces[0], 0) if pieces else None
         for turn, piece in enumerate(pieces):
             slot = turn % slots
-            assert ahead is not None  # for every piece one is loaded
+            assert ahead is not None  # each piece was requested one turn before
             loaded = ahead.result()
             while len(under_way) >= workers:
                 wait_for_oldest()
@@ -77,12 +76,12 @@ def side_by_side(
             if write is not None:
                 write.result()
             before = under_way[-1][2] if under_way else None
-            under_way.append((piece, slot, crew.submit(make, piece, loaded, slot, before)))
+            under_way.append((piece, slot, pool.submit(make, piece, loaded, slot, before)))
             while under_way and under_way[0][2].done():
                 wait_for_oldest()
         while under_way:
             wait_for_oldest()
-        for turn in range(len(pieces), len(pieces) + slots):  # the first that failed is the one to tell of
+        for turn in range(len(pieces), len(pieces) + slots):  # in order, so that the first failure is raised
             write = writes[turn % slots]
             if write is not None:
                 write.result()

@@ -1,4 +1,4 @@
-"""How elements are parted into runs, as memory allows."""
+"""Chooses run lengths and the sampling interval of an external sort within a memory budget."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ from .direct import PAGE
 from .pipeline import slots_for
 from .work import Work
 
-_LIBRARIES = 3 << 25  # what of a large memory is left to NumPy, Numba and their like, which take about twice that
-ENOUGH = 8  # runs: reading the first and writing the last have nothing beside them
-_LITTLE = 1 << 24  # bytes that are not counted
-LARGE = 1 << 26  # bytes of a run that is long enough for the disk and for all threads
+_LIBRARIES = 3 << 25  # bytes left to NumPy, Numba and others (half of what they take) if the budget is large
+ENOUGH = 8  # runs: with fewer, reading the first and writing the last, which overlap with nothing, weigh more
+_LITTLE = 1 << 24  # bytes of samples that are neglected
+LARGE = 1 << 26  # bytes of a run that is long enough for disk throughput and for all threads
 
 
 @attrs.frozen
 class Plan:
-    """How a file is parted. Buckets have as many elements as runs."""
+    """The length of runs, and of buckets, and the distance of samples in runs: in elements."""
 
     run: int
     gap: int
 
     @classmethod
     def within(cls, memory: int, count: int, work: Work) -> Plan:
-        """One run, if the memory takes everything; else as few as it allows, and enough to have all at work."""
+        """One run if everything fits into memory; else as few as fit, but enough for the pipeline to overlap. Raises
+        InvalidArgumentError if not even the samples fit."""
         memory = for_data(memory)
         read, spilled, written = work.source.itemsize, work.spilled.itemsize, work.result.itemsize
         if count * (read + written + work.extra) <= memory:
             return cls(max(1, count), 1)
         step = lcm(*(PAGE // gcd(PAGE, size) for size in (spilled, written)))  # both are written in whole pages
+        # Each worker, and one more, has a slot of input and of output; each worker its temporary memory.
         workers = work.engine.workers
         each = slots_for(workers) * (max(read, spilled) + max(spilled, written)) + workers * work.extra
         runs = max(2, min(ENOUGH, count * read // LARGE))
@@ -50,5 +52,5 @@ class Plan:
 
 
 def for_data(memory: int) -> int:
-    """What of the memory is for the data: what libraries take is within what the caller said, as far as it is much."""
+    """The part of the memory budget that is for data: without the libraries' overhead, but at least half."""
     return memory - min(memory // 2, _LIBRARIES)

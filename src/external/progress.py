@@ -1,4 +1,4 @@
-"""How far a sort has come."""
+"""Progress reports of file sorts: bytes done, rate, estimated time left."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import attrs
 
 @attrs.frozen
 class Progress:
-    """What `sort_file` tells its `progress` after every step."""
+    """What `sort_file` passes to its `progress` after every step."""
 
-    done: int  # bytes sorted so far: those of a file that outgrows memory are sorted twice
+    done: int  # bytes sorted so far; bytes of a file larger than memory count twice
     total: int
     seconds: float  # since this call began
-    rate: float  # bytes a second in this call
-    step: str  # "runs", or "buckets", which are the last
+    rate: float  # bytes per second in this call
+    step: str  # "runs", or "buckets" in the last pass
 
     @property
     def seconds_left(self) -> float:
-        """At this rate."""
+        """The estimated time left at this rate; infinite if the rate is 0."""
         return (self.total - self.done) / self.rate if self.rate else float("inf")
 
 
@@ -29,7 +29,7 @@ Report: TypeAlias = Callable[[Progress], object]
 
 
 class Meter:
-    """Counts what is done, and reports it."""
+    """Counts bytes done, and calls the report."""
 
     def __init__(self, total: int, report: Report | None) -> None:
         self._total, self._report = total, report
@@ -37,7 +37,7 @@ class Meter:
         self._began = time.perf_counter()
 
     def skip(self, nbytes: int) -> None:
-        """What an earlier call has done."""
+        """Counts bytes that an earlier call had done: not part of the rate."""
         self._done += nbytes
         self._before += nbytes
 

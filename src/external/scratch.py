@@ -1,8 +1,8 @@
-"""What a sort leaves on the disk while it runs: a folder of its own, with a journal of what is done, and a lock.
+"""A sort's scratch folder: a lock, a journal for crash recovery, and the atomic rename that publishes the result.
 
-The journal's first line says what is sorted and how it is parted; each line after it names a step that is done. So a
-sort that was killed goes on behind the last line that is whole. Waiting for the disk after every step would take long;
-so it is done now and then, and a line says so: after a loss of power only what stands above that is believed.
+The journal's first line (a manifest) says what is sorted by which plan; each further line names a completed step, so a
+killed sort resumes after the last complete line. An fsync after every step would be slow, so there is one about every
+second, recorded by a line "synced": after a power loss (another boot id) only lines before the last such line count.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from typing import Self, TypeAlias, cast
 
 from ..types.errors import DiskFullError, InvalidArgumentError
 
-Facts: TypeAlias = Mapping[str, object]  # what JSON holds, with text as names
+Facts: TypeAlias = Mapping[str, object]  # a JSON object
 
 _JOURNAL = "journal"
 _SYNCED = "synced"
-_SECONDS = 1.0  # of work that a loss of power may undo
+_SECONDS = 1.0  # between two fsyncs: the work that a power loss may undo
 
 
 class Scratch:
-    """The folder of one sort, locked for it. Left by an exception it goes, unless it is to be resumed."""
+    """The scratch folder of one sort, locked by it. An exception removes it, unless `keep` and steps were completed."""
 
     def __init__(self, target: Path, where: Path | None, *, keep: bool) -> None:
         name = f"{target.name}.sorting"
-        if where is not None:  # there may be targets of one name in several folders
+        if where is not None:  # targets in different folders may have the same name
             name = f"{target.name}.{hashlib.sha256(str(target).encode()).hexdigest()[:12]}.sorting"
         self.folder = (where or target.parent) / name
         self.done: set[str] = set()
-        self.believed: list[str] = []  # of what an earlier call wrote, in order
+        self.durable: list[str] = []  # an earlier call's journal lines that can be relied on, in order
         self._keep = keep
         self._is_ours = True
         self._target = target
@@ -46,11 +46,11 @@ class Scratch:
 
     @property
     def part(self) -> Path:
-        """The result as long as it is not whole: in the target's folder, so that it can be renamed."""
+        """The incomplete result: in the target's folder, so that it can be renamed atomically."""
         return self._target.with_name(f"{self._target.name}.part")
 
     def __enter__(self) -> Self:
-        # A part comes with a folder; what has its name without one, or is a folder itself, is somebody else's.
+        # A part of ours comes with a scratch folder; anything else of that name belongs to somebody else.
         if self.part.is_dir() or (os.path.lexists(self.part) and not self.folder.exists()):
             raise InvalidArgumentError(
                 f"target: {self.part} is in the way, which no sort has left that is known here: move or delete it"
@@ -60,9 +60,9 @@ class Scratch:
         return self
 
     def _is_locked(self) -> bool:
-        """Whether the folder is this sort's now. It is not where another one, being done, removed it meanwhile."""
+        """Tries to create and lock the folder. False, to try again, if another sort that finished just removed it."""
         with suppress(FileExistsError):
-            self.folder.mkdir(0o700)  # what is sorted may be for its owner's eyes
+            self.folder.mkdir(0o700)  # the data may be private
         try:
             is_foreign = next(self.folder.iterdir(), None) is not None and not (self.folder / _JOURNAL).is_file()
         except NotADirectoryError:
@@ -73,7 +73,8 @@ class Scratch:
             is_foreign = True
         if is_foreign:
             raise InvalidArgumentError(
-                f"target: {self.folder} is in the way, which no sort has left: move it, or see scratch="
+                f"target: {self.folder} is in the way, which no sort has left: move it, or have scratch files "
+                "elsewhere (scratch=, --scratch)"
             )
         path = self.folder / _JOURNAL
         try:
@@ -96,25 +97,26 @@ class Scratch:
         try:
             if self._is_ours and (kind is None or not (self._keep and self.done)):
                 if kind is not None:
-                    with suppress(OSError):  # whatever it is, there is another error to tell of
+                    with suppress(OSError):  # the exception under way matters more
                         self.part.unlink(missing_ok=True)
                 shutil.rmtree(self.folder, ignore_errors=True)
         finally:
             os.close(self._journal)
 
     def claim(self, identity: Facts, plan: Facts, *, resume: bool) -> Facts:
-        """The plan to go by: that of an earlier call for the same, if there is one and it is to be resumed."""
+        """Starts or resumes: the plan of an earlier call for the same data and arguments, else this one, with a new
+        journal. Raises InvalidArgumentError if it is to resume a sort of something else."""
         lines = self._lines()
         if resume and lines:
             earlier = self._first_of(lines)
             if earlier["of"] != json.loads(json.dumps(identity)):
                 self._is_ours = False
                 raise InvalidArgumentError(
-                    f"resume: {self.folder} was left by a sort of other data, or with other arguments; "
-                    "call with the same, or without resume"
+                    f"resume: {self.folder} was left by a sort of other data, or with other arguments: "
+                    "use the same, or do not resume"
                 )
-            self.believed = lines[1:] if earlier["boot"] == _boot() else _above_the_last(_SYNCED, lines[1:])
-            self.done = set(self.believed)
+            self.durable = lines[1:] if earlier["boot"] == _boot() else _before_last(_SYNCED, lines[1:])
+            self.done = set(self.durable)
             if not self.part.exists():
                 self.done = {step for step in self.done if not step.startswith("bucket")}
             return dict(cast(Facts, earlier["plan"]))
@@ -122,7 +124,7 @@ class Scratch:
         for entry in self.folder.iterdir():
             if entry.name != _JOURNAL:
                 entry.unlink()
-        if self._target.exists():  # the result is for nobody else's eyes than the file that it replaces
+        if self._target.exists():  # the result must not be readable by more users than the file that it replaces
             os.close(os.open(self.part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.ftruncate(self._journal, 0)
         os.write(self._journal, f"{json.dumps({'of': identity, 'plan': plan, 'boot': _boot()})}\n".encode())
@@ -130,10 +132,10 @@ class Scratch:
 
     def _lines(self) -> list[str]:
         text = (self.folder / _JOURNAL).read_text("utf-8", "replace")
-        return text.split("\n")[:-1]  # behind the last line's end nothing is whole
+        return text.split("\n")[:-1]  # without an incomplete last line
 
     def _first_of(self, lines: list[str]) -> Facts:
-        """What is sorted, and how."""
+        """The manifest."""
         first: Facts = {}
         try:
             first = json.loads(lines[0])
@@ -142,15 +144,15 @@ class Scratch:
             known = False
         if not known:
             self._is_ours = False
-            raise InvalidArgumentError(f"resume: {self.folder} has no journal that can be read; call without resume")
+            raise InvalidArgumentError(f"resume: {self.folder} has no journal that can be read: do not resume")
         return first
 
     def has(self, word: str) -> bool:
-        """Whether an earlier call wrote a line that begins so."""
+        """Whether the journal has a line that begins with a word."""
         return any(line.startswith(word) for line in self._lines()[1:])
 
     def is_published(self) -> bool:
-        """Whether an earlier call did all but to remove this folder."""
+        """Whether an earlier call published the result, and only failed to remove this folder."""
         return self._lines()[-1:] == [self._whole(self._target)] and not self.part.exists()
 
     @staticmethod
@@ -158,14 +160,15 @@ class Scratch:
         return f"whole {path.stat().st_ino}" if path.exists() else ""
 
     def mark(self, step: str, sync: Callable[[], object], *, now: bool = False) -> None:
-        """Writes down that a step is done; `sync` makes what was written for it, and before, last."""
+        """Journals a completed step. `sync` is called if an fsync is due, or `now`: it must make all data written so
+        far durable."""
         self.done.add(step)
         self._write(step)
         if now or time.monotonic() - self._last_sync > _SECONDS:
             self.sync(sync)
 
     def sync(self, sync: Callable[[], object]) -> None:
-        """Makes what was done last, and says so."""
+        """Makes data and journal durable, in this order."""
         sync()
         self._write(_SYNCED)
         os.fsync(self._journal)
@@ -175,7 +178,7 @@ class Scratch:
         os.write(self._journal, f"{line}\n".encode())
 
     def publish(self) -> None:
-        """Gives the result, which is whole and on the disk, its name."""
+        """Renames the result, which must be complete and durable, to the target, atomically."""
         self._write(self._whole(self.part))
         if self._target.exists():
             self.part.chmod(self._target.stat().st_mode & 0o7777)
@@ -188,19 +191,19 @@ class Scratch:
 
 
 def _boot() -> str:
-    """What tells one start of the machine from the next; something new each time where that is not known."""
+    """The boot id; a random one, equal to none, where there is none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return os.urandom(8).hex()
 
 
-def _above_the_last(word: str, lines: list[str]) -> list[str]:
+def _before_last(word: str, lines: list[str]) -> list[str]:
     return lines[: len(lines) - lines[::-1].index(word) - 1] if word in lines else []
 
 
 class NoJournal:
-    """Of a sort that leaves nothing to go on from."""
+    """The journal of a sort that cannot be resumed."""
 
     def __init__(self) -> None:
         self.done: set[str] = set()
@@ -213,13 +216,13 @@ class NoJournal:
 
 
 def identity_of(source: Path) -> Facts:
-    """What tells a file from others, and from itself when it was written to."""
+    """What identifies a file and its version: path, inode, size, modification time."""
     found = source.stat()
     return {"path": str(source), "inode": found.st_ino, "bytes": found.st_size, "modified": found.st_mtime_ns}
 
 
 def require_room(files: Mapping[Path, int]) -> None:
-    """Raises DiskFullError where the files would not fit, each of so many bytes; what they have already is theirs."""
+    """Raises DiskFullError unless files of these sizes fit on their disks, counting the blocks that they have."""
     wanted: dict[int, tuple[Path, int]] = {}
     for path, nbytes in files.items():
         held = path.stat().st_blocks * 512 if path.exists() else 0
@@ -234,13 +237,15 @@ def require_room(files: Mapping[Path, int]) -> None:
 
 def disk_full(folder: Path, nbytes: int, free: int) -> DiskFullError:
     return DiskFullError(
-        errno.ENOSPC, f"sorting takes {nbytes:,} bytes more in {folder}, where {free:,} are free; see scratch="
+        errno.ENOSPC,
+        f"sorting takes {nbytes:,} bytes more in {folder}, where {free:,} are free; scratch files may lie elsewhere "
+        "(scratch=, --scratch)",
     )
 
 
 @contextmanager
 def as_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None]:
-    """The system's error as our own, of the fullest of the disks that were written to."""
+    """Translates ENOSPC and EDQUOT to DiskFullError, naming the fullest of the folders' disks."""
     try:
         yield
     except OSError as error:

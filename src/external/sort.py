@@ -1,7 +1,7 @@
-"""Sorts a file of fixed-size elements: runs, exact cuts, buckets. Everything is read twice and written twice.
+"""External sort of a file of fixed-size elements: sorted runs, exact splitters (cuts.py), then buckets.
 
-What fits into memory is one piece, read once and written once. Buckets do not depend on each other, and where each
-belongs is known beforehand, so one that was interrupted is done again alone.
+All data is read twice and written twice; if it fits into memory, once. Unlike in a merge, buckets are independent and
+have known positions in the result: they can be sorted out of order, and an interrupted one is done again alone.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .scratch import Scratch, as_disk_full, identity_of, require_room
 from .work import Work
 
 
-def agreed_plan(scratch: Scratch, source: Path, target: Path, work: str, plan: Plan, *, resume: bool) -> Plan:
-    """The plan of the call that is gone on from; this one, if there is none."""
+def resumed_plan(scratch: Scratch, source: Path, target: Path, work: str, plan: Plan, *, resume: bool) -> Plan:
+    """The plan of the call that is resumed; this one, if there is none."""
     identity = {**identity_of(source), "target": str(target), "work": work}
     return Plan(**cast("dict[str, int]", scratch.claim(identity, attrs.asdict(plan), resume=resume)))
 
 
 @attrs.frozen(eq=False)
 class FileSort:
-    """One file being sorted."""
+    """The sort of one file."""
 
     source: Path
     layout: Layout
@@ -39,13 +39,13 @@ class FileSort:
     report: Report | None
 
     def run(self, memory: int, *, resume: bool) -> None:
-        """All of it. The target gets its name when it is whole."""
+        """Sorts. The result is renamed to the target when it is complete."""
         whole = self.layout.count * self.work.result.itemsize
         with as_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
             if resume and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)
-            self._run(agreed_plan(scratch, self.source, self.target, self.work.describe(), plan, resume=resume))
+            self._run(resumed_plan(scratch, self.source, self.target, self.work.describe(), plan, resume=resume))
             scratch.publish()
 
     def _run(self, plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, read batch by batch and written piece by piece, and .npy as what places are written to."""
+"""Streaming readers and writers of Parquet and Arrow files, and a writer of argsort results as .npy."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
-PLACE = "place of the row"
+ROW_INDEX = "row index"
 
-_BATCH = 1 << 16  # rows that are decoded at a time
-_LONG = 1 << 24  # bytes of a batch
-_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of a number
-_CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # which are called otherwise when a file is written
+_BATCH = 1 << 16  # rows decoded at a time
+_LONG = 1 << 24  # bytes of a record batch from which on it is read through the mapping
+_WIDTHS = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8}  # bytes of Parquet's physical types
+_CODECS = {"UNCOMPRESSED": "none", "LZ4_RAW": "lz4"}  # metadata name to the name that pyarrow's writer takes
 
 
 class TableFile(ABC):
-    """A table to be read from its start."""
+    """A table file, read sequentially."""
 
     schema: pa.Schema
     rows: int
@@ -39,11 +39,11 @@ class TableFile(ABC):
 
     @abstractmethod
     def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        """All rows, in their order; of some columns, or of all."""
+        """All rows in order, of some columns, or of all (None)."""
 
 
 class ParquetTable(TableFile):
-    """A Parquet file. Its pages are read as they come, not a group of rows at once."""
+    """A Parquet file, streamed page by page rather than by whole row groups."""
 
     def __init__(self, path: Path) -> None:
         from pyarrow import parquet
@@ -66,8 +66,8 @@ class ParquetTable(TableFile):
 
 
 class ArrowTable(TableFile):
-    """A file of Arrow's, which may be looked at where it lies. Of long batches a part at a time is read there, and let
-    go of; short ones are read whole, which a file that becomes shorter meanwhile does not upset."""
+    """An Arrow IPC file. Long record batches are read in slices through a memory mapping, whose pages are then dropped;
+    short ones by plain reads, which do not crash (SIGBUS) if the file is truncated meanwhile."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
@@ -76,14 +76,14 @@ class ArrowTable(TableFile):
             with path.open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self._mapped = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
-        except ValueError as error:  # ArrowInvalid is one; no file of no bytes can be mapped
+        except ValueError as error:  # ArrowInvalid is a ValueError; so is mapping an empty file
             raise InvalidArgumentError(f"source: {path} is no Arrow file: {error}") from error
         self._read = pa.ipc.open_file(pa.OSFile(str(path)))
         self.schema = self._mapped.schema
-        self.rows = sum(batch.num_rows for batch in self._looked_at())
+        self.rows = sum(batch.num_rows for batch in self._mapped_batches())
 
     def may_be_null(self, column: str) -> bool:
-        return any(batch.column(column).null_count for batch in self._looked_at())
+        return any(batch.column(column).null_count for batch in self._mapped_batches())
 
     def batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -103,12 +103,12 @@ class ArrowTable(TableFile):
                 if is_long:
                     self._map.madvise(mmap.MADV_DONTNEED)
 
-    def _looked_at(self) -> Iterator[pa.RecordBatch]:
+    def _mapped_batches(self) -> Iterator[pa.RecordBatch]:
         return map(self._mapped.get_batch, range(self._mapped.num_record_batches))
 
 
 def open_table(path: Path) -> TableFile:
-    """By its suffix. Raises InvalidArgumentError where a file is something else, or pyarrow is not here."""
+    """Opens a table by its suffix. Raises InvalidArgumentError if it is not one, or pyarrow is not installed."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -125,7 +125,7 @@ def open_table(path: Path) -> TableFile:
 
 
 class RowReader:
-    """Rows of batches that come one after another, some at a time; those before them are left out."""
+    """Reads ranges of rows, in ascending order, from a stream of record batches; rows in between are skipped."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -145,7 +145,7 @@ class RowReader:
 
 
 class ArrowRun:
-    """A run: an Arrow file in batches of so many rows, any of which can be read."""
+    """A run: an Arrow file in record batches of a fixed number of rows, for random access."""
 
     def __init__(self, path: Path, batch: int, keys: Sequence[str]) -> None:
         import pyarrow as pa
@@ -156,11 +156,11 @@ class ArrowRun:
         self._keys = pa.ipc.open_file(self._file, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
     def read(self, start: int, stop: int) -> list[pa.RecordBatch]:
-        """Rows start..stop, of which there are some."""
+        """Rows start..stop, not empty."""
         return self._between(self._rows, start, stop)
 
     def read_keys(self, start: int, stop: int) -> list[pa.RecordBatch]:
-        """The same of the keys alone."""
+        """The same, of the key columns only."""
         return self._between(self._keys, start, stop)
 
     def _between(self, reader: ipc.RecordBatchFileReader, start: int, stop: int) -> list[pa.RecordBatch]:
@@ -175,11 +175,11 @@ class ArrowRun:
         self._file.close()
 
 
-# -- written ----------------------------------------------------------------------------------------------
+# -- writers ----------------------------------------------------------------------------------------------
 
 
 class Sink(Protocol):
-    """A table being written."""
+    """A writer of a table, piece by piece."""
 
     def write(self, table: pa.Table) -> None: ...
 
@@ -188,7 +188,7 @@ class Sink(Protocol):
 
 @contextmanager
 def closing(sink: Sink) -> Generator[Sink, None, None]:
-    """A table being written, which is whole at the end. What is raised within counts, not that it is not."""
+    """Closes a writer. After an exception in the block, errors of close() are suppressed."""
     try:
         yield sink
     except BaseException:
@@ -198,25 +198,13 @@ def closing(sink: Sink) -> Generator[Sink, None, None]:
     sink.close()
 
 
-class ParquetSink:
-    """Compressed and encoded as the source is, if that is a Parquet file too."""
+class _ArrowWriter:
+    """A writer of pyarrow's on a file that is closed even if the writer fails to close."""
 
-    def __init__(self, path: Path, like: TableFile) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        self._file = pa.OSFile(str(path), "wb")  # which is closed even where the writer cannot be
-        if isinstance(like, ParquetTable) and like.rows:
-            chunks = list(like.chunks())
-            codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
-            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
-            self._rows: int | None = max(1, like.metadata.row_group(0).num_rows)
-            self._writer = parquet.ParquetWriter(
-                self._file, like.schema, compression=codecs, use_dictionary=sorted(words)
-            )
-        else:
-            self._rows = None
-            self._writer = parquet.ParquetWriter(self._file, like.schema)
+    def __init__(
+        self, file: pa.OSFile, writer: parquet.ParquetWriter | ipc.RecordBatchFileWriter, rows: int | None
+    ) -> None:
+        self._file, self._writer, self._rows = file, writer, rows
 
     def write(self, table: pa.Table) -> None:
         self._writer.write_table(table, self._rows)
@@ -228,36 +216,46 @@ class ParquetSink:
             self._file.close()
 
 
+class ParquetSink(_ArrowWriter):
+    """Writes Parquet; with the compression, dictionaries and row group size of the source if that is Parquet too."""
+
+    def __init__(self, path: Path, like: TableFile) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        file, rows = pa.OSFile(str(path), "wb"), None
+        if isinstance(like, ParquetTable) and like.rows:
+            chunks = list(like.chunks())
+            codecs = {c.path_in_schema: _CODECS.get(c.compression, c.compression.lower()) for c in chunks}
+            words = {c.path_in_schema for c in chunks if _is_worth_a_dictionary(c)}
+            rows = max(1, like.metadata.row_group(0).num_rows)
+            writer = parquet.ParquetWriter(file, like.schema, compression=codecs, use_dictionary=sorted(words))
+        else:
+            writer = parquet.ParquetWriter(file, like.schema)
+        super().__init__(file, writer, rows)
+
+
 def _is_worth_a_dictionary(chunk: parquet.ColumnChunkMetaData) -> bool:
-    """Whether it has one, and it saved something: a writer that is told nothing begins one of any column."""
+    """Whether dictionary encoding saves space in this column. (By default the writer uses it for every column.)"""
     if not any("DICTIONARY" in encoding for encoding in chunk.encodings):
         return False
     width = _WIDTHS.get(chunk.physical_type)
     return width is None or chunk.total_uncompressed_size < chunk.num_values * width
 
 
-class ArrowSink:
-    """A file of Arrow's, in batches of so many rows."""
+class ArrowSink(_ArrowWriter):
+    """Writes an Arrow IPC file, in record batches of at most `rows` rows."""
 
     def __init__(self, path: Path, schema: pa.Schema, rows: int | None = None) -> None:
         import pyarrow as pa
 
-        self._file, self._rows = pa.OSFile(str(path), "wb"), rows
-        self._writer = pa.ipc.new_file(self._file, schema)
-
-    def write(self, table: pa.Table) -> None:
-        self._writer.write_table(table, self._rows)
-
-    def close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._file.close()
+        file = pa.OSFile(str(path), "wb")
+        super().__init__(file, pa.ipc.new_file(file, schema), rows)
 
 
 @attrs.define
-class PlacesSink:
-    """The places of rows, one behind the other, in an .npy or raw file."""
+class IndicesSink:
+    """Writes an argsort's row indices to an .npy or raw file."""
 
     path: Path
     target: Path
@@ -268,14 +266,14 @@ class PlacesSink:
 
     def write(self, table: pa.Table) -> None:
         with self.path.open("ab") as file:
-            table[PLACE].combine_chunks().to_numpy().tofile(file)
+            table[ROW_INDEX].combine_chunks().to_numpy().tofile(file)
 
     def close(self) -> None:
         pass
 
 
 def sync_file(path: Path) -> None:
-    """Waits until a file would outlast a loss of power."""
+    """fsyncs a file."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

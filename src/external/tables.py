@@ -1,7 +1,7 @@
-"""Sorts a table by some of its columns: runs, exact cuts, buckets, as for other files, but that the last pass is one:
-a Parquet file cannot be gone on with. Runs are Arrow files in short batches.
+"""External sort of a Parquet or Arrow table by columns: sorted runs, exact splitters, buckets.
 
-A null has no place among numbers: it comes last, in both orders.
+Runs are Arrow files in short record batches, for random access. The last pass cannot be resumed, as a Parquet file
+cannot be appended to. Nulls come last in both orders.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .pipeline import side_by_side
 from .plans import ENOUGH, Plan, for_data
 from .progress import Meter, Report
 from .scratch import Scratch, as_disk_full, require_room
-from .sort import agreed_plan
+from .sort import resumed_plan
 from .table_files import (
-    PLACE,
+    ROW_INDEX,
     ArrowRun,
     ArrowSink,
+    IndicesSink,
     ParquetSink,
-    PlacesSink,
     RowReader,
     Sink,
     TableFile,
@@ -44,14 +44,14 @@ from .work import SortElements
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH = 1 << 13  # rows of a run that are read at least: fewer take longer to read than they save
-_PYARROW = 3 << 25  # bytes that it takes besides
-_MOST = 1 << 30  # bytes of a piece: Arrow counts the letters of a column of text in 31 bits
+_BATCH = 1 << 13  # the least rows in a record batch of a run: smaller reads cost more than they save
+_PYARROW = 3 << 25  # bytes of pyarrow's own overhead
+_MOST = 1 << 30  # bytes of a piece: offsets in Arrow's string columns have 31 bits
 
 
 @attrs.define(eq=False, slots=False)
 class TableSort:
-    """One table being sorted, or, with `places`, where its sorted rows come from being found."""
+    """The sort of one table, or with `argsort` its argsort."""
 
     source: Path
     table: TableFile
@@ -61,18 +61,18 @@ class TableSort:
     engine: Engine
     scratch: Scratch
     report: Report | None
-    places: bool
+    argsort: bool
 
     def run(self, memory: int, *, resume: bool) -> None:
-        """All of it. The target gets its name when it is whole."""
-        extra = self.keys.extra  # before anything is written, columns that cannot be ordered are refused
-        whole = 8 * self.table.rows if self.places else self.source.stat().st_size
+        """Sorts. The result is renamed to the target when it is complete."""
+        extra = self.keys.extra  # raises for columns that cannot be ordered, before anything is written
+        whole = 8 * self.table.rows if self.argsort else self.source.stat().st_size
         with as_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
             if resume and scratch.is_published():
                 return
-            work = f"{'argsort' if self.places else 'sort'} by {self.by} {self.order.value}"
+            work = f"{'argsort' if self.argsort else 'sort'} by {self.by} {self.order.value}"
             plan = self._plan(memory, extra)
-            plan = agreed_plan(scratch, self.source, self.target, work, plan, resume=resume)
+            plan = resumed_plan(scratch, self.source, self.target, work, plan, resume=resume)
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
             require_room({scratch.folder / "runs": spill, scratch.part: whole})
             if self.numbers is None:
@@ -90,23 +90,24 @@ class TableSort:
 
     @property
     def columns(self) -> list[str] | None:
-        """What is read of the source: all, or the keys."""
-        return list(self.by) if self.places else None
+        """The columns to read: the keys for an argsort; None for all."""
+        return list(self.by) if self.argsort else None
 
     @cached_property
     def bytes_of_a_row(self) -> int:
-        """By the first rows, which the others are taken to be like."""
+        """Estimated from the first batch."""
         first = next((batch for batch in self.table.batches(self.columns) if batch.num_rows), None)
-        return 1 if first is None else -(-first.nbytes // first.num_rows) + (8 if self.places else 0)
+        return 1 if first is None else -(-first.nbytes // first.num_rows) + (8 if self.argsort else 0)
 
     @cached_property
     def null_columns(self) -> frozenset[str]:
-        """The keys that may be null."""
+        """The key columns that may have nulls."""
         return frozenset(name for name in self.by if self.table.may_be_null(name))
 
     @cached_property
     def keys(self) -> KeyOrder:
-        """The order of the rows. Of a key that may be null, whether it is counts first."""
+        """The order of the rows. A key column that may have nulls is preceded by one that says which are. Raises
+        InvalidArgumentError for unknown columns, UnsupportedTypeError for types that have no order."""
         names = self.table.schema.names
         kinds = dict(zip(names, self.table.schema.types, strict=True))
         if not self.by or not set(self.by) <= set(kinds):
@@ -127,7 +128,7 @@ class TableSort:
         return KeyOrder.of(columns)
 
     def keys_of(self, table: pa.Table) -> list[Array]:
-        """What `keys` orders."""
+        """The arrays that `keys` orders."""
         found: list[Array] = []
         for name in self.by:
             column = table[name].combine_chunks()
@@ -141,9 +142,9 @@ class TableSort:
 
     @cached_property
     def numbers(self) -> SortElements | None:
-        """How the rows are sorted, if they are numbers and nothing else: without places."""
+        """For a table that is one column of numbers without nulls: sorts it like a plain file, without an argsort."""
         dtype, kinds = self.keys.columns[-1].dtype, self.table.schema.types
-        if self.places or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
+        if self.argsort or len(kinds) != 1 or self.null_columns or kinds[0].bit_width != 8 * dtype.itemsize:
             return None
         return SortElements(dtype, self.order, stable=True, engine=self.engine)
 
@@ -156,22 +157,22 @@ class TableSort:
             Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
 
     def sorted(self, table: pa.Table) -> pa.Table:
-        """The rows in order."""
+        """The table sorted."""
         import pyarrow as pa
 
-        return table.take(pa.array(self.keys.places(self.keys_of(table), self.engine)))
+        return table.take(pa.array(self.keys.argsort(self.keys_of(table), self.engine)))
 
     def sink(self) -> Sink:
-        if self.places:
-            return PlacesSink(self.scratch.part, self.target, self.table.rows)
+        if self.argsort:
+            return IndicesSink(self.scratch.part, self.target, self.table.rows)
         if Format.of(self.target) is Format.ARROW:
             return ArrowSink(self.scratch.part, self.table.schema)
         return ParquetSink(self.scratch.part, self.table)
 
 
 def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
-    """One run, if the memory takes everything; else as few as it allows, and enough to have all at work."""
-    # A piece is read in batches, put in one, taken to its sorted copy, while the next is read and the last written.
+    """One run if everything fits into memory; else as few runs as fit, but enough for the pipeline to overlap."""
+    # In memory at once: a piece as batches, concatenated, and sorted, while the next is read and the last is written.
     if rows * (3 * row_bytes + extra) <= memory and rows * row_bytes <= _MOST:
         return Plan(max(1, rows), 1)
     run = max(1, min(memory // (5 * row_bytes + extra), _MOST // row_bytes))
@@ -181,7 +182,7 @@ def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
 
 
 class _Passes:
-    """The two passes; over what fits into memory, one."""
+    """The two passes, to runs and to buckets; one if the table fits into memory."""
 
     def __init__(self, sort: TableSort, plan: Plan) -> None:
         self._sort, self._scratch, self._gap = sort, sort.scratch, plan.gap
@@ -189,7 +190,7 @@ class _Passes:
         self._run, rows = plan.run, sort.table.rows
         self._lengths = [min(plan.run, rows - start) for start in range(0, rows, plan.run)]
         self._meter = Meter(rows * sort.bytes_of_a_row * min(2, len(self._lengths)), sort.report)
-        self._cut = lru_cache(maxsize=2)(self._find_cut)  # each is where a bucket ends and the next one starts
+        self._cut = lru_cache(maxsize=2)(self._find_cut)  # a bucket's end is the next one's start
         self._rows = RowReader(sort.table.batches(sort.columns))
         self._taken: dict[int, Array] = {}
         self._samples = Samples.of([], [], 1)
@@ -223,12 +224,12 @@ class _Passes:
 
         start, count = piece * self._run, self._lengths[piece]
         table = pa.Table.from_batches(list(self._rows.read(start, count))).combine_chunks()
-        if not self._sort.places:
+        if not self._sort.argsort:
             return table
-        return table.append_column(PLACE, pa.array(np.arange(start, start + count)))
+        return table.append_column(ROW_INDEX, pa.array(np.arange(start, start + count)))
 
     def _load_slices(self, piece: int, slot: int) -> pa.Table:
-        """A bucket's slice of every run, one behind the other."""
+        """A bucket's slices of all runs, concatenated."""
         import pyarrow as pa
 
         batches: list[pa.RecordBatch] = []
@@ -263,7 +264,7 @@ class _Passes:
         self._scratch.mark(f"run {piece}", lambda: sync_file(file), now=True)
 
     def _find_cut(self, bucket: int) -> list[int]:
-        """Where a bucket starts in every run."""
+        """The position in each run at which a bucket starts."""
         rank = min(bucket * self._run, self._sort.table.rows)
         cut: list[int] = self._samples.cut(rank, self._words_between).tolist()
         return cut
@@ -274,7 +275,7 @@ class _Passes:
         return self._words(pa.Table.from_batches(self._runs[run].read_keys(start, stop)))
 
     def _sample_again(self, run: int) -> Array:
-        """Samples of a run that an earlier call sorted."""
+        """Samples of a run that an earlier call wrote."""
         starts = range(0, self._lengths[run], self._gap)
         return np.concatenate([self._words_between(run, at, at + 1) for at in starts])
 
@@ -283,7 +284,7 @@ class _Passes:
 
 
 def _values(column: pa.Array) -> Array:
-    """A column's numbers; where one is null, any."""
+    """A column's values, undefined where they are null."""
     import pyarrow as pa
 
     if column.null_count:
@@ -292,7 +293,7 @@ def _values(column: pa.Array) -> Array:
 
 
 def _dtype_of(kind: pa.DataType) -> np.dtype[np.generic]:
-    """As NumPy has the numbers of a column; object for what are none."""
+    """The NumPy dtype of a column; object if it is not primitive."""
     import pyarrow as pa
 
     if not pa.types.is_primitive(kind):

@@ -1,5 +1,4 @@
-"""What is done to pieces of a file of fixed-size elements: to the pieces themselves, to records by some of their
-fields, or to keys whose places are wanted."""
+"""What an external sort does with fixed-size elements: sorts keys, sorts records by fields, or finds an argsort."""
 
 from __future__ import annotations
 
@@ -15,25 +14,25 @@ from ..types.indices import SortOrder
 from .cuts import Array
 from .order import Engine, KeyColumn, KeyOrder, words_of
 
-_PLACE = np.dtype("<i8")
+_INDEX = np.dtype("<i8")
 
 
 class Work(Protocol):
-    """How the pieces of a file become runs, and slices of runs buckets."""
+    """How pieces become sorted runs, and slices of runs become sorted buckets."""
 
     @property
     def source(self) -> np.dtype[Any]:
-        """Elements as they are read."""
+        """The dtype of input elements."""
         ...
 
     @property
     def spilled(self) -> np.dtype[Any]:
-        """Elements as they lie in runs."""
+        """The dtype of elements in runs."""
         ...
 
     @property
     def result(self) -> np.dtype[Any]:
-        """Elements as they are written in the end."""
+        """The dtype of the result's elements."""
         ...
 
     @property
@@ -41,33 +40,33 @@ class Work(Protocol):
 
     @property
     def extra(self) -> int:
-        """Bytes that sorting takes for an element, besides what it reads and what it writes."""
+        """Temporary bytes for an element while a piece is sorted, besides input and output."""
         ...
 
     def describe(self) -> str:
-        """What tells this work from others, for the journal."""
+        """Identifies the work, for the journal."""
         ...
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
-        """Sorts a piece of the source, which starts at some element of it. The piece may be spoilt."""
+        """Sorts a piece of the input, from element `start` on, to a run. The piece may be overwritten."""
         ...
 
     def to_bucket(self, piece: Array, out: Array) -> None:
-        """Sorts slices of runs, one behind the other. They may be spoilt."""
+        """Sorts concatenated slices of runs to a bucket of the result. They may be overwritten."""
         ...
 
     def to_result(self, piece: Array, out: Array) -> None:
-        """Sorts a whole source at once."""
+        """Sorts the whole input at once."""
         ...
 
     def words(self, spilled: Array) -> Array:
-        """What compares as elements of runs are ordered."""
+        """Integers or bytes that compare in the order of the runs' elements."""
         ...
 
 
 @attrs.frozen(eq=False)
 class SortElements:
-    """Elements that are keys themselves."""
+    """Sorts elements that are keys themselves."""
 
     source: np.dtype[Any]
     order: SortOrder
@@ -110,13 +109,13 @@ class SortElements:
         return self.to_words(spilled)
 
     def _swapped(self, elements: Array) -> Array:
-        """From the file's byte order to the machine's, or back, where they lie."""
+        """Converts in place between the file's and the machine's byte order."""
         return elements if self.source.isnative else elements.byteswap(inplace=True)
 
 
 @attrs.frozen(eq=False)
 class SortRecords:
-    """Records by some of their fields. They stay in the order they came in where those are equal."""
+    """Sorts records by some of their fields, stably."""
 
     source: np.dtype[Any]
     fields: tuple[str, ...]
@@ -147,8 +146,8 @@ class SortRecords:
         self.to_bucket(piece, out)
 
     def to_bucket(self, piece: Array, out: Array) -> None:
-        places = self.keys.places([piece[field] for field in self.fields], self.engine)
-        np.take(piece, places, out=out, mode="clip")  # with "raise" NumPy would make another copy
+        indices = self.keys.argsort([piece[field] for field in self.fields], self.engine)
+        np.take(piece, indices, out=out, mode="clip")  # mode "raise" would buffer the output
 
     def to_result(self, piece: Array, out: Array) -> None:
         self.to_bucket(piece, out)
@@ -158,14 +157,14 @@ class SortRecords:
 
 
 @attrs.frozen(eq=False)
-class FindPlaces:
-    """The places that sorted elements, or records, come from. Runs hold keys with their places in the source."""
+class FindIndices:
+    """Finds the stable argsort of elements or records. Runs hold keys with their indices in the input."""
 
     source: np.dtype[Any]
     fields: tuple[str, ...]  # none: the elements are the keys
     order: SortOrder
     engine: Engine
-    result: np.dtype[Any] = _PLACE
+    result: np.dtype[Any] = _INDEX
 
     @cached_property
     def keys(self) -> KeyOrder:
@@ -174,7 +173,7 @@ class FindPlaces:
 
     @property
     def spilled(self) -> np.dtype[Any]:
-        return np.dtype([("place", _PLACE), *((f"key{i}", key.dtype) for i, key in enumerate(self.keys.columns))])
+        return np.dtype([("index", _INDEX), *((f"key{i}", key.dtype) for i, key in enumerate(self.keys.columns))])
 
     @property
     def extra(self) -> int:
@@ -185,16 +184,16 @@ class FindPlaces:
 
     def to_run(self, piece: Array, start: int, out: Array) -> None:
         keys = self._of_source(piece)
-        places = self.keys.places(keys, self.engine)
-        np.add(places, start, out=out["place"])
+        indices = self.keys.argsort(keys, self.engine)
+        np.add(indices, start, out=out["index"])
         for i, key in enumerate(keys):
-            out[f"key{i}"] = key[places]
+            out[f"key{i}"] = key[indices]
 
     def to_bucket(self, piece: Array, out: Array) -> None:
-        np.take(piece["place"], self.keys.places(self._of_run(piece), self.engine), out=out, mode="clip")
+        np.take(piece["index"], self.keys.argsort(self._of_run(piece), self.engine), out=out, mode="clip")
 
     def to_result(self, piece: Array, out: Array) -> None:
-        out[:] = self.keys.places(self._of_source(piece), self.engine)
+        out[:] = self.keys.argsort(self._of_source(piece), self.engine)
 
     def words(self, spilled: Array) -> Array:
         return self.keys.words(self._of_run(spilled))

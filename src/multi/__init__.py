@@ -1,4 +1,4 @@
-"""Sorting over several devices of a process, and over several processes: sizes exact, whatever the data."""
+"""Distributed sorting over several devices of a process, or over several processes, with exact result sizes."""
 
 from .driving import Communicator
 from .sorting import argsort, argsort_shard, sort, sort_by_key, sort_by_key_shard, sort_shard

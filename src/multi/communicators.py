@@ -1,4 +1,4 @@
-"""Communicators over libraries that callers have: cupy's NCCL, and torch.distributed."""
+"""Communicators for NCCL (through cupy) and for torch.distributed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .memory import DeviceArray
 if TYPE_CHECKING:
     import cupy
 
-_BYTES = 0  # how NCCL numbers 8-bit integers
+_BYTES = 0  # ncclInt8
 
 
 def communicator_of(given: object) -> Communicator:
-    """What ranks speak through."""
+    """Wraps the caller's communicator. Raises UnsupportedTypeError."""
     if isinstance(given, Communicator):
         return given
     kind = type(given)
@@ -36,22 +36,22 @@ def communicator_of(given: object) -> Communicator:
 
 
 def padded(values: HostArray, lengths: Sequence[int]) -> HostArray:
-    """Bytes of the greatest of these lengths."""
+    """The values' bytes, zero-padded to the greatest length, as all-gathers need equal sizes."""
     room = np.zeros(max(lengths), np.uint8)
     room[: values.nbytes] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     return room
 
 
 def parted(rows: HostArray, lengths: Sequence[int], dtype: np.dtype[Any]) -> list[HostArray]:
-    """What was padded, as it was."""
+    """Undoes `padded` for all ranks' rows."""
     return [row[:length].view(dtype) for row, length in zip(rows, lengths, strict=True)]
 
 
 @attrs.frozen(eq=False)
 class NcclCommunicator:
-    """cupy's `cupy.cuda.nccl.NcclCommunicator`, on the current device and stream."""
+    """Wraps `cupy.cuda.nccl.NcclCommunicator`, on the current device and stream."""
 
-    nccl: Any  # cupy may be built without it, and has no types for it
+    nccl: Any  # cupy has no types for it, and may be built without it
 
     @property
     def rank(self) -> int:
@@ -81,7 +81,7 @@ class NcclCommunicator:
         nccl.groupEnd()
 
     def _gathered(self, values: HostArray) -> HostArray:
-        """As many bytes of every rank."""
+        """All-gathers arrays of one size in bytes."""
         import cupy
 
         mine = cupy.asarray(values)
@@ -93,9 +93,9 @@ class NcclCommunicator:
 
 @attrs.frozen(eq=False)
 class TorchCommunicator:
-    """A process group of torch.distributed: over NCCL for arrays on CUDA devices, over Gloo for arrays on the host."""
+    """Wraps a torch.distributed process group: NCCL for arrays on CUDA devices, Gloo for host arrays."""
 
-    group: Any  # of torch, which is not asked for
+    group: Any  # torch is no dependency
 
     @property
     def rank(self) -> int:
@@ -125,12 +125,12 @@ class TorchCommunicator:
 
     @staticmethod
     def _tensor(array: DeviceArray) -> Any:
-        """The same memory as bytes of torch's."""
+        """A torch tensor of bytes on the same memory."""
         torch = _torch()
         viewed = cast("np.ndarray[tuple[int], np.dtype[Any]]", array).view(np.uint8)
         return torch.from_numpy(viewed) if isinstance(array, np.ndarray) else torch.as_tensor(viewed, device="cuda")
 
 
 def _torch() -> Any:
-    """The module that the group is from."""
+    """torch, which the caller has imported."""
     return sys.modules["torch"]

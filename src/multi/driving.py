@@ -1,4 +1,4 @@
-"""Who gives ranks what they ask for: one thread for all of a process, or a communicator for one of many processes."""
+"""Drivers of ranks' generators: a single thread for all ranks of a process, or a communicator for one rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .work import Columns
 
 @runtime_checkable
 class Communicator(Protocol):
-    """How processes with one rank each reach each other. Every rank makes the same calls in the same order."""
+    """Collective communication between processes with one rank each. All make the same calls in the same order."""
 
     @property
     def rank(self) -> int: ...
@@ -24,26 +24,26 @@ class Communicator(Protocol):
     def size(self) -> int: ...
 
     def gather(self, values: HostArray, /) -> Sequence[HostArray]:
-        """Every rank's values of one dimension and one dtype, though not of one length, in the order of ranks."""
+        """All-gather: every rank's values, in the order of ranks. One-dimensional, of one dtype, of any lengths."""
         ...
 
     def exchange(self, pieces: Sequence[DeviceArray], received: Sequence[DeviceArray], /) -> None:
-        """A piece to every rank, and from every rank one, packed; in the order of the current stream. Some are empty,
-        and so are a rank's to itself."""
+        """All-to-all: sends a piece to every rank and receives one from each, contiguous, ordered with the current
+        stream. Pieces may be empty; a rank's piece to itself is."""
         ...
 
 
 @attrs.define
 class Traffic:
-    """What ranks have asked of each other."""
+    """Communication volume, as counted by tests and benchmarks."""
 
-    gathered_bytes: int = 0  # received by one rank
-    moved_bytes: int = 0  # from one rank to another, of all
-    messages: int = 0  # of all, for these
+    gathered_bytes: int = 0  # received by one rank in all-gathers
+    moved_bytes: int = 0  # between ranks in exchanges, in all
+    messages: int = 0  # of exchanges, in all
 
 
 def alone(shard: Shard, communicator: Communicator) -> Columns:
-    """Drives this process's rank."""
+    """Drives the rank of this process by a communicator."""
     reply: Sequence[HostArray] = ()
     while True:
         try:
@@ -59,7 +59,7 @@ def alone(shard: Shard, communicator: Communicator) -> Columns:
 
 
 def in_lockstep(shards: Sequence[Shard], memories: Sequence[Memory], traffic: Traffic | None = None) -> list[Columns]:
-    """Drives all ranks, each a step further in turn. All come to the same kind of step, for they agree on sizes."""
+    """Drives all ranks of this process, step by step. At each step all ranks yield the same kind of step."""
     results: list[Columns] = []
     replies: list[Sequence[HostArray]] = [()] * len(shards)
     while True:
@@ -91,7 +91,7 @@ def _answered(
 
 
 def _exchange(steps: Sequence[Exchange], memories: Sequence[Memory], traffic: Traffic | None) -> None:
-    """All copies at once: none waits for what another is waited for by."""
+    """Starts all copies concurrently, each after the work of both ranks so far, then has streams wait for them."""
     marks = [memory.mark() for memory in memories]
     copied: list[tuple[int, int, Mark]] = []
     for receiver, (wanted, memory) in enumerate(zip(steps, memories, strict=True)):
@@ -106,7 +106,7 @@ def _exchange(steps: Sequence[Exchange], memories: Sequence[Memory], traffic: Tr
         come, gone = steps[receiver].marks, steps[sender].marks
         if come is None or gone is None:
             memories[receiver].wait(mark)
-            memories[sender].wait(mark)  # or what was sent might be written anew
+            memories[sender].wait(mark)  # before the sent memory is reused
         else:
             come.arrived.append(mark)
             gone.left.append(mark)

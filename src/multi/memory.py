@@ -1,4 +1,4 @@
-"""Where a rank's arrays lie, as far as the plan asks: on the host, as NumPy's, or on a CUDA device, as cupy's."""
+"""A rank's memory, on the host (NumPy) or a CUDA device (cupy): allocation, copies between ranks, events."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import cupy
 
 
-Mark: TypeAlias = "cupy.cuda.Event | None"  # on the host what was started is done
+Mark: TypeAlias = "cupy.cuda.Event | None"  # None on the host, where work is synchronous
 
 
 class DeviceArray(Protocol):
-    """An array of one dimension, NumPy's or cupy's."""
+    """A one-dimensional NumPy or cupy array."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...
@@ -37,44 +37,44 @@ class DeviceArray(Protocol):
 
 
 class Memory(Protocol):
-    """Who makes arrays for a rank."""
+    """The memory of one rank."""
 
-    is_device: ClassVar[bool]  # whether what is started goes on without the host
+    is_device: ClassVar[bool]  # whether work is asynchronous
 
     def empty(self, count: int, dtype: np.dtype[Any]) -> DeviceArray: ...
 
     def of_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
-        """A copy here, or the array itself if it lies here."""
+        """The values copied to this memory; the array itself on the host."""
         ...
 
     def target(self) -> Target:
-        """Who runs kernels here."""
+        """The target for kernels on this memory."""
         ...
 
     def on_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
-        """A copy on the host, or the array itself if it lies there."""
+        """The array copied to the host; itself if it is there."""
         ...
 
     def scope(self) -> AbstractContextManager[object]:
-        """Within it, work is this rank's."""
+        """Makes this rank's device and stream current."""
         ...
 
     def mark(self) -> Mark:
-        """What this rank's work has come to."""
+        """Records an event after this rank's queued work."""
         ...
 
     def copy(self, target: DeviceArray, source: DeviceArray, after: tuple[Mark, Mark], /) -> Mark:
-        """Starts a copy into this memory from that of a rank of the process, after the work of both."""
+        """Queues a copy from a rank of this process, after two events; returns the event of its completion."""
         ...
 
     def wait(self, mark: Mark, /) -> None:
-        """This rank's work goes on only then."""
+        """Makes this rank's stream wait for an event."""
         ...
 
 
 @attrs.frozen
 class HostMemory:
-    """NumPy's."""
+    """Host memory."""
 
     is_device: ClassVar[bool] = False
 
@@ -106,8 +106,7 @@ class HostMemory:
 
 @attrs.frozen
 class CudaMemory:
-    """That of one CUDA device. Copies go over a stream of their own for each device they come from: on one stream they
-    would wait for each other."""
+    """A CUDA device's memory. Copies from each other device have a stream of their own, to run concurrently."""
 
     is_device: ClassVar[bool] = True
     device: int
@@ -162,7 +161,7 @@ class CudaMemory:
                 cupy.cuda.get_current_stream().wait_event(mark)
 
     def _stream_from(self, there: int) -> cupy.cuda.Stream:
-        """The stream of copies from a device, which is asked to let this one reach its memory."""
+        """The stream for copies from a device, with peer access enabled where possible."""
         import cupy
 
         runtime = cupy.cuda.runtime

@@ -1,10 +1,9 @@
-"""A sort over several devices that parts first: each rank parts what it has into buckets by words taken from samples,
-buckets travel, and each is sorted where it belongs while the next ones are still on their way.
+"""Distributed sample sort: ranks partition by sampled splitters, exchange buckets all-to-all, and sort what they get.
 
-Nothing is merged, which saves a pass over memory, and the exchange is hidden behind sorts. What samples say of the
-sizes is nearly right: in the end neighbours hand each other the few elements that are too many here and too few there.
-Where samples say that it will not be so, for many keys are equal or the ranks hold very different ones, all ranks merge
-sorted parts instead; and so they do where that shows only when they have parted.
+Unlike sort and merge (shard.py) this takes no merge passes, and the exchange overlaps with sorting: each rank has a few
+buckets, and sorts one while the next is in flight. Splitters from samples make the sizes only nearly right, so in the
+end ranks exchange the few elements that are too many or too few. If the samples, or later the counts, show that buckets
+would be too uneven (many equal keys, or very different data on each rank), all ranks sort and merge instead.
 """
 
 from __future__ import annotations
@@ -31,22 +30,22 @@ from .memory import DeviceArray, Memory
 from .shard import Exchange, Marks, Shard, Started, Step, sort_shard
 from .work import Columns, Work
 
-_MOST_PIECES = 3  # buckets for each rank
-_GROWTH = 2.5  # of a bucket from the one before: it travels while that one is sorted, which takes so much longer
-_SIGMAS = 6  # by so much a bucket may have more than its samples say
-_MOST_OVER = 1.1  # times what a rank is to have: more is not sorted there first
+_MOST_PIECES = 3  # buckets of each rank
+_GROWTH = 2.5  # size of a bucket relative to the one before, as sorting takes so much longer than transfer
+_SIGMAS = 6  # standard deviations of headroom for a bucket beyond its estimated size
+_MOST_OVER = 1.1  # the most imbalance: elements of a rank after the exchange relative to those wanted
 
 
 @attrs.frozen
 class Parting:
-    """When ranks part first, and how."""
+    """When to use sample sort, and its parameters."""
 
-    least: int = 1 << 27  # elements a rank: with fewer, what the host does in between takes longer than a merge
-    samples: int = 1 << 12  # a rank
+    least: int = 1 << 27  # elements of each rank: with fewer, the host's part takes longer than merging
+    samples: int = 1 << 12  # from each rank
     policy: ScanPolicy = attrs.field(factory=lambda: ScanPolicy(group_size=256, items=15, subgroups=True))
 
     def suits(self, work: Work, memory: Memory, lengths: Sequence[int]) -> bool:
-        """Whether so many elements of each rank are worth it, and can be told apart by words."""
+        """Whether there are enough elements on each rank, on devices, and they are plain keys with distinct words."""
         if type(work) is not Work or work.by_ranks or work.key is not None or not memory.is_device:
             return False
         return 2 <= len(lengths) <= BUCKETS and min(lengths) >= max(1, self.least)
@@ -55,7 +54,7 @@ class Parting:
 def sort_parted(
     work: Work, memory: Memory, given: Columns, rank: int, lengths: Sequence[int], sizes: Sequence[int], how: Parting
 ) -> Shard:
-    """The rank's elements of all, in order."""
+    """One rank's generator: sample sort if it suits, else `sort_shard`."""
     if not how.suits(work, memory, lengths):
         return (yield from sort_shard(work, memory, given, rank, lengths, sizes))
     plan = yield from _Plan.agreed(work, memory, given[0], lengths, sizes, how)
@@ -71,11 +70,11 @@ def sort_parted(
 
 @attrs.frozen(eq=False)
 class _Plan:
-    """Agreed on, for all ranks see the same samples."""
+    """Splitters and bucket capacities. Computed by each rank, with the same result, as all see the same samples."""
 
-    between: HostArray  # words, one fewer than there are buckets
-    pieces: int  # buckets of each rank; the first ones of all are nobody's where that leaves some, and empty
-    most: HostArray  # a rank's elements of each bucket, at most: a row a rank
+    between: HostArray  # the splitters' words, one fewer than buckets
+    pieces: int  # buckets of each rank; surplus buckets come first and are empty
+    most: HostArray  # capacities: the most elements of a bucket (column) that a rank (row) may hold
 
     @classmethod
     def agreed(
@@ -86,7 +85,7 @@ class _Plan:
         samples = [np.sort(found) for found in (yield Gather(work.words(memory.on_host(data[::gap]))))]
         words = np.sort(np.concatenate(samples))
         ends = np.array([*_ends(sizes, pieces)][:-1]) / sum(sizes)
-        between = np.zeros(BUCKETS - 1, words.dtype)  # no word is below: the first buckets stay empty
+        between = np.zeros(BUCKETS - 1, words.dtype)  # no word is below zero: surplus buckets stay empty
         between[BUCKETS - 1 - ends.size :] = words[np.minimum((ends * words.size).astype(np.int64), words.size - 1)]
         below = np.array([[0, *np.searchsorted(found, between), found.size] for found in samples])
         share = np.diff(below) / np.maximum(below[:, -1:], 1)
@@ -99,29 +98,29 @@ class _Plan:
         return plan if all(_rounded(plan.room(rank)) <= LARGEST_U32 for rank in range(ranks)) else None
 
     def bucket(self, rank: int, piece: int) -> int:
-        """The number of a rank's bucket."""
+        """The index of a rank's bucket."""
         return BUCKETS - (len(self.most) - rank) * self.pieces + piece
 
     def owned(self, rank: int) -> slice:
-        """All buckets of a rank."""
+        """The indices of a rank's buckets."""
         return slice(self.bucket(rank, 0), self.bucket(rank, self.pieces))
 
     def rooms(self, rank: int) -> HostArray:
-        """Where a rank holds its buckets: from, to, and where the next one may begin. Behind what it has of its own,
-        there is room for what will come."""
+        """Positions of the buckets in a rank's memory, a row for each: start, end of its capacity, start of the next.
+        Behind the rank's own buckets there is room to receive the other ranks' elements."""
         apart = self.most[rank].copy()
         apart[self.owned(rank)] = self.most[:, self.owned(rank)].sum(axis=0)
         starts = np.cumsum(apart) - apart
         return np.stack([starts, starts + self.most[rank], starts + apart], axis=1)
 
     def room(self, rank: int) -> int:
-        """For all of a rank's buckets."""
+        """Elements of memory for all of a rank's buckets."""
         return int(self.rooms(rank)[-1, 2])
 
     def parted(
         self, work: Work, memory: Memory, data: DeviceArray, rank: int, how: Parting
     ) -> tuple[DeviceArray, DeviceArray]:
-        """The rank's elements in buckets, and how many each has: that may be more than it has room for."""
+        """Partitions the rank's elements. Returns the buckets' memory, and their counts, which may exceed capacity."""
         rooms, target = self.rooms(rank), memory.target()
         schedule = _schedule(work.dtype, len(data), _rounded(self.room(rank)), work.order, how.policy, target.info)
         held = memory.empty(schedule.buffers[-1].count, work.dtype)
@@ -134,7 +133,7 @@ class _Plan:
         return held, taken
 
     def has_held(self, counts: HostArray, sizes: Sequence[int]) -> bool:
-        """Whether no bucket had too little room, and no rank gets far more than it is to have."""
+        """Whether no bucket overflowed, and the imbalance is small."""
         got = counts.sum(axis=0)
         held = [int(got[self.owned(rank)].sum()) for rank in range(len(sizes))]
         return bool((counts <= self.most).all() and (held <= _MOST_OVER * np.array(sizes) + 1).all())
@@ -144,19 +143,19 @@ class _Plan:
 def _schedule(
     dtype: np.dtype[Any], length: int, room: int, order: SortOrder, policy: ScanPolicy, info: TargetInfo
 ) -> Schedule:  # fmt: skip
-    """Targets keep what they made ready for as long as a schedule lives."""
+    """Memoised, as targets cache what they prepare as long as the schedule lives."""
     key: SortableKey[Any, Any] = key_for(dtype)
     return partition(key, length, room, order, fitted_partition(policy, key, info))
 
 
 def _rounded(room: int) -> int:
-    """So that the next sort of other elements asks for as much."""
+    """Rounded up to a size class, so that the next sort of similar size has the same schedule."""
     step = 1 << max(0, room.bit_length() - 5)
     return -(-room // step) * step
 
 
 def _ends(sizes: Sequence[int], pieces: int) -> Generator[float]:
-    """How many elements are in the buckets up to each, if all sizes come true."""
+    """The ranks (numbers of elements before) of the buckets' ends, for geometrically growing buckets."""
     shares = list(accumulate(_GROWTH**piece for piece in range(pieces)))
     for start, stop in pairwise(accumulate(sizes, initial=0)):
         for share in shares:
@@ -166,7 +165,7 @@ def _ends(sizes: Sequence[int], pieces: int) -> Generator[float]:
 def _sorted(
     work: Work, memory: Memory, held: DeviceArray, plan: _Plan, rank: int, counts: HostArray, sizes: Sequence[int]
 ) -> Shard:
-    """Buckets travel and are sorted, and neighbours even out."""
+    """Exchanges and sorts buckets, then exchanges elements for exact sizes."""
     ranks = range(len(sizes))
     rooms = plan.rooms(rank)[:, 0].tolist()
     buckets: list[DeviceArray] = []
@@ -198,7 +197,7 @@ def _sorted(
         at += len(bucket)
     for mark in marks:
         for left in mark.left:
-            memory.wait(left)  # or what was sent might be written anew
+            memory.wait(left)  # before the sent buckets' memory is reused
     yield Exchange(
         tuple(_of_span(whole, origin, _common(got[rank], wanted[other]), other == rank) for other in ranks),
         tuple(_of_span(whole, origin, _common(got[other], wanted[rank]), other == rank) for other in ranks),
@@ -212,5 +211,5 @@ def _common(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
 
 
 def _of_span(array: DeviceArray, origin: int, span: tuple[int, int], is_own: bool) -> DeviceArray:
-    """The elements of a span of all, of which the array's first is `origin`; nothing of its own rank's, it is there."""
+    """A span of global positions as a slice of an array that starts at `origin`; empty for a rank's own."""
     return array[:0] if is_own or span[0] == span[1] else array[span[0] - origin : span[1] - origin]

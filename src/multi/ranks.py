@@ -1,4 +1,4 @@
-"""The caller's arrays as those of ranks, and results as arrays of the caller's library."""
+"""Converts the caller's arrays to ranks' device arrays, and results back to the caller's library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .memory import CudaMemory, DeviceArray, HostMemory, Memory
 
 @attrs.frozen(eq=False)
 class Given:
-    """One of the caller's arrays."""
+    """One of the caller's arrays, checked."""
 
     kind: Kind
     array: Any
@@ -38,14 +38,14 @@ class Given:
 
     @property
     def seen(self) -> DeviceArray:
-        """The same memory as an array of NumPy's, or of cupy's."""
+        """The same memory as a NumPy or cupy array."""
         if is_viewed(self.kind):
             return cast(DeviceArray, self.kind.view(self.array))
         if self.spec.memory is Where.HOST:
             return cast(DeviceArray, self.array)
         import cupy
 
-        if isinstance(self.array, cupy.ndarray):  # or cupy would copy it to the current device
+        if isinstance(self.array, cupy.ndarray):  # asarray would copy it to the current device
             return self.array
         with cupy.cuda.Device(self.array.get_device()):
             return cupy.asarray(self.array)
@@ -60,7 +60,7 @@ class Given:
         return CudaMemory(device, partial(_scope, self.kind, self.array, partial(cupy.cuda.Device, device)))
 
     def given_back(self, values: DeviceArray) -> object:
-        """Results as an array of the caller's library, where they lie."""
+        """A result as an array of the caller's library, without a copy."""
         if is_viewed(self.kind):
             return self.kind.given_back(values, self.array)
         if self.spec.memory is Where.CUDA and type(self.array).__module__.split(".")[0] == "torch":
@@ -76,7 +76,7 @@ def _scope(
 
 
 def all_given(name: str, parts: Sequence[object]) -> list[Given]:
-    """One array for each rank, all of one dtype and in one kind of memory."""
+    """Checks one array for each rank: all of one dtype and in one kind of memory."""
     if not isinstance(cast(object, parts), Sequence) or isinstance(parts, str | bytes):
         raise UnsupportedTypeError(f"{name}: expected a list of arrays, one for each device, found {type(parts)}")
     if not parts:

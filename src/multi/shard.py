@@ -1,10 +1,10 @@
-"""One rank's part of a sort over several devices: sort what is there, agree on exact cuts, exchange slices, merge.
+"""Distributed sort of one rank: local sort, exact splitters, all-to-all exchange, merge.
 
-A rank is a generator. It yields what it needs of the others, and is sent what comes of that; so one thread can drive
-all ranks of a process in turn, a communicator one rank of many processes, and a test as many as it likes. What a rank
-does not wait for goes on, on its device's stream, while the others are driven.
+A rank is a generator (coroutine) that yields communication steps and receives their results. So one thread can drive
+all ranks of a process in turn, a communicator can drive one rank of many processes, and tests any number. Device work
+is asynchronous: it continues while other ranks are driven.
 
-Elements are ordered by (word, rank, position), so sizes are what was asked for whatever the data, and all is stable.
+Elements are ordered by (word, rank, position), so sizes are exact whatever the data, and the sort is stable.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .work import Columns, Work
 
 @attrs.frozen
 class Started:
-    """Work goes on without the host: time to start that of the next rank."""
+    """A step without communication: device work is queued, and the next rank can be driven."""
 
 
 @attrs.frozen(eq=False)
 class Marks:
-    """When pieces have come, and when pieces have gone: none where a rank's work waits for them in any case."""
+    """Events of an exchange: pieces received, and pieces sent. Empty if the rank's stream waits for them anyway."""
 
     arrived: list[Mark] = attrs.field(factory=list[Any])
     left: list[Mark] = attrs.field(factory=list[Any])
@@ -36,8 +36,10 @@ class Marks:
 
 @attrs.frozen(eq=False)
 class Exchange:
-    """A piece goes to every other rank, and one comes from each into memory that is there for it. What the rank does
-    next waits for both; but with `marks` only what the rank makes wait for them."""
+    """An all-to-all exchange: sends a piece to every rank, and receives one from each into given memory.
+
+    The rank's stream waits for it. With `marks` it does not: the rank waits for these events itself.
+    """
 
     pieces: tuple[DeviceArray, ...]
     received: tuple[DeviceArray, ...]
@@ -45,13 +47,13 @@ class Exchange:
 
 
 Step: TypeAlias = Started | Gather | Exchange
-Shard: TypeAlias = Generator[Step, Sequence[HostArray], Columns]  # what is sent back is for Gather
+Shard: TypeAlias = Generator[Step, Sequence[HostArray], Columns]  # sent: the result of a Gather
 
 
 def sort_shard(
     work: Work, memory: Memory, given: Columns, rank: int, lengths: Sequence[int], sizes: Sequence[int]
 ) -> Shard:
-    """The rank's elements of all, in order. Each rank has so many, and gets so many."""
+    """One rank's generator: ranks have `lengths` elements before, and `sizes` after."""
     held = work.sorted(given, sum(lengths[:rank]))
     yield Started()
     if len(lengths) == 1:
@@ -62,7 +64,7 @@ def sort_shard(
 
     cuts = yield from agreed_cuts(words, rank, lengths, sizes)
     counts = (cuts[rank + 1] - cuts[rank]).tolist()
-    counts[rank] = 0  # what stays is merged from where it lies
+    counts[rank] = 0  # the rank's own slice is merged in place, not sent
     runs: list[tuple[DeviceArray, ...]] = []
     for column in held:
         pieces = [column[start:stop] for start, stop in pairwise(cuts[:, rank].tolist())]
@@ -76,7 +78,7 @@ def sort_shard(
 
 
 def _merged(work: Work, runs: list[Columns]) -> Columns:
-    """Neighbours first, so that equal elements keep the order of their ranks."""
+    """Merges neighbouring runs pairwise, so that equal elements keep the order of ranks."""
     while len(runs) > 1:
         pairs = [runs[at : at + 2] for at in range(0, len(runs), 2)]
         runs = [pair[0] if len(pair) == 1 else work.merged(pair[0], pair[1]) for pair in pairs]

@@ -1,4 +1,4 @@
-"""Sorting over several devices: of one process, or with a process for each."""
+"""Public functions of gpusort.multi: sorts over several devices of one process, or over several processes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _PARTING = Parting()
 def sort(
     parts: Sequence[A], /, *, descending: bool = False, stable: bool = False, key: Keyed = None, sizes: Sizes = "kept"
 ) -> list[A]:
-    """All elements of several arrays of one dimension, in the order of `sort`: new arrays, one where each lies.
+    """Sorts the elements of several one-dimensional arrays, as `sort` does, into new arrays on the same devices.
 
-    The first array holds the least elements. `sizes` says how many each gets: as many as it gave, or "balanced", or
-    numbers. Sizes are exact, whatever the data. The arrays are NumPy's, cupy's or torch's, each on a device of its own,
-    or several on one.
+    The first array gets the least elements. `sizes` says how many each gets: "kept" as many as before, "balanced" equal
+    shares, or a list of numbers. Sizes are exact, whatever the data. The arrays are NumPy's, cupy's or torch's, each on
+    a device of its own, or several on one.
     """
     make = _maker(Work, descending, key, checked_flag("stable", stable))
     return cast("list[A]", [columns[0] for columns in _in_one_process(make, {"parts": parts}, sizes)])
@@ -42,10 +42,7 @@ def sort(
 def argsort(
     parts: Sequence[object], /, *, descending: bool = False, key: Keyed = None, sizes: Sizes = "kept"
 ) -> list[Any]:
-    """Where the sorted elements come from: int64 indices that count through all parts, the first part's from 0.
-
-    Equal elements keep their order, as in `argsort` of one array.
-    """
+    """The stable argsort of several arrays: int64 indices into their concatenation."""
     make = _maker(IndexWork, descending, key, True)
     return [columns[1] for columns in _in_one_process(make, {"parts": parts}, sizes)]
 
@@ -53,7 +50,7 @@ def argsort(
 def sort_by_key(
     keys: Sequence[A], values: Sequence[B], /, *, descending: bool = False, key: Keyed = None, sizes: Sizes = "kept"
 ) -> tuple[list[A], list[B]]:
-    """Sorted keys, and values in the order of their keys. Equal keys keep the order of their values."""
+    """Sorts keys, and values by their keys, stably."""
     make = _maker(PairsWork, descending, key, False)
     found = _in_one_process(make, {"keys": keys, "values": values}, sizes)
     return cast("list[A]", [columns[0] for columns in found]), cast("list[B]", [columns[1] for columns in found])
@@ -63,7 +60,7 @@ def sort_shard(
     x: A, communicator: Communicator | object, /, *, descending: bool = False, stable: bool = False, key: Keyed = None,
     sizes: Sizes = "kept",
 ) -> A:  # fmt: skip
-    """This process's share of all elements in order, where each process has an array. All make the same call.
+    """This process's part of the sorted elements of all processes, each of which has an array. A collective call.
 
     `communicator` is cupy's `NcclCommunicator`, a process group of torch.distributed, or any `Communicator`.
     """
@@ -80,7 +77,7 @@ def argsort_shard(
     key: Keyed = None,
     sizes: Sizes = "kept",
 ) -> Any:
-    """The same of `argsort`: indices count through the arrays of all processes, in the order of ranks."""
+    """`argsort` as a collective call: indices into the concatenation of all ranks' arrays."""
     return _in_many(_maker(IndexWork, descending, key, True), {"x": x}, communicator, sizes)[1]
 
 
@@ -88,12 +85,12 @@ def sort_by_key_shard(
     keys: A, values: B, communicator: Communicator | object, /, *, descending: bool = False, key: Keyed = None,
     sizes: Sizes = "kept",
 ) -> tuple[A, B]:  # fmt: skip
-    """The same of `sort_by_key`."""
+    """`sort_by_key` as a collective call."""
     make = _maker(PairsWork, descending, key, False)
     return cast("tuple[A, B]", _in_many(make, {"keys": keys, "values": values}, communicator, sizes))
 
 
-# -- how ------------------------------------------------------------------------------------------------
+# -- drivers ----------------------------------------------------------------------------------------------
 
 
 def _maker(work: type[Work], descending: bool, key: Keyed, stable: bool) -> _Maker:
@@ -133,7 +130,7 @@ def _in_many(make: _Maker, named: dict[str, object], communicator: object, sizes
 
 
 def sizes_of(sizes: Sizes, lengths: Sequence[int]) -> list[int]:
-    """How many elements each rank gets."""
+    """The number of elements that each rank gets. Raises InvalidArgumentError."""
     total, ranks = sum(lengths), len(lengths)
     if isinstance(sizes, str):
         if sizes not in ("kept", "balanced"):
@@ -153,11 +150,11 @@ def _require_alike(rank: Sequence[Given], where: str) -> None:
     for other in rank[1:]:
         if other.spec.shape != rank[0].spec.shape or other.spec.memory != rank[0].spec.memory:
             raise UnsupportedTypeError(
-                f"values{where}: expected one for each key, beside them; found shapes {rank[0].spec.shape} and "
+                f"values{where}: expected one for each key, on the same device; found shapes {rank[0].spec.shape} and "
                 f"{other.spec.shape}"
             )
 
 
 def _given_back(rank: Sequence[Given], results: tuple[DeviceArray, ...]) -> tuple[object, ...]:
-    """Results beside what was given; indices beside the keys."""
+    """Results as arrays of the callers' libraries; an argsort's indices as of the keys'."""
     return tuple(rank[min(number, len(rank) - 1)].given_back(result) for number, result in enumerate(results))

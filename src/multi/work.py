@@ -1,4 +1,4 @@
-"""What is done to a rank's elements: sorted where they lie, and merged with those of others."""
+"""The local operations of a distributed sort: sorting a rank's elements and merging runs of keys, pairs or indices."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from .memory import DeviceArray
 
-Columns: TypeAlias = tuple[DeviceArray, ...]  # keys, and what goes along
+Columns: TypeAlias = tuple[DeviceArray, ...]  # keys, and values if there are any
 
 
 @attrs.frozen
 class Work:
-    """A sort of keys alone."""
+    """Sorts keys."""
 
     dtype: np.dtype[Any]
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
-    stable: bool = False  # whether equal elements that can be told apart keep their order
+    stable: bool = False  # whether equal elements with different bits keep their order
 
     @property
     def descending(self) -> bool:
@@ -35,12 +35,12 @@ class Work:
 
     @property
     def by_ranks(self) -> bool:
-        """Whether 0.0 and -0.0 are equal, and all NaNs."""
+        """Whether 0.0 equals -0.0, and all NaNs are equal."""
         return self.stable
 
     @cached_property
     def words(self) -> Transform:
-        """From keys on the host to what compares as they do."""
+        """From host keys to integers in sort order."""
         return transform_of(self.dtype, self.order, ranks=self.by_ranks, key=self.key)
 
     @property
@@ -50,12 +50,12 @@ class Work:
         return RankKey(key_for(self.dtype) if self.key is None else self.key)
 
     def sorted(self, given: Columns, offset: int) -> Columns:
-        """The rank's own, in order; `offset` elements are on ranks before it."""
+        """The rank's sorted run. `offset` is the number of elements on lower ranks."""
         made = sort(cast(Any, given[0]), descending=self.descending, stable=self.stable, key=self.key)
         return (cast(DeviceArray, made),)
 
     def sort_into(self, given: DeviceArray, out: DeviceArray) -> None:
-        """Of keys alone."""
+        """Sorts keys without values into other memory."""
         sort(cast(Any, given), descending=self.descending, out=cast(Any, out))
 
     def merged(self, first: Columns, second: Columns) -> Columns:
@@ -65,7 +65,7 @@ class Work:
 
 @attrs.frozen
 class PairsWork(Work):
-    """Keys, and values in their order."""
+    """Sorts keys, and values by them."""
 
     def sorted(self, given: Columns, offset: int) -> Columns:
         keys, values = (cast(Any, column) for column in given)
@@ -78,13 +78,13 @@ class PairsWork(Work):
 
 @attrs.frozen
 class IndexWork(PairsWork):
-    """Keys, and where each stands among the elements of all ranks."""
+    """Sorts keys with their indices in the concatenation of all ranks' elements."""
 
     @property
     def by_ranks(self) -> bool:
         return True
 
     def sorted(self, given: Columns, offset: int) -> Columns:
-        keys = cast("np.ndarray[tuple[int], np.dtype[Any]]", given[0])  # or cupy's: both take by indices
-        places = argsort(keys, descending=self.descending, key=self.key)
-        return cast(Columns, (keys[places], places + np.int64(offset)))
+        keys = cast("np.ndarray[tuple[int], np.dtype[Any]]", given[0])  # or cupy's, which is indexed the same way
+        indices = argsort(keys, descending=self.descending, key=self.key)
+        return cast(Columns, (keys[indices], indices + np.int64(offset)))

@@ -1,7 +1,6 @@
-"""One adapter a machine, and the registry of them all.
+"""Backends (targets) and their registry.
 
-The package can be called: `gpusort.targets()` lists the targets, also once this package is imported, which binds the
-name to it.
+The package is callable, so that `gpusort.targets()` works even once this package is imported, which binds the name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a target is: something that runs schedules, and says what it can do."""
+"""Protocols of a target (backend): running and preparing schedules, and optional capabilities."""
 
 from __future__ import annotations
 
@@ -25,59 +25,58 @@ Elements: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
 
 class Target(Protocol):
-    """An adapter to one machine. Safe to use from several threads."""
+    """A backend for one kind of machine. Thread-safe."""
 
     @property
     def info(self) -> TargetInfo: ...
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        """Run all launches. `arrays` holds, by buffer name, an array for each buffer that is not SCRATCH: NumPy's
-        (contiguous, one-dimensional, of the element's dtype), or the target's own kind. OUTPUT and INOUT arrays hold
-        the result when this returns (for arrays on a device: when the work on the current stream is done). binding.py
-        checks all of that, for all targets alike.
+        """Runs all launches. `arrays` holds an array for each buffer that is not SCRATCH, by name: NumPy's (contiguous,
+        one-dimensional, of the element's dtype), or the target's own kind. Host arrays hold the results when this
+        returns, device arrays when the work on the current stream is done. The checks are in binding.py.
         """
         ...
 
     def source(self, step: Step) -> str:
-        """The text generated for a kernel, as `gpusort show` prints it."""
+        """The code generated for a kernel, as `gpusort show` prints it."""
         ...
 
 
 class Prepared(Protocol):
-    """A schedule made ready: kernels loaded, scratch known, all that does not depend on where arrays lie."""
+    """A prepared schedule: kernels compiled and loaded, scratch sized; all that does not depend on addresses."""
 
     def run(self, memories: Sequence[object], /) -> None:
-        """Run all launches, on one array for each buffer that is not SCRATCH, in the schedule's order: packed, with at
-        least the buffer's bytes, of any shape and dtype; NumPy's, or the target's own kind."""
+        """Runs all launches on an array for each buffer that is not SCRATCH, in the schedule's order: contiguous, with
+        at least the buffer's bytes, of any shape and dtype; NumPy's, or the target's own kind."""
         ...
 
 
 class OnStream(Protocol):
-    """A schedule made ready for a device whose memory has addresses and whose work goes to streams."""
+    """A prepared schedule for a device with streams, that takes scratch and stream from its caller."""
 
     @property
     def num_given(self) -> int:
-        """How many addresses it takes."""
+        """The number of memories that run_at takes."""
         ...
 
     @property
     def scratch_bytes(self) -> int:
-        """Which the caller brings."""
+        """Bytes of scratch that the caller has to pass."""
         ...
 
     @property
     def own_bytes(self) -> int:
-        """Of scratch that it brings itself."""
+        """Bytes of scratch that it allocates itself."""
         ...
 
     def run_at(self, given: Sequence[Any], scratch: Any, stream: int, /) -> None:
-        """Run all launches, without waiting, on a stream of the device, which is the current one: on memory for each
-        buffer that is not SCRATCH, in the schedule's order, and on scratch that is this run's alone."""
+        """Queues all launches on a stream of the current device. `given` has a memory for each buffer that is not
+        SCRATCH, in the schedule's order; `scratch` must not be used by others until the run is done."""
         ...
 
     def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
-        """This and others of the same target and device, one after another in one run: it is given what all of them
-        are given, in turn. None where they are to be run one by one."""
+        """Fuses this and others of the same target and device into one run, e.g. one graph or submission, which takes
+        the concatenation of their memories. None if they cannot be fused."""
         ...
 
 
@@ -92,16 +91,16 @@ class LaunchesAtOnce(Protocol):
 
 @runtime_checkable
 class RunsOnStreams(Protocol):
-    """Something prepared that takes addresses and a stream."""
+    """A Prepared that can run on the caller's stream."""
 
     def on_stream(self) -> OnStream:
-        """For the current device."""
+        """The runnable for the current device."""
         ...
 
 
 @attrs.frozen(eq=False)
 class InTurn:
-    """Runs, one by one."""
+    """A sequence of runs as one, executed one by one."""
 
     runs: Sequence[OnStream]
 
@@ -128,7 +127,7 @@ class InTurn:
 
 
 def in_one_run(prepared: Sequence[Prepared]) -> OnStream:
-    """What was prepared for one device, the current one, to be run in order."""
+    """Combines what was prepared for the current device into one run, fused where possible. Raises CapabilityError."""
     runs = [one.on_stream() for one in prepared if isinstance(one, RunsOnStreams)]
     if len(runs) < len(prepared):
         raise CapabilityError("target: expected one that works where arrays lie")
@@ -139,14 +138,14 @@ def in_one_run(prepared: Sequence[Prepared]) -> OnStream:
 
 @runtime_checkable
 class Prepares(Protocol):
-    """A target that keeps what it makes of a schedule. Others are asked to run it each time."""
+    """A target that can prepare schedules. On others each run calls `run`."""
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> Prepared: ...
 
 
 @attrs.frozen(eq=False)
-class _RunEachTime:
-    """What any target can do."""
+class _Unprepared:
+    """A Prepared for targets that cannot prepare: calls `run` each time."""
 
     target: Target
     schedule: Schedule
@@ -157,10 +156,10 @@ class _RunEachTime:
 
 
 def arrays_by_name(buffers: Sequence[Buffer[Any]], memories: Sequence[object]) -> dict[str, object]:
-    """Arrays as `run` takes them, of such as `Prepared` takes: flat, with the elements of their buffers."""
+    """Converts arrays as Prepared.run takes them to those for Target.run: flat, of the buffers' dtypes and counts."""
     named: dict[str, object] = {}
     for buffer, memory in zip(buffers, memories, strict=True):
-        array = cast(HostArray, memory)  # or one that has the same methods
+        array = cast(HostArray, memory)  # or an array with the same methods
         flat = array if len(array.shape) == 1 else array.reshape(-1)
         seen = flat if flat.dtype == buffer.dtype else flat.view(buffer.dtype)
         named[buffer.name] = seen if seen.shape[0] == buffer.count else seen[: buffer.count]
@@ -168,41 +167,42 @@ def arrays_by_name(buffers: Sequence[Buffer[Any]], memories: Sequence[object]) -
 
 
 def given_buffers(schedule: Schedule) -> tuple[Buffer[Any], ...]:
-    """Those that the caller brings."""
+    """The buffers that the caller passes: all but SCRATCH."""
     from ..kernel.launch import Role
 
     return tuple(buffer for buffer in schedule.buffers if buffer.role is not Role.SCRATCH)
 
 
 def prepared_by(target: Target, schedule: Schedule, keeps_scratch: bool = False) -> Prepared:
-    """What the target makes of a schedule. It may keep scratch for one caller alone: a run then allocates nothing."""
+    """Prepares a schedule on any target. With `keeps_scratch` the result owns its scratch, so that a run allocates
+    nothing; then runs must not overlap."""
     if isinstance(target, Prepares):
         return target.prepare(schedule, keeps_scratch=keeps_scratch)
-    return _RunEachTime(target, schedule, given_buffers(schedule))
+    return _Unprepared(target, schedule, given_buffers(schedule))
 
 
 class Native(Protocol):
-    """A target's own way to do an operation on NumPy arrays of one signature, of any shape but without elements."""
+    """A fast path: a target's implementation of an operation without kernels, for NumPy arrays of given dtypes and
+    numbers of dimensions. Not called for empty arrays."""
 
     def __call__(self, x: HostArray, /, *others: HostArray) -> Any:
-        """New results: an array, a scalar where NumPy gives one, or a tuple of several."""
+        """Returns new results: an array, a scalar where NumPy returns one, or a tuple."""
         ...
 
 
 @runtime_checkable
 class WritesInto(Protocol):
-    """A native way that needs no new results to write into arrays that are there."""
+    """A fast path that can write its results to given arrays."""
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
-        """They lie apart from the inputs, or where an input lies. In place, an exception leaves its elements there, in
-        some order."""
+        """Each result array is an input itself, or does not overlap any. In place, after an exception the array holds
+        its elements in some order."""
         ...
 
 
 @runtime_checkable
 class IsFunction(Protocol):
-    """A native way that is a function of one array: a warm call goes straight to it. It takes any shape, one without
-    elements too."""
+    """A fast path that is a plain function of one array, which a warm call calls directly. It takes empty arrays."""
 
     @property
     def function(self) -> Callable[[HostArray], object]: ...
@@ -210,86 +210,88 @@ class IsFunction(Protocol):
 
 @runtime_checkable
 class IsForFew(Protocol):
-    """A native way for short arrays: kernels are as fast for longer ones."""
+    """A fast path for short arrays only; kernels are as fast for longer ones."""
 
     @property
     def most(self) -> int:
-        """Elements of all its arrays."""
+        """The most elements of all its arrays together."""
         ...
 
 
 @runtime_checkable
 class HasNative(Protocol):
-    """A target with ways of its own on host arrays, faster than a schedule of kernels."""
+    """A target with fast paths for host arrays."""
 
     def native(self, operation: Operation, given: Sequence[Spec], /) -> Native | None:
-        """Its way for arrays of these dtypes and numbers of dimensions; None where kernels are to run."""
+        """The fast path for arrays of these dtypes and numbers of dimensions; None if kernels should run."""
         ...
 
 
 @runtime_checkable
 class DeviceTimer(Protocol):
-    """A target with a clock on its device."""
+    """A target that can time kernels on its device."""
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
-        """Runs a schedule on arrays of the host, and says how long the device was at its launches alone."""
+        """Runs a schedule on host arrays; returns the device time of its launches, without transfers, in seconds."""
         ...
 
 
 @runtime_checkable
 class TunesItself(Protocol):
-    """A target with sizes of its own to measure, from which on it takes one way and not another."""
+    """A target that measures thresholds of its own for autotuning."""
 
     def tune(self, largest: int, tell: Callable[[str], object], /) -> Sequence[SortRule]:
-        """Measures on arrays no longer than that, goes by it, and gives back what is to be kept."""
+        """Measures on arrays of up to `largest` elements, applies the result, and returns the rules to store. `tell`
+        gets a line of progress."""
         ...
 
     def read_tuning(self) -> None:
-        """Goes by what is kept now."""
+        """Applies the stored rules again."""
         ...
 
 
 @runtime_checkable
 class SortsOnTheHost(Protocol):
-    """A target whose own way of sorting goes by sizes that may be others."""
+    """A target whose host sort has a tunable policy."""
 
     policy: HostSortPolicy
 
     def with_policy(self, policy: HostSortPolicy, /) -> Target:
-        """The same going by these."""
+        """The same target with another policy."""
         ...
 
 
 @runtime_checkable
 class ChecksMonoids(Protocol):
-    """A target that looks for what other machines would leave to chance."""
+    """A target that checks monoid laws, whose violation gives results that depend on the machine."""
 
     def check_monoid(
-        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
     ) -> None:
-        """Raises MonoidError where a monoid is none on some elements, which stand at these places of their rows."""
+        """Raises MonoidError if a law fails for some elements. `indices` are their indices in their rows; `commutes`
+        says whether commutativity is required."""
         ...
 
 
 class Room(Protocol):
-    """Memory of a device for what travels there in pieces. Every call waits for what it started; those of different
-    kinds may come from different threads, and then go on side by side."""
+    """An allocation of device memory for out-of-core work. Calls are synchronous; upload, work and download may be
+    called from different threads, and then overlap."""
 
     @property
     def alignment(self) -> int:
-        """In bytes, of its address, and of where in it a kernel's memory should begin."""
+        """Bytes to which its address is aligned, and buffers in it should be."""
         ...
 
     @property
     def address(self) -> int: ...
 
     def upload(self, address: int, parts: Sequence[HostArray], later: Sequence[HostArray], /) -> None:
-        """Arrays of one memory, which are to lie one behind the other there. `later` will be written: it may be
-        touched meanwhile."""
+        """Uploads arrays that are parts of one allocation, concatenated, to an address. `later` are arrays that will be
+        overwritten: their pages may be touched meanwhile."""
         ...
 
     def work(self, run: Callable[[int], object], /) -> None:
-        """Calls `run` with the device current and the number of a stream, to which it sends its work."""
+        """Calls `run` with a stream, on which it queues its work, with the device current."""
         ...
 
     def download(self, address: int, elements: HostArray, /) -> None: ...
@@ -297,12 +299,12 @@ class Room(Protocol):
 
 @runtime_checkable
 class HasRoom(Target, Protocol):
-    """A target with memory of its own, to which host arrays travel."""
+    """A target with device memory, for out-of-core work on host arrays."""
 
     def free_bytes(self) -> int:
-        """How much of it can be had now."""
+        """Bytes of device memory that can be allocated now."""
         ...
 
     def room(self, nbytes: int, /) -> AbstractContextManager[Room]:
-        """So much of it, for a while."""
+        """Allocates device memory for a with block."""
         ...

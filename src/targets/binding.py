@@ -1,9 +1,8 @@
-"""What a caller binds to a schedule, checked in one place for all targets before anything runs or is written.
+"""Binding of arrays to a schedule's buffers, with the checks that all targets share, before anything runs.
 
-What depends on the schedule alone is looked at once for each: the names of its buffers, and that no kernel writes to a
-buffer of Role.INPUT. What depends on the arrays is looked at in every run: dtype, length, whether they can be written,
-and that no memory is handed in twice if a kernel may write to it. A target of one's own begins with `work_of` and
-`host_arrays`, as those here do.
+Checks of the schedule (buffer names, no writes to INPUT buffers) are memoised; checks of arrays are done in every run:
+dtype, length, writability, and no aliasing with a buffer that a kernel may write. A target starts with `work_of` and
+`host_arrays`.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ HostArray: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]
 
 @attrs.frozen
 class Work:
-    """Launches whose kernels are read, and the buffers they may use: both fit."""
+    """A checked schedule: its buffers, and launches whose kernels have been read."""
 
     buffers: tuple[Buffer[Any], ...]
     steps: tuple[Step, ...]
 
     @classmethod
     def of_steps(cls, steps: Sequence[Step]) -> Work:
-        """Of launches that are read already; their buffers are all there are."""
+        """From launches whose kernels have been read already; the buffers are those that they use."""
         named: dict[str, Buffer[Any]] = {}
         for step in steps:
             for buffer in step.buffers:
@@ -50,10 +49,10 @@ _known: dict[tuple[int, bool], tuple[weakref.ref[Schedule], Work, tuple[Captures
 
 
 def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
-    """A schedule's kernels, read and checked: once, as long as the schedule lives and what they took from outside is
-    as it was. Told apart by identity.
+    """Reads and checks a schedule's kernels. Cached by identity as long as the schedule lives, and the Python state
+    that kernels captured is unchanged.
 
-    Without `read_all`, kernels that cannot be read are left out: for a target that runs them as they stand.
+    Without `read_all`, kernels that cannot be read are left out, for the target that calls the Python functions.
     """
     key = (id(schedule), read_all)
     known = _known.get(key)
@@ -63,7 +62,7 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
     for launch in schedule.launches:
         try:
             steps.append(specialise(launch))
-        except (TypeError, ValueError, LookupError, AttributeError) as error:  # a KernelError, or something stranger
+        except (TypeError, ValueError, LookupError, AttributeError) as error:  # KernelError, or from a user's object
             if read_all or isinstance(error, GpusortError):
                 raise
     named = {buffer.name: buffer for buffer in schedule.buffers}
@@ -72,19 +71,19 @@ def work_of(schedule: Schedule, *, read_all: bool = True) -> Work:
             require_declared(buffer.name, named, step.program.name)
         _require_inputs_unwritten(step)
     work = Work(schedule.buffers, tuple(steps))
-    forget = _known.pop  # held here: when the interpreter ends, a module's names go first
+    forget = _known.pop  # bound now: at interpreter shutdown the module's globals are cleared first
     _known[key] = (weakref.ref(schedule, lambda _: forget(key, None)), work, captures_of(steps))
     return work
 
 
 def is_lasting(schedule: Schedule) -> bool:
-    """Whether its kernels took nothing from outside that can change: once read, they stay as they are."""
+    """Whether its kernels captured no mutable Python state, so that they need not be checked again."""
     work_of(schedule)
     return not _known[id(schedule), True][2]
 
 
 def require_declared(name: str, named: Mapping[str, object], kernel: str) -> None:
-    """Refuses a launch with a buffer that its schedule does not name."""
+    """Raises InvalidArgumentError for a launch with a buffer that its schedule does not have."""
     if name not in named:
         raise InvalidArgumentError(
             f"Schedule: kernel {kernel!r} is launched with buffer {name!r}, which is not among the schedule's buffers"
@@ -92,7 +91,7 @@ def require_declared(name: str, named: Mapping[str, object], kernel: str) -> Non
 
 
 def _require_inputs_unwritten(step: Step) -> None:
-    """Refuses a kernel that writes to what its schedule only hands in, by the line that does."""
+    """Raises InvalidArgumentError for a kernel that writes to an INPUT buffer, naming the line."""
     writers = _writers(step.program)
     for buffer, memory in zip(step.buffers, step.program.storage, strict=True):
         write = writers.get(memory)
@@ -113,7 +112,7 @@ def _writers(program: ir.Program) -> Mapping[ir.Memory, ir.Store | ir.Atomic]:
 
 @attrs.frozen
 class Seen:
-    """An array that was handed in, as far as the checks go."""
+    """An array's properties that the checks need."""
 
     dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
@@ -123,14 +122,15 @@ class Seen:
 
 
 def host_arrays(work: Work, arrays: Mapping[str, object]) -> dict[str, HostArray]:
-    """The NumPy array for every buffer, but for scratch that the caller leaves to the target."""
+    """Checks NumPy arrays and returns them by buffer name; without scratch that the caller leaves to the target."""
     checked = named_arrays(work.buffers, arrays)
     check_arrays([(buffer, seen_on_host(buffer, array)) for buffer, array in checked])
     return {buffer.name: cast(HostArray, array) for buffer, array in checked}
 
 
 def named_arrays(buffers: Sequence[Buffer[Any]], arrays: Mapping[str, object]) -> list[tuple[Buffer[Any], object]]:
-    """Buffers with what was handed in for them: for each one something, but for SCRATCH, and for no other name."""
+    """Pairs buffers with the arrays of their names. Raises InvalidArgumentError for missing arrays (except SCRATCH) and
+    unknown names."""
     found: list[tuple[Buffer[Any], object]] = []
     _require_mapping(arrays)
     for buffer in buffers:
@@ -152,12 +152,12 @@ def _require_mapping(arrays: object) -> None:
 
 
 def wanted(buffer: Buffer[Any]) -> str:
-    """What a buffer's array should be, as messages begin."""
+    """The beginning of an error message: what a buffer's array should be."""
     return f"arrays[{buffer.name!r}]: expected a contiguous array of {buffer.count} x {buffer.dtype}"
 
 
 def seen_on_host(buffer: Buffer[Any], array: object, kinds: str = "a NumPy array") -> Seen:
-    """A NumPy array as the checks see it; an error where it is none."""
+    """The properties of a NumPy array. Raises InvalidArgumentError for other objects."""
     if not _is_plain(array):
         what = "nothing" if array is None else type(array).__name__
         raise InvalidArgumentError(f"{wanted(buffer)}, {kinds}, found {what}")
@@ -167,12 +167,12 @@ def seen_on_host(buffer: Buffer[Any], array: object, kinds: str = "a NumPy array
 
 
 def _is_plain(array: object) -> TypeGuard[npt.NDArray[np.generic]]:
-    """Whether this is NumPy's array, and all of it: a mask would be lost."""
+    """Whether this is a NumPy array, but not a masked one, whose mask would be ignored."""
     return isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
 
 
 def check_arrays(found: Sequence[tuple[Buffer[Any], Seen]]) -> None:
-    """Refuses arrays that do not fit their buffers, or share memory that a kernel may write to."""
+    """Raises InvalidArgumentError for arrays that do not fit their buffers, or that alias a buffer which is written."""
     for buffer, seen in found:
         if seen.dtype != buffer.dtype or seen.shape != (buffer.count,):
             what = f"{seen.shape[0]} x" if len(seen.shape) == 1 else f"shape {seen.shape} of"
@@ -186,19 +186,19 @@ def check_arrays(found: Sequence[tuple[Buffer[Any], Seen]]) -> None:
 
 
 def _hint(buffer: Buffer[Any], seen: Seen) -> str:
-    """How bits of another dtype are handed in on purpose."""
+    """The end of an error message: how to pass the bits of another dtype of the same size."""
     if seen.dtype.itemsize != buffer.dtype.itemsize or seen.dtype.newbyteorder("=") == buffer.dtype:
         return ""
     return f"; for its bits, array.view({str(buffer.dtype)!r})" if buffer.dtype.names is None else ""
 
 
 def _require_apart(found: Sequence[tuple[Buffer[Any], Seen]]) -> None:
-    """Refuses memory that is handed in twice, unless all only read it."""
-    places = [(seen.address, buffer.nbytes, buffer.name, buffer.role) for buffer, seen in found if buffer.nbytes]
-    places.sort(key=itemgetter(0))
-    reach, last = 0, ""  # how far what has begun extends: all of it, and what is written of it
+    """Raises InvalidArgumentError if two arrays overlap, unless both are only read. Sweeps over sorted addresses."""
+    ranges = [(seen.address, buffer.nbytes, buffer.name, buffer.role) for buffer, seen in found if buffer.nbytes]
+    ranges.sort(key=itemgetter(0))
+    reach, last = 0, ""  # the furthest end of the arrays so far, and below of those that are written
     written, writer = 0, ""
-    for address, nbytes, name, role in places:
+    for address, nbytes, name, role in ranges:
         other = last if role is not Role.INPUT and address < reach else writer if address < written else ""
         if other:
             raise InvalidArgumentError(

@@ -1,4 +1,4 @@
-"""NumPy arrays as the buffers of a schedule, for the targets that define what a kernel means."""
+"""Binds NumPy arrays to a schedule's buffers, with poisoned memory, for the simulator and the target "python"."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .binding import Work, host_arrays
 Values: TypeAlias = npt.NDArray[np.generic]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
-POISON = 0xCD  # what memory holds before it is written: easily seen in a wrong result
+POISON = 0xCD  # fills uninitialised memory, to be recognised in wrong results
 
 
 def bytes_behind(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
-    """The memory of every buffer, by name: the caller's arrays, once all of them fit, and new memory for other
-    scratch. Poisoned where it is no input."""
+    """The bytes of every buffer, by name: the caller's arrays, checked, and new memory for scratch. Poisoned unless it
+    is an input."""
     given = host_arrays(work, arrays)
     found: dict[str, Bytes] = {}
     for buffer in work.buffers:
@@ -32,10 +32,10 @@ def bytes_behind(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
 
 
 def starts_written(buffer: Buffer[object]) -> bool:
-    """Whether a buffer holds something when a schedule begins."""
+    """Whether a buffer is initialised when a schedule begins."""
     return buffer.role in (Role.INPUT, Role.INOUT)
 
 
 def poison(array: Values) -> None:
-    """Fill an array with bits that mean nothing."""
+    """Fills an array with POISON (bools with True)."""
     array.view(np.uint8).fill(1 if array.dtype.kind == "b" else POISON)

@@ -1,8 +1,8 @@
-"""What a monoid promises, tried on some of the data that it is used on: for targets that look for mistakes.
+"""Property checks of monoid laws (associativity, identity, commutativity) on samples of the actual data.
 
-Integers must agree exactly. Floats are rounded, and no sum of them is associative to the last bit: results may differ
-by half a float's digits of the greatest number that takes part, which no rounding does and a wrong formula does. Where
-only one way of bracketing leaves a float's range, nothing is said.
+Integers must agree exactly. Float operations are not associative to the last bit: the tolerance is half of a float's
+digits relative to the largest number involved, more than rounding errors and less than wrong formulas cause. Cases in
+which only one bracketing overflows or underflows are skipped.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Leaves: TypeAlias = tuple[Number, ...]
 def check_laws(
     monoid: Monoid[Any, Any],
     elements: np.ndarray[tuple[int], np.dtype[np.generic]],
-    places: Sequence[int],
+    indices: Sequence[int],
     commutes: bool,
 ) -> None:
-    """Raises MonoidError where `combine` is not associative on these elements, which stand at these places of their
-    rows, or where `identity` changes a state; and, for who takes elements in any order, where it does not commute."""
-    _Laws(monoid).check(elements, places, commutes)
+    """Raises MonoidError if `combine` is not associative on these elements, if `identity` is not neutral, or, if
+    `commutes`, if it is not commutative. `indices` are the elements' indices in their rows."""
+    _Laws(monoid).check(elements, indices, commutes)
 
 
 class _Laws:
@@ -45,11 +45,11 @@ class _Laws:
         self.monoid = monoid
         self.types = [leaf.type for leaf in leaves(monoid.state)]
 
-    def check(self, elements: Sequence[Any] | np.ndarray[Any, Any], places: Sequence[int], commutes: bool) -> None:
+    def check(self, elements: Sequence[Any] | np.ndarray[Any, Any], indices: Sequence[int], commutes: bool) -> None:
         monoid, combine = self.monoid, self.monoid.combine
         lifted = [
-            monoid.lift(decode(monoid.element, item), U32(place))
-            for item, place in zip(elements, places, strict=True)
+            monoid.lift(decode(monoid.element, item), U32(index))
+            for item, index in zip(elements, indices, strict=True)
         ]  # fmt: skip
         states = [*lifted, *(combine(a, b) for a, b in zip(lifted[::2], lifted[1::2], strict=False))]
         nothing = monoid.identity()
@@ -78,7 +78,7 @@ class _Laws:
     def agree(
         self, found: object, other: object, operands: tuple[object, ...], between: tuple[object, ...] = ()
     ) -> bool:
-        """Whether two results are alike, made of these operands by way of others."""
+        """Whether two results of the operands agree; `between` are intermediate results."""
         results = self.numbers(found), self.numbers(other)
         given = [self.numbers(operand) for operand in operands]
         made = [*results, *(self.numbers(part) for part in between)]
@@ -98,7 +98,7 @@ class _Laws:
         return math.isnan(a) and math.isnan(b)
 
     def numbers(self, state: object) -> Leaves:
-        """A state's scalars."""
+        """A state's scalars, flattened."""
         return tuple(_flat(encode(state)))
 
     def _floats(self, states: Sequence[Leaves]) -> Iterator[float]:
@@ -109,21 +109,21 @@ class _Laws:
         return any(map(what, self._floats(states)))
 
     def fail(self, message: str) -> None:
-        raise MonoidError(f"{_place(self.monoid)}{type(self.monoid).__name__}: {message}")
+        raise MonoidError(f"{_location(self.monoid)}{type(self.monoid).__name__}: {message}")
 
 
 def _is_beyond(number: float) -> bool:
-    """What a float becomes that is too large."""
+    """Whether a float may have overflowed."""
     return not math.isfinite(number)
 
 
 def _is_nothing(number: float) -> bool:
-    """What a float becomes that is too small."""
+    """Whether a float may have underflowed."""
     return number == 0
 
 
 def _triples(states: Sequence[Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Neighbours first, then others: always the same."""
+    """Neighbouring states, then random ones (with a fixed seed)."""
     yield from islice(zip(states, states[1:], states[2:], strict=False), _TRIPLES // 2)
     draw = Random(1)
     for _ in range(_TRIPLES // 2 if states else 0):
@@ -138,8 +138,8 @@ def _flat(encoded: object) -> Iterator[Number]:
         yield cast(Number, encoded)
 
 
-def _place(monoid: object) -> str:
-    """Where `combine` is written, if that is known."""
-    combine = inspect.unwrap(getattr(type(monoid), "combine", _place))
+def _location(monoid: object) -> str:
+    """A prefix with the file and line of `combine`, if known."""
+    combine = inspect.unwrap(getattr(type(monoid), "combine", _location))
     code = getattr(combine, "__code__", None)
     return "" if code is None else f"{Span(code.co_filename, code.co_firstlineno)}: "

@@ -1,4 +1,4 @@
-"""What kernels rely on, compared with what a target has: asked by every target before anything runs."""
+"""Checks of kernels against a target's limits and capabilities, before anything runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..types.needs import Needs
 def require_within(
     step: Step, limits: Limits, capabilities: Collection[Capability], target: str, workgroup_bytes: int
 ) -> None:
-    """Refuses what a target does not go as far as, naming the kernel and the limit."""
+    """Raises CapabilityError, naming the kernel and the limit that it exceeds."""
     program = step.program
     kernel = f"{program.span}: kernel {program.name!r}"
     require_needs(kernel, program.needs, limits, capabilities, target)
@@ -34,7 +34,8 @@ def require_within(
 def require_needs(
     kernel: str, needs: Iterable[Needs], limits: Limits, capabilities: Collection[Capability], target: str
 ) -> None:
-    """Refuses a kernel that would go wrong. `kernel` and `target` are how a message names them."""
+    """Raises CapabilityError for a kernel whose needs a target does not meet. `kernel` and `target` are their names in
+    the message."""
     for need in needs:
         lacks = _lacking(need, limits, capabilities)
         if lacks is not None:
@@ -42,7 +43,7 @@ def require_needs(
 
 
 def _lacking(need: Needs, limits: Limits, capabilities: Collection[Capability]) -> tuple[str, str] | None:
-    """What is asked for that is not there, and what there is."""
+    """The unmet need, and what the target has instead, as parts of a message; None if it is met."""
     if need.forward_progress and Capability.FORWARD_PROGRESS not in capabilities:
         progress = Capability.FORWARD_PROGRESS.value
         return f"needs {progress}: its workgroups wait for each other", "does not promise it"

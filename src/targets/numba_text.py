@@ -1,9 +1,8 @@
-"""How an expression of the IR reads as Numba source: for CUDA, and for the CPU, whose compiler has the same rules.
+"""Emits IR expressions as Numba source: for CUDA, and for the CPU's own compiler, which has the same rules.
 
-Numba widens integers as it computes (u4 + u4 is a u8 to it), so each operation is wrapped in a cast to the
-type the IR gives it; LLVM removes what is not needed. It also tells LLVM that signed arithmetic never overflows
-(`nsw`), of which LLVM makes that `a + 1 > a` always holds: signed integers are added, subtracted and multiplied as
-the unsigned ones of their width, whose bits are the same. Type names are Numba's short ones: u4 is a U32.
+Numba promotes integers (u4 + u4 is a u8), so each operation is cast to its IR type; LLVM removes redundant casts. Numba
+also marks signed arithmetic `nsw` (no signed wrap), from which LLVM concludes that `a + 1 > a`: so signed integers are
+added, subtracted and multiplied as unsigned ones, with the same bits. Type names are Numba's short ones: u4 is a U32.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ TYPE_NAMES: Mapping[Type, str] = {
     Type.F64: "f8",
 }
 
-# The signed types, and the unsigned ones in which they wrap round.
+# The signed types, and the unsigned ones in which their arithmetic wraps.
 _WRAPPING: Mapping[Type, str] = {Type.I32: "u4", Type.I64: "u8"}
 
-# Names the generated module defines before the kernel: no variable, memory or parameter may take one.
+# Names defined in the generated module: no variable, memory or parameter may have one.
 RESERVED_NAMES = frozenset(TYPE_NAMES.values()) | {
     "abs", "bool", "float", "inf", "int", "len", "math", "max", "min", "nan", "np", "numba", "print", "range",
 }  # fmt: skip
@@ -55,8 +54,8 @@ def literal(value: int | float | bool, type: Type) -> str:
 
 
 class Constants:
-    """Unsigned literals by names, bound once above the body: `u4(7)` is a call, which takes Numba a millisecond
-    wherever it stands, and half of a kernel's calls are such."""
+    """Binds unsigned literals to names above the body: `u4(7)` is a call, which takes Numba a millisecond to compile,
+    and would be half of a kernel's calls."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -74,12 +73,12 @@ class Constants:
         return self._found[shown]
 
     def bindings(self) -> list[str]:
-        """The lines that bind all names used so far."""
+        """The assignments of all names used so far."""
         return [f"{name} = {shown}" for shown, name in self._found.items()]
 
 
 def _wrapped(template: str) -> Callable[[ir.Apply, Sequence[str]], str]:
-    """The template's value as the node's own type has it."""
+    """A template, cast to the node's type."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         return f"{TYPE_NAMES[node.type]}({template.format(*operands)})"
@@ -88,7 +87,7 @@ def _wrapped(template: str) -> Callable[[ir.Apply, Sequence[str]], str]:
 
 
 def _arithmetic(operator: str) -> Callable[[ir.Apply, Sequence[str]], str]:
-    """A sum, difference or product: of signed integers in the unsigned type of their width."""
+    """A sum, difference or product; of signed integers in the unsigned type of their width."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         a, b = operands
@@ -108,7 +107,7 @@ def _negative(node: ir.Apply, operands: Sequence[str]) -> str:
 
 
 def _division(operator: str, function: str) -> Callable[[ir.Apply, Sequence[str]], str]:
-    """By what may be zero, a function of the module's divides: it neither traps nor branches."""
+    """A division; by a function that neither traps nor branches, unless the divisor is a nonzero constant."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         divisor = node.operands[1]
@@ -120,7 +119,7 @@ def _division(operator: str, function: str) -> Callable[[ir.Apply, Sequence[str]
 
 
 def _logical(integers: str, booleans: str) -> Callable[[ir.Apply, Sequence[str]], str]:
-    """Bit operations, which Numba knows by other names (or promotes to integers) for booleans."""
+    """Bitwise operations, with another form for booleans, which Numba would promote to integers."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         if node.type is Type.BOOL:
@@ -131,7 +130,7 @@ def _logical(integers: str, booleans: str) -> Callable[[ir.Apply, Sequence[str]]
 
 
 def _shift(operator: str) -> Callable[[ir.Apply, Sequence[str]], str]:
-    """A shift by the amount modulo the width. A constant amount becomes a plain number."""
+    """A shift by the amount modulo the width."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         amount = node.operands[1]
@@ -147,16 +146,15 @@ def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
 
 
 def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
-    """Between integers a cast keeps the bits; beside a float the module's `bits_…` functions do."""
+    """A cast between integers of one width; else a call of `bits_…`."""
     name = TYPE_NAMES[node.type]
     if node.type.is_integer and node.operands[0].type.is_integer:
         return f"{name}({operands[0]})"
     return f"bits_{name}({operands[0]})"
 
 
-# The rows both targets write alike. A target adds what they leave open (count_ones, leading_zeros and
-# trailing_zeros), replaces what it has a better form for, and defines `divide`, `remainder`, `bits_u4`, … in its
-# modules.
+# The rows that both targets share. A target adds the missing ones (count_ones, leading_zeros, trailing_zeros), replaces
+# those for which it has better forms, and defines `divide`, `remainder`, `bits_u4`, … in its modules.
 OPERATIONS: Mapping[str, Row] = {
     "add": _arithmetic("+"),
     "add_nowrap": _arithmetic("+"),
@@ -191,7 +189,7 @@ OPERATIONS: Mapping[str, Row] = {
 
 @attrs.frozen
 class Expressions:
-    """Expressions as one target writes them: the table, and the leaves that differ between targets."""
+    """An emitter of expressions for one target: its operation table, and its forms of leaves."""
 
     target: str
     operations: Mapping[str, Row]

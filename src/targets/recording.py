@@ -1,4 +1,4 @@
-"""Where launches go while a caller records them: into an encoder of his own, and not to the device."""
+"""The thread-local command encoder into which launches are recorded, instead of being submitted to the device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 
 class _Recording(threading.local):
-    """Of each thread."""
+    """Thread-local state."""
 
     encoder: object | None = None
 
@@ -15,13 +15,15 @@ _RECORDING = _Recording()
 
 
 def current_encoder() -> object | None:
-    """What this thread records into, if it does."""
+    """The encoder into which this thread records; None if it does not."""
     return _RECORDING.encoder
 
 
 class recording_into:
-    """Within it, what this thread runs on a device is recorded instead. A class, which is entered sooner than a
-    generator."""
+    """A context manager: within it, this thread's launches are recorded into an encoder.
+
+    A class: entering it takes less time than a generator.
+    """
 
     __slots__ = ("_before", "_encoder")
 

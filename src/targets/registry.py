@@ -1,6 +1,6 @@
-"""The one file that knows all targets: what each is called, how it is opened, and what it can be asked for unopened.
+"""The registry of targets: names, lazy opening, choice for an array's memory, and code generation without a device.
 
-A target is opened when it is first needed and kept. One that cannot be opened here says why, every time it is asked.
+A target is opened when first needed, and cached. If that fails, each attempt raises TargetUnavailableError again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Unavailable:
 
 def _cpu() -> Target:
     if find_spec("numba") is None:
-        raise TargetUnavailableError("target 'cpu' compiles loops with Numba, which is not here: pip install numba")
+        raise TargetUnavailableError("target 'cpu' needs Numba, which is not installed: pip install numba")
     from .cpu.target import CpuTarget
 
     return CpuTarget()
@@ -66,7 +66,7 @@ def _python() -> Target:
 
 @attrs.frozen
 class _Entry:
-    """How a target is opened, and which memories' arrays it takes."""
+    """How to open a target, and the memories of arrays that it takes."""
 
     open: Callable[[], Target]
     takes: frozenset[Memory] = frozenset({Memory.HOST})
@@ -80,7 +80,7 @@ _ENTRIES: dict[str, _Entry] = {
     "python": _Entry(_python),
 }
 NAMES: tuple[str, ...] = tuple(_ENTRIES)
-# In a page the kernels of "cpu" have no compiler; there a GPU is waited for without holding up the page.
+# Under Pyodide there is no compiler for the target "cpu".
 _FOR_HOST = "wgsl" if sys.platform == "emscripten" else "cpu"
 _AUTO: dict[Memory, str] = {Memory.HOST: _FOR_HOST, Memory.CUDA: "cuda", Memory.WEBGPU: "wgsl"}
 
@@ -89,7 +89,7 @@ _opened: dict[str, Target] = {}
 
 
 def target(name: str) -> Target:
-    """The target of this name, opened if it is not yet. Raises TargetUnavailableError where it cannot run here."""
+    """The target of this name, opened at the first call. Raises TargetUnavailableError if it cannot run here."""
     entry = _ENTRIES.get(name)
     if entry is None:
         raise InvalidArgumentError(f"target: expected {_choices()}, found {name!r}")
@@ -97,18 +97,18 @@ def target(name: str) -> Target:
     if found is None:
         with _lock.held:
             found = _opened.get(name)
-            if found is None:  # in a page, another call may come here while this one waits: the first is kept
+            if found is None:  # setdefault: in a page, another call may open one while this one is suspended
                 found = _opened.setdefault(name, entry.open())
     return found
 
 
 def is_opened(found: Target) -> bool:
-    """Whether it is the one that its name leads to."""
+    """Whether this object is the registered target of its name."""
     return any(found is one for one in _opened.values())
 
 
 def targets() -> list[TargetInfo | Unavailable]:
-    """Every target there is: who runs the kernels and how far it goes, or why it is not here."""
+    """All targets: what runs their kernels, with which limits; or why one is not available."""
     return [_state(name) for name in _ENTRIES]
 
 
@@ -120,29 +120,29 @@ def _state(name: str) -> TargetInfo | Unavailable:
 
 
 def target_on_device(device: Any) -> Target:
-    """The target "wgsl" on a device of wgpu that the caller has opened."""
+    """The target "wgsl" on a wgpu device of the caller's."""
     from .wgsl.target import target_on
 
     return target_on(device)
 
 
 async def opened_device() -> wgpu.GPUDevice:
-    """A device of wgpu for the target "wgsl", or of the browser that this is a page of."""
+    """Opens a wgpu device as the target "wgsl" would; in a page, the browser's."""
     from .wgsl.awaited import opened
 
     return await opened()
 
 
 async def read_from_device(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first: int, size: int) -> memoryview:
-    """So many bytes of a buffer on a device of wgpu, from one on, once all that was submitted is done."""
+    """Reads `size` bytes from byte `first` of a buffer on a wgpu device, after all submitted work."""
     from .wgsl.awaited import read
 
     return await read(device, buffer, first, size)
 
 
 def choose(wanted: str | Target, memory: Memory, device: object | None = None) -> Target:
-    """The target for an array that lies there: by its name, by "auto", or itself where it is one already. On the
-    caller's own device, if the array lies on such."""
+    """The target for an array in some memory: by name, by "auto", or `wanted` itself if it is a target. On `device` if
+    the array is on a wgpu device of the caller's. Raises InvalidArgumentError."""
     if not isinstance(wanted, str):
         if not isinstance(wanted, type) and callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
             return wanted
@@ -152,7 +152,7 @@ def choose(wanted: str | Target, memory: Memory, device: object | None = None) -
     if entry is not None and memory not in entry.takes:
         fitting = " or ".join(repr(other) for other in _ENTRIES if memory in _ENTRIES[other].takes)
         raise InvalidArgumentError(
-            f"target: {name!r} works in host memory, and the array lies on {memory.value}; use {fitting}, or copy it"
+            f"target: {name!r} works in host memory, and the array is on {memory.value}; use {fitting}, or copy it"
         )
     return target(name) if device is None else target_on_device(device)
 
@@ -161,7 +161,7 @@ def _choices() -> str:
     return "'auto', " + ", ".join(map(repr, _ENTRIES))
 
 
-# -- generated text, which needs no device ----------------------------------------------------------------
+# -- code generation, which needs no device ---------------------------------------------------------------
 
 
 def _cpu_text(step: Step) -> str:
@@ -171,9 +171,9 @@ def _cpu_text(step: Step) -> str:
 
 
 def _wgsl_text(step: Step) -> str:
-    from .wgsl.kernel import written
+    from .wgsl.kernel import lower_to_wgsl
 
-    return written(step.program)[1].text
+    return lower_to_wgsl(step.program)[1].text
 
 
 def _cuda_text(step: Step) -> str:

@@ -1,4 +1,4 @@
-"""What the text-making targets share: lines with indentation, names that do not collide, expressions by table."""
+"""Code generation helpers of all targets that emit text: indented lines, unique names, operation tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..types.errors import CapabilityError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-# How a target writes an operation: "{0} + {1}", or a function of the node and its rendered operands.
+# How a target emits an operation: a template such as "{0} + {1}", or a function of the node and its emitted operands.
 Row: TypeAlias = str | Callable[[ir.Apply, Sequence[str]], str]
 
 
 class Lines:
-    """Source text under construction."""
+    """Accumulates indented source lines."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -38,7 +38,7 @@ class Lines:
 
 
 class Names:
-    """Gives every object a name of its own: the one it wants, or that with a number behind it."""
+    """Assigns each object, by identity, a unique name: the wanted one, with a number appended if it is taken."""
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._taken = set(reserved)
@@ -62,7 +62,7 @@ class Names:
 
 
 def render_operation(target: str, table: Mapping[str, Row], node: ir.Apply, operands: Sequence[str]) -> str:
-    """One operation by the target's table; an absent row is a thing the target cannot do."""
+    """Emits an operation by the target's table. Raises CapabilityError if it has no row for it."""
     row = table.get(node.op.name)
     if row is None:
         raise CapabilityError(f"{node.span}: target {target!r} has no operation {node.op.name!r}")

@@ -1,22 +1,22 @@
 export interface ArgsortOptions {
-  /** The type of the keys, by default the first that was exported. */
+  /** The type of the keys; by default the first exported one. */
   type?: Type;
   descending?: boolean;
-  /** The length of rows that are sorted each for itself, if the export has it, or any; n is their number then. */
+  /** Sorts independent rows of this length, if the export has it or "any"; n is then the number of rows. */
   row?: number;
 }
-/** Makes an argsort of n keys ready. */
+/** Prepares an argsort of n keys. */
 export function prepareArgsort(
   device: GPUDevice,
   n: number,
   options?: ArgsortOptions,
 ): Promise<Plan<{ keys: Memory; into: Memory }>>;
-/** Writes where n keys come from in order, as u32, into a buffer. Resolves when the work is submitted. */
+/** Writes the argsort of n keys to a buffer, as u32 indices. Resolves when the work is submitted. */
 export function argsort(
   device: GPUDevice,
   keys: Memory,
   n: number,
   options: ArgsortOptions & { into: Memory },
 ): Promise<void>;
-/** Where the elements of a typed array come from in order. Equal ones keep their order. */
+/** The stable argsort of a typed array. */
 export function argsortArray(device: GPUDevice, keys: Numbers, options?: ArgsortOptions): Promise<Uint32Array>;

@@ -1,4 +1,4 @@
-// Where elements come from
+// Argsorts
 
 export const prepareArgsort = (device, n, { type = FIRST, row, descending = false } = {}) =>
   prepared(device, `argsort ${type}`, n, descending, row);

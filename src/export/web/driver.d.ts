@@ -1,19 +1,19 @@
-/** A buffer, or a part of one at an offset of whole words. */
+/** A buffer, or a part of one at an offset that is a multiple of 4 bytes. */
 export type Memory = GPUBuffer | GPUBufferBinding;
 type Memories = Record<string, Memory | undefined>;
 
-/** Everything ready to run one schedule for one length, any number of times. */
+/** A prepared schedule for one length, to be run any number of times. */
 export class Plan<Given extends object = Memories> {
   private constructor();
   /**
-   * Records all launches into an encoder of the caller's. Nothing is read back, and nothing waits. Where `afterEach` is
-   * given, each launch has a pass of its own, and it may record between them, such as a copy of what there is so far.
+   * Records all launches into the caller's encoder; does not submit, read back or wait. With `afterEach` each launch has a
+   * compute pass of its own, after which the callback may record, such as a copy of intermediate results.
    */
   encode(
     encoder: GPUCommandEncoder,
     given: Given,
     afterEach?: (encoder: GPUCommandEncoder, launch: number) => void,
   ): void;
-  /** Gives the memory back that is the plan's own; what was submitted still runs. */
+  /** Frees the plan's own buffers; submitted work still completes. */
   destroy(): void;
 }

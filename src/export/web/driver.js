@@ -1,6 +1,6 @@
-// The driver: it runs any schedule of the data above, and knows nothing of what they do. Numbers are terms: "n", which is
-// the length, "r", which is how many rows there are, a number, [operator, term, term], or ["?", term, term] for what depends on
-// the order. What they come to depends on `given`: n, r and descending.
+// The driver: runs any schedule of the data above. Numbers are terms: "n" (the length), "r" (the number of rows), a number,
+// [operator, term, term], or ["?", term, term] for the ascending and the descending order. They are evaluated for `given`:
+// n, r and descending.
 
 const OPERATORS = {
   "+": (a, b) => a + b,
@@ -123,7 +123,7 @@ export class Plan {
       const at = given[argument] ?? given[instead];
       if (!at) throw new TypeError(`${this.name}: expected a buffer as ${argument}`);
       const there = bindingOf(at, bytes, argument);
-      // WebGPU binds at certain offsets, and no buffer both for reading and for writing.
+      // WebGPU binds at aligned offsets only, and no buffer both read-only and writable.
       const isShared = role !== "input" && (!given[argument] || buffers.filter((one) => one === there.buffer).length > 1);
       if (there.offset % align === 0 && !isShared) return (bound[i] = there);
       bound[i] = scratch();

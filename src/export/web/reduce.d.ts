@@ -1,23 +1,23 @@
 export interface ReduceOptions {
-  /** Such as "sum", or the name of a monoid of one's own. */
+  /** Such as "sum", or the name of an exported monoid. */
   operation: Operation;
-  /** The type of the elements, by default the first that was exported. */
+  /** The type of the elements; by default the first exported one. */
   type?: Type;
 }
-/** Makes a reduction of n elements ready. */
+/** Prepares a reduction of n elements. */
 export function prepareReduce(
   device: GPUDevice,
   n: number,
   options: ReduceOptions,
 ): Promise<Plan<{ data: Memory; into: Memory }>>;
-/** Writes what n elements come to into a buffer. Resolves when the work is submitted. */
+/** Writes the reduction of n elements to a buffer. Resolves when the work is submitted. */
 export function reduce(
   device: GPUDevice,
   data: Memory,
   n: number,
   options: ReduceOptions & { into: Memory },
 ): Promise<void>;
-/** What the elements of a typed array come to: a number, or several where a state has as many; whether, for "any" and "all". */
+/** The reduction of a typed array: a number, an array of the state's numbers, or a boolean for "any" and "all". */
 export function reduceArray(
   device: GPUDevice,
   data: Numbers,

@@ -1,4 +1,4 @@
-// Results that are of another type than what they are made of
+// Results of another type than the input's
 
 const NUMBERS = {
   bool: Uint8Array, u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array, i8: Int8Array, i16: Int16Array,

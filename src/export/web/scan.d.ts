@@ -1,23 +1,23 @@
 export interface ScanOptions {
-  /** "cumsum", which is meant where nothing is said, or the name of a monoid of one's own. */
+  /** "cumsum" (the default), or the name of an exported monoid. */
   operation?: Operation;
-  /** The type of the elements, by default the first that was exported. */
+  /** The type of the elements; by default the first exported one. */
   type?: Type;
-  /** Of one's own monoids: the state before every element. */
+  /** For exported monoids: an exclusive scan. */
   exclusive?: boolean;
 }
-/** Makes a scan of n elements ready. */
+/** Prepares a scan of n elements. */
 export function prepareScan(
   device: GPUDevice,
   n: number,
   options?: ScanOptions,
 ): Promise<Plan<{ data: Memory; into: Memory }>>;
-/** Writes what n elements come to, each with all before it, into a buffer. Resolves when the work is submitted. */
+/** Writes the scan (prefix sums) of n elements to a buffer. Resolves when the work is submitted. */
 export function scan(
   device: GPUDevice,
   data: Memory,
   n: number,
   options: ScanOptions & { into: Memory },
 ): Promise<void>;
-/** The same of a typed array. */
+/** The scan of a typed array. */
 export function scanArray(device: GPUDevice, data: Numbers, options?: ScanOptions): Promise<Results>;

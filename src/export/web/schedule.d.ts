@@ -1,2 +1,2 @@
-/** Makes a schedule of one's own ready, which takes buffers by their names. */
+/** Prepares an exported schedule, which takes buffers by their names. */
 export function prepare(device: GPUDevice, name: Operation, n: number): Promise<Plan>;

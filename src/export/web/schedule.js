@@ -1,3 +1,3 @@
-// Schedules of one's own
+// The user's own schedules
 
 export const prepare = (device, name, n) => prepared(device, name, n);

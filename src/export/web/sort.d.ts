@@ -1,4 +1,4 @@
-/** What a sort works on. Where nothing is said of `into`, keys and values are sorted in place. */
+/** The buffers of a sort. Without `into` and `valuesInto`, keys and values are sorted in place. */
 export interface Sorted {
   keys: Memory;
   into?: Memory;
@@ -6,19 +6,19 @@ export interface Sorted {
   valuesInto?: Memory;
 }
 export interface SortOptions {
-  /** The type of the keys, by default the first that was exported. */
+  /** The type of the keys; by default the first exported one. */
   type?: Type;
   descending?: boolean;
-  /** The length of rows that are sorted each for itself, if the export has it, or any; n is their number then. */
+  /** Sorts independent rows of this length, if the export has it or "any"; n is then the number of rows. */
   row?: number;
 }
-/** Makes a sort of n keys ready; `values` is the type of what is taken along, of which only the size counts. */
+/** Prepares a sort of n keys; `values` is the type of values that are carried along, of which only the size counts. */
 export function prepareSort(
   device: GPUDevice,
   n: number,
   options?: SortOptions & { values?: ValuesType },
 ): Promise<Plan<Sorted>>;
-/** Sorts n keys of a buffer on the device, in place or into another. Resolves when the work is submitted. */
+/** Sorts n keys in a buffer, in place or into another. Resolves when the work is submitted. */
 export function sort(
   device: GPUDevice,
   keys: Memory,
@@ -31,7 +31,7 @@ export function sortArray<Keys extends Numbers>(
   keys: Keys,
   options?: SortOptions & { values?: undefined },
 ): Promise<Keys>;
-/** A sorted copy of a typed array, and of values in the order of their keys. */
+/** A sorted copy of a typed array, and of values by their keys. */
 export function sortArray<Keys extends Numbers, Values extends Numbers>(
   device: GPUDevice,
   keys: Keys,

@@ -1,4 +1,4 @@
-// Sorting; what is what stands beside the types.
+// Sorts; the declarations (.d.ts) document the functions.
 
 const sortName = (type, values) => `sort ${type}${values ? ` with ${values}` : ""}`;
 

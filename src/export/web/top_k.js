@@ -1,4 +1,4 @@
-// The first k in order
+// Top-k selections
 
 export const prepareTopK = (device, n, { type = FIRST, k = KS[0], row, descending = true } = {}) =>
   prepared(device, `top_k ${type} ${k}`, n, descending, row);

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 from ...forks import compiling
-from ..apart import import_apart, let_go_of_imports
+from ..uninterrupted import import_uninterrupted, release_import_lock
 from .pool import thread_count
 
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
@@ -60,13 +60,13 @@ class Background:
         if done is not None:
             return done
         if self.in_caller or nbytes >= _WORTH_WAITING:
-            import_apart("numba")
+            import_uninterrupted("numba")
             return True
         if not self._asked and "numba" not in sys.modules:
             self._asked = True
             return False
         if thread_count() < 2:
-            import_apart("numba")
+            import_uninterrupted("numba")
             return True
         self._ask(job, steps)
         return False
@@ -108,7 +108,7 @@ class Background:
                 self._jobs.append((job, steps))
                 self._pending.add(job)
             if not self._is_loading:
-                let_go_of_imports()
+                release_import_lock()
                 # Not by `threading`, whose threads start by a lock that an interrupt would leak. A RuntimeError: the
                 # interpreter is shutting down, or there are too many threads.
                 with suppress(RuntimeError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numba
 from numba.core.event import Event, Listener, register
 
-from ...compile_log import tell
+from ...compile_log import log_compilation
 from .background import background
 from .pipeline import Whole
 
@@ -42,7 +42,7 @@ class _Durations(Listener):
         function = getattr(event.data.get("dispatcher"), "py_func", None)
         module, name = (str(getattr(function, word, "")) for word in ("__module__", "__name__"))
         if not starts and module.startswith(_OURS):
-            tell("cpu", f"{module.rpartition('.')[2]}.{name}", time.perf_counter() - start)
+            log_compilation("cpu", f"{module.rpartition('.')[2]}.{name}", time.perf_counter() - start)
 
     def _starts(self) -> list[float]:
         starts: list[float] = self._own.__dict__.setdefault("starts", [])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from ...kept.seal import read_sealed, write_sealed
+from ...disk_cache.seal import read_sealed, write_sealed
 from ...types.errors import TargetUnavailableError
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from ...compile_log import told
+from ...compile_log import log_slow
 from ...forks import compiling
 from ...types.errors import TargetUnavailableError
-from ..apart import import_apart
-from ..garbage import no_collections
+from ..gc_pause import gc_paused
+from ..uninterrupted import import_uninterrupted
 
 # A compiled kernel takes arrays and NumPy scalars by position; Numba checks them against its signature.
 Kernel: TypeAlias = Callable[..., None]
@@ -38,7 +38,7 @@ def load_kernel(name: str, text: str) -> Kernel:
     with compiling():
         kernel = _loaded.kernels.get(module)
         if kernel is None:
-            with told("cpu", f"kernel {name!r}"), no_collections():
+            with log_slow("cpu", f"kernel {name!r}"), gc_paused():
                 kernel = _loaded.kernels[module] = _compiled(module, text)
         return kernel
 
@@ -47,7 +47,7 @@ def _compiled(name: str, text: str) -> Kernel:
     """Runs the module, from memory: nobody can put other text in its place. Its kernel is compiled, or loaded."""
     if importlib.util.find_spec("numba") is None:
         raise TargetUnavailableError("the cpu target needs numba, which is not installed: pip install numba")
-    import_apart("numba")
+    import_uninterrupted("numba")
     from .keeping import keep
 
     module = ModuleType(name)

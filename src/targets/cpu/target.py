@@ -13,7 +13,7 @@ import attrs
 from ...algos.host_sort import HostSort, HostSortPolicy
 from ...algos.tuned import tuned_host_sort
 from ...machine import TargetInfo
-from ..elsewhere import Remade, remade
+from ..pickling import Reduced, reduce_to_settings
 from .background import background
 from .host.fast_paths import fast_path
 from .limits import CAPABILITIES, LIMITS
@@ -40,8 +40,8 @@ class CpuTarget:
     def with_policy(self, policy: HostSortPolicy, /) -> CpuTarget:
         return CpuTarget(policy)
 
-    def __reduce__(self) -> Remade:
-        return remade(self, self.policy)
+    def __reduce__(self) -> Reduced:
+        return reduce_to_settings(self, self.policy)
 
     @property
     def info(self) -> TargetInfo:

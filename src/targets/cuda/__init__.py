@@ -1,1 +1,1 @@
-"""NVIDIA cards, through Numba CUDA."""
+"""The target "cuda": NVIDIA cards, by Numba CUDA and cupy."""

@@ -1,7 +1,7 @@
-"""Sums, comparisons and conversions as intrinsics: the plain operators, without Numba's choice among all it knows.
+"""Arithmetic, comparisons and conversions as intrinsics, which compile faster than Numba's operators.
 
-Numba's own operators are there for arrays, sets and strings too; to find the right one takes longer than to write what
-it does. Here both operands are of one type, and so is the result of all but comparisons. Integers wrap round.
+Numba resolves an operator among overloads for arrays, sets, strings and more, which takes longer than to compile what
+it does. Here both operands have one type, and so has the result of all but comparisons. Integers wrap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _widened(builder: ir.IRBuilder, kind: types.Type, value: ir.Value) -> ir.Value:
-    """An integer in 64 bits, as Numba computes too. NVVM narrows that again, with what it then knows of the value."""
+    """An integer extended to 64 bits, in which Numba computes too. NVVM narrows it again where the range allows."""
     if not isinstance(kind, types.Integer):
         return value
     return builder.sext(value, I64) if kind.signed else builder.zext(value, I64)
@@ -29,7 +29,7 @@ def _narrowed(builder: ir.IRBuilder, kind: types.Type, value: ir.Value) -> ir.Va
 
 
 def _operation(integers: str, floats: str = "") -> Intrinsic:
-    """One of LLVM's instructions of two operands: by its name for integers and booleans, and for floats."""
+    """An LLVM instruction of two operands: its name for integers and booleans, and for floats."""
 
     def define(a: types.Type, b: types.Type) -> Lowering:
         name = floats if isinstance(a, types.Float) else integers
@@ -44,13 +44,13 @@ def _operation(integers: str, floats: str = "") -> Intrinsic:
 
 
 add, subtract = _operation("add", "fadd"), _operation("sub", "fsub")
-multiply, quotient = _operation("mul", "fmul"), _operation("udiv", "fdiv")  # products and quotients as they come
+multiply, quotient = _operation("mul", "fmul"), _operation("udiv", "fdiv")  # unchecked, and may be fused
 bits_and, bits_or, bits_xor = _operation("and_"), _operation("or_"), _operation("xor")
 
 
 @lowered
 def negative(a: types.Type) -> Lowering:
-    """A number with the other sign. NVVM does not know LLVM's newer instruction for that of a float."""
+    """The negated number. As -0.0 - x for floats: NVVM's LLVM is too old for `fneg`."""
 
     def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         if isinstance(a, types.Float):
@@ -62,12 +62,12 @@ def negative(a: types.Type) -> Lowering:
 
 @lowered
 def bits_not(a: types.Type) -> Lowering:
-    """All bits flipped; of a boolean, the other one."""
+    """Bitwise not; logical not of a boolean."""
     return a(a), plainly(lambda builder, args: builder.not_(args[0]))
 
 
 def _comparison(relation: Literal["<", "<=", "==", "!=", ">=", ">"]) -> Intrinsic:
-    """Of two numbers. A float that is no number is unlike all, itself too."""
+    """A comparison. With NaN only `!=` is true (IEEE 754)."""
 
     def define(a: types.Type, b: types.Type) -> Lowering:
         def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
@@ -89,7 +89,7 @@ greater, greater_equal = _comparison(">"), _comparison(">=")
 
 
 def _conversion(to: types.Integer) -> Intrinsic:
-    """An integer as one of another width or sign, or a boolean as 0 or 1."""
+    """A conversion of an integer to another width or signedness, or of a boolean to 0 or 1."""
 
     def define(a: types.Type) -> Lowering | None:
         if not isinstance(a, types.Integer | types.Boolean):

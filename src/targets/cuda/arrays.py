@@ -1,4 +1,4 @@
-"""The memory behind a schedule's buffers on a card: arrays that lie there, and those that have to travel."""
+"""Binds arrays to a schedule's buffers: device arrays in place (CUDA array interface), host arrays by copying."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
-_DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy writes 0
+_DEFAULT_STREAM = 1  # the legacy default stream in the CUDA array interface; cupy's is 0
 
 
 class Interface(TypedDict):
-    """What libraries say of their arrays on a card to each other (the CUDA array interface)."""
+    """`__cuda_array_interface__`, the protocol by which libraries share device arrays."""
 
     shape: tuple[int, ...]
     typestr: str
-    data: tuple[int, bool]  # the address, and whether it may only be read
+    data: tuple[int, bool]  # address, read-only
     strides: NotRequired[tuple[int, ...] | None]
     stream: NotRequired[int | None]
 
 
 @runtime_checkable
 class OnDevice(Protocol):
-    """Any library's array on a card."""
+    """Any library's device array."""
 
     @property
     def __cuda_array_interface__(self) -> Interface: ...
@@ -42,17 +42,17 @@ class OnDevice(Protocol):
 
 @attrs.frozen
 class Given:
-    """One array as it was handed in: in the host's memory, or at an address on a card."""
+    """An array for a buffer: a host array, or an address on a card."""
 
     buffer: Buffer[object]
     host: HostArray | None
     pointer: int
     device: int | None
-    stream: int | None  # the one its owner works on, if it is to be kept in order with ours
+    stream: int | None  # to synchronise with, as the array interface asks; None if not needed
 
 
 def arrays_given(work: Work, arrays: Mapping[str, object]) -> dict[str, Given]:
-    """What was handed in for every buffer, once all of it fits; scratch that is left to us is not among it."""
+    """Checks the arrays and returns them by buffer name; without scratch that the caller leaves to the target."""
     found = [(buffer, *_given(buffer, array)) for buffer, array in named_arrays(work.buffers, arrays)]
     check_arrays([(buffer, seen) for buffer, _, seen in found])
     for buffer, array, _ in found:
@@ -62,7 +62,7 @@ def arrays_given(work: Work, arrays: Mapping[str, object]) -> dict[str, Given]:
 
 
 def _given(buffer: Buffer[object], array: object) -> tuple[Given, Seen]:
-    """An array as it was handed in, and what the checks look at."""
+    """An array, and its properties for check_arrays."""
     import cupy
 
     if isinstance(array, cupy.ndarray):
@@ -86,14 +86,14 @@ def _given(buffer: Buffer[object], array: object) -> tuple[Given, Seen]:
 
 
 def _is_on_device(array: object) -> TypeGuard[OnDevice]:
-    """Whether this is some other library's array."""
+    """Whether an array has the CUDA array interface."""
     return not isinstance(array, np.ndarray) and isinstance(array, OnDevice)
 
 
 def _of_bytes(
     buffer: Buffer[object], dtype: np.dtype[np.generic], shape: tuple[int, ...]
 ) -> tuple[np.dtype[np.generic], tuple[int, ...]]:
-    """Structs lie on a card as bytes: cupy has no dtype for them."""
+    """Takes bytes for an array of structs, for which cupy has no dtype."""
     if buffer.dtype.names is not None and dtype == np.uint8 and shape == (buffer.nbytes,):
         return buffer.dtype, (buffer.count,)
     return dtype, shape
@@ -105,7 +105,7 @@ def _packed(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def common_device(arrays: Sequence[Given]) -> int:
-    """The card all arrays lie on; the current one where they lie on none."""
+    """The card that holds all device arrays; the current one if there are none. Raises InvalidArgumentError if more."""
     import cupy
 
     devices = {array.device: array.buffer.name for array in arrays if array.device is not None}
@@ -116,11 +116,10 @@ def common_device(arrays: Sequence[Given]) -> int:
 
 
 class Binding:
-    """Addresses for all buffers of a schedule, in their order, on the current device and stream.
+    """Device addresses for a schedule's buffers, in their order.
 
-    Arrays on the card are used where they are. NumPy's are copied there and, at the end, back; scratch
-    comes from cupy's pool, which reuses it in the order of the stream, so it may be let go while kernels
-    still run.
+    Device arrays are used in place, their owners' streams synchronised by events. Host arrays are uploaded, and results
+    downloaded by hand_back. Scratch comes from cupy's pool, which is stream-ordered: it may be freed while kernels run.
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class Binding:
         self.addresses = tuple([self._address(buffer, arrays.get(buffer.name)) for buffer in buffers])
 
     def hand_back(self) -> None:
-        """Once all is launched: results on their way to the host, and the owners' streams behind ours."""
+        """After the launches: queues downloads to the host, and makes the owners' streams wait for ours."""
         for array, pointer in self._on_host:
             if array.buffer.role in (Role.OUTPUT, Role.INOUT) and array.host is not None:
                 self._transfers.download(pointer, array.host, self.stream)

@@ -1,7 +1,6 @@
-"""From a program to PTX and on to machine code: Numba and NVVM, then NVIDIA's assembler. No card is needed.
+"""Compiles a program to PTX (Numba, NVVM) and to machine code (nvJitLink's assembler). No card is needed.
 
-Both results are kept in the user's cache directory, named by what they were made of; a second process loads
-neither Numba nor NVVM.
+PTX and cubin are cached on disk under a digest of their inputs: a later process loads neither Numba nor NVVM.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from weakref import WeakKeyDictionary
 import attrs
 import numpy as np
 
-from ...kept.seal import read_sealed, write_sealed
+from ...disk_cache.seal import read_sealed, write_sealed
 from ...kernel import ir
 from ...types.errors import TargetUnavailableError
-from ..apart import import_apart
-from ..garbage import no_collections
+from ..gc_pause import gc_paused
+from ..uninterrupted import import_uninterrupted
 from .pipeline import MODULES, shorten
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
@@ -39,7 +38,7 @@ ComputeCapability: TypeAlias = tuple[int, int]  # the compute capability of a ca
 DEFAULT_CAPABILITY: ComputeCapability = (9, 0)
 INSTALL = 'pip install "gpusort[cuda]"'
 
-# A multiprocessor from Volta to Blackwell: of the smaller ones less fits, which costs nothing but the attempt.
+# Occupancy limits of a multiprocessor, the largest from Volta to Blackwell: on a smaller one an attempt may be in vain.
 _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
@@ -49,7 +48,7 @@ _ASSEMBLERS = ("nvidia-nvjitlink",)
 
 @attrs.frozen
 class Compiled:
-    """A kernel in text or machine code, by the name it is launched by."""
+    """A kernel ready for module loading: its entry point, its source, and its cubin (or PTX)."""
 
     entry: str
     text: KernelText
@@ -69,7 +68,7 @@ def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None
 
 
 def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
-    """The program as machine code for a compute capability; as PTX where the assembler is not installed."""
+    """The program's cubin for a compute capability; PTX where nvJitLink is not installed (the driver assembles it)."""
     ptx = compile_ptx(program, capability)
     if not has_assembler():
         return Compiled(entry_name(program), text_of(program), ptx.encode())
@@ -80,8 +79,10 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
 
 
 def assemble_for_occupancy(ptx: str, capability: ComputeCapability, program: ir.Program) -> bytes:
-    """Machine code that lets as many workgroups live on a multiprocessor as its workgroup memory does, if registers
-    can be had so few without a spill. The assembler takes what it likes: 59 where 56 let three in instead of two.
+    """A cubin with the highest occupancy that shared memory allows and registers can reach without spilling.
+
+    On its own the assembler takes, say, 59 registers where 56 would make three workgroups resident instead of two.
+    `.minnctapersm` bounds them.
     """
     code, said = assemble(ptx, capability)
     used, nbytes = re.search(r"[Uu]sed (\d+) registers", said), text_of(program).workgroup_bytes
@@ -94,13 +95,13 @@ def assemble_for_occupancy(ptx: str, capability: ComputeCapability, program: ir.
 
 
 def spills(said: str) -> bool:
-    """Whether registers were too few. Versions of the assembler say it in different words."""
+    """Whether the assembler's log reports register spills. Its wording depends on the version."""
     return any(int(count) for count in re.findall(r"(\d+) (?:bytes spill stores|bytes lmem|stack)", said))
 
 
 def occupancies(used: int, group_size: int, nbytes: int) -> range:
-    """The occupancies (workgroups on a multiprocessor) that fewer registers each might reach, but no less than half:
-    from the highest on down to one more than as it is."""
+    """The occupancies (resident workgroups of a multiprocessor) worth trying, highest first: higher than with the
+    registers `used` now, reachable with at least half of them, and within shared memory and warps."""
     warps = -(-group_size // WARP)
     resident, half = (_fitting_registers(warps, registers) for registers in (used, used // 2))
     fitting = min(_SHARED_BYTES // (nbytes + _RESERVED_BYTES), _WARPS // warps, half)
@@ -108,14 +109,14 @@ def occupancies(used: int, group_size: int, nbytes: int) -> range:
 
 
 def _fitting_registers(warps: int, registers: int) -> int:
-    """How many workgroups of so many warps fit, by their registers."""
+    """Resident workgroups as far as registers limit them."""
     return _REGISTERS // (warps * WARP * max(1, -(-registers // _REGISTER_UNIT)) * _REGISTER_UNIT)
 
 
 def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
-    """PTX as machine code, and what the assembler says of it: registers, spills, stack.
+    """Assembles PTX by nvJitLink: the cubin, and the log with registers, spills and stack.
 
-    The driver could do it, but only if it is no older than the compiler that wrote the PTX.
+    The driver's own JIT would need to be no older than the NVVM that wrote the PTX.
     """
     from cuda.bindings import nvjitlink
 
@@ -135,7 +136,7 @@ def assemble(ptx: str, capability: ComputeCapability) -> tuple[bytes, str]:
 
 
 def capability_of_card(device: int | None = None) -> ComputeCapability | None:
-    """What a card can compute, the current one if none is named; None where there is none."""
+    """The compute capability of a card (default: the current one); None where there is none."""
     try:
         import cupy
     except ImportError:
@@ -151,7 +152,7 @@ _texts: WeakKeyDictionary[ir.Program, KernelText] = WeakKeyDictionary()
 
 
 def text_of(program: ir.Program) -> KernelText:
-    """The program's Numba source, written once."""
+    """The program's Numba source, memoised as long as the program lives."""
     text = _texts.get(program)
     if text is None:
         text = _texts[program] = kernel_text(program)
@@ -159,21 +160,21 @@ def text_of(program: ir.Program) -> KernelText:
 
 
 def entry_name(program: ir.Program) -> str:
-    """The kernel's name in PTX: one that no instruction has."""
+    """The kernel's entry point in PTX, prefixed so that it is not the name of an instruction."""
     return f"gpusort_{program.name}"
 
 
 def compile_anew(program: ir.Program, capability: ComputeCapability) -> str:
-    """The same, whatever is kept somewhere."""
+    """Compiles a program to PTX, whether or not it is cached or shipped."""
     text = text_of(program)
     _prepare_for_numba_cuda()
-    import_apart("numba.cuda")
+    import_uninterrupted("numba.cuda")
     from numba import cuda
 
     shorten()
     namespace: dict[str, object] = {"__name__": f"{MODULES}.{program.name}"}
     exec(compile(text.source, f"<{program.name} for CUDA>", "exec"), namespace)
-    with no_collections():
+    with gc_paused():
         ptx, _ = cuda.compile(
             cast("FunctionType", namespace["kernel"]),
             cast("Signature", namespace["SIGNATURE"]),
@@ -187,7 +188,7 @@ def compile_anew(program: ir.Program, capability: ComputeCapability) -> str:
 
 
 def _tidied(ptx: str, entry: str) -> str:
-    """The kernel under a name that people can read, without Numba's environment, which it does not use."""
+    """The PTX with a readable entry point, and without Numba's environment symbol, which no kernel uses."""
     found = re.search(r"^\.visible \.entry (\S+)\(", ptx, re.MULTILINE)
     assert found is not None, "a compiled kernel has an entry"
     without_environment = re.sub(r"^\.common \.global .* _ZN\d+NumbaEnv\S+;\n", "", ptx, flags=re.MULTILINE)
@@ -195,8 +196,8 @@ def _tidied(ptx: str, entry: str) -> str:
 
 
 def _prepare_for_numba_cuda() -> None:
-    """Makes numba.cuda importable on any NumPy, or says that it is missing."""
-    # NumPy 2.5 dropped the name; numba-cuda up to 0.30 looks it up as it is imported.
+    """Makes numba.cuda importable; raises TargetUnavailableError if it is not installed."""
+    # Removed in NumPy 2.5, but used by numba-cuda up to 0.30 when it is imported.
     if not hasattr(np, "row_stack"):
         setattr(np, "row_stack", np.vstack)  # noqa: B010  (checkers do not know it as an attribute)
     if find_spec("numba_cuda") is None:
@@ -207,7 +208,7 @@ def _prepare_for_numba_cuda() -> None:
 
 
 def kept(name: str, make: Callable[[], bytes]) -> bytes:
-    """What the cache holds under this name, made first if it is not there."""
+    """The cached file of this name; on a miss, makes and stores it."""
     content = read_sealed("cuda", name)
     if content is None:
         content = make()
@@ -221,12 +222,12 @@ def _digest(*parts: str) -> str:
 
 @cache
 def _stamp(packages: tuple[str, ...]) -> str:
-    """The versions of what compiles."""
+    """The versions of Python, NumPy and some packages, as a part of cache keys."""
     return ", ".join([sys.version, np.__version__, *(f"{package} {version_of(package)}" for package in packages)])
 
 
 def version_of(package: str) -> str | None:
-    """The version of an installed package."""
+    """The version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -235,18 +236,18 @@ def version_of(package: str) -> str | None:
 
 @cache
 def own_stamp() -> str:
-    """This version of all that stands here: a kernel in the cache has the intrinsics compiled in."""
+    """A digest of this package's source: intrinsics are inlined into kernels, so a change must miss the cache."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
 
 
 @cache
 def has_assembler() -> bool:
-    """Whether PTX can be made into machine code here."""
+    """Whether nvJitLink is installed and loads."""
     try:
         from cuda.bindings import nvjitlink
 
         nvjitlink.version()
-    except Exception:  # absent package, absent library: each binding raises its own
+    except Exception:  # bindings raise errors of their own for a missing package or library
         return False
     return True

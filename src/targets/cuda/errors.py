@@ -1,4 +1,4 @@
-"""What a card's errors mean."""
+"""Translates CUDA runtime and driver errors into gpusort's own exceptions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from ...forks import opened_before_fork
 from ...types.errors import DeviceLostError, DeviceMemoryError
 
-NOT_INITIALISED = 3  # what the driver says of everything in a forked child of a process that has used it
-# What the driver reports when a context cannot be used any more.
+NOT_INITIALISED = 3  # CUDA_ERROR_NOT_INITIALIZED: what every call returns in a forked child of a process that used CUDA
+# Sticky errors: the CUDA context is unusable until the process ends.
 _LOST = frozenset({46, 201, 214, 219, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 999})
 
 
 @contextmanager
 def device_errors() -> Generator[None]:
-    """A card that stopped working is reported as such, whatever call noticed it; and one that has no more memory."""
+    """Raises DeviceMemoryError on out of memory, DeviceLostError once the context is lost; lets other errors pass."""
     import cupy
 
     try:

@@ -1,7 +1,7 @@
-"""Subgroup operations for Numba CUDA: the lanes of a warp, asked for with NVVM's own intrinsics.
+"""Subgroup operations as warp intrinsics for Numba CUDA: ballot, match, shuffle, sums.
 
-Every operation takes the mask of the lanes that exist: bit i for lane i. The last warp of a workgroup may
-lack some, and naming a lane that is not there would wait for it forever.
+Every operation takes a member mask of the lanes that exist: bit i for lane i. The last warp of a workgroup may be
+partial, and a `.sync` instruction that names an absent lane would wait for it forever.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _INDEXED, _UP, _DOWN, _XOR = (constant(mode) for mode in range(4))
 _FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)
 
 
-# -- which lanes ------------------------------------------------------------------------------------------
+# -- votes and matches ------------------------------------------------------------------------------------
 
 
 def _of_lanes(given: types.Type, taken: types.Type, body: Body) -> Intrinsic:
-    """Of the mask of the lanes there are, and what each brings."""
+    """An intrinsic of the member mask and a value of type `taken` from each lane."""
 
     def define(mask: types.Type, value: types.Type) -> Lowering:
         return given(types.uint32, taken), plainly(body)
@@ -47,15 +47,15 @@ def _alike(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
     return builder.zext(call(builder, "llvm.nvvm.match.any.sync.i32", I32, args), I64)
 
 
-# As a U64, the lanes for which a predicate holds; and those with my value, by the hardware's own match, which is slower
-# the more values there are.
+# Masks as U64: of the lanes for which a predicate holds; and of those with this lane's value, by `match.any`, which
+# takes longer the more distinct values there are.
 ballot = _of_lanes(types.uint64, types.boolean, _vote)
 match = _of_lanes(types.uint64, types.uint32, _alike)
 
 
 def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Value) -> ir.Value:
-    """The lanes whose bit is as mine. In PTX, where one predicate serves the vote and the flip behind it: the same in
-    NVVM's terms takes two instructions more, and this is the innermost step of a radix sort."""
+    """The mask of lanes with the same value of a bit. In inline PTX, where one predicate serves both the vote and the
+    negation: NVVM's intrinsics take two instructions more, and this is the innermost loop of a radix sort."""
     text = (
         "{ .reg .pred p; and.b32 $0, $1, $2; setp.ne.u32 p, $0, 0; "
         "vote.sync.ballot.b32 $0, p, $3; @!p not.b32 $0, $0; }"
@@ -65,13 +65,13 @@ def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Va
 
 
 def _all_three(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-    """What the assembler does not make of two instructions on its own."""
+    """a & b & c in one instruction, into which the assembler does not fuse two ANDs on its own."""
     assembly = ir.InlineAsm(ir.FunctionType(I32, [I32, I32, I32]), "lop3.b32 $0, $1, $2, $3, 0x80;", "=r,r,r,r")
     return builder.call(assembly, [a, b, c])
 
 
 def lanes_alike(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bits: int) -> ir.Value:
-    """The lanes with my value, for values known to fit so many bits. Three masks are joined at a time."""
+    """The mask of lanes with this lane's value, for values of a known number of bits: the AND of a ballot a bit."""
     masks = [mask, *(_same_bit(builder, mask, value, constant(1 << bit)) for bit in range(bits))]
     while len(masks) > 2:
         masks = [*masks[3:], _all_three(builder, masks[0], masks[1], masks[2])]
@@ -80,7 +80,7 @@ def lanes_alike(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bits: in
 
 @lowered
 def match_low_bits(mask: types.Type, value: types.Type, bits: types.Type) -> Lowering | None:
-    """The lanes with my value, as a U64, for values known to fit so many bits: one ballot a bit."""
+    """`match` for values of a known number of bits (a literal): one ballot a bit."""
     if not isinstance(bits, types.IntegerLiteral):
         return None
     count = int(bits.literal_value)
@@ -91,15 +91,15 @@ def match_low_bits(mask: types.Type, value: types.Type, bits: types.Type) -> Low
     return types.uint64(types.uint32, types.uint32, bits), plainly(body)
 
 
-# -- values of other lanes --------------------------------------------------------------------------------
+# -- shuffles ---------------------------------------------------------------------------------------------
 
 Exchange: TypeAlias = Callable[[ir.Value], ir.Value]
-Clamp: TypeAlias = Callable[[ir.IRBuilder, ir.Value], ir.Value]  # of the mask: how far lanes are looked for
-Asked: TypeAlias = Callable[[ir.IRBuilder, ir.Value], ir.Value]  # which lane, as the hardware takes it
+Clamp: TypeAlias = Callable[[ir.IRBuilder, ir.Value], ir.Value]  # from the member mask: the first or last lane in range
+Asked: TypeAlias = Callable[[ir.IRBuilder, ir.Value], ir.Value]  # the lane or distance as `shfl.sync` takes it
 
 
 def _in_words(builder: ir.IRBuilder, kind: types.Type, value: ir.Value, exchange: Exchange) -> ir.Value:
-    """Any scalar through an exchange of 32-bit words."""
+    """Exchanges any scalar by exchanges of 32-bit words."""
     if isinstance(kind, types.Boolean):
         return builder.trunc(exchange(builder.zext(value, I32)), I1)
     if isinstance(kind, types.Float):
@@ -118,24 +118,24 @@ def _in_words(builder: ir.IRBuilder, kind: types.Type, value: ir.Value, exchange
 def _shuffled(
     builder: ir.IRBuilder, mask: ir.Value, mode: ir.Value, value: ir.Value, other: ir.Value, clamp: ir.Value
 ) -> ir.Value:
-    """One word from another lane, and whether that lane was in range (else the word is my own)."""
+    """`shfl.sync`: a word from another lane, and whether that was in range (if not, the word is this lane's own)."""
     result = ir.LiteralStructType((I32, I1))
     return call(builder, "llvm.nvvm.shfl.sync.i32", result, (mask, mode, value, other, clamp))
 
 
 def _short(builder: ir.IRBuilder, distance: ir.Value) -> ir.Value:
-    """A distance as the hardware takes it, five bits of it: from further away there is only my own value."""
+    """A distance, or 0 (this lane's own value) if it is beyond a warp: the hardware takes only its five low bits."""
     within = builder.icmp_unsigned("<", distance, constant(_WARP))
     return builder.select(within, distance, constant(0))
 
 
 def _last_lane(builder: ir.IRBuilder, mask: ir.Value) -> ir.Value:
-    """The highest lane there is. Lanes exist from 0 on, so the mask's ones count them."""
+    """The highest existing lane: one less than the mask's population count, for lanes exist from 0 on."""
     return builder.sub(call(builder, "llvm.ctpop.i32", I32, (mask,)), constant(1))
 
 
 def _exchange(mode: ir.Value, clamp: Clamp, asked: Asked) -> Intrinsic:
-    """A scalar from another lane. The operands are the mask, the value, and what says which lane."""
+    """A shuffle of any scalar. The operands are the member mask, the value, and the lane or distance."""
 
     def define(mask: types.Type, value: types.Type, other: types.Type) -> Lowering:
         def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
@@ -156,15 +156,15 @@ def _as_it_is(_: ir.IRBuilder, other: ir.Value) -> ir.Value:
     return other
 
 
-# The value of a lane, counted modulo 32; of the lane whose number differs in some bits; of the lane so far below or
-# above, and my own where there is none, as in a warp that lacks lanes.
+# The value of: the lane of an index modulo 32; the lane whose index is this one's xor a mask; the lane at a distance
+# below or above, and this lane's own value if there is no such lane.
 shuffle = _exchange(_INDEXED, lambda builder, mask: _LAST_LANE, _as_it_is)
 shuffle_xor = _exchange(_XOR, lambda builder, mask: _LAST_LANE, _as_it_is)
 shuffle_up = _exchange(_UP, lambda builder, mask: _FIRST_LANE, _short)
 shuffle_down = _exchange(_DOWN, _last_lane, _short)
 
 
-# -- sums over lanes --------------------------------------------------------------------------------------
+# -- reductions and scans ---------------------------------------------------------------------------------
 
 
 def _inclusive_add(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value) -> ir.Value:
@@ -177,14 +177,14 @@ def _inclusive_add(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value) -> ir
 
 
 def _sum(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-    """Over all lanes: the last lane's running sum."""
+    """The sum over all lanes: the inclusive scan's last value, broadcast."""
     total = _inclusive_add(builder, *args)
     found = _shuffled(builder, args[0], _INDEXED, total, _last_lane(builder, args[0]), _LAST_LANE)
     return builder.extract_value(found, 0)
 
 
 def _sum_below(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
-    """Over the lanes below mine."""
+    """The exclusive scan."""
     return builder.sub(_inclusive_add(builder, *args), args[1])
 
 
@@ -192,10 +192,10 @@ lanes_add = _of_lanes(types.uint32, types.uint32, _sum)
 lanes_exclusive_add = _of_lanes(types.uint32, types.uint32, _sum_below)
 
 
-# -- counting in order ------------------------------------------------------------------------------------
+# -- match and rank ---------------------------------------------------------------------------------------
 
-# The lanes go in step: all of them have read before one writes, and it has written before they read again. The last
-# lane of each digit writes, for the digit's lanes up to it are all of them. Cheaper than an atomic and a shuffle.
+# Ranks lanes by digit with one shared counter a digit, cheaper than an atomic and a shuffle. `bar.warp.sync` orders it:
+# all lanes read the counter before the highest lane of a digit writes the new count, and it has before they read again.
 _TAKE = """{
 .reg .pred last; .reg .u32 before, upto;
 and.b32 upto, $2, $3;
@@ -214,7 +214,10 @@ def match_and_rank(
     mask: types.Type, counters: types.Type, first: types.Type, digit: types.Type,
     bits: types.Type,
 ) -> Lowering | None:  # fmt: skip
-    """Counts a lane at its digit's counter, of which `first` is that of digit 0; gives the count before it."""
+    """Increments the digit's counter (that of digit 0 is at index `first`) once a lane; returns the count before.
+
+    Lanes with one digit are counted in the order of lanes, so ranks are stable.
+    """
     if not isinstance(bits, types.IntegerLiteral) or not isinstance(counters, types.Array):
         return None
     count = int(bits.literal_value)

@@ -1,4 +1,4 @@
-"""What the CUDA target's intrinsics share: their types, and calls of LLVM's and NVVM's own intrinsics."""
+"""Helpers to define Numba CUDA intrinsics: typing signature and LLVM IR emission in one function."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from numba.core.typing import Signature
     from numba.extending import CodegenContext, Intrinsic, TypingContext
 
-# Writes an intrinsic's instructions and gives back the value they compute.
+# Emits an intrinsic's LLVM IR and returns the value it computes.
 Emit: TypeAlias = "Callable[[CodegenContext, ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]"
-# The same for what needs nothing of Numba's: only where to write, and the operands.
+# The same without Numba's code generation context.
 Body: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]
 _NumbaEmit: TypeAlias = "Callable[[CodegenContext, ir.IRBuilder, Signature, tuple[ir.Value, ...]], ir.Value]"
-# What an intrinsic is for operands of some types: the types it takes and gives, and how it is written.
+# One overload of an intrinsic: its Numba signature, and what emits it.
 Lowering: TypeAlias = "tuple[Signature, Emit]"
 
 I1 = ir.IntType(1)
@@ -27,7 +27,7 @@ I64 = ir.IntType(64)
 
 
 def lowered(define: Callable[..., Lowering | None]) -> Intrinsic:
-    """An intrinsic: a function of its operands' types, which gives None for those that it does not take."""
+    """Decorator: makes a Numba intrinsic of a function from operand types to an overload, or None if there is none."""
 
     def definition(_: TypingContext, *kinds: object) -> tuple[Signature, _NumbaEmit] | None:
         found = define(*kinds)
@@ -38,19 +38,19 @@ def lowered(define: Callable[..., Lowering | None]) -> Intrinsic:
 
     taken = inspect.signature(define)
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    shown = taken.replace(parameters=[context, *taken.parameters.values()])  # as Numba wants to see it
+    shown = taken.replace(parameters=[context, *taken.parameters.values()])  # Numba inspects the parameter names
     setattr(definition, "__signature__", shown)  # noqa: B010  (checkers do not know it as an attribute)
     definition.__name__ = define.__name__
     return intrinsic(definition)
 
 
 def constant(value: int) -> ir.Constant:
-    """A U32."""
+    """A 32-bit integer constant."""
     return ir.Constant(I32, value)
 
 
 def call(builder: ir.IRBuilder, name: str, result: ir.Type, operands: Sequence[ir.Value]) -> ir.Value:
-    """A call of a function that the compiler behind us knows by name, declared where it is not yet."""
+    """Calls an LLVM or NVVM intrinsic by name, and declares it in the module at its first use."""
     function = builder.module.globals.get(name)
     if not isinstance(function, ir.Function):
         function = ir.Function(builder.module, ir.FunctionType(result, [o.type for o in operands]), name)
@@ -58,5 +58,5 @@ def call(builder: ir.IRBuilder, name: str, result: ir.Type, operands: Sequence[i
 
 
 def plainly(body: Body) -> Emit:
-    """A body that needs nothing of Numba's."""
+    """Adapts a body that does not use Numba's context."""
     return lambda _, builder, args: body(builder, args)

@@ -1,9 +1,8 @@
-"""Elements of memory for Numba CUDA: of storage behind raw pointers, and of workgroup memory; relaxed atomics on both.
+"""Memory access intrinsics for Numba CUDA: loads and stores of workgroup memory, and relaxed atomics.
 
-Workgroup memory is addressed by 32 bits, which is what the hardware takes. Numba widens an index to 64 bits before it
-is scaled and added to a base; then no constant of the index can move into the instruction's own offset. No workgroup
-memory is near 2**32 bytes, so nothing is lost here. An index comes in two parts, of which the first is often the same
-for all turns of a loop: it is added to the base alone.
+Workgroup (shared) memory is addressed in 32 bits, as the hardware does. Numba would widen the index to 64 bits first,
+which keeps a constant part of it from folding into the instruction's immediate offset. An index is given as two
+summands: the first is often loop invariant, and is added to the base by itself.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from .lower import I32, I64, Lowering, lowered
 if TYPE_CHECKING:
     from numba.extending import CodegenContext, Intrinsic
 
-_GLOBAL, SHARED = 1, 3  # how LLVM numbers the card's address spaces
+_GLOBAL, SHARED = 1, 3  # LLVM's numbers of NVPTX address spaces
 
 
 def shared_element(
     context: CodegenContext, builder: ir.IRBuilder, memory: types.Array, args: tuple[ir.Value, ...]
 ) -> ir.Value:
-    """A pointer to an element. The first operands are the memory and both parts of the index."""
+    """A pointer to an element of shared memory. The first operands are the memory and both summands of the index."""
     data = context.make_array(memory)(context, builder, value=args[0]).data
     pointer = ir.PointerType(context.get_data_type(memory.dtype), SHARED)
     base = builder.ptrtoint(builder.addrspacecast(data, pointer), I32)
@@ -40,7 +39,7 @@ def element_bytes(memory: types.Array) -> int:
 
 @lowered
 def load_workgroup(memory: types.Type, start: types.Type, index: types.Type) -> Lowering | None:
-    """The value of an element."""
+    """Loads an element of workgroup memory."""
     if not isinstance(memory, types.Array):
         return None
 
@@ -53,7 +52,7 @@ def load_workgroup(memory: types.Type, start: types.Type, index: types.Type) -> 
 
 @lowered
 def store_workgroup(memory: types.Type, start: types.Type, index: types.Type, value: types.Type) -> Lowering | None:
-    """Gives an element a value."""
+    """Stores an element of workgroup memory."""
     if not isinstance(memory, types.Array):
         return None
 
@@ -71,14 +70,14 @@ def store_workgroup(memory: types.Type, start: types.Type, index: types.Type, va
 def element_address(
     context: CodegenContext, builder: ir.IRBuilder, memory: types.Type, args: tuple[ir.Value, ...]
 ) -> ir.Value:
-    """Where an element lies. The first operands are the memory and both parts of the index."""
+    """A pointer to an element of shared or global memory. Operands as in shared_element."""
     if isinstance(memory, types.Array):
         return shared_element(context, builder, memory, args)
     return builder.gep(args[0], [builder.zext(builder.add(args[1], args[2]), I64)])
 
 
 def _update(operation: Literal["add", "umin", "umax", "and", "or", "xor", "xchg"]) -> Intrinsic:
-    """Changes an element by a value; returns what it was."""
+    """A relaxed atomic read-modify-write; returns the old value."""
 
     def define(memory: types.Type, start: types.Type, index: types.Type, value: types.Type) -> Lowering:
         def emit(context: CodegenContext, builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
@@ -94,23 +93,22 @@ atomic_and, atomic_or, atomic_xor = _update("and"), _update("or"), _update("xor"
 atomic_exchange = _update("xchg")
 
 
-# A plain load may be kept over the turns of a loop that waits for it to change, and LLVM's atomic loads are
-# not for NVVM: hence the two instructions by name.
+# In inline PTX: NVVM may hoist a plain load out of a spin loop, and rejects LLVM's atomic loads and stores.
 
 
 def _suffix(memory: types.Type) -> str:
-    """Who shall see the access, and which memory it goes to: a part of the instruction's name."""
+    """The instruction's suffix: memory order, scope (workgroup or device), state space and type."""
     return "relaxed.cta.shared.u32" if isinstance(memory, types.Array) else "relaxed.gpu.global.u32"
 
 
 def in_its_space(builder: ir.IRBuilder, memory: types.Type, address: ir.Value) -> ir.Value:
-    """The address as an instruction that names its memory wants it."""
+    """The address cast to its own address space, as an instruction with a state space takes it."""
     return address if isinstance(memory, types.Array) else builder.addrspacecast(address, ir.PointerType(I32, _GLOBAL))
 
 
 @lowered
 def atomic_load(memory: types.Type, start: types.Type, index: types.Type) -> Lowering:
-    """Reads an element anew each time."""
+    """A relaxed atomic load: never cached in a register."""
 
     def emit(context: CodegenContext, builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         address = in_its_space(builder, memory, element_address(context, builder, memory, args))
@@ -123,7 +121,7 @@ def atomic_load(memory: types.Type, start: types.Type, index: types.Type) -> Low
 
 @lowered
 def atomic_store(memory: types.Type, start: types.Type, index: types.Type, value: types.Type) -> Lowering:
-    """Writes an element for all to see."""
+    """A relaxed atomic store."""
 
     def emit(context: CodegenContext, builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         address = in_its_space(builder, memory, element_address(context, builder, memory, args))

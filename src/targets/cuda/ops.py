@@ -1,8 +1,7 @@
-"""What Numba CUDA lacks, as intrinsics of our own: the CUDA target's lowering of operations.
+"""Intrinsics for operations that Numba CUDA lacks, or lowers otherwise than the kernel language defines them.
 
-Each is a few LLVM instructions, so it compiles to PTX on any machine, with a card or without. Numba would
-do some of them itself, but widens to 64 bits on the way, branches around a division by zero, or lets NVVM
-fuse a product into the sum behind it, which rounds differently from the definition.
+Numba widens to 64 bits, branches on a zero divisor, or lets NVVM contract a product and a sum to a fused multiply-add,
+which rounds differently. Each intrinsic is a few LLVM instructions.
 """
 
 from __future__ import annotations
@@ -21,38 +20,38 @@ if TYPE_CHECKING:
 
 
 def _not_zero(builder: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
-    """The divisor; one for zero, so that x // 0 is x, and x % 0 is 0, as WebGPU has it."""
+    """The divisor, or 1 for zero: x // 0 is x and x % 0 is 0, as in WGSL."""
     is_zero = builder.icmp_unsigned("==", divisor, ir.Constant(divisor.type, 0))
     return builder.or_(divisor, builder.zext(is_zero, divisor.type))
 
 
 @lowered
 def divide(a: types.Type, b: types.Type) -> Lowering:
-    """The quotient of two unsigned integers."""
+    """Unsigned division."""
     return a(a, a), plainly(lambda builder, args: builder.udiv(args[0], _not_zero(builder, args[1])))
 
 
 @lowered
 def remainder(a: types.Type, b: types.Type) -> Lowering:
-    """What division leaves of an unsigned integer."""
+    """Unsigned remainder."""
     return a(a, a), plainly(lambda builder, args: builder.urem(args[0], _not_zero(builder, args[1])))
 
 
 def _amount(builder: ir.IRBuilder, a: types.Integer, amount: ir.Value) -> ir.Value:
-    """How far to shift: modulo the width, and as wide as what is shifted."""
+    """The shift amount modulo the width, in the type of the shifted value."""
     within = builder.and_(amount, constant(a.bitwidth - 1))
     return builder.zext(within, I64) if a.bitwidth > 32 else within
 
 
 @lowered
 def shift_left(a: types.Integer, amount: types.Type) -> Lowering:
-    """The bits moved up by the amount modulo the width."""
+    """A left shift by the amount modulo the width."""
     return a(a, types.uint32), plainly(lambda builder, args: builder.shl(args[0], _amount(builder, a, args[1])))
 
 
 @lowered
 def shift_right(a: types.Integer, amount: types.Type) -> Lowering:
-    """The bits moved down by the amount modulo the width; a signed integer keeps its sign."""
+    """A right shift by the amount modulo the width: arithmetic if signed."""
 
     def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         shift = builder.ashr if a.signed else builder.lshr
@@ -61,13 +60,14 @@ def shift_right(a: types.Integer, amount: types.Type) -> Lowering:
     return a(a, types.uint32), plainly(emit)
 
 
-_PRMT = "prmt.b32 $0, $1, 0, $2;"  # selects a byte of the word, or of the zero behind it
-_REST_ZERO = (0x4440, 0x5550)  # two ways to say that the upper bytes are of the zero
+_PRMT = "prmt.b32 $0, $1, 0, $2;"  # byte permute: selectors 0 to 3 are bytes of the word, 4 to 7 of the zero
+_REST_ZERO = (0x4440, 0x5550)  # two equivalent selectors with zeros in the upper bytes
 
 
 @lowered
 def byte(word: types.Type, place: types.Type, form: types.Type) -> Lowering | None:
-    """One byte of a word, the lowest at place 0, by an instruction of its own, in one of two forms."""
+    """Byte `place` of a word (0 is the lowest), by byte permute. `form`, a literal 0 or 1, chooses between selectors:
+    the assembler does not merge common subexpressions of different forms."""
     if not isinstance(form, types.IntegerLiteral):
         return None
     rest = ir.Constant(I32, _REST_ZERO[int(form.literal_value)])
@@ -80,7 +80,7 @@ def byte(word: types.Type, place: types.Type, form: types.Type) -> Lowering | No
 
 
 def _extreme(comparison: Literal["<", ">"]) -> Intrinsic:
-    """The lesser or the greater of two integers."""
+    """The minimum or maximum of two integers."""
 
     def define(a: types.Integer, b: types.Type) -> Lowering:
         def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
@@ -97,13 +97,13 @@ minimum, maximum = _extreme("<"), _extreme(">")
 
 @lowered
 def choose(condition: types.Type, a: types.Type, b: types.Type) -> Lowering:
-    """One of two values without a branch."""
+    """A select without a branch."""
     kind = types.boolean if isinstance(a, types.Boolean) else a
     return kind(types.boolean, kind, kind), plainly(lambda builder, args: builder.select(args[0], args[1], args[2]))
 
 
 def _counting(name: str, *flags: ir.Value) -> Intrinsic:
-    """A count of bits, as a U32 whatever the width."""
+    """A bit count, as a U32 whatever the operand's width."""
 
     def define(a: types.Integer) -> Lowering:
         def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
@@ -115,7 +115,7 @@ def _counting(name: str, *flags: ir.Value) -> Intrinsic:
     return lowered(define)
 
 
-_ZERO_HAS_A_COUNT = ir.Constant(I1, 0)  # the width: of 0 all bits are zeros
+_ZERO_HAS_A_COUNT = ir.Constant(I1, 0)  # the intrinsic's flag: the count for 0 is defined, and is the width
 count_ones = _counting("ctpop")
 leading_zeros, trailing_zeros = _counting("ctlz", _ZERO_HAS_A_COUNT), _counting("cttz", _ZERO_HAS_A_COUNT)
 
@@ -125,13 +125,13 @@ leading_zeros, trailing_zeros = _counting("ctlz", _ZERO_HAS_A_COUNT), _counting(
 
 @lowered
 def multiply_rounded(a: types.Float, b: types.Type) -> Lowering:
-    """A product of floats, rounded before anything is done with it: never part of a fused multiply-add."""
+    """A float product that is rounded by itself: never contracted to a fused multiply-add."""
     name, kind = ("llvm.nvvm.mul.rn.f", ir.FloatType()) if a.bitwidth == 32 else ("llvm.nvvm.mul.rn.d", ir.DoubleType())
     return a(a, a), plainly(lambda builder, args: call(builder, name, kind, args))
 
 
 def _bits_as(to: types.Type, kind: ir.Type) -> Intrinsic:
-    """The same bits as another type."""
+    """A bitcast."""
 
     def define(a: types.Type) -> Lowering:
         return to(a), plainly(lambda builder, args: builder.bitcast(args[0], kind))

@@ -1,8 +1,8 @@
-"""Pieces copied by way of pinned memory, in compiled loops: threads that run one each do not wait for each other's
-Python. Importing this loads Numba.
+"""Copy loops between pageable host memory and a card, through pinned staging buffers, compiled without the GIL.
 
-The driver's functions are called at their addresses, which are arguments: so what is compiled can be kept, and a test
-can be the driver.
+Several threads run one loop each; as compiled code they do not contend for the GIL. The driver's functions are called
+through pointers that are arguments: the compiled code can then be cached, and tests can stand in for the driver.
+Importing this loads Numba.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NAMES = ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord", "cuEv
 
 @cache
 def driver_functions() -> Numbers:
-    """Where the driver's functions are: to a card, from it, an event's record, the wait for one; and C's memmove."""
+    """Addresses of the driver's functions in the order of _NAMES, then of C's memmove."""
     try:
         driver = ctypes.CDLL(_DRIVER)
     except OSError as error:
@@ -49,7 +49,7 @@ def driver_functions() -> Numbers:
 
 @intrinsic
 def _call(context: TypingContext, function: types.Type, arguments: types.UniTuple) -> tuple[Signature, _Emit]:
-    """What C's function at an address says to some numbers of 64 bits: a status of 32."""
+    """Calls a C function pointer with 64-bit arguments; returns its 32-bit status."""
     count = arguments.count
 
     def emit(
@@ -63,12 +63,12 @@ def _call(context: TypingContext, function: types.Type, arguments: types.UniTupl
     return types.int32(types.uint64, types.UniTuple(types.uint64, count)), emit
 
 
-_LINE = np.uint64(64)  # bytes
+_LINE = np.uint64(64)  # bytes of a cache line
 
 
 @intrinsic
 def _copy_line(context: TypingContext, target: types.Type, source: types.Type) -> tuple[Signature, _Emit]:
-    """To an address that is a multiple of a line's bytes; past the caches, which need not read it first."""
+    """Copies a cache line to an aligned address by a non-temporal store, which does not read the line first."""
     line = ir.VectorType(_WORD, int(_LINE) // 8).as_pointer()
 
     def emit(
@@ -84,7 +84,7 @@ def _copy_line(context: TypingContext, target: types.Type, source: types.Type) -
 
 @intrinsic
 def _fence(context: TypingContext) -> tuple[Signature, _Emit]:
-    """What has been stored is seen by other threads."""
+    """A memory fence: non-temporal stores become visible to other threads."""
 
     def emit(
         context: CodegenContext, builder: ir.IRBuilder, signature: Signature, args: tuple[ir.Value, ...]
@@ -97,7 +97,8 @@ def _fence(context: TypingContext) -> tuple[Signature, _Emit]:
 
 @njit(nogil=True)
 def copy_past_caches(functions: Numbers, target: np.uint64, source: np.uint64, nbytes: np.uint64) -> None:
-    """memmove reads what it overwrites into the caches, which is a third of all that it asks of the memory."""
+    """memmove by non-temporal stores. Plain stores read each line before overwriting it (write allocate), a third of
+    the memory traffic of a copy."""
     head = min((_LINE - target % _LINE) % _LINE, nbytes)
     end = nbytes - (nbytes - head) % _LINE
     _call(functions[4], (target, source, head))
@@ -112,9 +113,13 @@ def copy_past_caches(functions: Numbers, target: np.uint64, source: np.uint64, n
 def send(
     functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int, events: Numbers, stream: int
 ) -> int:
-    """Every step-th piece (an address on the card, one on the host, bytes) to the card; the driver's status, 0 if all
-    is well. `events` tell of each slot of pinned memory when the card is done with it; the last ones are not waited
-    for."""
+    """Uploads pieces first, first + step, … through a ring of staging buffers; returns the driver's status, 0 if all
+    went well.
+
+    A piece is a device address, a host address and a number of bytes. Each of the staging buffers (slots of `room`
+    bytes in `memory`) has an event, recorded when its copy is queued: the slot is reused once that has passed. Does not
+    wait for the last copies.
+    """
     turn = 0
     for number in range(first, pieces.shape[0], step):
         card, host, nbytes = pieces[number, 0], pieces[number, 1], pieces[number, 2]
@@ -136,12 +141,12 @@ def send(
 def fetch(
     functions: Numbers, pieces: Numbers, first: int, step: int, memory: int, room: int, events: Numbers, stream: int
 ) -> int:
-    """The same from the card. All has arrived when it returns."""
+    """The same from the card to the host. Returns when all has arrived."""
     slots = events.size
     count = (pieces.shape[0] - first + step - 1) // step
     for turn in range(count + slots):
         event, slot = events[turn % slots], np.uint64(memory) + np.uint64(turn % slots) * np.uint64(room)
-        status = _call(functions[3], (event,))  # until what was asked for, slots ago, is there
+        status = _call(functions[3], (event,))  # until the copy into this slot has arrived
         if status == 0 and turn >= slots and turn - slots < count:
             number = first + (turn - slots) * step
             copy_past_caches(functions, pieces[number, 1], slot, pieces[number, 2])

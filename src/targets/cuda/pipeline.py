@@ -1,24 +1,26 @@
-"""Numba CUDA's pipeline for generated kernels, without the passes that would find nothing in them."""
+"""A shorter Numba CUDA compiler pipeline for generated kernels: without the passes that have no effect on them."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..remembering import Remembering
-from .numba_passes import FIND_NOTHING
+from ..typing_cache import CachedTyping
+from .numba_passes import NO_EFFECT
 
 if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager
     from numba.cuda.compiler import CUDACompiler
 
-MODULES = "gpusort.generated"  # the package that modules of kernels say they are of
+MODULES = "gpusort.generated"  # the package in which generated modules claim to be
 
 
 @cache
 def shorten() -> None:
-    """Has kernels of ours compiled by less, from now on. Numba CUDA lets nobody say so for a kernel at a time, as Numba
-    does, so its compiler asks here whose kernel it has; others are compiled as ever."""
+    """Patches Numba CUDA's compiler to use the shorter pipeline for kernels in MODULES, and its own for all others.
+
+    Numba takes a pipeline class for each function; Numba CUDA has no such option, hence the patch.
+    """
     from numba.cuda.compiler import CUDACompiler
 
     whole = CUDACompiler.define_pipelines
@@ -27,17 +29,17 @@ def shorten() -> None:
         managers = whole(self)
         if not self.state.func_id.func.__module__.startswith(f"{MODULES}."):
             return managers
-        self.state.typingctx = Remembering(self.state.typingctx)
+        self.state.typingctx = CachedTyping(self.state.typingctx)
         return [shorter_of(manager) for manager in managers]
 
-    CUDACompiler.define_pipelines = define_pipelines  # type: ignore[method-assign]  # there is no other way in
+    CUDACompiler.define_pipelines = define_pipelines  # type: ignore[method-assign]  # Numba CUDA has no hook for it
 
 
 def shorter_of(manager: PassManager) -> PassManager:
-    """Of Numba's passes those that do something."""
+    """The same pipeline without the passes in NO_EFFECT."""
     shorter = type(manager)("straight")
     for compiler_pass, description in manager.passes:
-        if compiler_pass.__name__ not in FIND_NOTHING:
+        if compiler_pass.__name__ not in NO_EFFECT:
             shorter.add_pass(compiler_pass, description)
     shorter.finalize()
     return shorter

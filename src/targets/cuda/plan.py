@@ -1,8 +1,8 @@
-"""A schedule made ready for one card, and its launching: one by one at first, as a CUDA graph once it comes again.
+"""A prepared schedule on one card: kernels are launched one by one at first, and as a CUDA graph once calls repeat.
 
-A graph holds the addresses that it was recorded with. Arrays of one size tend to come back at the same addresses, for
-libraries' pools hand them out again. To record one takes as long as many launches: it is done once addresses have come
-so often that launches one by one have cost as much more, so that it can at most double what they take.
+A graph is tied to the addresses it was captured with; pooled allocators hand the same addresses out again for arrays of
+the same size. Capturing costs as much as many launches, so it is done only once the launches with these addresses have
+already cost as much more than a graph would have: at worst it doubles the total (as in the ski rental problem).
 """
 
 from __future__ import annotations
@@ -30,52 +30,52 @@ if TYPE_CHECKING:
     from cupy.cuda.graph import Graph
 
 Addresses: TypeAlias = tuple[int, ...]
-# As cuLaunchKernel takes it: function, workgroups, invocations, workgroup memory, stream, pointers to parameters.
+# The arguments of cuLaunchKernel: function, grid, block, shared memory in bytes, stream, parameters, extra.
 Call: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int]
 
-_ALIGNMENT = 256  # as cupy's own memory has it
-_CELL = 8  # bytes that a parameter takes, which is no more than it is aligned to
-_MOST_GRAPHS = 16  # kept for one schedule: each holds some kilobytes on the card
-_MOST_STREAMS = 16  # whose launches are kept
-# Microseconds, measured on a host of an H200: a graph is recorded in one, and saves the others, of which it costs one.
+_ALIGNMENT = 256  # bytes, as cupy's allocator aligns
+_CELL = 8  # bytes reserved for each kernel parameter, whatever its type
+_MOST_GRAPHS = 16  # cached for one schedule: each takes some kilobytes on the card
+_MOST_STREAMS = 16  # for which launch arguments are cached
+# Microseconds of host time, measured beside an H200: to capture a graph, and for one kernel or graph launch.
 RECORDING, LAUNCH = 200, 3
 
 
 @attrs.frozen
-class Ready:
-    """A launch with all that does not change from run to run."""
+class PreparedLaunch:
+    """A kernel launch without what changes from run to run: addresses and stream."""
 
     function: Function
     groups: int
     group_size: int
-    places: tuple[int, ...]  # of the kernel's storage among the plan's buffers
+    buffers_used: tuple[int, ...]  # indices of the kernel's storage buffers in the plan's
     values: tuple[np.generic, ...]  # lengths, then parameters
     dynamic_bytes: int
 
 
 class _Launches:
-    """All launches as the driver takes them. It reads their parameters from memory here: a run writes no more than the
-    addresses of buffers. One run uses it at a time."""
+    """Launch arguments in the driver's own layout. Kernel parameters are read through pointers into memory held here:
+    a run only writes the buffers' addresses. Not for two runs at once."""
 
-    def __init__(self, launches: Sequence[Ready], buffers: int) -> None:
+    def __init__(self, launches: Sequence[PreparedLaunch], buffers: int) -> None:
         self._addresses = array("Q", bytes(_CELL * buffers))
         self._write = Struct(f"={buffers}Q").pack_into
         base, self._held = self._addresses.buffer_info()[0], list[object]()
-        self._launches: list[tuple[Ready, int]] = []
+        self._launches: list[tuple[PreparedLaunch, int]] = []
         for ready in launches:
             values = array("Q", b"".join(value.tobytes().ljust(_CELL, b"\0") for value in ready.values))
             first = values.buffer_info()[0]
-            cells = [base + _CELL * place for place in ready.places]
+            cells = [base + _CELL * index for index in ready.buffers_used]
             pointers = array("Q", [*cells, *range(first, first + _CELL * len(values), _CELL)])
             self._held += [values, pointers]
             self._launches.append((ready, pointers.buffer_info()[0]))
         self._calls: Bounded[int, list[Call]] = Bounded(_MOST_STREAMS)
 
     def launch(self, addresses: Addresses, stream: int) -> None:
-        """In order, in one call into C, in which no signal handler runs.
+        """Launches all kernels in one call into C, where no Python signal handler runs.
 
-        Between two of them an array that is sorted in place holds other words than it was given; an interrupt finds it
-        as it was, or with all launches under way that put it in order.
+        Between two launches an array that is sorted in place holds encoded words. So Ctrl-C takes effect before the
+        first launch or after the last.
         """
         import cupy
 
@@ -98,7 +98,7 @@ class _Launches:
 
 @attrs.frozen
 class _Stream:
-    """As cupy takes one."""
+    """All that cupy's Graph.launch needs of a stream."""
 
     ptr: int
 
@@ -107,33 +107,33 @@ _stream_at = lru_cache(maxsize=_MOST_STREAMS)(_Stream)
 
 
 class Plan:
-    """All launches of a schedule, for one device."""
+    """A schedule prepared for one device; implements `OnStream` (base.py)."""
 
     own_bytes = 0
 
-    def __init__(self, buffers: tuple[Buffer[object], ...], launches: tuple[Ready, ...]) -> None:
-        """Scratch comes last among the buffers."""
+    def __init__(self, buffers: tuple[Buffer[object], ...], launches: tuple[PreparedLaunch, ...]) -> None:
+        """Scratch buffers must come last."""
         self.buffers = buffers
         self.launches = launches
         self.scratch_bytes = 0
-        self._scratch: list[int] = []  # where in one piece of memory each scratch buffer starts
+        self._scratch: list[int] = []  # offsets in bytes of the scratch buffers in one allocation
         for buffer in buffers:
             if buffer.role is Role.SCRATCH:
                 self._scratch.append(self.scratch_bytes)
                 self.scratch_bytes += -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT
-        self._kept: MemoryPointer | None = None
-        self._free: list[_Launches] = []  # one a run that was under way at the same time
-        self._graphs: OrderedDict[Addresses, Graph | int] = OrderedDict()  # or how often they have come
+        self._own_scratch: MemoryPointer | None = None
+        self._free: list[_Launches] = []  # not in use; as many in all as there were runs at once
+        self._graphs: OrderedDict[Addresses, Graph | int] = OrderedDict()  # LRU; or how often the addresses were used
         self._often = max(1, RECORDING // (LAUNCH * max(1, len(launches))))
         never_released_in_children(self)
 
     def with_scratch(self) -> Plan:
-        """The same with scratch of its own, for runs that come one after the other: they allocate nothing, so a graph
-        of the caller's can be recorded with them in it. They have the same addresses time and again."""
+        """A copy that owns its scratch: runs must not overlap, allocate nothing and can be captured into the caller's
+        graph. As scratch addresses repeat, its own graph is captured at the second run."""
         import cupy
 
         plan = Plan(self.buffers, self.launches)
-        plan._kept, plan._often = cupy.cuda.alloc(plan.scratch_bytes), 1
+        plan._own_scratch, plan._often = cupy.cuda.alloc(plan.scratch_bytes), 1
         return plan
 
     @property
@@ -146,53 +146,55 @@ class Plan:
             return None
         scratch_of = [[b for b in plan.buffers if b.role is Role.SCRATCH] for plan in plans]
         given_of = [[b for b in plan.buffers if b.role is not Role.SCRATCH] for plan in plans]
-        given, scratch, launches = 0, sum(map(len, given_of)), list[Ready]()
+        given, scratch, launches = 0, sum(map(len, given_of)), list[PreparedLaunch]()
         for plan, own, kept in zip(plans, given_of, scratch_of, strict=True):
             moved = (*range(given, given + len(own)), *range(scratch, scratch + len(kept)))
             launches += [
-                attrs.evolve(ready, places=tuple(moved[place] for place in ready.places)) for ready in plan.launches
+                attrs.evolve(ready, buffers_used=tuple(moved[index] for index in ready.buffers_used))
+                for ready in plan.launches
             ]
             given, scratch = given + len(own), scratch + len(kept)
         buffers = [*chain.from_iterable(given_of), *chain.from_iterable(scratch_of)]
         return Plan(tuple(buffers), tuple(launches))
 
     def run(self, given: Sequence[int]) -> None:
-        """Everything, on the current device and cupy's current stream, on arrays that lie there: their addresses in the
-        schedule's order. Scratch comes from cupy's pool, which reuses it in the stream's order: so it may be let go
-        here."""
+        """Runs on cupy's current device and stream; `given` are addresses in the schedule's order.
+
+        Scratch comes from cupy's pool. That is stream-ordered, so it may be freed while kernels still run.
+        """
         require_own_process("cuda")
         import cupy
 
-        memory = self._kept
+        memory = self._own_scratch
         if memory is None and self.scratch_bytes:
             memory = cupy.cuda.alloc(self.scratch_bytes)
         self.run_at(given, 0 if memory is None else memory.ptr, cupy.cuda.get_current_stream().ptr)
 
     def run_at(self, given: Sequence[int], scratch: int, stream: int, /) -> None:
-        """The same on any stream of the current device, with scratch that is the run's until it is done."""
+        """Runs on a stream of the current device, with scratch that is this run's alone until it is done."""
         self.launch((*given, *[scratch + offset for offset in self._scratch]), stream)
 
     def launch(self, addresses: Addresses, stream: int, /) -> None:
-        """Everything, in order, on a stream of the current device: at the addresses of all buffers, scratch last."""
+        """Launches kernels or graph on a stream of the current device. Addresses are of all buffers, scratch last."""
         require_own_process("cuda")
         try:
             self._launch(addresses, stream)
         except Exception:
-            with device_errors():  # entered only now: it takes longer than all that is done here
+            with device_errors():  # entered only on failure: as a context manager it would cost more than the launch
                 raise
 
     def _launch(self, addresses: Addresses, stream: int) -> None:
-        # Who launches a graph has it alone: one cannot be launched from two threads at once. Whoever comes meanwhile
-        # launches one by one. An interrupt loses no more than the graph, where a lock might stay taken.
+        # A graph must not be launched from two threads at once. So it is taken out of the cache meanwhile, and another
+        # thread launches kernels one by one; unlike a lock, an interrupt can lose only the graph.
         graph = self._graphs.pop(addresses, 0)
-        if stream and _is_recorded(stream):  # the caller's graph takes the launches themselves
+        if stream and _is_capturing(stream):  # the caller's graph captures the kernels, not a graph
             self._launch_all(addresses, stream)
         elif isinstance(graph, int) and graph < self._often:
             self._launch_all(addresses, stream)
             graph += 1
         else:
             if isinstance(graph, int):
-                graph = self._recorded(addresses)
+                graph = self._captured(addresses)
             graph.launch(_stream_at(stream))
         self._graphs[addresses] = graph
         if len(self._graphs) > _MOST_GRAPHS:
@@ -206,7 +208,7 @@ class Plan:
         launches.launch(addresses, stream)
         self._free.append(launches)
 
-    def _recorded(self, addresses: Addresses) -> Graph:
+    def _captured(self, addresses: Addresses) -> Graph:
         import cupy
 
         with cupy.cuda.Stream(non_blocking=True) as recording:
@@ -219,14 +221,14 @@ class Plan:
                 raise
 
 
-def _is_recorded(stream: int) -> bool:
-    """Whether the caller records into a graph of its own what is sent to a stream, which is not the default one."""
+def _is_capturing(stream: int) -> bool:
+    """Whether the caller captures this stream into a graph of its own. Not for the default stream."""
     import cupy
 
     return cupy.cuda.runtime.streamIsCapturing(stream)
 
 
 def _end_capture(recording: Stream) -> None:
-    """What was recorded is let go: on a stream that goes on recording, memory could not be had."""
+    """Abandons the capture, if one is under way: while it goes on, no memory can be allocated."""
     if recording.is_capturing():
         recording.end_capture()

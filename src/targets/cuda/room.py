@@ -1,4 +1,5 @@
-"""Memory of a card for what travels there in pieces, with a stream for each way and one for the work."""
+"""Device memory for out-of-core work: one allocation, with a stream each for uploads, kernels and downloads, so that
+copies overlap with computation."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from .transfers import Transfers, bytes_of
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
-_SPARE = 1 << 26  # bytes that are left to kernels' code and to what else is on the card
-_ALIGNMENT = 256  # as cupy's own memory has it
+_SPARE = 1 << 26  # bytes left for kernels' code and other users of the card
+_ALIGNMENT = 256  # bytes, as cupy's allocator aligns
 
 
 def free_bytes() -> int:
-    """What cupy would give on the current card: within the limit of its pool, if one is set."""
+    """Bytes that cupy can allocate on the current card: free memory and its pool's, within the pool's limit if set."""
     import cupy
 
     pool, (free, _) = cupy.get_default_memory_pool(), cupy.cuda.runtime.memGetInfo()
@@ -29,20 +30,20 @@ def free_bytes() -> int:
 
 @contextmanager
 def cuda_room(nbytes: int, transfers: Transfers) -> Generator[CudaRoom]:
-    """One piece of memory on the current card, which is let go at the end, whatever still speaks of it."""
+    """Allocates on the current card for the length of a with block. Raises DeviceMemoryError."""
     import cupy
 
     with device_errors():
         memory = cupy.cuda.alloc(nbytes)
-        cupy.cuda.get_current_stream().synchronize()  # what had this memory before may still be at work
+        cupy.cuda.get_current_stream().synchronize()  # the pool reuses memory in stream order: kernels may still use it
     try:
         yield CudaRoom(memory.ptr, transfers)
     finally:
-        del memory  # which the traceback of an error would hold
+        del memory  # an error's traceback would keep it alive
 
 
 class CudaRoom:
-    """Memory on the current card. Every call waits for what it started."""
+    """A `Room` (base.py) on the current card. Every call synchronises its stream before it returns."""
 
     alignment = _ALIGNMENT
 

@@ -1,8 +1,8 @@
-"""PTX that comes with the package: a first call of a usual sort waits for NVIDIA's assembler, and loads no Numba.
+"""Ahead-of-time compiled PTX in the package: the first call of a common kernel needs only the assembler, not Numba.
 
-PTX runs on every later card, and what NVVM writes of these kernels for one differs from what it writes for the next in
-nothing but the card's name. An entry is found by all that it was made of, so what was changed since is compiled.
-`python -m gpusort.targets.cuda.usual` makes the archive.
+PTX is forward compatible, and NVVM's output for these kernels differs between architectures only in `.target`. Entries
+are named by a digest of all that they were compiled from, so a changed kernel misses and is compiled.
+`python -m gpusort.targets.cuda.usual` builds the archive.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from zipfile import BadZipFile, ZipFile
 from ...kernel import ir
 from .text import KernelText
 
-SHIPPED_FOR = (8, 0)  # the compute capability of the oldest card that it runs on
-SHIPPED_VERSION = "7.0"  # of PTX: the first that knows such cards
+SHIPPED_FOR = (8, 0)  # the lowest compute capability that it runs on
+SHIPPED_VERSION = "7.0"  # PTX ISA version: the first that has this capability
 ARCHIVE = Path(__file__).with_name("shipped.zip")
 
-_INTRINSICS = ("arithmetic.py", "lanes.py", "memory.py", "ops.py")  # whose functions are compiled in
+_INTRINSICS = ("arithmetic.py", "lanes.py", "memory.py", "ops.py")  # inlined into kernels, so part of the digest
 
 
 def shipped_ptx(program: ir.Program, text: KernelText) -> str | None:
-    """The program as PTX, if it was made from this very text."""
+    """The program's PTX from the archive; None if it holds none for this source."""
     try:
-        with ZipFile(ARCHIVE) as archive:  # opened each time: forked children would share the place where it is read
+        with ZipFile(ARCHIVE) as archive:  # opened each time: a forked child would share an open file's offset
             return archive.read(entry_of(program, text)).decode()
     except (KeyError, OSError, BadZipFile):
         return None
 
 
 def entry_of(program: ir.Program, text: KernelText) -> str:
-    """The name of a program in the archive."""
+    """The program's entry in the archive: a digest of its source, its group size and the intrinsics."""
     parts = (text.source, str(program.group_size), program.name, _intrinsics())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 def portable(ptx: str) -> str:
-    """For assemblers and drivers that are older than the NVVM here, which writes its own version on all it makes."""
+    """Lowers the PTX version from that of the NVVM here, which older assemblers and drivers would refuse."""
     return re.sub(r"^\.version .*$", f".version {SHIPPED_VERSION}", ptx, count=1, flags=re.MULTILINE)
 
 

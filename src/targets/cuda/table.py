@@ -1,4 +1,4 @@
-"""How each operation reads in Numba CUDA source: a row an operation, most of them a call of an intrinsic."""
+"""The CUDA target's operation table: how each IR operation is written in Numba CUDA source, mostly as an intrinsic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...types.ops import SubgroupOp
 from ..numba_text import OPERATIONS, TYPE_NAMES
 from ..render import Row
 
-# The intrinsics a module may import, by where they are defined.
+# The intrinsics that a generated module may import, by the module that defines them.
 INTRINSICS: Mapping[str, Sequence[str]] = {
     "arithmetic": (
         "add", "as_i4", "as_i8", "as_u1", "as_u2", "as_u4", "as_u8", "bits_and", "bits_not", "bits_or", "bits_xor",
@@ -34,12 +34,12 @@ INTRINSICS: Mapping[str, Sequence[str]] = {
 
 
 def _product(node: ir.Apply, operands: Sequence[str]) -> str:
-    """NVVM may fuse a product of floats with the sum behind it, so those have a form of their own."""
+    """Float products by an intrinsic that NVVM cannot contract to a fused multiply-add."""
     return f"{'multiply_rounded' if node.type.is_float else 'multiply'}({operands[0]}, {operands[1]})"
 
 
 def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
-    """Between integers by an intrinsic; Numba goes from a Bool to a float by way of an integer."""
+    """Integer to integer by an intrinsic. Numba has no cast from Bool to float, so that goes through U32."""
     given = node.operands[0].type
     if node.type.is_integer and not given.is_float:
         return f"as_{TYPE_NAMES[node.type]}({operands[0]})"
@@ -48,7 +48,7 @@ def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
 
 
 def _bitcast(node: ir.Apply, operands: Sequence[str]) -> str:
-    """Between integers a conversion keeps the bits."""
+    """Between integers of one width a conversion keeps the bits."""
     of_integers = node.type.is_integer and node.operands[0].type.is_integer
     return f"{'as' if of_integers else 'bits'}_{TYPE_NAMES[node.type]}({operands[0]})"
 
@@ -84,7 +84,7 @@ CUDA_OPERATIONS: Mapping[str, Row] = {
     "bitcast": _bitcast,
 }
 
-# Those that are called otherwise than the operation.
+# Subgroup operations whose intrinsic has another name.
 LANE_OPERATIONS: Mapping[SubgroupOp, str] = {
     SubgroupOp.ADD: "lanes_add",
     SubgroupOp.EXCLUSIVE_ADD: "lanes_exclusive_add",

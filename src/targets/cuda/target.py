@@ -1,4 +1,4 @@
-"""The CUDA target: kernels compiled by Numba, loaded and launched by cupy, on arrays where they lie."""
+"""The CUDA target: kernels compiled by Numba, loaded and launched by cupy, on device arrays in place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import attrs
 import numpy as np
 
-from ...compile_log import told
+from ...compile_log import log_slow
 from ...forks import never_released_in_children, opened_before_fork, opens, require_own_process
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
@@ -20,11 +20,11 @@ from ...kernel.passes.safe import Safety
 from ...machine import Capability, Limits, TargetInfo
 from ...types.errors import TargetUnavailableError
 from ...types.layout import Type
-from ..apart import apart, import_apart
 from ..base import OnStream, arrays_by_name, given_buffers
 from ..binding import Work, host_arrays, is_lasting, work_of
-from ..elsewhere import Remade, opened_by_name
 from ..needs import require_within
+from ..pickling import Reduced, reduce_to_name
+from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .arrays import Binding, arrays_given, common_device
 from .compile import (
     INSTALL,
@@ -35,7 +35,7 @@ from .compile import (
     version_of,
 )
 from .errors import NOT_INITIALISED, device_errors
-from .plan import Plan, Ready
+from .plan import Plan, PreparedLaunch
 from .room import CudaRoom, cuda_room, free_bytes
 from .transfers import Transfers
 from .writer import WARP
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
 NAME = "cuda"
 
-_MAX_DYNAMIC_BYTES = 8  # the driver's number for the attribute that allows more than 48 KB of workgroup memory
-_PARAMETERS = 256  # storage buffers, each of which may bring a length: a kernel's parameters take up to 4 KB
+_MAX_DYNAMIC_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: to allow more than 48 KiB
+_MOST_BUFFERS = 256  # with a length each they take 4 KiB, which is the limit of kernel parameters
 
 
 class CudaTarget:
-    """Runs schedules on NVIDIA cards, each on the one its arrays lie on, in the caller's stream."""
+    """Runs schedules on NVIDIA cards: on the card that holds the arrays, in the caller's stream."""
 
     def __init__(self) -> None:
         _require_card()
@@ -63,23 +63,23 @@ class CudaTarget:
         self._plans: dict[tuple[int, int], tuple[weakref.ref[Schedule], Plan, Work]] = {}
         self._infos: dict[int, TargetInfo] = {}
 
-    def __reduce__(self) -> Remade:
-        return opened_by_name(NAME)
+    def __reduce__(self) -> Reduced:
+        return reduce_to_name(NAME)
 
     @property
     def info(self) -> TargetInfo:
-        """Of the current card."""
+        """The current card's."""
         require_own_process(NAME)
         import cupy
 
         return self._info(cupy.cuda.runtime.getDevice())
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
-        """Launches everything on cupy's current stream; waits for it only where results go to the host."""
+        """Launches on cupy's current stream; synchronises only if an array is on the host."""
         self._run(work_of(schedule), arrays, lambda device: self._plan(schedule, device))
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """The same for launches whose kernels are read."""
+        """The same for launches whose kernels have been read already."""
         work = Work.of_steps(steps)
         self._run(work, arrays, lambda device: self._prepared(work, device))
 
@@ -99,31 +99,31 @@ class CudaTarget:
                 if are_on_host:
                     stream.synchronize()
             except BaseException:
-                if are_on_host:  # the caller may let them go: no copy is to be under way any more
+                if are_on_host:  # the caller may free the arrays: no copy may be in flight
                     stream.synchronize()
                 raise
 
     def free_bytes(self) -> int:
-        """Of the current card's memory, as far as it can be had."""
+        """Bytes that can be allocated on the current card."""
         require_own_process(NAME)
         return free_bytes()
 
     def room(self, nbytes: int, /) -> AbstractContextManager[CudaRoom]:
-        """For host arrays that the card cannot hold at once."""
+        """Device memory for out-of-core work on host arrays that do not fit on the card."""
         return cuda_room(nbytes, self._transfers)
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> CudaPrepared:
-        """The schedule's plans, one a device, for callers that bring addresses."""
+        """Runs the schedule on device addresses or arrays; compiled for a device when first run there."""
         return CudaPrepared(self, schedule, given_buffers(schedule))
 
     def plan_for(self, schedule: Schedule, device: int) -> Plan:
-        """The schedule's plan for a device, which is the current one."""
+        """The schedule's plan for a device, which must be the current one."""
         require_own_process(NAME)
         with device_errors():
             return self._plan(schedule, device)
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
-        """Runs a schedule on copies of the host's arrays, and says how long the card was at its launches alone."""
+        """Runs a schedule on device copies of host arrays; returns the launches' time between two CUDA events."""
         require_own_process(NAME)
         import cupy
 
@@ -134,7 +134,8 @@ class CudaTarget:
             host = host_arrays(work_of(schedule), arrays)
             on_card = [cupy.asarray(host[buffer.name]) for buffer in given]
             start = [array.copy() for array in on_card]
-            for _ in range(3):  # the third launches a graph; in place, each begins with what was given
+            # The first run launches kernels, the second captures a graph, the third is warm. Each from the given data.
+            for _ in range(3):
                 for array, before in zip(on_card, start, strict=True):
                     cupy.copyto(array, before)
                 begin.record()
@@ -150,10 +151,10 @@ class CudaTarget:
         """The Numba CUDA module of a kernel."""
         return text_of(self._safety.safe(step).program).source
 
-    # -- making ready -------------------------------------------------------------------------------------
+    # -- preparation --------------------------------------------------------------------------------------
 
     def _plan(self, schedule: Schedule, device: int) -> Plan:
-        """The schedule's plan, kept as long as the schedule lives. Schedules are told apart by identity."""
+        """The schedule's plan, cached by identity as long as the schedule lives."""
         key = (id(schedule), device)
         known, work = self._plans.get(key), work_of(schedule)
         if known is not None and known[0]() is schedule and known[2] is work:
@@ -164,39 +165,39 @@ class CudaTarget:
         return plan
 
     def _prepared(self, work: Work, device: int) -> Plan:
-        """Everything checked and compiled before anything is launched."""
+        """Checks and compiles all kernels, before anything is launched."""
         steps = [self._safety.safe(step) for step in work.steps]
         buffers = tuple(sorted(work.buffers, key=lambda buffer: buffer.role is Role.SCRATCH))
-        places = {buffer.name: place for place, buffer in enumerate(buffers)}
+        indices = {buffer.name: index for index, buffer in enumerate(buffers)}
         info = self._info(device)
         for step in steps:
             nbytes = text_of(step.program).workgroup_bytes
             require_within(step, info.limits, info.capabilities, "target 'cuda'", nbytes)
-        # cupy would make a launch of no workgroups one of a single group
-        return Plan(buffers, tuple(self._ready(step, places, device) for step in steps if step.groups))
+        # Launches of no workgroups are dropped: cupy would launch one.
+        return Plan(buffers, tuple(self._prepared_launch(step, indices, device) for step in steps if step.groups))
 
-    def _ready(self, step: Step, places: Mapping[str, int], device: int) -> Ready:
+    def _prepared_launch(self, step: Step, indices: Mapping[str, int], device: int) -> PreparedLaunch:
         program, text = step.program, text_of(step.program)
         lengths = {m: b.nbytes // m.type.size for m, b in zip(program.storage, step.buffers, strict=True)}
         values = [np.uint32(lengths[memory]) for memory in text.lengths]
         parameters = zip(program.parameters, step.values, strict=True)
-        return Ready(
+        return PreparedLaunch(
             self._function(program, device),
             step.groups,
             program.group_size,
-            tuple(places[buffer.name] for buffer in step.buffers),
+            tuple(indices[buffer.name] for buffer in step.buffers),
             (*values, *(_scalar(p.type, value) for p, value in parameters)),
             text.dynamic_bytes,
         )
 
     def _function(self, program: ir.Program, device: int) -> Function:
-        """The kernel, compiled and loaded onto the current card."""
+        """The kernel, compiled, and loaded as a module into the current card's context."""
         import cupy
 
         with self._lock:
             loaded = self._functions.setdefault(program, {})
             if device not in loaded:
-                with told("cuda", f"kernel {program.name!r}"):
+                with log_slow("cuda", f"kernel {program.name!r}"):
                     compiled = compile_machine_code(program, _capability_of(device))
                 module = cupy.cuda.function.Module()
                 module.load(compiled.code)
@@ -206,7 +207,7 @@ class CudaTarget:
                 loaded[device] = function
             return loaded[device]
 
-    # -- who runs the kernels -----------------------------------------------------------------------------
+    # -- device information -------------------------------------------------------------------------------
 
     def _info(self, device: int) -> TargetInfo:
         info = self._infos.get(device)
@@ -217,14 +218,14 @@ class CudaTarget:
 
 @attrs.frozen(eq=False)
 class CudaPrepared:
-    """A schedule that runs on arrays where they lie: on cupy's current stream or a caller's, without waiting."""
+    """A prepared schedule: runs asynchronously on device arrays, on cupy's current stream or the caller's."""
 
     target: CudaTarget
     schedule: Schedule
     buffers: tuple[Buffer[object], ...]
 
     def run(self, memories: Sequence[object], /) -> None:
-        """Addresses or cupy's arrays on the current device; or NumPy's arrays, all of them, which travel."""
+        """Takes addresses or cupy arrays on the current device, or only NumPy arrays, which are copied."""
         if memories and isinstance(memories[0], np.ndarray):
             self.target.run(self.schedule, arrays_by_name(self.buffers, memories))
             return
@@ -232,20 +233,20 @@ class CudaPrepared:
             self.plan().run([memory if isinstance(memory, int) else _address_of(memory) for memory in memories])
 
     def on_stream(self) -> OnStream:
-        """With scratch of the caller's."""
+        """For addresses, scratch and a stream of the caller's."""
         plan = self.plan()
-        return plan if is_lasting(self.schedule) else _LookedAt(self, plan.num_given, plan.scratch_bytes)
+        return plan if is_lasting(self.schedule) else _Revalidated(self, plan.num_given, plan.scratch_bytes)
 
     def plan(self) -> Plan:
-        """For the current device."""
+        """The plan for the current device."""
         import cupy
 
         return self.target.plan_for(self.schedule, cupy.cuda.runtime.getDevice())
 
 
 @attrs.frozen(eq=False)
-class _LookedAt:
-    """Kernels that took from outside what may change: each run looks whether it has."""
+class _Revalidated:
+    """A schedule whose kernels captured mutable Python state: each run checks whether they have to be read again."""
 
     prepared: CudaPrepared
     num_given: int
@@ -264,22 +265,23 @@ def _address_of(memory: object) -> int:
 
 
 def _scalar(type: Type, value: int | float | bool) -> np.generic:
-    """A parameter in its exact type: cupy hands over as many bytes as it has."""
+    """A kernel parameter as a NumPy scalar of its exact type: cupy passes its bytes."""
     return cast("np.generic", np.asarray(value, type.dtype)[()])
 
 
 def _make_temporary_files_ready() -> None:
-    """What cupy compiles goes through one. At the first, Python takes a lock that an interrupt would leak."""
+    """Makes a temporary file once, apart from the main thread: for the first, `tempfile` takes a lock that an interrupt
+    would leave held, and cupy's compilations need such files."""
     with tempfile.TemporaryDirectory():
         pass
 
 
 def _require_card() -> None:
-    """One clear sentence where something is missing."""
+    """Imports cupy and looks for a card; raises TargetUnavailableError that says what is missing."""
     require_own_process(NAME)
     try:
-        import_apart("cupy")
-        apart(_make_temporary_files_ready)
+        import_uninterrupted("cupy")
+        run_uninterrupted(_make_temporary_files_ready)
         import cupy
     except ImportError as error:
         raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
@@ -317,7 +319,7 @@ def _describe(device: int) -> TargetInfo:
             workgroup_bytes=attributes["MaxSharedMemoryPerBlockOptin"],
             groups=attributes["MaxGridDimX"],
             storage_bytes=card.mem_info[1],
-            storage_buffers=_PARAMETERS,
+            storage_buffers=_MOST_BUFFERS,
             subgroup_size=WARP,
             most_subgroup_size=WARP,
         ),
@@ -333,5 +335,5 @@ def _capability_of(device: int) -> ComputeCapability:
 
 
 def _dotted(version: int) -> str:
-    """13020 is 13.2."""
+    """CUDA's version number in dotted form: 13020 is 13.2."""
     return f"{version // 1000}.{version % 1000 // 10}"

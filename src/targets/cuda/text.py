@@ -1,8 +1,8 @@
-"""A program as Numba CUDA source: the text of a module with one kernel in it.
+"""Code generation: a program as the source of a Numba CUDA module with one kernel.
 
-Storage comes as raw pointers (an array of Numba's would cost seven parameters each), integers stay 32 bits
-wide and unsigned, loops stay loops. Workgroup memory beyond what a kernel may hold statically lies behind
-one base address, each memory at an offset, and the host asks for the bytes at the launch.
+Storage is passed as raw pointers (a Numba array takes seven kernel parameters), integers stay unsigned and 32 bits
+wide, loops stay loops. Workgroup memory beyond CUDA's 48 KiB of static shared memory is dynamic: each memory has an
+offset from one base, and the launch asks for the bytes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ..render import Lines
 from .table import INTRINSICS
 from .writer import WARP, BodyWriter, held_type, lane_mask
 
-_STATIC_BYTES = 48 * 1024  # more than this of workgroup memory has to be asked for at the launch
-_ALIGNMENT = 16  # of each workgroup memory: fit for any type
+_STATIC_BYTES = 48 * 1024  # the most static shared memory that CUDA allows
+_ALIGNMENT = 16  # bytes, of each workgroup memory: enough for any type
 
 _OWN_NUMBERS: Mapping[ir.Builtin, str] = {
     ir.Builtin.LOCAL_ID: "local_id = u4(cuda.threadIdx.x)",
@@ -36,19 +36,19 @@ _OWN_NUMBERS: Mapping[ir.Builtin, str] = {
 
 @attrs.frozen
 class KernelText:
-    """A module's source, and what the host has to know to launch its kernel.
+    """A module's source, and what the host needs to launch its kernel.
 
-    The kernel takes the storage in the program's order, then the lengths asked for, then the parameters.
+    Kernel parameters: storage in the program's order, then the lengths that it reads, then its parameters.
     """
 
     source: str
     lengths: tuple[ir.Memory, ...]
     workgroup_bytes: int
-    dynamic_bytes: int  # of these, what the launch has to ask for: none where the memory is static
+    dynamic_bytes: int  # dynamic shared memory to ask for at launch: all of workgroup_bytes, or 0 if static
 
 
 def kernel_text(program: ir.Program) -> KernelText:
-    """The program as a module with one function, `kernel`, and its `SIGNATURE`."""
+    """The program as a module that defines `kernel` and its `SIGNATURE`."""
     check_uniform(program)
     program = overlaid(program)
     offsets = _workgroup_offsets(program)
@@ -62,7 +62,7 @@ def kernel_text(program: ir.Program) -> KernelText:
 
 
 def _workgroup_bytes(program: ir.Program) -> int:
-    """The workgroup memory of a program, each of its memories on a boundary fit for any type."""
+    """The bytes of workgroup memory, with each memory aligned."""
     return sum(_padded_bytes(memory) for memory in program.memories if memory.space is ir.Space.WORKGROUP)
 
 
@@ -76,7 +76,7 @@ def _length(memory: ir.Memory) -> int:
 
 
 def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
-    """Where each workgroup memory begins behind the common base, in elements; empty while all are static."""
+    """Each workgroup memory's offset from the common base, in its elements; empty if all are static."""
     offsets: dict[ir.Memory, int] = {}
     if _workgroup_bytes(program) > _STATIC_BYTES:
         at = 0
@@ -88,7 +88,7 @@ def _workgroup_offsets(program: ir.Program) -> dict[ir.Memory, int]:
 
 
 def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory], text: str) -> str:
-    """All above the function's first line, and that line."""
+    """The module up to and including the `def` line."""
     package = __name__.rpartition(".")[0]
     names, types = _arguments(program, writer, lengths)
     shape = f"{program.group_size} invocation{'s' if program.group_size > 1 else ''} a workgroup"
@@ -114,7 +114,7 @@ def kernel({", ".join(names)}):
 
 
 def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> tuple[list[str], list[str]]:
-    """What the kernel takes: names, and types as they read in the source."""
+    """The kernel's parameters: names, and types as source text."""
     arguments = [(writer.memory(m), f"types.CPointer({TYPE_NAMES[held_type(m.type)]})") for m in program.storage]
     arguments += [(writer.lengths[memory], "u4") for memory in lengths]
     arguments += [(writer.parameter(p), TYPE_NAMES[held_type(p.type)]) for p in program.parameters]
@@ -122,7 +122,7 @@ def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Mem
 
 
 def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memory, int]) -> str:
-    """The invocation's own numbers, memories and variables."""
+    """Declarations above the body: invocation indices, memories, constants and variables."""
     lines = Lines()
     with lines.indented():
         _own_numbers(program.group_size, writer, lines)
@@ -133,15 +133,15 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
         for memory in program.memories:
             if memory.space is not ir.Space.STORAGE:
                 place = "local" if memory.space is ir.Space.REGISTERS else "shared"
-                length = 0 if memory in offsets else _length(memory)  # 0: all that is asked for at the launch
+                length = 0 if memory in offsets else _length(memory)  # 0 means dynamic shared memory to Numba
                 element = TYPE_NAMES[held_type(memory.type)]
                 lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
         for binding in writer.constants.bindings():
             lines.add(binding)
         inner = scopes_of(program).inner
         for variable in program.variables:
-            # A start value for the type's sake: every variable is assigned before it is read. Where Numba sees that
-            # itself it is left out: a variable that is assigned twice costs Numba a look at the whole kernel.
+            # An initial value tells Numba the type; every variable is assigned before it is read anyway. Left out where
+            # the variable is assigned once: a second assignment makes Numba's SSA pass walk the whole kernel.
             if variable not in inner:
                 lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()

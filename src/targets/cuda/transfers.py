@@ -1,10 +1,9 @@
-"""Arrays on their way between the host's memory and a card, piece by piece through pinned memory.
+"""Host to device copies and back for pageable memory: several threads, double-buffered through pinned staging memory.
 
-A card reaches only memory that the system does not move. For any other the driver copies by way of pinned memory of its
-own, in one thread and in step with the card. Here several threads copy pieces, each while the card fetches the one it
-copied before; no Python runs between two pieces, for which threads would wait by turns. And memory that is new to the
-process has no pages yet: a result's are touched by other threads, so that the system finds them, while the source
-travels.
+DMA needs pinned (page-locked) memory. For pageable memory the driver stages copies itself, in one thread that waits for
+the card. Here each thread fills one staging buffer while the card reads its other one; the loops are compiled and run
+without the GIL (pinned_copies.py). Page faults are hidden too: while the input is uploaded, other threads touch the
+pages of a newly allocated result.
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from ..apart import import_apart
 from ..cpu.pool import shared_pool, slices
+from ..uninterrupted import import_uninterrupted
 
 if TYPE_CHECKING:
     from cupy.cuda import Stream
 
     from .pinned_copies import Numbers
 
-    Way: TypeAlias = Callable[[Numbers, Numbers, int, int, int, int, Numbers, int], int]
+    CopyLoop: TypeAlias = Callable[[Numbers, Numbers, int, int, int, int, Numbers, int], int]
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 PIECE_BYTES = 2 << 20
-LEAST_BYTES = 16 << 20  # less goes as fast by the driver
-MOST_LANES = 8  # threads that copy: more take memory from those that copy the other way
-_SLOTS = 2  # of a lane: one is copied while the card fetches the other
-_KEPT = 2  # rings, for as many threads at once
+LEAST_BYTES = 16 << 20  # below, the driver's own copy is as fast
+MOST_LANES = 8  # copying threads: more take memory bandwidth from copies the other way
+_SLOTS = 2  # staging buffers of a lane (double buffering)
+_KEPT = 2  # idle rings kept for each device: transfers that may run at once without allocating
 
 
 class _Lane:
-    """Pinned memory for a few pieces, which one thread uses in turn. None is let go while it is copied."""
+    """The staging buffers of one copying thread, with an event each. Freed only when no copy uses them."""
 
     def __init__(self) -> None:
         import cupy
@@ -48,8 +47,8 @@ class _Lane:
         self._of_slots = np.array([event.ptr for event in self._events], np.uint64)
         self._memory = cupy.cuda.alloc_pinned_memory(_SLOTS * PIECE_BYTES)
 
-    def move(self, way: Way, pieces: Numbers, first: int, step: int, stream: Stream) -> None:
-        """Every step-th piece."""
+    def move(self, way: CopyLoop, pieces: Numbers, first: int, step: int, stream: Stream) -> None:
+        """Copies pieces first, first + step, …; raises CUDADriverError."""
         import cupy
 
         from .pinned_copies import driver_functions
@@ -60,8 +59,8 @@ class _Lane:
             raise cupy.cuda.driver.CUDADriverError(status)
 
     def wait(self) -> None:
-        """Until no copy is under way."""
-        for event in getattr(self, "_events", ()):  # an interrupt may come before there are any
+        """Waits until no copy is in flight."""
+        for event in getattr(self, "_events", ()):  # absent where an interrupt struck in __init__
             event.synchronize()
 
     def __del__(self) -> None:
@@ -72,7 +71,7 @@ _Ring: TypeAlias = list[_Lane]
 
 
 def _pieces(pointer: int, array: npt.NDArray[np.generic]) -> Numbers:
-    """Of an array: addresses on the card and on the host, and bytes."""
+    """An array cut into pieces of up to PIECE_BYTES: rows of device address, host address and bytes."""
     starts = np.arange(0, array.nbytes, PIECE_BYTES, dtype=np.uint64)
     sizes = np.minimum(np.uint64(array.nbytes) - starts, np.uint64(PIECE_BYTES))
     return np.stack([starts + np.uint64(pointer), starts + np.uint64(array.ctypes.data), sizes], axis=1)
@@ -80,24 +79,28 @@ def _pieces(pointer: int, array: npt.NDArray[np.generic]) -> Numbers:
 
 @attrs.define
 class Transfers:
-    """Ways to a card and back. The pinned memory is kept for the next array.
+    """Copies to and from cards. Staging memory is reused between arrays.
 
-    A transfer has its ring to itself: threads need no lock, which an interrupt might leave taken.
+    A transfer takes a ring (lanes of all its threads) for itself, so no lock is needed, which an interrupt could leave
+    held.
     """
 
-    _rings: dict[int, deque[_Ring]] = attrs.field(factory=dict[int, deque[_Ring]])  # by device, whose events they hold
+    _rings: dict[int, deque[_Ring]] = attrs.field(factory=dict[int, deque[_Ring]])  # idle ones by device (events' own)
 
     def upload(
         self, pointer: int, source: npt.NDArray[np.generic], stream: Stream, later: Sequence[Bytes] = ()
     ) -> None:
-        """Starts copying an array to an address on the current card; it may be changed as soon as this returns, unless
-        it is pinned itself or small. `later` is memory of the host that will be written: it is touched meanwhile."""
+        """Queues the copy of an array to an address on the current card.
+
+        The array may be changed as soon as this returns, unless it is pinned or small (then after the stream).
+        `later` is host memory to be written afterwards: its pages are touched meanwhile, which overwrites them.
+        """
         self.upload_parts(pointer, [source], stream, later)
 
     def upload_parts(
         self, pointer: int, parts: Sequence[npt.NDArray[np.generic]], stream: Stream, later: Sequence[Bytes] = ()
     ) -> None:
-        """The same of several arrays of one memory, which are to lie one behind the other."""
+        """The same for several arrays of one allocation, to be concatenated on the card."""
         import cupy
 
         runtime = cupy.cuda.runtime
@@ -106,27 +109,27 @@ class Transfers:
             for start, part in zip(starts, parts, strict=False):
                 runtime.memcpyAsync(start, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             return
-        import_apart("numba")
+        import_uninterrupted("numba")
         from .pinned_copies import send
 
         pieces = np.concatenate([_pieces(start, part) for start, part in zip(starts, parts, strict=False)])
         self._in_lanes(send, pieces, stream, later)
 
     def download(self, pointer: int, target: npt.NDArray[np.generic], stream: Stream) -> None:
-        """Copies from an address on the current card into an array. The caller waits for the stream before reading."""
+        """Copies from an address on the current card into an array, which is complete once the stream is."""
         import cupy
 
         runtime = cupy.cuda.runtime
         if goes_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
-        import_apart("numba")
+        import_uninterrupted("numba")
         from .pinned_copies import fetch
 
         self._in_lanes(fetch, _pieces(pointer, target), stream, ())
 
-    def _in_lanes(self, way: Way, pieces: Numbers, stream: Stream, later: Sequence[Bytes]) -> None:
-        """Moves pieces in several threads, each those of a lane. If there is memory to touch, half of them do that."""
+    def _in_lanes(self, way: CopyLoop, pieces: Numbers, stream: Stream, later: Sequence[Bytes]) -> None:
+        """Deals the pieces out to threads, each with a lane. With pages to touch, half of the threads do that."""
         import cupy
 
         pool, device = shared_pool(), cupy.cuda.runtime.getDevice()
@@ -143,7 +146,7 @@ class Transfers:
         def work(number: int) -> None:
             if number < lanes:
                 with cupy.cuda.Device(device):
-                    # A new thread has no context of the driver's yet; cupy leaves device 0 to the first call that asks.
+                    # A new thread has no current CUDA context, and cupy does not set one for device 0.
                     cupy.cuda.runtime.setDevice(device)
                     ring[number].move(way, pieces, number, lanes, stream)
             else:
@@ -152,14 +155,14 @@ class Transfers:
         try:
             pool.run(work, lanes + len(pages))
         except BaseException:
-            for lane in ring:  # now, and not when Python comes to collect them, where another interrupt would be lost
+            for lane in ring:  # now rather than in __del__, which would swallow a second interrupt
                 lane.wait()
             raise
         rings.append(ring)
 
 
 def goes_directly(array: npt.NDArray[np.generic]) -> bool:
-    """Whether the driver copies an array as fast: a small one, or one in memory that is pinned already."""
+    """Whether the driver's own copy is as fast: the array is small or already pinned."""
     return array.nbytes < LEAST_BYTES or is_pinned(array)
 
 

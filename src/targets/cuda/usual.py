@@ -1,6 +1,7 @@
-"""The kernels of usual calls, and how the archive of their PTX is made: `python -m gpusort.targets.cuda.usual`.
+"""Builds the archive of ahead-of-time compiled PTX (shipped.py): `python -m gpusort.targets.cuda.usual`.
 
-It takes some minutes. Needed are numba-cuda and NVVM, but no card.
+It holds the kernels of common calls: usual dtypes, lengths and axes. Takes some minutes; needs numba-cuda and NVVM, and
+no card.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ from .writer import WARP
 DTYPES = ("u4", "i4", "f4", "u8", "i8", "f8")
 Shape: TypeAlias = tuple[int, ...]
 Call: TypeAlias = tuple[Operation, tuple[Spec, ...]]
-# One of each length for which the rules choose another sort: a single row, and rows.
+# One length for each sort that the rules choose: single rows, and many rows.
 ROW: tuple[Shape, ...] = ((100,), (1000,), (1500,), (5000,), (100_000,), (1 << 20,), (1 << 24,))
 ROWS: tuple[Shape, ...] = ((1000, 100), (1000, 1000), (1000, 3000), (500, 10_000), (100, 100_000))
-# And another reduction or scan, along any axis.
+# The same for reductions and scans, along any axis.
 LINES: tuple[Shape, ...] = ((100,), (5000,), (100_000,), (1 << 20,), (1 << 26,))
 PLANES: tuple[Shape, ...] = ((100, 100), (1000, 1000), (100_000, 10), (65_536, 1024))
 VALUES = ("u4", "u8")
 
 _CARD = TargetInfo(
     name="cuda",
-    adapter="a card such as most are",
+    adapter="a typical card",
     driver="none",
     limits=Limits(1024, 227 << 10, (1 << 31) - 1, 1 << 36, 256, WARP, WARP),
     capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS, Capability.FORWARD_PROGRESS}),
 )
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same archive from the same kernels
+_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that builds are reproducible
 
 
 def usual_programs(dtypes: tuple[str, ...] = DTYPES) -> Iterator[ir.Program]:
-    """The kernels of usual calls, each once."""
+    """The distinct kernels of the usual calls."""
     safety, seen = Safety(lambda group_size: WARP, trusts_own=True), set[ir.Program]()
     for dtype in dtypes:
         for operation, given in (*_sorts(dtype), *_pairs(dtype), *_along_axes(dtype)):
@@ -87,7 +88,7 @@ def _spec(shape: Shape, dtype: str) -> Spec:
 
 
 def make_archive() -> None:
-    """Each worker finds the kernels of a dtype again: programs do not travel."""
+    """Compiles in one process for each dtype. Programs cannot be pickled, so each worker derives its own again."""
     made: dict[str, str] = {}
     with ProcessPoolExecutor() as workers:
         for number, found in enumerate(workers.map(_compiled, DTYPES)):

@@ -1,4 +1,4 @@
-"""The body of a kernel as Numba CUDA source, statement by statement."""
+"""Emits a kernel's body as Numba CUDA source, statement by statement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..render import Lines, Names, render_operation
 from .table import CUDA_OPERATIONS, INTRINSICS, LANE_OPERATIONS
 
 WARP = 32
-_MATCH_BY_BALLOTS = 10  # bits up to which as many ballots are quicker than the hardware's match
+_MATCH_BY_BALLOTS = 10  # values of up to this many bits are matched by a ballot a bit, which is faster than match.any
 _SCAFFOLDING = frozenset(
     ["SIGNATURE", "cuda", "group_id", "kernel", "lane", "lanes", "local_id", "num_groups", "subgroup_id", "types"]
 )  # fmt: skip
@@ -23,24 +23,23 @@ _RESERVED = RESERVED_NAMES | _SCAFFOLDING | {name for names in INTRINSICS.values
 
 
 class BodyWriter:
-    """Writes a program's body, and notes what it turns out to use, which is declared above it afterwards.
+    """Writes a program's body, and collects what has to be declared above it.
 
-    `offsets` says where workgroup memories begin behind their common base, in elements; it is empty where
-    each is an array of its own.
+    `offsets` are those of workgroup memories in dynamic shared memory, in elements; empty where all are static.
     """
 
     def __init__(self, program: ir.Program, offsets: Mapping[ir.Memory, int]) -> None:
         self.lengths: dict[ir.Memory, str] = {}
         self.identities: set[ir.Builtin] = set()
-        self.lanes_vary = False  # whether the last subgroup of a workgroup has fewer lanes than the others
+        self.lanes_vary = False  # whether a mask of existing lanes is needed: the last subgroup is partial
         self._program = program
         self._offsets = offsets
-        self._barriers = 0  # written so far
+        self._barriers = 0  # emitted so far
         self._lines = Lines()
         self._widths = Widths(program, WARP)
         self._names = Names(_RESERVED)
         self.constants = Constants(self._names)
-        # by value: statements may hold equal copies of the program's own memories and parameters
+        # Looked up by value: statements may hold equal copies of the program's memories and parameters.
         outer: tuple[ir.Memory | ir.Parameter, ...] = (*program.memories, *program.parameters)
         self._outer = {thing: self._names.of(thing, thing.name) for thing in outer}
         self._expressions = Expressions(
@@ -59,7 +58,7 @@ class BodyWriter:
         )
 
     def text(self) -> str:
-        """The body, indented once."""
+        """The body, indented by one level."""
         with self._lines.indented():
             self._block(self._program.body)
         return self._lines.text()
@@ -93,7 +92,7 @@ class BodyWriter:
         return name
 
     def _lanes(self) -> str:
-        """The mask of the lanes there are."""
+        """The mask of existing lanes, as an expression."""
         size = self._program.group_size
         if size % WARP and size > WARP:
             self.lanes_vary = True
@@ -110,10 +109,10 @@ class BodyWriter:
         return f"leading_zeros({operands[0]})"
 
     def _and(self, node: ir.Apply, operands: Sequence[str]) -> str:
-        """A byte of a word, in two forms by turns from barrier to barrier.
+        """Emits `(x >> 8 * n) & 255` as one byte permute, in a form that alternates from barrier to barrier.
 
-        The assembler would keep what it computed from each of many bytes before a barrier for use after it, and run
-        out of registers; the same byte in another form it computes again.
+        Else the assembler eliminates common subexpressions across barriers, keeps many extracted bytes live, and
+        spills registers. In another form it computes the byte again.
         """
         byte = byte_of(node)
         if byte is None:
@@ -128,7 +127,7 @@ class BodyWriter:
         return f"as_u8(byte({half}, bits_and({number}, {self._number(3)}), {form}))"
 
     def _is_half_empty(self, operand: ir.Expression) -> bool:
-        """Masks of lanes are 64 bits wide to the kernel; here their upper half is empty, and costs nothing."""
+        """Whether the upper half of a U64 is known to be zero, as in a lane mask: 32-bit instructions then do."""
         return operand.type is Type.U64 and self._widths.of(operand) <= 32
 
     # -- statements ---------------------------------------------------------------------------------------
@@ -137,7 +136,7 @@ class BodyWriter:
         return self._expressions.text(expression)
 
     def _place(self, memory: ir.Memory, index: ir.Expression) -> list[str]:
-        """A memory, and an element's index in two parts: of a sum, both."""
+        """Operands for memory.py: a memory and the two summands of an index (one is the offset if it is no sum)."""
         offset, first, second = self._offsets.get(memory, 0), "", self._text(index)
         if isinstance(index, ir.Apply) and index.op is ops.ADD:
             first, second = map(self._text, index.operands)
@@ -207,7 +206,7 @@ class BodyWriter:
         self._lines.add(f"{self.variable(variable)} = {value}")
 
     def _element(self, memory: ir.Memory, index: ir.Expression) -> str:
-        """An element of storage or registers. What add_nowrap adds is added up in the address, which is wider."""
+        """An element of storage or registers. `add_nowrap` is done in 64 bits, and so folds into the address."""
         if isinstance(index, ir.Apply) and index.op is ops.ADD_NOWRAP:
             first, second = (f"as_u8({self._text(part)})" for part in index.operands)
             return f"{self.memory(memory)}[add({first}, {second})]"
@@ -218,10 +217,10 @@ class BodyWriter:
             self._block(block)
 
     def _for(self, statement: ir.For) -> None:
-        """A counter beside the variable, since the body may assign to that.
+        """A while loop with a counter of its own, since the body may assign to the loop variable.
 
-        Where the counter might wrap before it passes the end, the turns are counted down instead; in that
-        form NVVM sees how many there are, and has the loads of several under way at once.
+        Where the counter might wrap before it passes the end, a trip count is counted down instead. NVVM then knows the
+        trip count, unrolls, and issues several iterations' loads at once.
         """
         name, add = statement.variable.name, self._lines.add
         counter = self._names.of(statement, f"{name}_at")
@@ -246,7 +245,7 @@ class BodyWriter:
                 add(f"{turns} = subtract({turns}, {one})")
 
     def _bound_once(self, bound: ir.Expression, wanted: str, form: str = "{}") -> str:
-        """A bound as it is before the first turn, whatever the body does to what it was computed from."""
+        """Evaluates a bound once before the loop, in a variable unless it is a constant."""
         text = self._text(bound)
         if isinstance(bound, ir.Const):
             return text
@@ -297,17 +296,17 @@ class BodyWriter:
 
 
 def lane_mask(lanes: int) -> str:
-    """So many lanes, from 0 on."""
+    """A literal mask of the lowest lanes."""
     return f"u4({(1 << lanes) - 1})"
 
 
 def held_type(type: Type) -> Type:
-    """How memory and parameters hold this type: a Bool is a byte."""
+    """The type in which memory and parameters store a value: a Bool is stored as a byte."""
     return Type.U8 if type is Type.BOOL else type
 
 
 def byte_of(node: ir.Apply) -> tuple[ir.Expression, ir.Expression] | None:
-    """What an expression like `(x >> number * 8) & 255` takes a byte of, and which."""
+    """Matches `(x >> 8 * n) & 255`: returns x and n, else None."""
     source, mask = node.operands
     if node.op is not ops.AND or not node.type.is_unsigned or not isinstance(mask, ir.Const) or mask.value != 255:
         return None

@@ -1,1 +1,1 @@
-"""The kernel's own Python, as it stands."""
+"""The target "python": kernels run as plain Python functions."""

@@ -1,4 +1,4 @@
-"""The `cx` of the target "python", and what the members of a workgroup tell each other when they meet."""
+"""The `cx` of the target "python", and the semantics of barriers and subgroup operations."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ...types.errors import BarrierDivergenceError, OutOfBoundsError
 from ...types.invocation import Invocation
 from ...types.scalars import U32, U64, Bool
 from ..simulator import report
-from .crew import Member
+from .threads import InvocationThread
 
 T = TypeVar("T")
-Meet: TypeAlias = Callable[[str, tuple[object, ...]], object]
-Bring: TypeAlias = tuple[object, ...]
+Synchronise: TypeAlias = Callable[[str, tuple[object, ...]], object]
+Operands: TypeAlias = tuple[object, ...]
 
 
 @attrs.frozen
-class Place:
-    """Where in a launch an invocation stands."""
+class InvocationIds:
+    """An invocation's ids and sizes."""
 
     group: int
     local: int
@@ -33,106 +33,107 @@ class Place:
 
 
 class PythonInvocation(Invocation):
-    """An invocation that leaves meeting others to `meet`, which gets an operation's name and operands."""
+    """An invocation whose synchronising operations call `synchronise` with their name and operands."""
 
-    def __init__(self, place: Place, meet: Meet) -> None:
-        self.place = place
-        self._meet = meet
+    def __init__(self, ids: InvocationIds, synchronise: Synchronise) -> None:
+        self.ids = ids
+        self._synchronise = synchronise
 
     @property
     def local_id(self) -> U32:
-        return U32(self.place.local)
+        return U32(self.ids.local)
 
     @property
     def group_id(self) -> U32:
-        return U32(self.place.group)
+        return U32(self.ids.group)
 
     @property
     def group_size(self) -> U32:
-        return U32(self.place.group_size)
+        return U32(self.ids.group_size)
 
     @property
     def num_groups(self) -> U32:
-        return U32(self.place.groups)
+        return U32(self.ids.groups)
 
     @property
     def lane(self) -> U32:
-        return U32(self.place.local % self.place.subgroup_size)
+        return U32(self.ids.local % self.ids.subgroup_size)
 
     @property
     def subgroup_id(self) -> U32:
-        return U32(self.place.local // self.place.subgroup_size)
+        return U32(self.ids.local // self.ids.subgroup_size)
 
     @property
     def subgroup_size(self) -> U32:
-        return U32(self.place.subgroup_size)
+        return U32(self.ids.subgroup_size)
 
     def barrier(self) -> None:
-        self._meet("barrier", ())
+        self._synchronise("barrier", ())
 
     def ballot(self, condition: Bool) -> U64:
-        return cast(U64, self._meet("ballot", (condition,)))
+        return cast(U64, self._synchronise("ballot", (condition,)))
 
     def match(self, value: U32) -> U64:
-        return cast(U64, self._meet("match", (value,)))
+        return cast(U64, self._synchronise("match", (value,)))
 
     def shuffle(self, value: T, lane: U32) -> T:
-        return cast(T, self._meet("shuffle", (value, lane)))
+        return cast(T, self._synchronise("shuffle", (value, lane)))
 
     def shuffle_xor(self, value: T, mask: U32) -> T:
-        return cast(T, self._meet("shuffle_xor", (value, mask)))
+        return cast(T, self._synchronise("shuffle_xor", (value, mask)))
 
     def shuffle_up(self, value: T, distance: U32) -> T:
-        return cast(T, self._meet("shuffle_up", (value, distance)))
+        return cast(T, self._synchronise("shuffle_up", (value, distance)))
 
     def shuffle_down(self, value: T, distance: U32) -> T:
-        return cast(T, self._meet("shuffle_down", (value, distance)))
+        return cast(T, self._synchronise("shuffle_down", (value, distance)))
 
     def subgroup_add(self, value: U32) -> U32:
-        return cast(U32, self._meet("subgroup_add", (value,)))
+        return cast(U32, self._synchronise("subgroup_add", (value,)))
 
     def exclusive_add(self, value: U32) -> U32:
-        return cast(U32, self._meet("exclusive_add", (value,)))
+        return cast(U32, self._synchronise("exclusive_add", (value,)))
 
 
-def resolve(members: Sequence[Member], group: int, subgroup_size: int) -> dict[int, object]:
-    """When all members wait or have ended: who goes on, and with what result."""
+def resolve(threads: Sequence[InvocationThread], group: int, subgroup_size: int) -> dict[int, object]:
+    """When all threads wait or have ended: the local ids to resume, with results. Subgroup operations come first, then
+    the barrier. Raises BarrierDivergenceError."""
     results: dict[int, object] = {}
-    for start in range(0, len(members), subgroup_size):
-        subgroup = members[start : start + subgroup_size]
+    for start in range(0, len(threads), subgroup_size):
+        subgroup = threads[start : start + subgroup_size]
         at_subgroup_operation = [m for m in subgroup if m.waits is not None and not m.waits.is_barrier]
         if at_subgroup_operation:
             _require_together(at_subgroup_operation[0], subgroup, group)
             what = at_subgroup_operation[0].waits
             assert what is not None
-            brought = [member.waits.operands for member in subgroup if member.waits is not None]
-            for lane, member in enumerate(subgroup):
-                results[member.local] = meet_in_subgroup(what.what, brought, lane, subgroup_size)
+            given = [thread.waits.operands for thread in subgroup if thread.waits is not None]
+            for lane, thread in enumerate(subgroup):
+                results[thread.local] = subgroup_result(what.what, given, lane, subgroup_size)
     if results:
         return results
-    at_barrier = [member for member in members if member.waits is not None]
+    at_barrier = [thread for thread in threads if thread.waits is not None]
     if at_barrier:
-        _require_together(at_barrier[0], members, group)
-    return {member.local: None for member in at_barrier}
+        _require_together(at_barrier[0], threads, group)
+    return {thread.local: None for thread in at_barrier}
 
 
-def meet_in_subgroup(what: str, brought: Sequence[Bring], lane: int, size: int) -> object:
-    """What one lane of a subgroup learns. `brought` are the operands of the lanes there are."""
-    mine = brought[lane]
+def subgroup_result(what: str, given: Sequence[Operands], lane: int, size: int) -> object:
+    """A subgroup operation's result for one lane, from the operands of all existing lanes."""
+    mine = given[lane]
     match what:
         case "ballot":
-            return U64(sum(1 << i for i, (vote,) in enumerate(brought) if vote))
+            return U64(sum(1 << i for i, (vote,) in enumerate(given) if vote))
         case "match":
-            return U64(sum(1 << i for i, (value,) in enumerate(brought) if value == mine[0]))
+            return U64(sum(1 << i for i, (value,) in enumerate(given) if value == mine[0]))
         case "subgroup_add":
-            return _sum(brought)
+            return _sum(given)
         case "exclusive_add":
-            return _sum(brought[:lane])
+            return _sum(given[:lane])
         case _:
-            source = _source_lane(what, lane, int(cast(U32, mine[1])), size, len(brought))
-            if source >= len(brought):
-                raise OutOfBoundsError(f"{what} reads lane {source} of a subgroup of {len(brought)}")
-            return brought[source][0]
+            source = _source_lane(what, lane, int(cast(U32, mine[1])), size, len(given))
+            if source >= len(given):
+                raise OutOfBoundsError(f"{what} reads lane {source} of a subgroup of {len(given)}")
+            return given[source][0]
 
 
 def _source_lane(what: str, lane: int, operand: int, size: int, count: int) -> int:
@@ -144,25 +145,25 @@ def _source_lane(what: str, lane: int, operand: int, size: int, count: int) -> i
     return wanted if 0 <= wanted < count else lane
 
 
-def _sum(brought: Sequence[Bring]) -> U32:
+def _sum(given: Sequence[Operands]) -> U32:
     total = U32(0)
-    for (value,) in brought:
+    for (value,) in given:
         total = total + cast(U32, value)
     return total
 
 
-def _require_together(first: Member, members: Sequence[Member], group: int) -> None:
-    """All of these wait for the same thing on the same line."""
+def _require_together(first: InvocationThread, threads: Sequence[InvocationThread], group: int) -> None:
+    """Raises BarrierDivergenceError unless all wait for the same operation on the same line."""
     wait = first.waits
     assert wait is not None
     arrive = [
-        m.local for m in members if m.waits is not None and (m.waits.what, m.waits.span) == (wait.what, wait.span)
+        m.local for m in threads if m.waits is not None and (m.waits.what, m.waits.span) == (wait.what, wait.span)
     ]
-    if len(arrive) == len(members):
+    if len(arrive) == len(threads):
         return
-    lack = [member for member in members if member.local not in arrive]
+    lack = [thread for thread in threads if thread.local not in arrive]
     elsewhere = lack[0].waits
     left = None if elsewhere is None else (f"local {lack[0].local} waits at", elsewhere.span)
     what = "the barrier" if wait.is_barrier else f"the subgroup operation '{wait.what}'"
-    message = report.divergence(wait.span, what, arrive, [member.local for member in lack], group, left)
+    message = report.divergence(wait.span, what, arrive, [thread.local for thread in lack], group, left)
     raise BarrierDivergenceError(message)

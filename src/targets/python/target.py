@@ -1,7 +1,7 @@
-"""The target "python": the kernel's own function, run as it stands.
+"""The target "python": calls the kernel's own Python function for each invocation.
 
-It is slow, and the plainest meaning a kernel can have: one can step through it. A kernel whose
-invocations never wait for each other runs in a plain loop, in the thread that called.
+Slow, but it defines what a kernel means, and can be debugged. Kernels that never synchronise run in a plain loop in the
+caller's thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from ...kernel.launch import Buffer, Launch, Role, Schedule, Step, is_buffer
 from ...kernel.span import KernelError, Span
-from ...machine import Capability, Limits, TargetInfo
+from ...machine import TargetInfo
 from ...types.elements import dtype_of
 from ...types.errors import CapabilityError, InvalidArgumentError
 from ...types.memory import Storage, Workgroup
@@ -26,48 +26,34 @@ from ...types.monoids import Monoid
 from ...types.scalars import U32
 from ..base import Elements
 from ..binding import work_of
-from ..elsewhere import Remade, remade
 from ..host_buffers import Bytes, bytes_behind, starts_written
+from ..interpreters import interpreter_info
 from ..monoid_laws import check_laws
 from ..needs import require_needs
-from .crew import Member, dismiss, run_group
-from .invocation import Place, PythonInvocation, meet_in_subgroup, resolve
+from ..pickling import Reduced, reduce_to_settings
+from .invocation import InvocationIds, PythonInvocation, resolve, subgroup_result
+from .threads import InvocationThread, run_group, stop
 from .waits import may_wait
 
-_TYPES = Path(inspect.getfile(Storage)).parent  # scalars, arrays, and what works on them
+_TYPES = Path(inspect.getfile(Storage)).parent  # the package of scalars and arrays
 
 
 class PlainPython:
-    """Runs kernels under CPython, with subgroups of a chosen size. Safe to use from several threads."""
+    """Runs kernels in CPython, with subgroups of `subgroup_size` lanes. Thread-safe."""
 
     def __init__(self, subgroup_size: int = 8) -> None:
-        if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
-            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
-        self._info = TargetInfo(
-            name="python",
-            adapter=f"the interpreter, subgroups of {subgroup_size}",
-            driver=f"{platform.python_implementation()} {platform.python_version()}",
-            limits=Limits(
-                group_size=1024,
-                workgroup_bytes=64 << 10,
-                groups=1 << 24,
-                storage_bytes=1 << 32,
-                storage_buffers=64,
-                subgroup_size=subgroup_size,
-                most_subgroup_size=subgroup_size,
-            ),
-            capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
-        )
+        driver = f"{platform.python_implementation()} {platform.python_version()}"
+        self._info = interpreter_info("python", "the interpreter", driver, subgroup_size)
 
-    def __reduce__(self) -> Remade:
-        return remade(self, self._info.limits.subgroup_size)
+    def __reduce__(self) -> Reduced:
+        return reduce_to_settings(self, self._info.limits.subgroup_size)
 
     @property
     def info(self) -> TargetInfo:
         return self._info
 
     def source(self, step: Step) -> str:
-        """There is no generated text: what runs is the kernel's own."""
+        """A comment that says where the kernel's function is: no code is generated."""
         return f"# {step.program.span}: the kernel {step.program.name!r} runs as it stands there\n"
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
@@ -80,10 +66,10 @@ class PlainPython:
             self._run_launch(launch, storage)
 
     def check_monoid(
-        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
     ) -> None:
-        """Raises MonoidError where a monoid is none on some elements."""
-        check_laws(monoid, elements, places, commutes)
+        """See `ChecksMonoids` (base.py)."""
+        check_laws(monoid, elements, indices, commutes)
 
     def _require_within_limits(self, launch: Launch) -> None:
         size, kernel = launch.grid.group_size, f"kernel {launch.kernel.function.__name__!r}"
@@ -96,42 +82,44 @@ class PlainPython:
                 raise CapabilityError(f"{kernel} asks for {asked} {what}, target 'python' has {most}")
 
     def _run_launch(self, launch: Launch, storage: Mapping[str, Storage[object]]) -> None:
-        members: list[Member] = []
+        threads: list[InvocationThread] = []
         try:
             try:
-                self._run_groups(launch, storage, members)
+                self._run_groups(launch, storage, threads)
             finally:
-                dismiss(members)
+                stop(threads)
         finally:
-            dismiss(members)  # once more, for what strikes before the first has begun
+            stop(threads)  # again, in case an interrupt struck before the first call began
 
-    def _run_groups(self, launch: Launch, storage: Mapping[str, Storage[object]], members: list[Member]) -> None:
-        """The launch. `members` are those who have come to run it, for the caller to dismiss."""
+    def _run_groups(
+        self, launch: Launch, storage: Mapping[str, Storage[object]], threads: list[InvocationThread]
+    ) -> None:
+        """Runs all workgroups. Threads that are started are added to `threads`, for the caller to stop."""
         size = launch.grid.group_size
         if size > 1 and may_wait(launch.kernel.function):
             for local in range(size):
-                members.append(Member(local))
-                members[-1].start()
+                threads.append(InvocationThread(local))
+                threads[-1].start()
         for group in range(launch.grid.groups):
             arguments = [_argument(argument, storage) for argument in launch.arguments]
-            if members:
-                for member in members:
-                    cx = PythonInvocation(self._place(launch, group, member.local), member.wait)
-                    member.begin(self._invocation(launch, cx, arguments))
-                run_group(members, partial(resolve, group=group, subgroup_size=self._info.limits.subgroup_size))
+            if threads:
+                for thread in threads:
+                    cx = PythonInvocation(self._ids(launch, group, thread.local), thread.wait)
+                    thread.begin(self._invocation(launch, cx, arguments))
+                run_group(threads, partial(resolve, group=group, subgroup_size=self._info.limits.subgroup_size))
             else:
                 for local in range(size):
-                    cx = PythonInvocation(self._place(launch, group, local), self._meet_alone)
+                    cx = PythonInvocation(self._ids(launch, group, local), self._synchronise_alone)
                     self._invocation(launch, cx, arguments)()
 
-    def _place(self, launch: Launch, group: int, local: int) -> Place:
-        return Place(group, local, launch.grid.groups, launch.grid.group_size, self._info.limits.subgroup_size)
+    def _ids(self, launch: Launch, group: int, local: int) -> InvocationIds:
+        return InvocationIds(group, local, launch.grid.groups, launch.grid.group_size, self._info.limits.subgroup_size)
 
-    def _meet_alone(self, what: str, operands: tuple[object, ...]) -> object:
-        """A workgroup of one: it is its own company."""
+    def _synchronise_alone(self, what: str, operands: tuple[object, ...]) -> object:
+        """Synchronises a workgroup of one invocation: without waiting."""
         if what == "barrier":
             return None
-        return meet_in_subgroup(what, [operands], 0, self._info.limits.subgroup_size)
+        return subgroup_result(what, [operands], 0, self._info.limits.subgroup_size)
 
     @staticmethod
     def _invocation(launch: Launch, cx: PythonInvocation, arguments: list[object]) -> Callable[[], None]:
@@ -141,14 +129,14 @@ class PlainPython:
             except Exception as error:
                 if (line := refused_line(error)) is not None:
                     raise KernelError(line, str(error)) from error
-                error.add_note(f"in invocation {cx.place} of kernel {launch.kernel.function.__name__!r}")
+                error.add_note(f"in invocation {cx.ids} of kernel {launch.kernel.function.__name__!r}")
                 raise
 
         return invoke
 
 
 class _Input(Storage[object]):
-    """What a kernel may only read, for kernels whose writes are not known before they run."""
+    """A read-only buffer, for kernels that could not be analysed before they run."""
 
     __slots__ = ("name",)
     name: str
@@ -158,7 +146,7 @@ class _Input(Storage[object]):
 
 
 def _storage(buffer: Buffer[object], memory: Bytes) -> Storage[object]:
-    """A buffer with its array behind it, which raises where the kernel must not write or not yet read."""
+    """A buffer's array as Storage that raises on writes to an INPUT, and on uninitialised reads."""
     items = memory.view(dtype_of(buffer.element))
     if buffer.role is Role.INPUT:
         given = _Input(buffer.element, items)
@@ -171,7 +159,8 @@ def _storage(buffer: Buffer[object], memory: Bytes) -> Storage[object]:
 
 
 def refused_line(error: Exception) -> Span | None:
-    """Where a kernel, or its helper, did what a scalar or an array refuses: as the reader refuses it elsewhere."""
+    """The line in a kernel or helper for an error raised by scalars or arrays, which the kernel reader would reject on
+    other targets; None for other errors."""
     frames = extract_tb(error.__traceback__)
     outer = [frame for frame in frames if not Path(frame.filename).is_relative_to(_TYPES)]
     by_scalar = isinstance(error, ValueError) and Path(frames[-1].filename).name == "scalars.py"  # a literal too large
@@ -180,9 +169,9 @@ def refused_line(error: Exception) -> Span | None:
 
 
 def _argument(argument: object, storage: Mapping[str, Storage[object]]) -> object:
-    """An argument as the invocations of one workgroup see it."""
+    """An argument for one workgroup: a buffer's Storage, new workgroup memory, or the value."""
     if is_buffer(argument):
-        return storage.get(argument.name, argument)  # what no schedule names is not touched
+        return storage.get(argument.name, argument)  # a buffer that the schedule does not name is never accessed
     if isinstance(argument, Workgroup):
         template = cast("Workgroup[object]", argument)
         return Workgroup(template.element, len(template.items))

@@ -1,8 +1,7 @@
-"""Whether a kernel's invocations ever wait for each other, as its source tells.
+"""Static analysis: whether a kernel can synchronise (barriers, subgroup operations), and so needs threads.
 
-Whoever waits does so through the `cx` that a kernel is handed. Where every use of it is an id, or hands
-it to a helper of which the same holds, nobody waits and the invocations may run one after another. What
-is not understood counts as waiting: that is right too, only slower.
+Synchronisation goes through the kernel's `cx`. If each use of it reads an id, or passes it to a helper that does no
+more, invocations can run one after another. Whatever is not understood counts as synchronising (conservative).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _IDS = frozenset(
 
 @cache
 def may_wait(function: FunctionType, position: int = 0) -> bool:
-    """Whether the function waits through its parameter at this position, the kernel's `cx`."""
+    """Whether a function may synchronise through its parameter at this position, the `cx`. Memoised."""
     try:
         source = source_of(function)
     except KernelError:
@@ -36,17 +35,17 @@ def may_wait(function: FunctionType, position: int = 0) -> bool:
 
 
 def _harmless_uses(node: ast.AST, name: str, source: Source, function: FunctionType) -> int:
-    """How many uses of the parameter are right below this node, and do not wait."""
+    """The number of uses of the parameter directly below this node that do not synchronise."""
     if isinstance(node, ast.Attribute):
         return int(_is(node.value, name) and node.attr in _IDS)
     if isinstance(node, ast.Call):
-        places = [i for i, argument in enumerate(node.args) if _is(argument, name)]
-        helper = _meaning(node.func, source) if places else None
-        if isinstance(helper, MethodType):  # a classmethod, e.g. `ThreadId.of(cx)`: the class comes first
+        positions = [i for i, argument in enumerate(node.args) if _is(argument, name)]
+        helper = _meaning(node.func, source) if positions else None
+        if isinstance(helper, MethodType):  # a classmethod, e.g. `ThreadId.of(cx)`: its first parameter is the class
             bound: object = helper.__func__
-            helper, places = bound, [place + 1 for place in places]
+            helper, positions = bound, [position + 1 for position in positions]
         if isinstance(helper, FunctionType) and helper is not function:
-            return sum(not may_wait(helper, place) for place in places)
+            return sum(not may_wait(helper, position) for position in positions)
     return 0
 
 
@@ -55,7 +54,7 @@ def _is(node: ast.AST, name: str) -> bool:
 
 
 def _meaning(node: ast.expr, source: Source) -> object:
-    """What a name or a dotted name stands for outside the function; None where it is not known."""
+    """The global object that a name or dotted name refers to; None if unknown."""
     if isinstance(node, ast.Name):
         try:
             return source.outer(node.id)

@@ -1,1 +1,1 @@
-"""All invocations in lockstep, in NumPy, with every mistake reported."""
+"""The target "simulator": a lockstep interpreter in NumPy that reports races and other undefined behaviour."""

@@ -1,4 +1,4 @@
-"""What the simulator checks at each statement, and how it names those concerned."""
+"""The simulator's dynamic checks: bounds, races, initialisation, barrier divergence, overflow, division by zero."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .races import ONE_BARRIER, Access, Indices, Invoker, keys_of
 
 Lanes: TypeAlias = npt.NDArray[np.int64]
 Values: TypeAlias = npt.NDArray[np.generic]
-Memorising: TypeAlias = ir.Load | ir.Store | ir.Atomic
+MemoryAccess: TypeAlias = ir.Load | ir.Store | ir.Atomic
 
 
 @attrs.frozen
 class Shape:
-    """Which invocations run together, and how the machine that is played groups them."""
+    """A chunk of workgroups `first_group` to `first_group + groups - 1`, and the simulated device's group sizes."""
 
     first_group: int
     groups: int
     group_size: int
-    num_groups: int
+    num_groups: int  # in the launch
     subgroup_size: int
 
     @property
@@ -36,13 +36,13 @@ class Shape:
 
 
 class Sites:
-    """Numbers for statements, small enough to be kept for every element of a memory."""
+    """Small numbers for statements, to be stored in shadow memory."""
 
     def __init__(self) -> None:
         self._spans: list[Span] = []
         self._numbers: dict[int, int] = {}
 
-    def number(self, statement: Memorising) -> int:
+    def number(self, statement: MemoryAccess) -> int:
         known = self._numbers.get(id(statement))
         if known is None:
             known = self._numbers[id(statement)] = len(self._spans)
@@ -54,8 +54,8 @@ class Sites:
 
 
 @attrs.frozen
-class _Fork:
-    """A statement that may send invocations different ways, and those who came to it."""
+class _Branch:
+    """A branch or loop in which control flow may diverge, and the lanes that entered it."""
 
     span: Span
     statement: str
@@ -63,12 +63,12 @@ class _Fork:
 
 
 class Checks:
-    """Watches the invocations of one chunk. A lane here is an invocation's index in the chunk."""
+    """Checks for one chunk. A lane here is an invocation's index in the chunk."""
 
     def __init__(self, shape: Shape, sites: Sites) -> None:
         self._shape = shape
         self._sites = sites
-        self._forks: list[_Fork] = []
+        self._branches: list[_Branch] = []
         lanes = np.arange(shape.invocations, dtype=np.int64)
         self._row = lanes // shape.group_size
         self._group_sizes = np.full(shape.groups, shape.group_size, np.int64)
@@ -76,8 +76,8 @@ class Checks:
             (self._row + shape.first_group).astype(np.uint32), (lanes % shape.group_size).astype(np.uint32)
         )
 
-    def in_bounds(self, statement: Memorising, region: Region, index: Indices, lanes: Lanes) -> None:
-        """Every index is one of the memory's."""
+    def in_bounds(self, statement: MemoryAccess, region: Region, index: Indices, lanes: Lanes) -> None:
+        """Raises OutOfBoundsError."""
         if np.maximum.reduce(index) >= region.length:
             outside = index >= region.length
             self.fail(
@@ -87,21 +87,21 @@ class Checks:
                 f"of {region.length} elements, in {self.name(lanes[outside])}",
             )
 
-    def fits(self, a: Values, total: Values, *, span: Span, lanes: Lanes) -> None:
-        """What is said not to wrap does not: a sum of two is no less than one of them."""
+    def no_overflow(self, a: Values, total: Values, *, span: Span, lanes: Lanes) -> None:
+        """Raises OverflowError if an add_nowrap wrapped: then the sum is less than an operand."""
         beyond = np.less(total, a)
         if beyond.any():
             whom = lanes[np.broadcast_to(beyond, lanes.shape)]
             self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(whom)}")
 
-    def divides(self, divisor: Values, *, span: Span, lanes: Lanes) -> None:
-        """Nothing is divided by zero."""
+    def nonzero_divisor(self, divisor: Values, *, span: Span, lanes: Lanes) -> None:
+        """Raises ZeroDivisionError."""
         zero = np.broadcast_to(divisor == 0, lanes.shape)
         if zero.any():
             self.fail(ZeroDivisionError, span, f"division by zero in {self.name(lanes[zero])}")
 
-    def unraced(self, statement: Memorising, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
-        """No other invocation touches the elements without a barrier between."""
+    def race_free(self, statement: MemoryAccess, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
+        """Records accesses; raises DataRaceError."""
         keys = self._keys if len(lanes) == len(self._keys) else self._keys[lanes]
         found = region.race(elements, keys, kind, self._sites.number(statement))
         if found is None:
@@ -111,8 +111,8 @@ class Checks:
         other = self._sites.span(found.other_site)
         raise DataRaceError(report.race(statement.span, _describe(statement.memory), element, kind, by, found, other))
 
-    def written(self, statement: Memorising, region: Region, elements: Indices, lanes: Lanes) -> None:
-        """What is read has been written."""
+    def initialised(self, statement: MemoryAccess, region: Region, elements: Indices, lanes: Lanes) -> None:
+        """Raises UninitializedReadError."""
         missing = region.unwritten(elements)
         if missing is not None:
             element = int(elements[np.argmax(missing)]) % region.length
@@ -124,12 +124,12 @@ class Checks:
             )
 
     def barrier(self, span: Span, lanes: Lanes) -> None:
-        """All invocations of a workgroup are here, or none; what came before is ordered from now on."""
-        self.together("the barrier", span, lanes, self._row, self._group_sizes)
+        """Checks for divergence, and advances the invocations' epochs: earlier accesses happen before later ones."""
+        self.converged("the barrier", span, lanes, self._row, self._group_sizes)
         self._keys[lanes] += ONE_BARRIER
 
-    def together(self, what: str, span: Span, lanes: Lanes, rows: Lanes, sizes: npt.NDArray[np.int64]) -> None:
-        """All invocations of a row (a workgroup, a subgroup) are here, or none."""
+    def converged(self, what: str, span: Span, lanes: Lanes, rows: Lanes, sizes: npt.NDArray[np.int64]) -> None:
+        """Raises BarrierDivergenceError unless of each row (workgroup or subgroup) all invocations arrive, or none."""
         if len(lanes) == self._shape.invocations:
             return
         counts = np.bincount(rows[lanes], minlength=len(sizes))
@@ -144,26 +144,26 @@ class Checks:
         raise BarrierDivergenceError(report.divergence(span, what, arrive, lack, group, left))
 
     def enter(self, statement: str, span: Span, lanes: Lanes) -> None:
-        """Remember where invocations may part, for the reports."""
-        self._forks.append(_Fork(span, statement, lanes))
+        """Pushes a branch or loop, for the reports of divergence."""
+        self._branches.append(_Branch(span, statement, lanes))
 
     def leave(self) -> None:
-        """They are together again."""
-        self._forks.pop()
+        """Pops it, where control flow reconverges."""
+        self._branches.pop()
 
     def fail(self, error: type[Exception], span: Span, message: str) -> NoReturn:
-        """End the run with an error at a line."""
+        """Raises an error with its source line."""
         raise error(report.located(span, message))
 
     def name(self, lanes: Lanes) -> str:
-        """The invocations, as a report names them."""
+        """The invocations, as reports name them."""
         return report.invocations([self._invoker(int(lane)) for lane in lanes])
 
     def _where_left(self, lane: int) -> tuple[str, Span] | None:
-        """The innermost statement that an absent invocation had in common with those that are here."""
-        for fork in reversed(self._forks):
-            if (fork.lanes == lane).any():
-                return f"they went another way in the {fork.statement} at", fork.span
+        """The innermost branch or loop that an absent lane entered too."""
+        for branch in reversed(self._branches):
+            if (branch.lanes == lane).any():
+                return f"they went another way in the {branch.statement} at", branch.span
         return None
 
     def _invoker(self, lane: int) -> Invoker:

@@ -1,4 +1,5 @@
-"""Expressions as Python functions, made once a program: a chunk of invocations runs the same ones again and again."""
+"""Compiles expressions to Python closures over NumPy arrays, once for each program, instead of walking the tree again
+for each chunk of invocations."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from .checks import Checks, Lanes
 from .memory import Region
 
 
-class Running(Protocol):
-    """What expressions ask of the chunk that they are evaluated for."""
+class Chunk(Protocol):
+    """The state of a chunk of invocations for which expressions are evaluated."""
 
     @property
     def checks(self) -> Checks: ...
@@ -32,15 +33,15 @@ class Running(Protocol):
     def values_of(self, variable: ir.Variable) -> Values: ...
 
 
-# The value for each lane; an array of no dimensions where it is the same for all.
-Evaluate: TypeAlias = Callable[[Running, Lanes], Values]
+# The value for each lane; a 0-d array if it is uniform.
+Evaluate: TypeAlias = Callable[[Chunk, Lanes], Values]
 
 
 class Evaluators:
-    """Those of one program, each made when it is first asked for."""
+    """The closures of one program's expressions, compiled on demand."""
 
     def __init__(self) -> None:
-        self._made: dict[int, Evaluate] = {}  # by the expression's identity, which lives as long as its program
+        self._made: dict[int, Evaluate] = {}  # by id() of expressions, which live as long as the program
 
     def of(self, expression: ir.Expression) -> Evaluate:
         found = self._made.get(id(expression))
@@ -60,7 +61,7 @@ def evaluators_of(program: ir.Program) -> Evaluators:
 
 
 def entries(values: Values, lanes: Lanes) -> Values:
-    """Those of the lanes; all there are where the lanes are all there are."""
+    """The values of the lanes, without a copy if these are all."""
     return values if values.ndim == 0 or len(values) == len(lanes) else values[lanes]
 
 
@@ -86,12 +87,13 @@ def _conversion(op: ops.Op, type: Type) -> Type | None:
 
 
 def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) -> Evaluate:
-    """`ops.apply`, without what it does for operands of no dimensions where one has some. Who calls silences NumPy."""
+    """`ops.apply` as a closure, which takes its slow path for 0-d arrays only if all operands are. The caller has to
+    silence NumPy's floating-point warnings."""
     evaluate = op.evaluate
     match operands:
         case [operand]:
 
-            def unary(run: Running, lanes: Lanes) -> Values:
+            def unary(run: Chunk, lanes: Lanes) -> Values:
                 a = operand(run, lanes)
                 if not a.ndim:
                     return ops.apply(op, a, to=to)
@@ -100,32 +102,32 @@ def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) 
             return unary
         case [left, right] if op is ops.ADD_NOWRAP:
 
-            def added(run: Running, lanes: Lanes) -> Values:
+            def added(run: Chunk, lanes: Lanes) -> Values:
                 a, b = left(run, lanes), right(run, lanes)
                 total = ops.apply(op, a, b)
-                run.checks.fits(a, total, span=span, lanes=lanes)
+                run.checks.no_overflow(a, total, span=span, lanes=lanes)
                 return total
 
             return added
         case [left, right] if op in (ops.FLOORDIV, ops.MOD):
 
-            def divided(run: Running, lanes: Lanes) -> Values:
+            def divided(run: Chunk, lanes: Lanes) -> Values:
                 a, b = left(run, lanes), right(run, lanes)
                 if not np.all(b):
-                    run.checks.divides(b, span=span, lanes=lanes)
+                    run.checks.nonzero_divisor(b, span=span, lanes=lanes)
                 return cast(Values, evaluate(a, b)) if a.ndim or b.ndim else ops.apply(op, a, b)
 
             return divided
         case [left, right]:
 
-            def binary(run: Running, lanes: Lanes) -> Values:
+            def binary(run: Chunk, lanes: Lanes) -> Values:
                 a, b = left(run, lanes), right(run, lanes)
                 return cast(Values, evaluate(a, b)) if a.ndim or b.ndim else ops.apply(op, a, b)
 
             return binary
         case _:
 
-            def any_number(run: Running, lanes: Lanes) -> Values:
+            def any_number(run: Chunk, lanes: Lanes) -> Values:
                 values = [operand(run, lanes) for operand in operands]
                 return cast(Values, evaluate(*values)) if any(a.ndim for a in values) else ops.apply(op, *values)
 

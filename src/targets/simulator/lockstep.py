@@ -1,9 +1,8 @@
-"""The interpreter of the simulator: runs one kernel for many invocations at once, statement by statement.
+"""A lockstep (SIMT) interpreter of the IR: runs a kernel for many invocations at once, vectorised by NumPy.
 
-A variable is an array with one entry an invocation. `lanes` are the indices, in order, of the
-invocations that execute a statement; control flow narrows them. All invocations of a chunk advance
-together, each statement is finished by all before the next begins, and the checks find what this order
-hides.
+A variable is an array with an entry for each invocation. `lanes`, ascending indices of invocations, is the execution
+mask, which control flow narrows. Each statement completes in all invocations before the next starts; the checks report
+where another interleaving could differ.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .subgroups import READS_A_LANE, combine, source_lane
 
 
 class Lockstep:
-    """One chunk of workgroups, from the kernel's first statement to its last."""
+    """Executes a kernel for one chunk of workgroups."""
 
     def __init__(
         self,
@@ -67,13 +66,13 @@ class Lockstep:
             self._block(program.body, self._all)
 
     def values_of(self, variable: ir.Variable) -> Values:
-        """A variable's value in every invocation of the chunk."""
+        """A variable's values in all invocations of the chunk."""
         found = self._variables.get(variable)
         if found is None:
             found = self._variables[variable] = np.zeros(len(self._all), variable.type.dtype)
         return found
 
-    # -- statements: each gives the lanes that go on to the next ---------------------------------------------
+    # -- statements: each returns the lanes that continue ----------------------------------------------------
 
     def _block(self, block: ir.Block, lanes: Lanes) -> Lanes:
         for statement in block:
@@ -122,7 +121,7 @@ class Lockstep:
         return stay
 
     def _for(self, statement: ir.For, lanes: Lanes) -> None:
-        # Counted in 64 bits: a variable near 2^32 must end its loop, not wrap.
+        # Counted in 64 bits, so that a counter near 2^32 ends its loop instead of wrapping.
         counter, stop, step = (
             self._everywhere(self._evaluate(bound, lanes), lanes).astype(np.int64)
             for bound in (statement.start, statement.stop, statement.step)
@@ -164,24 +163,24 @@ class Lockstep:
 
     def _load(self, statement: ir.Load, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
-        self.checks.unraced(statement, region, elements, lanes, Access.READ)
-        self.checks.written(statement, region, elements, lanes)
+        self.checks.race_free(statement, region, elements, lanes, Access.READ)
+        self.checks.initialised(statement, region, elements, lanes)
         self._assign(statement.variable, lanes, region.load(elements))
 
     def _store(self, statement: ir.Store, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
-        self.checks.unraced(statement, region, elements, lanes, Access.WRITE)
+        self.checks.race_free(statement, region, elements, lanes, Access.WRITE)
         region.store(elements, self._evaluate(statement.value, lanes))
 
     def _atomic(self, statement: ir.Atomic, lanes: Lanes) -> None:
         region, elements = self._locate(statement, lanes)
         reads = statement.op is ops.AtomicOp.LOAD
-        self.checks.unraced(statement, region, elements, lanes, Access.ATOMIC_READ if reads else Access.ATOMIC_WRITE)
+        self.checks.race_free(statement, region, elements, lanes, Access.ATOMIC_READ if reads else Access.ATOMIC_WRITE)
         if statement.op is ops.AtomicOp.STORE:
             assert statement.value is not None, "verify: an atomic store has a value"
             region.store(elements, self._evaluate(statement.value, lanes))
             return
-        self.checks.written(statement, region, elements, lanes)
+        self.checks.initialised(statement, region, elements, lanes)
         if statement.value is None:
             before = region.load(elements)
         else:
@@ -191,7 +190,7 @@ class Lockstep:
 
     def _subgroup(self, statement: ir.Subgroup, lanes: Lanes) -> None:
         what = f"the subgroup operation '{statement.op.value}'"
-        self.checks.together(what, statement.span, lanes, self._subgroup_row, self._subgroup_sizes)
+        self.checks.converged(what, statement.span, lanes, self._subgroup_row, self._subgroup_sizes)
         column, ids = self._lane[lanes], self._subgroup_row[lanes]
         row = np.cumsum(np.concatenate([[0], ids[1:] != ids[:-1]]))
         value = self._everywhere(self._evaluate(statement.operands[0], lanes), lanes)
@@ -218,7 +217,7 @@ class Lockstep:
     # -- expressions -----------------------------------------------------------------------------------------
 
     def _evaluate(self, expression: ir.Expression, lanes: Lanes) -> Values:
-        """The value for each lane; an array of no dimensions where it is the same for all."""
+        """The value for each lane; a 0-d array if it is uniform."""
         return self._evaluators.of(expression)(self, lanes)
 
     def _condition(self, expression: ir.Expression, lanes: Lanes) -> Mask:
@@ -235,7 +234,7 @@ class Lockstep:
             storage[lanes] = values
 
     def _locate(self, statement: ir.Load | ir.Store | ir.Atomic, lanes: Lanes) -> tuple[Region, Indices]:
-        """Where the lanes' elements lie, once it is certain that they do."""
+        """The memory's region, and the lanes' bounds-checked positions in it."""
         memory, region = statement.memory, self.regions[statement.memory.name]
         index = self._everywhere(self._evaluate(statement.index, lanes), lanes).astype(np.int64)
         self.checks.in_bounds(statement, region, index, lanes)

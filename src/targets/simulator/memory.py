@@ -1,7 +1,7 @@
-"""The simulator's memories: values, which elements have been written, and who touched them.
+"""The simulator's memories: values, initialisation flags, and race detectors.
 
-A `Region` is one memory of a kernel during one launch. Storage is one row of elements; workgroup memory
-has a row for each workgroup that runs at the time, registers one for each invocation.
+A `Region` is one memory of a kernel during one launch. Storage has one row of elements, workgroup memory a row for each
+workgroup of the chunk, registers a row for each invocation.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ Flags: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
 
 @attrs.define
 class Region:
-    """One memory as the invocations that run together see it."""
+    """One memory of the invocations of a chunk."""
 
     name: str
     items: Values  # all rows, one after another
     length: int  # of one row
-    written: Flags | None  # all bits set where written; None: all of it is
-    detector: RaceDetector | None  # None: nothing can race here
-    scale: int = 1  # how many of the detector's elements one element covers
+    written: Flags | None  # all bits set where initialised; None: everywhere
+    detector: RaceDetector | None  # None where no race is possible
+    scale: int = 1  # detector elements for each element
 
     @classmethod
-    def fresh(cls, name: str, type: Type, length: int, rows: int, shared: bool) -> Region:
-        """Memory that belongs to the kernel: workgroup memory or registers."""
+    def allocate(cls, name: str, type: Type, length: int, rows: int, shared: bool) -> Region:
+        """Uninitialised workgroup memory (`shared`) or registers."""
         items = np.empty(rows * length, type.dtype)
         poison(items)
         detector = RaceDetector(rows * length) if shared else None
         return cls(name, items, length, np.zeros(rows * length, np.uint8), detector)
 
     def race(self, elements: Indices, keys: npt.NDArray[np.uint64], kind: Access, site: int) -> Race | None:
-        """Note an access; the race it makes, if any."""
+        """Records accesses; returns a race with an earlier one, if any."""
         if self.detector is None:
             return None
         if self.scale == 1:
@@ -53,7 +53,7 @@ class Region:
         return None
 
     def unwritten(self, elements: Indices) -> Mask | None:
-        """Where elements are asked for that nothing has written; None where there are none."""
+        """A mask of the elements that are not initialised; None if all are."""
         if self.written is None:
             return None
         missing = self.written[elements] != _WRITTEN[self.written.itemsize]
@@ -63,35 +63,38 @@ class Region:
         return self.items[elements]
 
     def store(self, elements: Indices, values: Values) -> None:
-        self.items[elements] = values  # where invocations meet, the last one wins
+        self.items[elements] = values  # of several stores to one element the last wins
         if self.written is not None:
             self.written[elements] = _WRITTEN[self.written.itemsize]
 
     def update(self, elements: Indices, op: AtomicOp, values: Values) -> Values:
-        """Update one element after another, in the order given; what each held just before."""
+        """Atomic read-modify-writes in the order given; returns the old values.
+
+        Updates of one element are combined by a segmented scan (Hillis and Steele), as NumPy has no ordered scatter.
+        """
         by_element = np.argsort(elements, kind="stable")
-        places = elements[by_element]
+        ordered = elements[by_element]
         combine = _COMBINE[op]
         so_far = np.broadcast_to(values, elements.shape)[by_element]
-        starts = np.concatenate([[True], places[1:] != places[:-1]])
-        position = np.arange(len(places))
+        starts = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        position = np.arange(len(ordered))
         rank = position - np.maximum.accumulate(np.where(starts, position, 0))
-        # A scan in which each step doubles the reach; it stays within the updates of one element.
+        # Each step doubles the reach, within the updates of one element.
         reach = 1
         while reach <= rank.max():
             far = np.flatnonzero(rank >= reach)
             so_far[far] = combine(so_far[far - reach], so_far[far])
             reach *= 2
-        old = self.items[places]
+        old = self.items[ordered]
         after = combine(old, so_far)
         before = np.where(starts, old, np.roll(after, 1))
-        self.store(places, after)  # the last of equal places wins: the one that has seen all
+        self.store(ordered, after)  # the last of equal indices wins, which has all updates
         result = np.empty_like(before)
         result[by_element] = before
         return result
 
 
-_WRITTEN = {size: np.iinfo(f"u{size}").max for size in (1, 2, 4, 8)}  # of a flag, by its bytes
+_WRITTEN = {size: np.iinfo(f"u{size}").max for size in (1, 2, 4, 8)}  # a set flag, by its size in bytes
 
 _Combine: TypeAlias = Callable[[Values, Values], Values]
 

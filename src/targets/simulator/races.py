@@ -1,13 +1,12 @@
-"""Who touched which element since when: what the simulator keeps beside a memory to find data races.
+"""Data race detection by happens-before, with shadow memory for each element.
 
-Two accesses race when different invocations touch one element, at least one of them writes, they are not
-both atomic, and nothing orders them. A barrier orders the invocations of one workgroup; nothing in a
-launch orders two workgroups.
+Two accesses race when different invocations touch one element, at least one writes, they are not both atomic, and
+neither happens before the other. A barrier orders the invocations of a workgroup; nothing in a launch orders two
+workgroups. So no vector clocks are needed: an epoch of 64 bits (workgroup + 1, barriers passed by that workgroup, local
+id) says all of an access.
 
-An access is stamped with a key of 64 bits: workgroup + 1, the number of barriers that workgroup has
-passed, local id. For each kind of access an element remembers two keys, chosen so that no race is
-missed: two of different workgroups once there are such; else two of different invocations between the
-last two barriers.
+The shadow memory holds two such epochs ("keys") for each element and kind of access, chosen so that no race is missed:
+two of different workgroups once there are any; else two of different invocations since the last barrier.
 """
 
 from __future__ import annotations
@@ -19,11 +18,13 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ..interpreters import MOST_INVOCATIONS
+
 Indices: TypeAlias = npt.NDArray[np.int64]
 Keys: TypeAlias = npt.NDArray[np.uint64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-LOCAL_BITS = 10
+LOCAL_BITS = (MOST_INVOCATIONS - 1).bit_length()
 BARRIER_BITS = 28
 _GROUP_SHIFT = np.uint64(LOCAL_BITS + BARRIER_BITS)
 _LOCAL_SHIFT = np.uint64(LOCAL_BITS)
@@ -43,17 +44,17 @@ class Invoker:
 
 
 def keys_of(groups: npt.NDArray[np.uint32], locals_: npt.NDArray[np.uint32]) -> Keys:
-    """The keys of invocations that have passed no barrier yet. 0 is no key: it says "nobody"."""
+    """The keys of invocations that have passed no barrier yet. No key is 0, which means "no access"."""
     return ((groups.astype(np.uint64) + np.uint64(1)) << _GROUP_SHIFT) | locals_.astype(np.uint64)
 
 
 def invoker_of(key: np.uint64) -> Invoker:
-    """Whose key this is."""
+    """The invocation of a key."""
     return Invoker(int(key >> _GROUP_SHIFT) - 1, int(key & _LOCAL_MASK))
 
 
 class Access(Enum):
-    """The kinds of access that race differently."""
+    """The kinds of access that conflict differently."""
 
     READ = "read"
     WRITE = "written"
@@ -61,19 +62,19 @@ class Access(Enum):
     ATOMIC_WRITE = "updated atomically"
 
 
-_RIVALS = {
+_CONFLICTING = {
     Access.READ: (Access.WRITE, Access.ATOMIC_WRITE),
     Access.WRITE: (Access.WRITE, Access.READ, Access.ATOMIC_WRITE, Access.ATOMIC_READ),
     Access.ATOMIC_READ: (Access.WRITE,),
     Access.ATOMIC_WRITE: (Access.WRITE, Access.READ),
 }
-_OTHERS = {kind: tuple(rival for rival in rivals if rival is not kind) for kind, rivals in _RIVALS.items()}
+_OTHERS = {kind: tuple(other for other in others if other is not kind) for kind, others in _CONFLICTING.items()}
 _ITSELF = (Access.WRITE,)
 
 
 @attrs.frozen
 class Race:
-    """Two accesses that nothing orders. `position` is that of the later one among those noted."""
+    """An unordered pair of conflicting accesses. `position` is the later one's in the batch passed to `access`."""
 
     position: int
     other: Invoker
@@ -82,16 +83,16 @@ class Race:
 
 
 class _Accesses:
-    """All accesses of one kind: for each element two keys, and the site (statement) each comes from."""
+    """Shadow memory for one kind of access: for each element two keys, each with its site (statement)."""
 
     def __init__(self, count: int) -> None:
         self.first = np.zeros(count, np.uint64)
         self.first_site = np.zeros(count, np.int32)
-        self.second: Keys | None = None  # made when an element first needs it: most memories never do
+        self.second: Keys | None = None  # allocated when first needed, which for most memories is never
         self.second_site = np.zeros(0, np.int32)
 
-    def find_rival(self, elements: Indices, keys: Keys) -> tuple[int, Keys, npt.NDArray[np.int32]] | None:
-        """The first position at which a remembered access is unordered with the one asked about."""
+    def find_unordered(self, elements: Indices, keys: Keys) -> tuple[int, Keys, npt.NDArray[np.int32]] | None:
+        """The first position whose access is unordered with a recorded one, with that one's key and site."""
         for known, sites in ((self.first, self.first_site), (self.second, self.second_site)):
             if known is None:
                 continue
@@ -106,10 +107,10 @@ class _Accesses:
         return None
 
     def record(self, elements: Indices, keys: Keys, site: int) -> None:
-        """Remember these accesses; no element appears twice."""
+        """Records accesses to distinct elements."""
         first = self.first[elements]
         known = first != 0
-        if not known.any():  # nobody has been here
+        if not known.any():  # first accesses
             self.first[elements] = keys
             self.first_site[elements] = site
             return
@@ -136,7 +137,7 @@ class _Accesses:
 
 
 def _unordered(others: Keys, keys: Keys) -> Mask:
-    """Where accesses are by two workgroups, or by two invocations between the same barriers."""
+    """Where neither access happens before the other: two workgroups, or two invocations between the same barriers."""
     differing = others ^ keys
     another_invocation: Mask = (differing - np.uint64(1)) < _LOCAL_MASK  # 0 - 1 wraps and is large
     another_group: Mask = (differing >> _GROUP_SHIFT) != 0
@@ -145,7 +146,7 @@ def _unordered(others: Keys, keys: Keys) -> Mask:
 
 
 class RaceDetector:
-    """Watches one memory during one launch."""
+    """Detects races on one memory during one launch."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -153,14 +154,14 @@ class RaceDetector:
         self._positions = np.zeros(count, np.int32)
 
     def access(self, elements: Indices, keys: Keys, kind: Access, site: int) -> Race | None:
-        """Note that invocations, in the order of their ids, touch elements; the first race found, if any."""
+        """Records accesses by invocations in ascending order; returns the first race found."""
         race = self._find(elements, keys, _OTHERS[kind])
         if race is not None:
             return race
         if kind not in self._accesses:
             self._accesses[kind] = _Accesses(self._count)
         known = self._accesses[kind]
-        if (elements[1:] > elements[:-1]).all():  # each is touched by one invocation
+        if (elements[1:] > elements[:-1]).all():  # all distinct
             known.record(elements, keys, site)
             return self._find(elements, keys, _ITSELF) if kind is Access.WRITE else None
         order = np.arange(len(elements), dtype=np.int32)
@@ -168,19 +169,19 @@ class RaceDetector:
         last = self._positions[elements] == order
         known.record(elements[last], keys[last], site)
         if not last.all():
-            # Several invocations meet at one element. The first and the last of them tell all there is to
-            # know: if any two are of different workgroups, those are.
+            # Several invocations access one element. Recording the first and the last suffices: if any two are of
+            # different workgroups, these are.
             self._positions[elements[::-1]] = order[::-1]
             first = (self._positions[elements] == order) & ~last
             known.record(elements[first], keys[first], site)
-        # Plain writes race among themselves, also within one statement: hence looked for after recording.
+        # Plain writes race with each other, also within one statement, so they are checked after recording.
         return self._find(elements, keys, _ITSELF) if kind is Access.WRITE else None
 
-    def _find(self, elements: Indices, keys: Keys, rivals: tuple[Access, ...]) -> Race | None:
-        for rival in rivals:
-            known = self._accesses.get(rival)
-            found = None if known is None else known.find_rival(elements, keys)
+    def _find(self, elements: Indices, keys: Keys, kinds: tuple[Access, ...]) -> Race | None:
+        for kind in kinds:
+            known = self._accesses.get(kind)
+            found = None if known is None else known.find_unordered(elements, keys)
             if found is not None:
                 position, key, site = found
-                return Race(position, invoker_of(key[0]), rival, int(site[0]))
+                return Race(position, invoker_of(key[0]), kind, int(site[0]))
         return None

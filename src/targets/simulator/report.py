@@ -1,4 +1,4 @@
-"""How the simulator words what it finds: the source line, the memory and element, the invocations."""
+"""Formats the simulator's error messages: source line, memory and element, invocations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .races import Access, Invoker, Race
 
 
 def located(span: Span, message: str, *also: Span) -> str:
-    """A message that begins with its place and ends with the source lines concerned."""
+    """A message that begins with file and line, and ends with the source lines concerned."""
     lines = [f"{span}: {message}"]
-    places = dict.fromkeys((str(place), place.text) for place in (span, *also))
-    for place, text in places:
+    locations = dict.fromkeys((str(location), location.text) for location in (span, *also))
+    for location, text in locations:
         if text:
-            lines.append(f"    {text}" if len(places) == 1 else f"    {place}: {text}")
+            lines.append(f"    {text}" if len(locations) == 1 else f"    {location}: {text}")
     return "\n".join(lines)
 
 
@@ -25,7 +25,7 @@ def invocations(found: Sequence[Invoker]) -> str:
 
 
 def ranges(numbers: Sequence[int], most: int = 8) -> str:
-    """Numbers in order, runs drawn together: `0-3, 6`."""
+    """Ascending numbers as ranges: `0-3, 6`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:
@@ -37,7 +37,7 @@ def ranges(numbers: Sequence[int], most: int = 8) -> str:
 
 
 def race(span: Span, memory: str, element: int, access: Access, by: Invoker, found: Race, other: Span) -> str:
-    """Two accesses that nothing orders."""
+    """The message for a data race."""
     between = "one workgroup, with no barrier between" if by.group == found.other.group else "two workgroups"
     return located(
         span,
@@ -55,12 +55,12 @@ def divergence(
     group: int,
     left: tuple[str, Span] | None,
 ) -> str:
-    """A barrier or subgroup operation that only some of those who must take part have reached."""
+    """The message for a barrier or subgroup operation in divergent control flow."""
     message = (
         f"{what} is reached by some invocations of group {group} only: "
         f"local {ranges(arrive)} arrive, local {ranges(lack)} do not"
     )
     if left is None:
         return located(span, message)
-    how, place = left
-    return located(span, f"{message}; {how} {place}", place)
+    how, location = left
+    return located(span, f"{message}; {how} {location}", location)

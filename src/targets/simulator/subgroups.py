@@ -1,4 +1,4 @@
-"""What subgroup operations mean, on a table with one row a subgroup and one column a lane."""
+"""Subgroup operations in NumPy, on a 2D array with a row for each subgroup and a column for each lane."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READS_A_LANE = frozenset({SubgroupOp.SHUFFLE, SubgroupOp.SHUFFLE_XOR, SubgroupOp
 
 
 def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
-    """The operations on one operand. `present` says which lanes there are: a last subgroup may lack some."""
+    """The operations of one operand. `present` masks the existing lanes: the last subgroup may be partial."""
     width = values.shape[1]
     if op is SubgroupOp.BALLOT:
         votes = cast(Mask, values) & present
@@ -34,7 +34,7 @@ def combine(op: SubgroupOp, values: Values, present: Mask) -> Values:
 
 
 def source_lane(op: SubgroupOp, lanes: Numbers, operand: Numbers, size: int, count: Numbers) -> npt.NDArray[np.int64]:
-    """Which lane a shuffle reads. Of `size` lanes `count` are there; a result not below it is none."""
+    """The lane that a shuffle reads in a subgroup of `size` lanes of which `count` exist; may be one that does not."""
     mine, asked = lanes.astype(np.int64), operand.astype(np.int64)
     if op is SubgroupOp.SHUFFLE:
         return asked % size
@@ -45,6 +45,6 @@ def source_lane(op: SubgroupOp, lanes: Numbers, operand: Numbers, size: int, cou
 
 
 def _mask(votes: Mask) -> npt.NDArray[np.uint64]:
-    """The last axis as bits of a word, bit i for lane i."""
+    """Packs the last axis into lane masks, bit i for lane i."""
     bits = np.uint64(1) << np.arange(votes.shape[-1], dtype=np.uint64)
     return cast("npt.NDArray[np.uint64]", np.sum(np.where(votes, bits, np.uint64(0)), axis=-1))

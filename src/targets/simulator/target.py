@@ -1,8 +1,8 @@
-"""The target "simulator": runs a kernel's IR in NumPy, and finds what a device would leave to chance.
+"""The target "simulator": interprets a kernel's IR in NumPy, and detects undefined behaviour.
 
-It reports data races, divergent barriers and subgroup operations, indices out of bounds, reads of memory
-that nothing has written, and writes to buffers that are only read, each with the kernel's source line
-and the invocations concerned. What it runs without complaint means the same on every target.
+It reports data races, barriers and subgroup operations in divergent control flow, out-of-bounds accesses, and
+uninitialised reads, each with the kernel's source line and the invocations concerned. A kernel that runs without a
+report gives the same results on every target.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from ...kernel.launch import Buffer, Schedule, Step
 from ...kernel.listing import listing
 from ...kernel.passes.overlay import packed_bytes
 from ...kernel.passes.walk import writers_in
-from ...machine import Capability, Limits, TargetInfo
-from ...types.errors import InvalidArgumentError
+from ...machine import Capability, TargetInfo
 from ...types.monoids import Monoid
 from ..base import Elements
 from ..binding import Work, work_of
-from ..elsewhere import Remade, remade
 from ..host_buffers import Bytes, bytes_behind, starts_written
+from ..interpreters import interpreter_info
 from ..monoid_laws import check_laws
 from ..needs import require_within
+from ..pickling import Reduced, reduce_to_settings
 from .checks import Shape, Sites
 from .lockstep import Lockstep
 from .memory import Flags, Region
-from .races import LOCAL_BITS, RaceDetector
+from .races import RaceDetector
 
-_CHUNK = 1 << 16  # invocations that run together: enough to keep NumPy busy, few enough to stay in the cache
+_CHUNK = 1 << 16  # invocations that run in lockstep: enough to amortise NumPy's calls, few enough for the CPU's cache
 
 
 @attrs.frozen
 class _Bound:
-    """A buffer with memory behind it, and for each byte whether it has been written (None: all have)."""
+    """A buffer's memory, and for each byte whether it is initialised (None: all are)."""
 
     buffer: Buffer[object]
     data: Bytes
@@ -46,56 +46,41 @@ class _Bound:
 
 
 class Simulator:
-    """Plays a machine with subgroups of a chosen size. Safe to use from several threads."""
+    """Simulates a device with subgroups of `subgroup_size` lanes. A loop that still runs after `iteration_limit` rounds
+    raises IterationLimitError. Thread-safe."""
 
     def __init__(self, subgroup_size: int = 8, iteration_limit: int = 1 << 20) -> None:
-        if subgroup_size not in (1, 2, 4, 8, 16, 32, 64):
-            raise InvalidArgumentError(f"subgroup_size: expected a power of two from 1 to 64, found {subgroup_size}")
         self._iteration_limit = iteration_limit
-        self._info = TargetInfo(
-            name="simulator",
-            adapter=f"lockstep interpreter, subgroups of {subgroup_size}",
-            driver=f"NumPy {np.__version__}",
-            limits=Limits(
-                group_size=1 << LOCAL_BITS,
-                workgroup_bytes=64 << 10,
-                groups=1 << 24,
-                storage_bytes=1 << 32,
-                storage_buffers=64,
-                subgroup_size=subgroup_size,
-                most_subgroup_size=subgroup_size,
-            ),
-            capabilities=frozenset({Capability.FLOAT64, Capability.SUBGROUPS}),
-        )
+        self._info = interpreter_info("simulator", "lockstep interpreter", f"NumPy {np.__version__}", subgroup_size)
 
-    def __reduce__(self) -> Remade:
-        return remade(self, self._info.limits.subgroup_size, self._iteration_limit)
+    def __reduce__(self) -> Reduced:
+        return reduce_to_settings(self, self._info.limits.subgroup_size, self._iteration_limit)
 
     @property
     def info(self) -> TargetInfo:
         return self._info
 
     def source(self, step: Step) -> str:
-        """The simulator generates no text: it runs the IR, which this prints."""
+        """The IR's listing: the simulator interprets it, and generates no code."""
         return listing(step.program)
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         self._run(work_of(schedule), arrays)
 
     def check_monoid(
-        self, monoid: Monoid[Any, Any], elements: Elements, places: Sequence[int], commutes: bool, /
+        self, monoid: Monoid[Any, Any], elements: Elements, indices: Sequence[int], commutes: bool, /
     ) -> None:
-        """Raises MonoidError where a monoid is none on some elements."""
-        check_laws(monoid, elements, places, commutes)
+        """See `ChecksMonoids` (base.py)."""
+        check_laws(monoid, elements, indices, commutes)
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """Run programs as they are, in order: to see that a pass has not changed what they mean."""
+        """Runs programs as given, e.g. to test that a compiler pass preserves their meaning."""
         self._run(Work.of_steps(steps), arrays)
 
     def _run(self, work: Work, arrays: Mapping[str, object]) -> None:
-        """All is checked before anything is written."""
-        # Workgroups advance side by side, as many at a time as there is room for, and a loop that waits for ever is
-        # found out: so a kernel that needs progress is simulated, though nothing is promised.
+        """Checks all steps before anything is written."""
+        # Kernels that need forward progress between workgroups are let through, though it is not guaranteed: the
+        # workgroups of a chunk do advance together, and a spin loop without progress hits the iteration limit.
         capabilities = self._info.capabilities | {Capability.FORWARD_PROGRESS}
         for step in work.steps:
             nbytes = packed_bytes(step.program)
@@ -126,7 +111,7 @@ def _bound(buffer: Buffer[object], data: Bytes) -> _Bound:
 
 
 def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Region]:
-    """The kernel's storage. Memories that lie in one buffer share its flags and its race detector."""
+    """The kernel's storage. Memories bound to one buffer share its flags and its race detector."""
     program = step.program
     writers = _written(program)
     pairs = tuple(zip(program.storage, step.buffers, strict=True))
@@ -135,7 +120,7 @@ def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Regio
     for memory, buffer in pairs:
         units[buffer.name] = min(units.get(buffer.name, 8), memory.type.size)
     for memory, buffer in pairs:
-        if memory in writers:  # a buffer that this kernel only reads cannot race
+        if memory in writers:  # a buffer that is only read needs no detector
             detectors.setdefault(buffer.name, RaceDetector(buffer.nbytes // units[buffer.name]))
     regions: dict[str, Region] = {}
     for memory, buffer in pairs:
@@ -150,12 +135,12 @@ def _storage_regions(step: Step, bound: Mapping[str, _Bound]) -> dict[str, Regio
 
 @lru_cache(maxsize=512)
 def _written(program: ir.Program) -> frozenset[ir.Memory]:
-    """The memories that a program writes."""
+    """The memories that a program writes, memoised."""
     return frozenset(writers_in(program.body))
 
 
 def _own_regions(program: ir.Program, shape: Shape) -> dict[str, Region]:
-    """Workgroup memory and registers: new for each chunk of workgroups."""
+    """Workgroup memory and registers, uninitialised, for each chunk of workgroups."""
     regions: dict[str, Region] = {}
     for memory in program.memories:
         if memory.space is ir.Space.STORAGE:
@@ -163,5 +148,5 @@ def _own_regions(program: ir.Program, shape: Shape) -> dict[str, Region]:
         assert memory.length is not None, "verify: only storage comes without a length"
         shared = memory.space is ir.Space.WORKGROUP
         rows = shape.groups if shared else shape.invocations
-        regions[memory.name] = Region.fresh(memory.name, memory.type, memory.length, rows, shared)
+        regions[memory.name] = Region.allocate(memory.name, memory.type, memory.length, rows, shared)
     return regions

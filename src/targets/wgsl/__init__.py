@@ -1,1 +1,1 @@
-"""WebGPU through wgpu: Vulkan, Metal, DX12."""
+"""The target "wgsl": Vulkan, Metal and DX12 by wgpu, or a browser's WebGPU."""

@@ -1,7 +1,7 @@
-"""The browser's own WebGPU under wgpu's names: as many as gpusort uses, for Pyodide, where there is no wgpu.
+"""An adapter from wgpu-py's API, as far as gpusort uses it, to the browser's WebGPU, for Pyodide.
 
-A browser answers by promises. What ends in `_async` is awaited. What wgpu does at once waits for the same, where the
-browser lets Python wait: that suspends Python, and the page goes on.
+The browser returns promises: methods that end in `_async` await them. Synchronous methods suspend Python until the
+promise resolves, where the browser can do so; the page's event loop keeps running.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...types.errors import TargetUnavailableError
 from .browser_errors import Errors, GPUError, GPUOutOfMemoryError, GPUValidationError
 from .defaults import DEFAULT_LIMITS
 from .javascript import HOW_TO_WAIT, Owner, camel, can_wait, described, owned, require_waiting, waited
-from .openings import Answer, Openings
+from .shared_opening import Answer, SharedOpening
 
 if TYPE_CHECKING:
     import js
@@ -24,7 +24,7 @@ __all__ = ["GPUAdapter", "GPUDevice", "GPUError", "GPUOutOfMemoryError", "GPUVal
 
 _LIMITS = (*DEFAULT_LIMITS, "max-bind-groups", "min-storage-buffer-offset-alignment")
 _MAP_READ, _COPY_DST, _READ = 1, 8, 1  # WebGPU fixes the numbers of these flags
-_MAPPED_AT = 8  # a mapped range begins at a multiple of these bytes
+_MAPPED_AT = 8  # bytes: the alignment of a mapped range's offset
 
 
 BindGroup: TypeAlias = Owner["js.GPUBindGroup"]
@@ -40,7 +40,7 @@ ShaderModule: TypeAlias = Owner["js.GPUShaderModule"]
 
 
 class GPUAdapterInfo(dict[str, "str | int"]):
-    """What a browser tells, which may be little."""
+    """Adapter information; browsers may withhold most of it."""
 
     def __init__(self, info: js.GPUAdapterInfo) -> None:
         words = [info.vendor, info.architecture, info.device or info.description]
@@ -66,7 +66,7 @@ def _limits(of: js.GPUAdapter | js.GPUDevice) -> dict[str, int]:
 
 
 class GPUAdapter(Owner["js.GPUAdapter"]):
-    _device: Answer[js.GPUDevice, GPUDevice] | None = None  # which it gives, once it was asked
+    _device: Answer[js.GPUDevice, GPUDevice] | None = None  # once requested
 
     def __init__(self, js: js.GPUAdapter) -> None:
         super().__init__(js)
@@ -75,7 +75,7 @@ class GPUAdapter(Owner["js.GPUAdapter"]):
     async def request_device_async(
         self, *, required_features: Sequence[str] = (), required_limits: Mapping[str, int] | None = None
     ) -> GPUDevice:
-        """An adapter gives one device, as WebGPU has it: whoever asks again gets the same."""
+        """Requests a device. WebGPU allows one for an adapter: later calls return the same."""
         if self._device is None:
             asked = {"required_features": list(required_features), "required_limits": dict(required_limits or {})}
             self._device = Answer(self.js.requestDevice(described(asked)), GPUDevice)
@@ -88,7 +88,7 @@ class GPUAdapter(Owner["js.GPUAdapter"]):
 
 
 class GPU:
-    """A browser shows one adapter at most, the one that it finds best."""
+    """The browser's `navigator.gpu`, which offers one adapter at most."""
 
     async def enumerate_adapters_async(self) -> list[GPUAdapter]:
         from js import navigator
@@ -109,17 +109,17 @@ def _asked_for_adapter() -> Answer[js.GPUAdapter | None, list[GPUAdapter]]:
 
 
 gpu = GPU()
-openings = Openings(_asked_for_adapter)
+openings = SharedOpening(_asked_for_adapter)
 
 
 # -- devices ----------------------------------------------------------------------------------------------
 
 
 class GPUDevice(Owner["js.GPUDevice"]):
-    """Errors come between two calls; they are collected, and raised by the next one that waits."""
+    """A device. Its errors are asynchronous: the next call that waits raises them."""
 
     def __init__(self, js: js.GPUDevice) -> None:
-        """Of a device that was opened here, or by the page."""
+        """Wraps a device that was opened here or by the page."""
         super().__init__(js)
         self.features, self.limits, self.adapter_info = set(js.features), _limits(js), GPUAdapterInfo(js.adapterInfo)
         self.queue, self.errors = GPUQueue(js.queue, self), Errors(js)
@@ -151,7 +151,7 @@ class GPUDevice(Owner["js.GPUDevice"]):
     def create_compute_pipeline(
         self, *, label: str = "", layout: PipelineLayout, compute: Mapping[str, object]
     ) -> ComputePipeline:
-        """Compiled beside the page where that can be waited for."""
+        """Compiles asynchronously, off the page's main thread, if Python can wait."""
         asked = described({"label": label, "layout": layout, "compute": compute})
         if can_wait():
             return Owner(waited(self._compiled(asked, cast("ShaderModule", compute["module"]))))
@@ -165,7 +165,7 @@ class GPUDevice(Owner["js.GPUDevice"]):
         except JsException as error:
             told = (await module.js.getCompilationInfo()).messages
             lines = [f":{one.lineNum}:{one.linePos} {one.message}" for one in told if one.type == "error"]
-            self.errors.forget()  # the same, told in other words
+            self.errors.forget()  # the same error, also reported as an event
             raise GPUValidationError("\n".join(lines[:1]) or str(error)) from error
 
     def create_command_encoder(self, *, label: str = "") -> GPUCommandEncoder:
@@ -204,7 +204,7 @@ class GPUBuffer(Owner["js.GPUBuffer"]):
     def read_mapped(
         self, buffer_offset: int | None = None, size: int | None = None, *, copy: bool = True
     ) -> memoryview:
-        """A copy in any case: the buffer lies outside of Python's memory."""
+        """Always a copy: the mapping is outside of Python's memory."""
         first = buffer_offset or 0
         return self.js.getMappedRange(first, self.size - first if size is None else size).to_memoryview()
 
@@ -221,7 +221,7 @@ class GPUQueue(Owner["js.GPUQueue"]):
         self.js.submit(described(list(command_buffers)))
 
     def write_buffer(self, buffer: object, buffer_offset: int, data: object) -> None:
-        """`data` is an array of NumPy's, or another buffer of Python's."""
+        """`data` is a NumPy array or another object with the buffer protocol."""
         from pyodide.ffi import to_js
 
         packed = np.ascontiguousarray(cast("np.ndarray[Any, Any]", data)).reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""What a browser's WebGPU refuses. It says so in events, between two calls; the next call that waits raises it."""
+"""Errors of a browser's WebGPU, which come as events: collected, and raised by the next call that waits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KINDS: Mapping[str, type[GPUError]] = {
 
 
 class Errors:
-    """Of one device, of which a page may collect its own: what the page asks for, it gets."""
+    """The uncaptured errors and the loss of one device. Error scopes that the page pushes itself are not disturbed."""
 
     def __init__(self, device: js.GPUDevice) -> None:
         from pyodide.ffi import create_once_callable, create_proxy
@@ -38,7 +38,7 @@ class Errors:
         lost: list[str] = []
         refused: list[GPUError] = []
 
-        # The device holds what it calls, which therefore holds no more than the lists.
+        # The device keeps its callbacks alive, so they refer to these lists only.
         def is_lost(info: js.GPUDeviceLostInfo) -> None:
             lost.append(info.message or info.reason)
 
@@ -53,7 +53,7 @@ class Errors:
         self._refused.clear()
 
     def require_none(self) -> None:
-        """Raises the first of all that came since the last time."""
+        """Raises the first error since the last call."""
         first, gone = [*self._refused[:1]], [*self._lost]
         self.forget()
         if gone:

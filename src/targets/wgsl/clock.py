@@ -1,4 +1,4 @@
-"""The device's own clock: how long it was at the launches of one submission."""
+"""Timestamp queries: measures a compute pass by the device's own clock."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 FEATURE = "timestamp-query"
 _RESOLVED = 0x200 | 4  # QUERY_RESOLVE, COPY_SRC
 _READ_BACK, _READ = 1 | 8, 1  # MAP_READ and COPY_DST; MapMode.READ
-_BYTES = 16  # two ticks of 64 bits
+_BYTES = 16  # two timestamps of 64 bits
 
 
 class Clock:
-    """Notes when a pass begins and ends. A tick is a nanosecond, as WebGPU has it."""
+    """Writes timestamps at a pass's beginning and end, in WebGPU's nanoseconds."""
 
     def __init__(self, device: wgpu.GPUDevice) -> None:
         self._device = device
@@ -25,7 +25,7 @@ class Clock:
         self._fetched = device.create_buffer(size=_BYTES, usage=_READ_BACK)
 
     def begin(self, encoder: wgpu.GPUCommandEncoder) -> wgpu.GPUComputePassEncoder:
-        """Begins a pass that is timed."""
+        """Begins a timed compute pass."""
         return encoder.begin_compute_pass(
             timestamp_writes={
                 "query_set": self._queries, "beginning_of_pass_write_index": 0, "end_of_pass_write_index": 1
@@ -33,12 +33,12 @@ class Clock:
         )  # fmt: skip
 
     def end(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """Behind the pass: brings the ticks to where the host can read them."""
+        """After the pass: resolves the queries and copies them to a mappable buffer."""
         encoder.resolve_query_set(self._queries, 0, 2, self._ticks, 0)
         encoder.copy_buffer_to_buffer(self._ticks, 0, self._fetched, 0, _BYTES)
 
     def seconds(self) -> float:
-        """Once the submission is done: how long the pass took."""
+        """The pass's duration. Maps the buffer, so it waits for the submission."""
         self._fetched.map_sync(_READ, 0, _BYTES)
         try:
             ticks = np.frombuffer(self._fetched.read_mapped(0, _BYTES), np.uint64)

@@ -1,4 +1,4 @@
-"""What is told to a device: launches bound to memory, and recorded as one compute pass."""
+"""Command recording: a schedule's launches as dispatches of one compute pass, with bind groups."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import wgpu
 
 
-class Place(NamedTuple):
-    """Where a schedule's buffer lies. A tuple, for many are made in every call."""
+class BufferRange(NamedTuple):
+    """A buffer and an offset in bytes. A tuple, as many are made in every call."""
 
     buffer: wgpu.GPUBuffer
     offset: int = 0
@@ -23,65 +23,65 @@ class Place(NamedTuple):
 
 @attrs.frozen
 class Binding:
-    """What a kernel is bound to: the parameters of all launches first, then buffers by their names."""
+    """The contents of a bind group: the uniform buffer of all launches' parameters, then storage buffers by name."""
 
     kernel: Kernel
-    names: tuple[str, ...]
-    sizes: tuple[int, ...]  # in bytes, of the parameters too
+    names: tuple[str, ...]  # of storage buffers
+    sizes: tuple[int, ...]  # in bytes, the uniform's first
 
 
 @attrs.frozen
 class Launch:
-    """One launch, ready to be recorded."""
+    """A dispatch of columns x rows workgroups."""
 
     kernel: Kernel
-    group: int  # which of the bindings
-    offset: int  # of its parameters
+    group: int  # index of its binding
+    offset: int  # dynamic offset of its parameters in the uniform buffer
     columns: int
     rows: int
 
 
-Group: TypeAlias = object  # a binding with memory, as those made it who take it
-Recorded: TypeAlias = object  # commands that can be submitted once
+Group: TypeAlias = object  # a bind group of the Commands that made it
+Recorded: TypeAlias = object  # a command buffer, which can be submitted once
 
 
 class Commands(Protocol):
-    """Records all launches of a schedule. WebGPU lets each dispatch of a pass see what those before it wrote.
+    """Records all launches of a schedule in one compute pass: WebGPU orders the memory accesses of its dispatches.
 
-    Errors of wgpu's are raised as it classes them.
+    Raises wgpu's own GPUError classes.
     """
 
-    def groups(self, bound: Sequence[tuple[int, Sequence[Place]]]) -> Sequence[Group]:
-        """Bindings, by their numbers, with memory, which they hold: for as often as they are wanted."""
+    def groups(self, bound: Sequence[tuple[int, Sequence[BufferRange]]]) -> Sequence[Group]:
+        """Makes bind groups of (index of a binding, its buffers). They keep the buffers alive, and can be reused."""
         ...
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, groups: Sequence[Group], clock: Clock | None = None) -> None:
-        """One pass in an encoder."""
+        """Records a pass into an encoder, timed if there is a clock."""
         ...
 
     def recorded(self, groups: Sequence[Group]) -> Recorded:
-        """The same in an encoder of its own."""
+        """Records a pass into a command buffer of its own."""
         ...
 
     def submit(self, recorded: Recorded) -> None: ...
 
 
 class PublicCommands:
-    """By wgpu's public methods."""
+    """Recording by wgpu's public API."""
 
     def __init__(self, handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]) -> None:
         self._handle, self._launches, self._bindings = handle, launches, bindings
 
-    def groups(self, bound: Sequence[tuple[int, Sequence[Place]]]) -> Sequence[wgpu.GPUBindGroup]:
-        return [self._group(self._bindings[number], places) for number, places in bound]
+    def groups(self, bound: Sequence[tuple[int, Sequence[BufferRange]]]) -> Sequence[wgpu.GPUBindGroup]:
+        return [self._group(self._bindings[number], ranges) for number, ranges in bound]
 
-    def _group(self, binding: Binding, places: Sequence[Place]) -> wgpu.GPUBindGroup:
-        bound = zip(places, binding.sizes, strict=True)
+    def _group(self, binding: Binding, ranges: Sequence[BufferRange]) -> wgpu.GPUBindGroup:
+        bound = zip(ranges, binding.sizes, strict=True)
         return self._handle.create_bind_group(
             layout=binding.kernel.layout,
             entries=[
-                {"binding": position, "resource": {"buffer": place.buffer, "offset": place.offset, "size": size}}
-                for position, (place, size) in enumerate(bound)
+                {"binding": position, "resource": {"buffer": region.buffer, "offset": region.offset, "size": size}}
+                for position, (region, size) in enumerate(bound)
             ],
         )
 

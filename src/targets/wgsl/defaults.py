@@ -1,4 +1,4 @@
-"""What every device of WebGPU has, and a device has that is opened by somebody who asks for nothing."""
+"""WebGPU's default limits: what every device offers, and all that one offers that was requested without limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_LIMITS: Mapping[str, int] = {
     "max-buffer-size": 256 << 20,
 }  # fmt: skip
 
-# The same as kernels are made within them, which use no subgroups.
+# The same as gpusort's Limits, without subgroups.
 DEFAULTS = Limits(
     group_size=DEFAULT_LIMITS["max-compute-invocations-per-workgroup"],
     workgroup_bytes=DEFAULT_LIMITS["max-compute-workgroup-storage-size"],

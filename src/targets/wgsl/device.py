@@ -1,4 +1,4 @@
-"""The adapter and device behind the WGSL target: which one, with what limits, and what its errors mean."""
+"""Adapter selection, device requests, limits and capabilities of the WGSL target, and translation of wgpu's errors."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
 from .clock import FEATURE
 from .defaults import DEFAULT_LIMITS
-from .where import NO_ADAPTER
+from .runtime import NO_ADAPTER
 
 if TYPE_CHECKING:
     import wgpu
 
 ADAPTER_VARIABLE = "GPUSORT_WGSL_ADAPTER"
 LIMITS_VARIABLE = "GPUSORT_WGSL_LIMITS"
-MAX_LANES = 64  # what a mask of lanes holds
+MAX_LANES = 64  # the bits of a lane mask
 
 _NVIDIA, _AMD, _INTEL, _QUALCOMM = 0x10DE, 0x1002, 0x8086, 0x5143
-# The smallest and the largest subgroup of a maker that compiles to several sizes. (wgpu-py hands out
-# placeholders for both bounds.)
+# The smallest and largest subgroup size, by vendor, where the compiler chooses. (wgpu-py has placeholders for both.)
 _SMALLEST = {_AMD: 32, _INTEL: 8}
 _LARGEST = {_AMD: 64, _INTEL: 32}
-_LEAST_LANES, _MOST_LANES = "subgroup_min_size", "subgroup_max_size"  # a browser's word for them
+_LEAST_LANES, _MOST_LANES = "subgroup_min_size", "subgroup_max_size"  # known of a browser's adapter
 _BY_POWER = ("DiscreteGPU", "IntegratedGPU", "VirtualGPU", "Unknown", "CPU")
 _BY_BACKEND = ("Metal", "D3D12", "Vulkan")
-_OPENGL = "OpenGL"  # has no storage buffers to speak of: taken only where it is asked for
-# A driver that computes on the host's processor calls itself a CPU; these are known by name besides.
+_OPENGL = "OpenGL"  # offers few storage buffers: taken only if asked for
+# Software rasterisers that do not report themselves as a CPU.
 _SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "basic render")
 _SUBGROUP_FEATURES = ("subgroups", "subgroup")  # the standard's name, and wgpu-native's
 _WORD = 4
@@ -49,24 +48,24 @@ class Device:
     adapter: str
     driver: str
     is_software: bool
-    groups_in_row: int
-    has_subgroups: bool
-    most_lanes: int  # in a subgroup
+    groups_in_row: int  # the most workgroups in one dimension of a dispatch
+    has_subgroups: bool  # whether the feature is enabled
+    most_lanes: int  # of a subgroup
     cuts_loops: bool  # see overrun.py
-    alignment: int  # in bytes, of where a binding begins in its buffer
+    alignment: int  # in bytes, of a storage binding's offset
     limits: Limits
     capabilities: frozenset[Capability]
-    is_callers: bool = False  # who has opened it
+    is_callers: bool = False  # opened by the caller, not by us
 
     def hint(self, *asked: tuple[str, int]) -> str:
-        """What a caller asks for who opens a device, as the end of a message."""
+        """The end of an error message: the limits with which the caller should open the device, if it is his."""
         if not self.is_callers:
             return ""
         limits = ", ".join(f"{name!r}: {value}" for name, value in asked)
         return f"; open the device with required_limits={{{limits}}}" if limits else ""
 
     def with_lanes(self, measured: int) -> Device:
-        """The same, now that it is known how many lanes a subgroup has when a kernel asks."""
+        """The same with subgroups, if the measured subgroup size is plausible."""
         info = self.handle.adapter_info
         vendor = int(info.get("vendor_id", 0))
         smallest = min(measured, int(info.get(_LEAST_LANES, _SMALLEST.get(vendor, measured))))
@@ -81,15 +80,16 @@ class Device:
 
 
 def choose_adapter() -> wgpu.GPUAdapter:
-    """The strongest adapter there is, or the one that the environment names. One of OpenGL only if that says OpenGL."""
+    """The preferred adapter: discrete before integrated GPUs before software, or the one that GPUSORT_WGSL_ADAPTER
+    names. Raises TargetUnavailableError."""
     from .library import wgpu
 
     with _quietly():
-        return strongest(wgpu.gpu.enumerate_adapters_sync())
+        return preferred_adapter(wgpu.gpu.enumerate_adapters_sync())
 
 
-def strongest(found: Sequence[wgpu.GPUAdapter]) -> wgpu.GPUAdapter:
-    """Of all that there are."""
+def preferred_adapter(found: Sequence[wgpu.GPUAdapter]) -> wgpu.GPUAdapter:
+    """The preferred one of these adapters."""
     if not found:
         raise TargetUnavailableError(f"target 'wgsl' finds no adapter: {NO_ADAPTER}")
     wanted = word(ADAPTER_VARIABLE).lower()
@@ -108,15 +108,15 @@ def strongest(found: Sequence[wgpu.GPUAdapter]) -> wgpu.GPUAdapter:
 
 
 def open_device() -> Device:
-    """Opens the chosen adapter with all that it allows, or with no more than every device has."""
+    """Requests a device with all of the adapter's limits, or WebGPU's default ones if GPUSORT_WGSL_LIMITS says so."""
     opens("wgsl")
     adapter = choose_adapter()
-    features, limits = asked_of(adapter)
+    features, limits = device_request(adapter)
     return _described_device(adapter.request_device_sync(required_features=features, required_limits=limits))
 
 
-def asked_of(adapter: wgpu.GPUAdapter) -> tuple[list[str], dict[str, int | None]]:
-    """The features and limits that a device is opened with."""
+def device_request(adapter: wgpu.GPUAdapter) -> tuple[list[str], dict[str, int | None]]:
+    """The features and limits to request a device with."""
     if _asks_for_defaults():
         return [], dict(DEFAULT_LIMITS)
     subgroups = [name for name in _SUBGROUP_FEATURES if name in adapter.features][:1]
@@ -124,7 +124,7 @@ def asked_of(adapter: wgpu.GPUAdapter) -> tuple[list[str], dict[str, int | None]
 
 
 def _asks_for_defaults() -> bool:
-    """Whether the environment wants a device as small as WebGPU lets one be."""
+    """Whether GPUSORT_WGSL_LIMITS asks for WebGPU's default limits."""
     said = word(LIMITS_VARIABLE)
     if said not in ("", "defaults"):
         raise TargetUnavailableError(f"{LIMITS_VARIABLE}: expected 'defaults' or nothing, found {said!r}")
@@ -132,7 +132,7 @@ def _asks_for_defaults() -> bool:
 
 
 def device_of_caller(handle: wgpu.GPUDevice) -> Device:
-    """A device that the caller has opened: it goes as far as was asked of it then."""
+    """A device that the caller has opened, with the features and limits requested then."""
     opens("wgsl")
     return attrs.evolve(_described_device(handle), is_callers=True)
 
@@ -165,8 +165,8 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
     )
 
 
-class _Heard(logging.Handler):
-    """What wgpu logs because it came between two calls, so that no call could raise it."""
+class _ErrorLog(logging.Handler):
+    """Collects asynchronous errors, which wgpu can only log."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -176,32 +176,34 @@ class _Heard(logging.Handler):
         self.messages.append(record.getMessage())
 
 
-class translated:
-    """Turns wgpu's errors into ours; those too that it would only log. A class, which is entered sooner than a
-    generator."""
+class translated_errors:
+    """A context manager that translates wgpu's errors, also those only logged, to gpusort's.
 
-    __slots__ = ("_heard", "_what")
+    A class: entering it takes less time than a generator.
+    """
+
+    __slots__ = ("_errors", "_what")
 
     def __init__(self, what: str) -> None:
         self._what = what
 
     def __enter__(self) -> None:
-        self._heard = _idle.pop() if _idle else _Heard()
-        logging.getLogger(_LOG).addHandler(self._heard)
+        self._errors = _idle.pop() if _idle else _ErrorLog()
+        logging.getLogger(_LOG).addHandler(self._errors)
 
     def __exit__(self, _class: object, error: BaseException | None, _traceback: object) -> None:
-        logging.getLogger(_LOG).removeHandler(self._heard)
-        messages = self._heard.messages
+        logging.getLogger(_LOG).removeHandler(self._errors)
+        messages = self._errors.messages
         if not messages:
-            _idle.append(self._heard)
+            _idle.append(self._errors)
         if error is None and messages:
             _raise_ours(self._what, _logged("; ".join(messages)))
         elif isinstance(error, Exception):
             _raise_ours(self._what, error)
 
 
-_LOG = "wgpu"  # which wgpu wants to make itself
-_idle: list[_Heard] = []  # to make one takes longer than to have it listen; a list's methods need no lock
+_LOG = "wgpu"  # the logger's name; the logger itself must be made by wgpu
+_idle: list[_ErrorLog] = []  # reused, as making a handler is slow; append and pop of a list are atomic
 
 
 def _logged(messages: str) -> Exception:
@@ -211,7 +213,7 @@ def _logged(messages: str) -> Exception:
 
 
 def _raise_ours(what: str, error: Exception) -> None:
-    """An error of ours for one of wgpu's; nothing for others."""
+    """Raises gpusort's error for one of wgpu's; returns for others."""
     if isinstance(error, GpusortError):
         return
     from .library import wgpu
@@ -225,7 +227,7 @@ def _raise_ours(what: str, error: Exception) -> None:
 
 
 def is_loss(error: BaseException) -> bool:
-    """Whether an error of wgpu's says that the device is gone."""
+    """Whether wgpu reports that the device is lost."""
     text = str(error).lower()
     return "lost" in text or "device is invalid" in text or ("destroyed" in text and "buffer" not in text)
 
@@ -236,7 +238,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def is_software(adapter: wgpu.GPUAdapter) -> bool:
-    """Whether an adapter is no device, but a driver that computes on the host's processor."""
+    """Whether an adapter is a software rasteriser on the CPU."""
     return _is_in_software(adapter.info)
 
 
@@ -273,9 +275,8 @@ def _rank(adapter: wgpu.GPUAdapter) -> tuple[int, int]:
 
 @contextmanager
 def _quietly() -> Generator[None, None, None]:
-    """Without Mesa's layer that orders devices by the display they drive: on a machine with no display it can
-    only complain on stderr, and we order them ourselves. The Vulkan loader reads this when wgpu first wakes
-    it."""
+    """Disables Mesa's device selection layer, which without a display complains on stderr. The Vulkan loader reads the
+    variable when wgpu first enumerates adapters."""
     if _NO_LAYER in os.environ or os.environ.get("XDG_RUNTIME_DIR"):
         yield
         return

@@ -1,4 +1,4 @@
-"""Python's side of a page, in Pyodide: waiting for promises, and JavaScript's objects under names of Python's kind."""
+"""Pyodide helpers: waiting for promises, wrapping JavaScript objects, and converting descriptors to JavaScript."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HOW_TO_WAIT = (
 
 
 def can_wait() -> bool:
-    """Whether Python can wait here for a promise."""
+    """Whether Python can wait for a promise here (JavaScript Promise Integration)."""
     from pyodide.ffi import can_run_sync
 
     return can_run_sync()
 
 
 def waited(answer: Awaitable[_T]) -> _T:
-    """What comes of a promise. The page goes on until it does."""
+    """Suspends Python until a promise resolves; returns its result. The page's event loop keeps running."""
     from pyodide.ffi import run_sync
 
     return run_sync(answer)
@@ -36,19 +36,19 @@ def require_waiting(what: str) -> None:
 
 
 class Owner(Generic[_J]):
-    """Stands for an object of JavaScript's."""
+    """A wrapper of a JavaScript object."""
 
     def __init__(self, js: _J) -> None:
         self.js = js
 
 
 def owned(owner: object) -> Any:  # of any of JavaScript's classes
-    """The object itself. A page's own, which is no object of ours, may be given too."""
+    """The JavaScript object of a wrapper; other objects, such as the page's own, are returned as they are."""
     return owner.js if isinstance(owner, Owner) else owner  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # of any class
 
 
 def described(given: object) -> object:
-    """What a descriptor is in JavaScript: with names and objects of its own."""
+    """A descriptor as a JavaScript object, with camelCase names and unwrapped objects."""
     from js import Object
     from pyodide.ffi import to_js
 
@@ -67,6 +67,6 @@ def _plain(given: object) -> object:
 
 
 def camel(name: str) -> str:
-    """A name as JavaScript writes it: max-buffer-size and max_buffer_size are maxBufferSize."""
+    """A name in camelCase: max-buffer-size and max_buffer_size become maxBufferSize."""
     first, *others = name.replace("-", "_").split("_")
     return first + "".join(map(str.capitalize, others))

@@ -1,4 +1,4 @@
-"""A kernel as the WGSL target keeps it: legalised, written, compiled, and how its parameters are laid out."""
+"""Lowers a program to WGSL, compiles it to a compute pipeline, and lays out its uniform parameters."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ...types.layout import Type
 from .device import MAX_LANES, Device, is_loss
 from .legalize import Legalized, Origin, legalize
 from .overrun import guarded, has_loops
+from .runtime import IN_BROWSER
 from .text import HEADER_WORDS, Shader, wgsl_of
 from .unroll import unrolled
 from .uses import Use, uses_of
-from .where import IN_BROWSER
 
 if TYPE_CHECKING:
     import wgpu
 
-PARAMETER_STEP = 256  # what every adapter takes as a dynamic offset
+PARAMETER_STEP = 256  # bytes: the alignment of dynamic offsets that every adapter allows
 _COMPUTE = 4  # ShaderStage.COMPUTE
-# What the limits are called that a device is opened with.
+# Names of the limits that a device is requested with.
 _GROUP_SIZE = "max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"
 _WORKGROUP_BYTES = ("max-compute-workgroup-storage-size",)
 _STORAGE_BUFFERS = ("max-storage-buffers-per-shader-stage",)
@@ -41,12 +41,12 @@ _Binding: TypeAlias = Literal["uniform", "storage", "read-only-storage"]
 
 @attrs.frozen(eq=False)
 class Kernel:
-    """One compiled program. Its parameters are a uniform struct of 4-byte members, the header first."""
+    """A compiled program. Its parameters are a uniform struct of 4-byte members, after a header (HEADER_WORDS)."""
 
     legalized: Legalized
     text: str
     uses: tuple[Use, ...]  # one for each storage memory
-    tells_overrun: bool  # whether one more storage buffer comes behind the program's own
+    reports_overrun: bool  # whether there is one more storage buffer, the overrun flag, behind the program's own
     layout: wgpu.GPUBindGroupLayout
     pipeline: wgpu.GPUComputePipeline
 
@@ -55,7 +55,7 @@ class Kernel:
         return 4 * (HEADER_WORDS + len(self.legalized.origins))
 
     def parameters(self, step: Step, groups_in_row: int) -> bytes:
-        """What the uniform struct holds for one launch."""
+        """The uniform struct's bytes for one launch."""
         values = dict(zip(step.program.parameters, step.values, strict=True))
         counts = dict(zip(step.program.storage, (buffer.nbytes for buffer in step.buffers), strict=True))
         words = [struct.pack("<II", step.groups, groups_in_row)]
@@ -64,7 +64,7 @@ class Kernel:
 
 
 def word_of(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes: dict[ir.Memory, int]) -> bytes:
-    """The four bytes of one parameter, of a launch's values and its buffers' sizes in bytes."""
+    """The four bytes of a parameter, from a launch's values and its buffers' sizes in bytes."""
     if origin.length_of is not None:
         return struct.pack("<I", sizes[origin.length_of] // origin.length_of.type.size)
     if origin.parameter is None:
@@ -73,25 +73,28 @@ def word_of(origin: Origin, values: dict[ir.Parameter, int | float | bool], size
     return packed[4 * origin.word : 4 * origin.word + 4]
 
 
-def written(
+def lower_to_wgsl(
     program: ir.Program, *, enable_line: bool = False, in_registers: bool = False, lanes: int = MAX_LANES
 ) -> tuple[Legalized, Shader]:
-    """A program legalised, and its WGSL. `in_registers`: with loops over registers written out, as GPUs want it."""
+    """Lowers a program: legalised to 32-bit words, and as WGSL. `in_registers` unrolls loops over register arrays,
+    which GPU compilers would else keep in memory."""
     legalized = legalize(unrolled(program) if in_registers else program, lanes)
     legalized = attrs.evolve(legalized, program=overlaid(legalized.program))
     verify(legalized.program)
     return legalized, wgsl_of(legalized.program, enable_line=enable_line)
 
 
-def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
-    """Makes a pipeline of a program; a refusal says which limit or capability is missing, or which line is
-    wrong. `probing` is for the kernel that finds out about subgroups."""
-    legalized, shader = written(
+def compile_kernel(program: ir.Program, device: Device, *, probing: bool = False) -> Kernel:
+    """Compiles a program to a pipeline. Raises CapabilityError that names the limit or capability it exceeds.
+
+    `probing` allows subgroups before the device is known to have them, for the kernel that probes them.
+    """
+    legalized, shader = lower_to_wgsl(
         program, enable_line=IN_BROWSER, in_registers=not device.cuts_loops, lanes=device.most_lanes
     )
     _require_fits(legalized.program, device)
-    tells_overrun = device.cuts_loops and has_loops(program)
-    if tells_overrun:
+    reports_overrun = device.cuts_loops and has_loops(program)
+    if reports_overrun:
         legalized = attrs.evolve(legalized, program=guarded(legalized.program))
         verify(legalized.program)
         shader = wgsl_of(legalized.program, enable_line=IN_BROWSER)
@@ -114,7 +117,7 @@ def compiled(program: ir.Program, device: Device, *, probing: bool = False) -> K
         ]
     )
     pipeline = _pipeline(program, shader.text, handle, layout)
-    return Kernel(legalized, shader.text, storage[: len(program.storage)], tells_overrun, layout, pipeline)
+    return Kernel(legalized, shader.text, storage[: len(program.storage)], reports_overrun, layout, pipeline)
 
 
 def _kind(use: Use) -> _Binding:
@@ -140,7 +143,7 @@ def _pipeline(
 
 
 def _refusal(program: ir.Program, text: str, message: str) -> str:
-    """What wgpu says of generated text, with the line it means."""
+    """A message for a shader compilation error, with the line of WGSL it is about."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     found = re.search(r":(\d+):(\d+)", message)
     place = ""

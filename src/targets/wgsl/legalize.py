@@ -1,11 +1,10 @@
-"""Legalisation: a program for machines that have 32-bit words and nothing else.
+"""Legalisation: lowers a program to 32-bit types, as WGSL has no others. IR to IR, with the same meaning.
 
-What comes out is IR as any other, and means the same. It has U32, I32, F32 and Bool variables; U32, I32 and F32 in
-storage and parameters (elements that were of another size lie there as `Place` says); no Length, which has become a
-parameter, as it can no longer be told from a buffer's size. Floats are compared as integers, and keep their zeros'
-signs, infinities and NaNs (see legalize_operations.py). One thing is left to the writer: BALLOT gives its U64 mask to a
-variable that is read in just two forms, `cast(U32, mask)` and `cast(U32, shr(mask, 32))`, which are its words. MATCH is
-ballots by then, and shuffles name a lane that there is.
+In the result variables are U32, I32, F32 or Bool; storage and parameters U32, I32 or F32 (see ElementLayout for other
+elements). Length becomes a parameter, as it no longer follows from a buffer's size. Floats are compared as
+integers, and keep signed zeros, infinities and NaNs (legalize_operations.py). MATCH becomes ballots, and shuffles read
+an existing lane. One exception is left to the emitter: BALLOT sets a U64 variable that is read in two forms only, the
+words `cast(U32, mask)` and `cast(U32, shr(mask, 32))`.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ _NARROW = frozenset({Type.BOOL, Type.U8, Type.U16})
 
 @attrs.frozen
 class Origin:
-    """Where the host finds the value of a legalised parameter."""
+    """The value of a legalised parameter: a word of an original one, a length, or else zero."""
 
-    parameter: ir.Parameter | None = None  # one of the program's own: this 32-bit word of it
-    word: int = 0
-    length_of: ir.Memory | None = None  # or the number of elements of a storage buffer; or else zero
+    parameter: ir.Parameter | None = None
+    word: int = 0  # 0 for the low 32 bits of `parameter`, 1 for the high
+    length_of: ir.Memory | None = None  # the number of elements of a storage buffer
 
 
 @attrs.frozen
@@ -44,38 +43,38 @@ class Legalized:
 
 
 def legalize(program: ir.Program, lanes: int = MASK_BITS) -> Legalized:
-    """Rewrites a program for 32-bit machines; CapabilityError where that cannot be done. No subgroup has more lanes."""
+    """Legalises a program for subgroups of at most `lanes` lanes. Raises CapabilityError for F64 arithmetic."""
     return _Legalizer(program, lanes).run()
 
 
 @attrs.frozen
-class Place:
-    """A memory as it was, the one that takes its place, and how to get at an element there.
+class ElementLayout:
+    """How a memory's elements are stored in 32-bit words.
 
-    - 64-bit elements: two words, low first; in workgroup memory all low words lie before all high ones, so
-      that neighbours keep to different banks.
-    - Bool, U8 and U16 in storage: four, four and two to a word. Where the kernel stores to the memory, all
-      its accesses are atomic, as invocations that own different bytes of one word meet there.
-    - U8 and U16 of a workgroup or of registers: a word each (Bool stays Bool: no host looks there).
+    - 64-bit elements: two words, low first. In workgroup memory all low words come before all high ones, which avoids
+      bank conflicts.
+    - Bool, U8 and U16 in storage: packed, four, four and two in a word. If the kernel stores to the memory, all its
+      accesses are atomic, as invocations may own different bytes of one word.
+    - U8 and U16 in workgroup memory or registers: a word each. Bool stays Bool there.
     """
 
     before: ir.Memory
     after: ir.Memory
-    packed: bool  # several elements to a word
-    stored: bool
+    packed: bool  # several elements in a word
+    stored: bool  # whether the kernel stores to it
 
     @staticmethod
-    def of(memory: ir.Memory, stored: bool) -> Place:
+    def of(memory: ir.Memory, stored: bool) -> ElementLayout:
         packed = memory.type in _NARROW and memory.space is ir.Space.STORAGE
         after = memory
         if memory.type in _WIDE:
             after = attrs.evolve(memory, type=Type.U32, length=None if memory.length is None else 2 * memory.length)
         elif packed or memory.type in (Type.U8, Type.U16):
             after = attrs.evolve(memory, type=Type.U32)
-        return Place(memory, after, packed, stored)
+        return ElementLayout(memory, after, packed, stored)
 
     def load(self, build: WordBuilder, index: ir.Expression) -> Value:
-        """The element, as what stands for its type: a U32 for U8 and U16, a pair for 64 bits."""
+        """Loads an element: a U32 for U8 and U16, a pair for 64 bits."""
         if self.before.type in _WIDE:
             low, high = self._halves(build, index)
             return Pair(self._word(build, low, "low"), self._word(build, high, "high"))
@@ -111,7 +110,7 @@ class Place:
         return build.read(loaded)
 
     def _where(self, build: WordBuilder, index: ir.Expression) -> tuple[ir.Expression, ir.Expression]:
-        """Which word an element lies in, and how far from its low end (in bits)."""
+        """The index of a packed element's word, and its shift in bits."""
         index = build.bound(index, "place")
         per_word_log2, bits_log2 = (1, 4) if self.before.type is Type.U16 else (2, 3)
         inside = build.and_(index, (1 << per_word_log2) - 1)
@@ -121,8 +120,8 @@ class Place:
         return build.and_(build.shr(word, shift), (1 << self.before.type.bits) - 1)
 
     def _replace(self, build: WordBuilder, index: ir.Expression, value: ir.Expression) -> None:
-        """Flips the bits in which the element differs from its new value: what others do to the rest of the
-        word meanwhile is not lost. (Two invocations that store to one element race, here as anywhere.)"""
+        """Stores a packed element by an atomic xor with the bits that change, so that concurrent stores to other
+        elements of the word are not lost. (Stores to one element by two invocations are a data race anyway.)"""
         where, shift = self._where(build, index)
         where, shift = build.bound(where, "where"), build.bound(shift, "shift")
         old = self._word(build, where, "packed")
@@ -139,9 +138,9 @@ class _Legalizer:
         self.zero: ir.Parameter | None = None
         self.names = {parameter.name for parameter in program.parameters}
         self.variables: dict[ir.Variable, tuple[ir.Variable, ...]] = {}
-        self.places: dict[ir.Memory, Place] = {}
+        self.layouts: dict[ir.Memory, ElementLayout] = {}
         self.atomic: set[ir.Memory] = set()
-        self.shared: list[ir.Memory] = []  # one word in which an invocation tells all others of its workgroup another
+        self.shared: list[ir.Memory] = []  # at most one: a word of workgroup memory to broadcast by
         self.operations = Operations(self.build, self._leaf, self._hidden_zero)
         self.lanes = Lanes(self.build, program.group_size, lanes)
         self.widths = Widths(program, lanes)
@@ -150,7 +149,7 @@ class _Legalizer:
         stored = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Store)}
         self.atomic = {s.memory for s in statements_in(self.program.body) if isinstance(s, ir.Atomic)}
         for memory in self.program.memories:
-            self.places[memory] = Place.of(memory, memory in stored)
+            self.layouts[memory] = ElementLayout.of(memory, memory in stored)
         origins: dict[ir.Parameter, Origin] = {}
         for parameter in self.program.parameters:
             origins |= self._parameter(parameter)
@@ -162,7 +161,7 @@ class _Legalizer:
         legal = attrs.evolve(
             self.program,
             parameters=tuple(origins),
-            memories=(*(self.places[memory].after for memory in self.program.memories), *self.shared),
+            memories=(*(self.layouts[memory].after for memory in self.program.memories), *self.shared),
             variables=own + tuple(self.build.variables),
             body=self.build.finish(),
         )
@@ -171,7 +170,7 @@ class _Legalizer:
     # -- parameters, variables, leaves --------------------------------------------------------------------
 
     def _parameter(self, parameter: ir.Parameter) -> dict[ir.Parameter, Origin]:
-        """Makes those that stand for one of the program's own."""
+        """The parameters that replace one of the program's, with their origins."""
         span = self.program.span
         if parameter.type in _WIDE:
             low, high = (self._new_parameter(f"{parameter.name}_{half}") for half in ("low", "high"))
@@ -183,14 +182,14 @@ class _Legalizer:
         return {word: Origin(parameter)}
 
     def _new_parameter(self, name: str) -> ir.Parameter:
-        """A word that is none of the program's own."""
+        """A new U32 parameter with an unused name."""
         while name in self.names:
             name += "_"
         self.names.add(name)
         return ir.Parameter(name, Type.U32)
 
     def _halves(self, variable: ir.Variable) -> tuple[ir.Variable, ...]:
-        """The variables that stand for one: itself, a U32, or two of them."""
+        """The variables that replace one: itself, a U32, or two for its low and high words."""
         known = self.variables.get(variable)
         if known is None:
             known = (variable,)
@@ -213,11 +212,11 @@ class _Legalizer:
                     self.lengths[node.memory] = self._new_parameter(f"{node.memory.name}_length")
                 return ir.Argument(self.lengths[node.memory], node.span)
             case ir.Identity():
-                # a number like others, so that what it is part of is computed here: WGSL refuses `64u - 65u`
+                # A constant, so that expressions with it are folded here, with wrapping: WGSL rejects `64u - 65u`.
                 return self.build.word(self.program.group_size) if node.builtin is ir.Builtin.GROUP_SIZE else node
 
     def _hidden_zero(self) -> ir.Expression:
-        """A zero that no compiler can know to be one."""
+        """A parameter that is always zero, which the compiler cannot know."""
         if self.zero is None:
             self.zero = self._new_parameter("hidden_zero")
         return ir.Argument(self.zero, self.build.span)
@@ -242,14 +241,14 @@ class _Legalizer:
             case ir.Load() if statement.uniform:
                 self._load_uniform(statement)
             case ir.Load():
-                value = self.places[statement.memory].load(build, self.operations.word(statement.index))
+                value = self.layouts[statement.memory].load(build, self.operations.word(statement.index))
                 self._assign(statement.variable, value)
             case ir.Store():
                 index = self.operations.word(statement.index)
-                self.places[statement.memory].store(build, index, self.operations.value(statement.value))
+                self.layouts[statement.memory].store(build, index, self.operations.value(statement.value))
             case ir.Atomic():
                 operand = None if statement.value is None else self.operations.word(statement.value)
-                memory, index = self.places[statement.memory].after, self.operations.word(statement.index)
+                memory, index = self.layouts[statement.memory].after, self.operations.word(statement.index)
                 variable = None if statement.variable is None else self._halves(statement.variable)[0]
                 build.emit(ir.Atomic(variable, statement.op, memory, index, operand, statement.span))
             case ir.Subgroup():
@@ -266,16 +265,17 @@ class _Legalizer:
                 with build.nested() as head:
                     self._statements(statement.head)
                     build.span = statement.span
-                    # what it needs is computed at the end of the head
+                    # Statements that compute the condition go to the end of the head.
                     condition = self.operations.word(statement.condition)
                 build.emit(ir.While(tuple(head), condition, self._block(statement.body), statement.span))
             case ir.Barrier() | ir.Break():
                 build.emit(statement)
 
     def _load_uniform(self, statement: ir.Load) -> None:
-        """WGSL has it of memory without atomics alone: of other memory one invocation loads, and tells all."""
+        """`workgroupUniformLoad`. WGSL does not have it for atomics: there one invocation loads, and broadcasts through
+        workgroup memory."""
         build, span = self.build, statement.span
-        loaded, memory = self._halves(statement.variable)[0], self.places[statement.memory].after
+        loaded, memory = self._halves(statement.variable)[0], self.layouts[statement.memory].after
         index = self.operations.word(statement.index)
         if statement.memory in self.atomic:
             if not self.shared:
@@ -291,7 +291,7 @@ class _Legalizer:
         build.emit(ir.Load(loaded, memory, index, span, uniform=True))
 
     def _counted(self, loop: ir.For) -> None:
-        """Where the counter might wrap round before it passes the end, the turns are counted instead."""
+        """A For; over the trip count instead where the counter might wrap before it passes the end."""
         build, variable = self.build, self._halves(loop.variable)[0]
         start, stop, step = (self.operations.word(e) for e in (loop.start, loop.stop, loop.step))
         if attrs.evolve(loop, start=start, stop=stop, step=step).ends_before_it_wraps:

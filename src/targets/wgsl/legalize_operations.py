@@ -1,12 +1,10 @@
-"""Operations of any type as operations of 32 bits: which stand for which. Subgroup operations as the few that every
-machine has: ballot, a shuffle from a lane that is there, sums.
+"""Lowers operations of any type to 32-bit ones, and subgroup operations to ballot, shuffle and sums.
 
-WGSL lets a compiler take 32-bit floats for real numbers: assume that there is neither infinity nor NaN, and overlook
-the sign of a zero. Drivers make 0 of `a - a`, `a` of `a + 0.0`, `-a` of `0.0 - a`, `b` of `(a + b) - a`, and a fused
-multiply-add of `a * b + c`. Translators write `a != b` such that it does not hold for NaN. So floats are compared as
-the integers that their bits are, and what an operation works on or gives is hidden: its bits are combined with a
-parameter that is always zero, which no compiler knows. That costs an instruction on integers or two beside each on
-floats.
+WGSL permits fast-math: compilers may assume that there is no infinity or NaN, and ignore the sign of zero. Drivers fold
+`a - a` to 0, `a + 0.0` to `a`, `0.0 - a` to `-a`, `(a + b) - a` to `b`, and contract `a * b + c` to a fused
+multiply-add; translators emit `a != b` in a form that is false for NaN. So floats are compared as integers, and float
+operands and results are hidden from the optimiser: their bits are combined with a parameter that is always zero, which
+no compiler knows. That costs one or two integer instructions for each float operation.
 """
 
 from __future__ import annotations
@@ -25,10 +23,10 @@ from .legalize_words import Pair, Value, Wide, WordBuilder
 
 Leaf: TypeAlias = ir.Read | ir.Argument | ir.Identity | ir.Length
 
-MASK_BITS = 64  # lanes that a mask has room for
+MASK_BITS = 64  # bits of a lane mask
 _SIGNED = frozenset({Type.I32, Type.I64})
 _INTEGERS = frozenset({Type.U64, Type.I64})
-_MOVES = (ops.SELECT, ops.CAST, ops.BITCAST)  # which do not compute
+_MOVES = (ops.SELECT, ops.CAST, ops.BITCAST)  # no float arithmetic
 _COUNTS = (ops.COUNT_ONES, ops.LEADING_ZEROS, ops.TRAILING_ZEROS)
 _ORDERS = (ops.EQ, ops.NE, ops.LT, ops.LE, ops.GT, ops.GE)
 _INFINITY = 0x7F80_0000
@@ -36,7 +34,7 @@ _SIGN = 1 << 31
 
 
 class Operations:
-    """Lowers expressions. `leaf` says what stands for the ones that hold no others, `zero` for a hidden zero."""
+    """Lowers expressions. `leaf` lowers leaves; `zero` gives the parameter that is always zero."""
 
     def __init__(self, build: WordBuilder, leaf: Callable[[Leaf], Value], zero: Callable[[], ir.Expression]) -> None:
         self.build = build
@@ -54,7 +52,7 @@ class Operations:
                 return self.leaf(node)
 
     def word(self, node: ir.Expression) -> ir.Expression:
-        """The value of an expression that is of 32 bits or a Bool."""
+        """Lowers an expression of at most 32 bits."""
         return word_of(self.value(node))
 
     def _constant(self, node: ir.Const) -> Value:
@@ -144,7 +142,7 @@ class Operations:
     # -- floats -------------------------------------------------------------------------------------------
 
     def _of_floats(self, op: Op, *operands: ir.Expression) -> ir.Expression:
-        """Any operation with floats among its operands, or as its result, but for choices and conversions."""
+        """Lowers an operation with float operands or result, except selects and conversions."""
         build = self.build
         if all(isinstance(operand, ir.Const) for operand in operands):
             return build.apply(op, *operands)
@@ -158,9 +156,9 @@ class Operations:
         return self._with(ops.XOR, build.apply(op, *operands), self._zero())
 
     def _given(self, operand: ir.Expression, meets_itself: bool = False) -> ir.Expression:
-        """An operand, hidden where it is a zero, or where the other may be the same and the result thus known.
+        """Hides an operand that is zero, or that may equal the other one (`meets_itself`), so that nothing is folded.
 
-        By another operation than results are: twice the same would be none.
+        By OR, as results are hidden by XOR: two XORs with the same word would cancel.
         """
         is_zero = isinstance(operand, ir.Const) and operand.value == 0
         return self._with(ops.OR, operand, self._zero()) if is_zero or meets_itself else operand
@@ -175,7 +173,7 @@ class Operations:
             return build.invert(self._compared(ops.EQ, a, b))
         if op in (ops.GT, ops.GE):
             a, b = b, a
-        # Compilers hold the sign of a NaN for free to choose, anew at each use: only its other bits tell it.
+        # Compilers may choose the sign of a NaN, differently at each use: test the other bits.
         first, second = (build.bound(build.bits_as(Type.U32, value), "bits") for value in (a, b))
         numbers = build.and_(self._is_number(first), self._is_number(second))
         order = {ops.GT: ops.LT, ops.GE: ops.LE}.get(op, op)
@@ -185,7 +183,7 @@ class Operations:
         return self.build.apply(ops.LE, self.build.and_(bits, _SIGN - 1), _INFINITY)
 
     def _rank(self, bits: ir.Expression) -> ir.Expression:
-        """An I32 that orders as the float does, the same for both zeros."""
+        """An I32 in the order of the floats, equal for both zeros."""
         build = self.build
         signed = build.bits_as(Type.I32, bits)
         lowest, none = (ir.Const(number, Type.I32, build.span) for number in (-_SIGN, 0))
@@ -193,7 +191,7 @@ class Operations:
 
 
 class Lanes:
-    """Emits subgroup statements; each method gives the value that the statement's variable takes."""
+    """Lowers subgroup operations; each method returns the resulting value."""
 
     def __init__(self, build: WordBuilder, group_size: int, most: int) -> None:
         self.build = build
@@ -201,7 +199,7 @@ class Lanes:
         self.most = most  # lanes in a subgroup
 
     def subgroup(self, op: SubgroupOp, operands: Sequence[Value], bits: int) -> Value:
-        """`bits` is how many of the first operand's may be set."""
+        """`bits` is the number of low bits of the first operand that may be set."""
         first = operands[0]
         if op.operand_count == 2:
             return self._shuffle(op, first, word_of(operands[1]))
@@ -219,12 +217,12 @@ class Lanes:
     def _ballot(self, condition: ir.Expression) -> Pair:
         build = self.build
         mask = self._own(SubgroupOp.BALLOT, "mask", Type.U64, condition)
-        if self.most <= 32:  # half of the mask is empty, and costs nothing
+        if self.most <= 32:  # the upper word is constant zero, which folds away
             return Pair(build.cast(Type.U32, mask), build.word(0))
         return Pair(build.cast(Type.U32, mask), build.cast(Type.U32, build.shr(mask, 32)))
 
     def _match(self, value: ir.Expression, bits: int) -> Pair:
-        """The lanes that agree with mine in every bit: a ballot for each bit that a value may have."""
+        """The mask of lanes with this lane's value: the AND of a ballot for each bit."""
         build = self.build
         value = build.bound(value, "matched")
         low, high = build.variable("match_low", Type.U32), build.variable("match_high", Type.U32)
@@ -234,7 +232,7 @@ class Lanes:
         for bit in range(bits):
             mine = build.bound(build.and_(build.shr(value, bit), 1), "mine")
             votes = self._ballot(build.differs(mine, 0))
-            # All ones where my bit is clear: then the lanes that agree are those that did not vote.
+            # All ones where this lane's bit is clear: then the lanes that agree are those that did not vote.
             flip = build.bound(build.sub(mine, 1), "flip")
             for half, vote in ((low, votes.low), (high, votes.high))[: 1 if self.most <= 32 else 2]:
                 agree = build.apply(ops.XOR, vote, flip)
@@ -246,13 +244,13 @@ class Lanes:
         if isinstance(value, Pair):
             low = self._own(SubgroupOp.SHUFFLE, "low", Type.U32, value.low, lane)
             return Pair(low, self._own(SubgroupOp.SHUFFLE, "high", Type.U32, value.high, lane))
-        if value.type is Type.BOOL:  # not a thing that WGSL shuffles
+        if value.type is Type.BOOL:  # WGSL shuffles no bool
             word = self._own(SubgroupOp.SHUFFLE, "flag", Type.U32, self.build.cast(Type.U32, value), lane)
             return self.build.differs(word, 0)
         return self._own(SubgroupOp.SHUFFLE, "item", value.type, value, lane)
 
     def _source(self, op: SubgroupOp, operand: ir.Expression) -> ir.Expression:
-        """The lane to read, one that there is. (A subgroup's size is a power of two.)"""
+        """The lane to read, which exists. (A subgroup's size is a power of two.)"""
         build = self.build
         lane, size = build.identity(ir.Builtin.LANE), build.identity(ir.Builtin.SUBGROUP_SIZE)
         if op is SubgroupOp.SHUFFLE:
@@ -262,8 +260,8 @@ class Lanes:
         operand = build.bound(operand, "distance")
         if op is SubgroupOp.SHUFFLE_UP:
             return build.select(build.apply(ops.LE, operand, lane), build.sub(lane, operand), lane)
-        # Below the subgroup's size and, as a last subgroup may be short, below the workgroup's. Written as what is left
-        # above me, so that no sum wraps.
+        # Within the subgroup and, as the last one may be partial, within the workgroup. Compared with the number of
+        # lanes above this one, so that no sum wraps.
         left = build.sub(build.sub(size, 1), lane)
         beyond = build.sub(self.group_size - 1, build.identity(ir.Builtin.LOCAL_ID))
         there = build.apply(ops.LE, operand, build.apply(ops.MIN, left, beyond))

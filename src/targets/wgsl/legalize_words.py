@@ -1,4 +1,4 @@
-"""What legalisation builds with: steps on 32-bit words, and 64-bit arithmetic in two of them."""
+"""Building blocks of legalisation: operations on 32-bit words, and 64-bit arithmetic on pairs of words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...types.ops import Op
 
 ALL_ONES = 0xFFFF_FFFF
 
-Operand: TypeAlias = ir.Expression | int  # a number stands for a U32 literal
+Operand: TypeAlias = ir.Expression | int  # an int is a U32 literal
 
 
 @attrs.frozen
@@ -32,7 +32,7 @@ Value: TypeAlias = ir.Expression | Pair
 
 
 class WordBuilder(Builder):
-    """`span` is the source line that whatever is made next comes from."""
+    """A Builder for words. `span` is the source location given to new nodes."""
 
     def __init__(self, span: Span) -> None:
         super().__init__()
@@ -47,19 +47,19 @@ class WordBuilder(Builder):
         self.emit(ir.Assign(variable, value, self.span))
 
     def bound(self, expression: ir.Expression, name: str = "word") -> ir.Expression:
-        """The same value, cheap to mention more than once. Expressions never load, so this may stand anywhere
-        before the statement that uses it."""
+        """The value in a variable unless it is a leaf, to use it more than once. Expressions are pure and never load,
+        so it may be evaluated early."""
         return self.held(expression, name) if isinstance(expression, ir.Apply) else expression
 
     def held(self, expression: ir.Expression, name: str = "word") -> ir.Expression:
-        """The value an expression has here and now, whatever becomes of the variables in it."""
+        """The value at this point in a new variable, whatever its own variables are set to later."""
         variable = self.variable(name, expression.type)
         self.assign(variable, expression)
         return self.read(variable)
 
     def filled(self, variables: Sequence[ir.Variable], values: Sequence[ir.Expression]) -> bool:
-        """Where the values are temporaries that the statements just emitted fill, lets those statements fill
-        `variables` instead, and says so. The temporaries must not be mentioned again."""
+        """Copy elision: if the values are temporaries set by the statements emitted last, makes those set `variables`
+        directly, and returns True. The temporaries must not be used again."""
         block, count = self._block, len(values)
         last, newest = block[-count:], self.variables[-count:]
         if len(last) < count or len(newest) < count:
@@ -80,7 +80,7 @@ class WordBuilder(Builder):
         del self.variables[-count:]
         return True
 
-    # -- steps on words -----------------------------------------------------------------------------------
+    # -- operations on words ------------------------------------------------------------------------------
 
     def word(self, value: int) -> ir.Const:
         """A U32 literal."""
@@ -90,7 +90,7 @@ class WordBuilder(Builder):
         return ir.Identity(builtin, self.span)
 
     def apply(self, op: Op, *operands: Operand) -> ir.Expression:
-        """An operation, or what it comes to when that is known already."""
+        """An operation, constant-folded."""
         given = tuple(self.word(operand) if isinstance(operand, int) else operand for operand in operands)
         type = op.rule([operand.type for operand in given])
         assert type is not None, f"{op} does not take {[str(operand.type) for operand in given]}"
@@ -138,13 +138,13 @@ class WordBuilder(Builder):
         return self.apply(ops.SELECT, condition, then, otherwise)
 
     def count(self, condition: ir.Expression) -> ir.Expression:
-        """1 where it holds, else 0."""
+        """A condition as U32: 1 or 0."""
         return self.cast(Type.U32, condition)
 
 
 class Wide:
-    """64-bit arithmetic: each method states one operation on pairs. An operand that is mentioned twice is bound first,
-    so that the size of what is made grows with the number of operations, not with their nesting."""
+    """64-bit arithmetic on pairs of words. Operands used twice are bound to variables first: else nested operations
+    would grow exponentially."""
 
     def __init__(self, build: WordBuilder) -> None:
         self.build = build
@@ -174,7 +174,7 @@ class Wide:
         return self.sub(self.constant(0), a)
 
     def mul(self, a: Pair, b: Pair) -> Pair:
-        """Schoolbook on halves of 16 bits: a product of two of them, plus two more, never overflows a word."""
+        """Schoolbook multiplication with 16-bit digits: a product of two plus two more digits fits in a word."""
         build = self.build
         a, b = self.bound(a), self.bound(b)
         a0, a1 = build.bound(build.and_(a.low, 0xFFFF)), build.bound(build.shr(a.low, 16))
@@ -193,7 +193,7 @@ class Wide:
         return Pair(self.build.invert(a.low), self.build.invert(a.high))
 
     def divide(self, a: Pair, b: Pair) -> tuple[Pair, Pair]:
-        """Quotient and remainder, bit by bit. Zero divides as one does."""
+        """Quotient and remainder by restoring division, bit by bit. A zero divisor counts as one."""
         build = self.build
         b = self.bound(b)
         none = build.apply(ops.EQ, build.or_(b.low, b.high), 0)
@@ -204,7 +204,7 @@ class Wide:
             build.assign(variable, start)
         quotient, rest = Pair(build.read(q0), build.read(q1)), Pair(build.read(r0), build.read(r1))
         with build.nested() as body:
-            # The dividend leaves the quotient's top bit by bit, as the quotient enters at the bottom.
+            # The dividend is shifted out of the quotient's top while the quotient's bits enter at the bottom.
             top = build.held(build.shr(quotient.high, 31))
             lost = build.held(build.shr(rest.high, 31))
             grown = self.bound(Pair(build.or_(build.shl(rest.low, 1), top), self.shl(rest, build.word(1)).high))
@@ -232,7 +232,7 @@ class Wide:
                 return a
             low = build.bound(a.low)
             return Pair(build.shl(low, count), build.or_(build.shl(a.high, count), build.shr(low, 32 - count)))
-        # A shift of a word counts modulo 32: by `amount` is right for both sides of 32, and `~amount` is 31 less it.
+        # Word shifts are modulo 32: `amount` does for both sides of 32, and `~amount` is 31 - amount.
         low, amount = build.bound(a.low), build.bound(amount, "amount")
         shifted = build.bound(build.shl(low, amount))
         spilled = build.shr(build.shr(low, 1), build.invert(amount))
@@ -260,7 +260,7 @@ class Wide:
         return Pair(low, build.select(far, fill, shifted))
 
     def _is_far(self, amount: ir.Expression) -> ir.Expression:
-        """Whether a shift goes from one word into the other."""
+        """Whether a shift is by 32 or more."""
         return self.build.bound(self.build.differs(self.build.and_(amount, 32), 0), "far")
 
     # -- comparisons and choices --------------------------------------------------------------------------
@@ -298,7 +298,7 @@ class Wide:
         build = self.build
         if op is ops.COUNT_ONES:
             return build.add(build.apply(op, a.low), build.apply(op, a.high))
-        near, far = (a.high, a.low) if op is ops.LEADING_ZEROS else (a.low, a.high)  # of the side to count from
+        near, far = (a.high, a.low) if op is ops.LEADING_ZEROS else (a.low, a.high)  # counted from `near` on
         near = build.bound(near)
         none = build.apply(ops.EQ, near, 0)
         return build.select(none, build.add(32, build.apply(op, far)), build.apply(op, near))
@@ -306,14 +306,14 @@ class Wide:
     # -- conversions --------------------------------------------------------------------------------------
 
     def widened(self, value: ir.Expression) -> Pair:
-        """A Bool, U32 or I32 as 64 bits: signed ones keep their sign."""
+        """A Bool or U32 zero-extended, an I32 sign-extended."""
         if value.type is Type.I32:
             word = self.build.bound(self.build.bits_as(Type.U32, value))
             return Pair(word, self.build.shr(word, 31, signed=True))
         return Pair(self.build.cast(Type.U32, value), self.build.word(0))
 
     def to_float(self, a: Pair, signed: bool) -> ir.Expression:
-        """The nearest F32, ties to even, made bit by bit: adapters differ in how they round an integer."""
+        """The nearest F32, ties to even, by integer arithmetic: adapters round conversions differently."""
         build = self.build
         a = self.bound(a)
         sign: ir.Expression = build.word(0)
@@ -322,12 +322,12 @@ class Wide:
             a = self.bound(self.select(build.differs(sign, 0), self.neg(a), a))
         zeros = build.bound(self.count(ops.LEADING_ZEROS, a), "zeros")
         normal = self.bound(self.shl(a, zeros))
-        # 24 bits stay; the rest says whether to go up: `sticky` stands for all that is below the top word.
+        # 24 bits are kept, the rest decides the rounding; `sticky` is set if any bit below the top word is.
         sticky = build.count(build.differs(normal.low, 0))
         top = build.bound(build.or_(normal.high, sticky))
         kept = build.bound(build.shr(top, 8))
         up = build.apply(ops.GT, build.add(build.and_(top, 0xFF), build.and_(kept, 1)), 0x80)
-        exponent = build.shl(build.sub(189, zeros), 23)  # 127 + 63 - 1: `kept` brings the leading one
+        exponent = build.shl(build.sub(189, zeros), 23)  # 127 + 63 - 1: the leading one of `kept` adds 1
         bits = build.add(build.add(exponent, kept), build.count(up))
         none = build.apply(ops.EQ, build.or_(a.low, a.high), 0)
         return build.bits_as(Type.F32, build.or_(sign, build.select(none, 0, bits)))

@@ -1,4 +1,4 @@
-"""What speaks WebGPU here: wgpu, or the browser itself where Python runs in a page."""
+"""Imports the WebGPU implementation as `wgpu`: wgpu-py, or under Pyodide the browser's."""
 
 from __future__ import annotations
 

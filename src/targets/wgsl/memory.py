@@ -1,4 +1,4 @@
-"""Device memory of the WGSL target: buffers that are used again, and the way of arrays to them and back."""
+"""Device memory of the WGSL target: a buffer pool with size classes, uploads, and a staging buffer for downloads."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ _STORAGE = 128 | 8 | 4  # STORAGE, COPY_DST, COPY_SRC: WebGPU fixes the numbers 
 _UNIFORM = 64 | 8  # UNIFORM, COPY_DST
 _READ_BACK = 1 | 8  # MAP_READ, COPY_DST
 _READ = 1  # MapMode.READ
-_LEAST = 1 << 12
-_CHUNK = 64 << 20  # bytes that travel at once: the driver keeps a copy of what is under way
-_KEPT = 1 << 30  # bytes of idle buffers that are worth keeping
+_LEAST = 1 << 12  # bytes of the smallest size class
+_CHUNK = 64 << 20  # bytes of a transfer: the driver holds a copy of what is in flight
+_KEPT = 1 << 30  # bytes of idle buffers in the pool; beyond, the oldest are destroyed
 
 
 def size_class(size: int, most: int) -> int:
-    """The size a buffer gets that must hold `size` bytes: one of four in each octave, so that it fits others
-    too."""
+    """A size in bytes rounded up to its class, of which there are four in each octave."""
     if size <= _LEAST:
         return _LEAST
     step = 1 << ((size - 1).bit_length() - 3)
     return max(size, min(most, -(-size // step) * step))
 
 
-class _Held(NamedTuple):
-    """A buffer, whose own attributes are slower to read."""
+class _Pooled(NamedTuple):
+    """A pooled buffer; its size and usage are slower to read from wgpu's object."""
 
     buffer: wgpu.GPUBuffer
     size: int
@@ -40,32 +39,31 @@ class _Held(NamedTuple):
 
 
 class Pool:
-    """Buffers of a device. Those not in use wait for the next one who wants their size; the oldest go
-    first."""
+    """A pool of a device's buffers, reused by size class and usage."""
 
     def __init__(self, device: wgpu.GPUDevice, most: int) -> None:
         self._device = device
         self._most = most
-        self._idle: list[_Held] = []
+        self._idle: list[_Pooled] = []
 
-    def taken(self) -> Taken:
-        """A hand to take buffers with, for a with statement; all go back at the end."""
-        return Taken(self)
+    def lease(self) -> Lease:
+        """A lease to take buffers by, as a context manager: all go back to the pool at its end."""
+        return Lease(self)
 
-    def put_back(self, held: Sequence[_Held]) -> None:
-        self._idle += reversed(held)  # a run like this one gets each buffer for what it was for
+    def put_back(self, held: Sequence[_Pooled]) -> None:
+        self._idle += reversed(held)  # the pool is LIFO: a similar run gets the same buffers in the same order
         self._trim()
 
-    def take(self, size: int, usage: int) -> _Held:
+    def take(self, size: int, usage: int) -> _Pooled:
         wanted = size_class(size, self._most)
         for position in range(len(self._idle) - 1, -1, -1):
             held = self._idle[position]
             if held.size == wanted and held.usage == usage:
                 return self._idle.pop(position)
-        return _Held(self._device.create_buffer(size=wanted, usage=usage), wanted, usage)
+        return _Pooled(self._device.create_buffer(size=wanted, usage=usage), wanted, usage)
 
     def clear(self) -> None:
-        """Gives all idle memory back to the device."""
+        """Destroys all idle buffers."""
         for held in self._idle:
             held.buffer.destroy()
         self._idle.clear()
@@ -82,14 +80,14 @@ class Pool:
         return sum([held.size for held in self._idle])
 
 
-class Taken:
-    """The buffers that one run of a schedule uses."""
+class Lease:
+    """Buffers leased from a pool for one run."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._held: list[_Held] = []
+        self._held: list[_Pooled] = []
 
-    def __enter__(self) -> Taken:
+    def __enter__(self) -> Lease:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -107,12 +105,12 @@ class Taken:
         return held.buffer
 
     def keep(self) -> None:
-        """What is taken so far does not go back."""
+        """Makes the buffers taken so far the caller's own: they do not go back to the pool."""
         self._held.clear()
 
 
 def padded(size: int) -> int:
-    """A size in bytes as a binding or a copy can have it: whole words, at least one."""
+    """A size in bytes rounded up to whole words of 4, at least one, as bindings and copies need."""
     return max(4, -(-size // 4) * 4)
 
 
@@ -123,7 +121,7 @@ def upload(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, data: Bytes) -> None:
         piece = data[start : min(whole, start + _CHUNK)]
         device.queue.write_buffer(buffer, start, piece)
         if whole > _CHUNK:
-            device.queue.submit([])  # lets the copy of this piece go
+            device.queue.submit([])  # flushes, so that the driver frees its copy of this chunk
     if whole < data.size:
         tail = np.zeros(4, np.uint8)
         tail[: data.size - whole] = data[whole:]
@@ -131,8 +129,7 @@ def upload(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, data: Bytes) -> None:
 
 
 class Staging:
-    """The way back: one buffer that the host can map. It grows to what is asked of it, up to a chunk; larger
-    arrays come in chunks."""
+    """Downloads through one mappable buffer, which grows on demand up to a chunk. Larger arrays come in chunks."""
 
     def __init__(self, device: wgpu.GPUDevice) -> None:
         self._device = device
@@ -149,7 +146,7 @@ class Staging:
     def finish(
         self, encoder: wgpu.GPUCommandEncoder, arrays: Sequence[tuple[wgpu.GPUBuffer, Bytes]], first: int = 0
     ) -> None:
-        """Submits what is encoded, waits, and copies what the buffers then hold, from a byte on, to the arrays."""
+        """Submits the encoder, waits for the device, and copies each buffer from byte `first` on to its array."""
         pieces = [(b, array, s) for b, array in arrays for s in range(0, array.size, _CHUNK)]
         total = sum(padded(min(_CHUNK, array.size - start)) + 4 for _, array, start in pieces)
         staging = self.reserve(total)
@@ -174,7 +171,7 @@ class Staging:
         used: int,
     ) -> None:
         self._device.queue.submit([encoder.finish()])
-        # Mapping waits for the device even where nothing is fetched: an error of the run must not come later.
+        # Mapping waits for the device. Done even if nothing is downloaded, so that the run's errors are raised here.
         staging.map_sync(_READ, 0, max(8, used))
         try:
             for position, target in batch:

@@ -1,5 +1,4 @@
-"""Words that generated WGSL must not use as names: keywords, reserved words, and the built-ins that it
-calls."""
+"""Identifiers that generated WGSL must not use: keywords, reserved words, and the built-ins that it calls."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ typename typeof union unless unorm unsafe unsized use using varying virtual vola
 yield
 """
 
-# A name of our own would hide these where it is in scope; the lines hold types, then functions, then the
-# rest.
+# Predeclared in WGSL, or in the languages it is translated to: a variable of that name would shadow them. Types, then
+# functions, then others.
 _PREDECLARED = """
 bool f16 f32 i32 u32 vec2 vec3 vec4 mat2x2 mat3x3 mat4x4 array atomic ptr sampler texture_1d texture_2d
 bitcast abs acos all any asin atan ceil clamp cos countLeadingZeros countOneBits countTrailingZeros cross
@@ -41,6 +40,6 @@ RESERVED_NAMES = frozenset((_KEYWORDS + _RESERVED + _PREDECLARED).split())
 
 
 def spelled(wanted: str) -> str:
-    """The nearest spelling that WGSL takes: plain ASCII, no underscore in front."""
+    """A similar identifier that is valid in WGSL: ASCII, without a leading underscore."""
     plain = "".join(c if c.isascii() and (c.isidentifier() or c.isdigit()) else "_" for c in wanted).lstrip("_")
     return plain if plain.isidentifier() and not iskeyword(plain) else f"v_{plain}"

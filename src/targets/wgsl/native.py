@@ -1,9 +1,8 @@
-"""The same commands at less cost to the host, where wgpu stands for wgpu-native: by that library's own functions.
+"""Command recording with less host overhead: calls wgpu-native's C functions through wgpu-py's cffi bindings.
 
-For each call wgpu's methods set up a place for errors, and for many a struct besides, which for a sort of a million
-elements takes longer than the sort. Here structs are built once, and errors are collected for all that is recorded
-together. Names that the package does not promise are looked for, and so are the functions' signatures: where any is not
-as it was when this was written, the public methods are used.
+wgpu-py's methods open an error scope for each call and build a struct for many, which for a sort of a million elements
+takes longer than the sort. Here structs are built once, and one error scope spans a recording. This uses private names
+of wgpu-py: unless all exist and the C signatures are the expected ones, the public API is used instead.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from .clock import Clock
-from .commands import Binding, Commands, Group, Launch, Place, PublicCommands, Recorded
+from .commands import Binding, BufferRange, Commands, Group, Launch, PublicCommands, Recorded
 
 if TYPE_CHECKING:
     import wgpu
 
 _BACKEND = "wgpu.backends.wgpu_native._api"
-_RAW = "_internal"  # by which an object of wgpu's holds the library's own
-_WHAT = "gpusort"  # whose errors are collected
+_RAW = "_internal"  # the attribute of wgpu-py's objects that holds wgpu-native's handle
+_WHAT = "gpusort"  # the name of our error scopes
 
 _DEVICE, _QUEUE, _ENCODER, _PASS, _BUFFER, _GROUP = (
     f"struct WGPU{name}Impl *"
@@ -50,21 +49,21 @@ class _CType(Protocol):
 
 
 class _Ffi(Protocol):
-    """Of cffi's FFI what is used here."""
+    """The part of cffi's FFI used here."""
 
-    def new(self, cdecl: str, init: object = None, /) -> Any: ...  # whose fields are the struct's
+    def new(self, cdecl: str, init: object = None, /) -> Any: ...  # with the struct's fields as attributes
     def typeof(self, cdata: object, /) -> _CType: ...
 
 
 class _Errors(Protocol):
-    """Where wgpu's backend collects errors, for each thread."""
+    """wgpu-py's error handler: thread-local error scopes."""
 
     def capture(self, name: str, /) -> None: ...
-    def release(self, name: str, /) -> tuple[str, str] | None: ...  # the class of an error, and its message
+    def release(self, name: str, /) -> tuple[str, str] | None: ...  # the first error's class and message
 
 
 class _Library(Protocol):
-    """wgpu-native's functions. Handles and pointers are cffi's."""
+    """The wgpu-native functions used here. Handles and pointers are cffi objects."""
 
     def wgpuCommandEncoderBeginComputePass(self, encoder: object, descriptor: object, /) -> object: ...
     def wgpuCommandEncoderFinish(self, encoder: object, descriptor: object, /) -> object: ...
@@ -84,7 +83,7 @@ class _Library(Protocol):
 
 
 class _Native:
-    """The library, and what is the same in all its calls."""
+    """The library, with the descriptors that all calls share."""
 
     def __init__(self, lib: _Library, ffi: _Ffi, errors: _Errors) -> None:
         self.lib, self.ffi, self.errors = lib, ffi, errors
@@ -94,7 +93,7 @@ class _Native:
 
 
 def commands_for(handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]) -> Commands:
-    """The cheapest commands that a device takes."""
+    """NativeCommands where they are possible, else PublicCommands."""
     native = _native(type(handle).__module__)
     if native is None or not hasattr(handle, _RAW):
         return PublicCommands(handle, launches, bindings)
@@ -122,7 +121,7 @@ def _raw(owner: object) -> object:
 
 
 class _raising:
-    """Collects the errors of all that is told within, and raises the first as wgpu would have raised it."""
+    """An error scope: raises the first error of the block as wgpu-py would."""
 
     __slots__ = ("_errors",)
 
@@ -142,7 +141,7 @@ class _raising:
 
 
 class _Owned:
-    """A handle that is given back when nobody holds it."""
+    """A wgpu-native handle, released by the garbage collector."""
 
     __slots__ = ("_native", "_release", "raw")
 
@@ -150,12 +149,12 @@ class _Owned:
         self.raw, self._native, self._release = raw, native, release
 
     def __del__(self) -> None:
-        if hasattr(self, "raw"):  # or else an interrupt came first
+        if hasattr(self, "raw"):  # absent where an interrupt struck in __init__
             self._release(self.raw)
 
 
 class NativeCommands:
-    """By the library's functions. For one thread at a time, as all of a session is."""
+    """Recording by wgpu-native's functions. Not thread-safe, like all of a session."""
 
     def __init__(
         self, native: _Native, handle: wgpu.GPUDevice, launches: Sequence[Launch], bindings: Sequence[Binding]
@@ -172,7 +171,7 @@ class NativeCommands:
             current = launch.kernel
 
     def _descriptor(self, binding: Binding) -> tuple[object, object, list[Any]]:
-        """What a group is made by, the memory of its entries, and these, which lack buffers and offsets yet."""
+        """A bind group descriptor, the memory of its entries, and the entries, whose buffers are filled in later."""
         ffi = self._native.ffi
         entries = ffi.new("WGPUBindGroupEntry[]", len(binding.sizes))
         for position, size in enumerate(binding.sizes):
@@ -182,15 +181,15 @@ class NativeCommands:
         descriptor.entryCount = len(binding.sizes)
         return descriptor, entries, [entries[position] for position in range(len(binding.sizes))]
 
-    def groups(self, bound: Sequence[tuple[int, Sequence[Place]]]) -> Sequence[Group]:
+    def groups(self, bound: Sequence[tuple[int, Sequence[BufferRange]]]) -> Sequence[Group]:
         native = self._native
         create, release = native.lib.wgpuDeviceCreateBindGroup, native.lib.wgpuBindGroupRelease
         groups: list[Group] = []
         with _raising(native):
-            for number, places in bound:
+            for number, ranges in bound:
                 descriptor, _, entries = self._bindings[number]
-                for entry, place in zip(entries, places, strict=True):
-                    entry.buffer, entry.offset = getattr(place.buffer, _RAW), place.offset
+                for entry, region in zip(entries, ranges, strict=True):
+                    entry.buffer, entry.offset = getattr(region.buffer, _RAW), region.offset
                 groups.append(_Owned(create(self._device, descriptor), native, release))
         return groups
 

@@ -1,4 +1,4 @@
-"""How WGSL writes types, literals and operations."""
+"""The WGSL target's type names, literals and operation table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TYPE_NAMES: Mapping[Type, str] = {
     Type.U32: "u32",
     Type.I32: "i32",
     Type.F32: "f32",
-    Type.U64: "vec2<u32>",  # a mask of lanes; legalisation leaves no other U64
+    Type.U64: "vec2<u32>",  # a lane mask; legalisation leaves no other U64
 }
 
 
 def literal(constant: ir.Const) -> str:
-    """A constant; an F32 that WGSL has no literal for comes as its bits (see `needs_bits`)."""
+    """A literal; a bitcast for an F32 that has none (see `needs_bits`)."""
     value = constant.value
     if constant.type is Type.BOOL:
         return "true" if value else "false"
@@ -31,19 +31,18 @@ def literal(constant: ir.Const) -> str:
             return f"bitcast<f32>({float_bits(constant):#010x}u)"
         return f"{np.float32(value)}f"
     if constant.type is Type.I32:
-        return f"{value}i" if value != -(2**31) else "i32(-2147483648)"  # -2147483648i would negate what is no i32
+        return f"{value}i" if value != -(2**31) else "i32(-2147483648)"  # -2147483648i negates 2147483648, no i32
     return f"{value}u"
 
 
 def needs_bits(constant: ir.Const) -> bool:
-    """An F32 whose decimal form a translator may lose: a zero with a sign, or a number below the normal
-    ones."""
+    """Whether a translator may flush an F32's decimal form to 0: -0.0 and subnormal numbers."""
     value = float(constant.value)
     return constant.type is Type.F32 and abs(value) < 2.0**-126 and (value != 0 or math.copysign(1, value) < 0)
 
 
 def is_unwritable(constant: ir.Const) -> bool:
-    """An F32 that no constant expression may have as its value: infinite, or not a number."""
+    """Whether WGSL rejects an F32 as the value of a constant expression: infinities and NaN."""
     return constant.type is Type.F32 and not math.isfinite(constant.value)
 
 
@@ -52,8 +51,7 @@ def float_bits(constant: ir.Const) -> int:
 
 
 def _shift(sign: str) -> Row:
-    """The amount counts modulo 32; WGSL refuses a constant one that is too large, and leaves others to the
-    device."""
+    """A shift modulo 32. WGSL rejects larger constant amounts, and devices differ on others."""
 
     def row(node: ir.Apply, operands: Sequence[str]) -> str:
         amount = node.operands[1]
@@ -68,7 +66,7 @@ def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
     source = node.operands[0]
     if source.type is not Type.U64:
         return f"{TYPE_NAMES[node.type]}({operands[0]})"
-    # A word of a mask: `cast(mask)` is the lower, `cast(shr(mask, 32))` the upper (see legalisation).
+    # A word of a lane mask: `cast(mask)` is the lower, `cast(shr(mask, 32))` the upper (see legalize.py).
     if isinstance(source, ir.Apply):
         return f"{operands[0]}.y"
     return f"{operands[0]}.x"
@@ -76,14 +74,14 @@ def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
 
 def _shr(node: ir.Apply, operands: Sequence[str]) -> str:
     if node.type is Type.U64:
-        return operands[0]  # the upper word of a mask: `_cast` picks it
+        return operands[0]  # the upper word of a lane mask, which `_cast` selects
     row = _shift(">>")
     assert callable(row)
     return row(node, operands)
 
 
 def _logical(bits: str, logic: str) -> Row:
-    """Integers have an operator, Bools another."""
+    """An operator for integers, and another for Bools."""
     return lambda node, operands: (logic if node.type is Type.BOOL else bits).format(*operands)
 
 

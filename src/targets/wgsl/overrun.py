@@ -1,8 +1,7 @@
-"""Loops that end before their time.
+"""Instruments loops for lavapipe, Mesa's software driver, which silently ends loops after 65,535 iterations.
 
-Mesa's software driver lets an invocation go round its loops 65,535 times, all of them counted together, and
-then leaves every loop without a word. There each loop is written such that it knows its own end; one that is
-left without having come to it says so in a buffer, and the host refuses the result.
+The count is over all loops of an invocation. So each loop sets a flag at its proper end. One that is left with the flag
+unset was cut short: it stores 1 to an overrun buffer, and the host refuses the result.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ ITERATIONS = 65_535
 
 
 def has_loops(program: ir.Program) -> bool:
-    """Whether a program can overrun at all."""
+    """Whether a program has loops, and so can overrun."""
     return any(isinstance(statement, ir.For | ir.While) for statement in statements_in(program.body))
 
 
 def guarded(program: ir.Program) -> ir.Program:
-    """A program that does the same and tells of a loop cut short: by a 1 in one more storage memory, its
-    last."""
+    """The program with its loops instrumented; the overrun flag is one more storage memory, the last."""
     return _Guard(program).run()
 
 
@@ -46,7 +44,7 @@ class _Guard:
         )
 
     def block(self, block: ir.Block, ended: ir.Variable | None) -> ir.Block:
-        """`ended` is what the loop around the block sets when it comes to its end."""
+        """`ended` is the flag of the enclosing loop."""
         return tuple(made for statement in block for made in self.statement(statement, ended))
 
     def statement(self, statement: ir.Statement, ended: ir.Variable | None) -> ir.Block:
@@ -62,7 +60,7 @@ class _Guard:
                 return (with_blocks(statement, lambda inside: self.block(inside, ended)),)
 
     def counted(self, node: ir.For) -> ir.Block:
-        """A For as the While it means."""
+        """Rewrites a For as the equivalent While."""
         stop, step = self.fresh("stop", Type.U32), self.fresh("step", Type.U32)
         counter = ir.Read(node.variable, node.span)
         below = ir.Apply(ops.LT, (counter, ir.Read(stop, node.span)), Type.BOOL, node.span)

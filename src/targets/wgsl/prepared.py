@@ -1,7 +1,7 @@
-"""A schedule made ready for one device: run on arrays of the host, on arrays that lie there, or recorded.
+"""A prepared schedule on a WebGPU device: runs on host arrays, on device buffers, or is recorded by the caller.
 
-Where arrays lie on the device nothing is waited for or read back. What is recorded into a caller's command encoder runs
-when the caller submits it, as often as he likes: its scratch and parameters are its own, and live as long as this does.
+On device buffers a run is asynchronous: nothing is waited for or read back. Recording into the caller's command encoder
+uses parameters and scratch of the prepared schedule's own, so the caller may submit later and more than once.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...kernel.launch import Buffer, Role, Schedule
 from ..base import OnStream, arrays_by_name
 from ..binding import work_of
 from ..recording import current_encoder
-from .commands import Group, Place, Recorded
-from .memory import Bytes, Taken, padded
-from .places import are_at, places_of
-from .session import OVERRUN, Ready, Session
+from .batch import Batch
+from .buffer_ranges import are_same, buffer_ranges
+from .commands import BufferRange, Group, Recorded
+from .memory import Bytes, Lease, padded
+from .session import OVERRUN, PreparedLaunches, Session
 from .staged import staged
-from .together import Together
 
 if TYPE_CHECKING:
     import wgpu
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
 
 @attrs.define
 class _Bound:
-    """All launches, on buffers that are held here with them."""
+    """Bind groups for a call's arrays, cached for the next call on the same ones."""
 
     groups: Sequence[Group]
-    places: tuple[Place, ...]  # of the caller's arrays
-    memory: Mapping[str, Place]  # everything
-    next: Recorded | None = None  # the commands of the next run on them
+    ranges: tuple[BufferRange, ...]  # the caller's arrays
+    memory: Mapping[str, BufferRange]  # all buffers
+    next: Recorded | None = None  # a command buffer recorded ahead for the next run
 
 
 @attrs.define
 class _Own:
-    """What lives as long as the prepared schedule does."""
+    """Buffers and bind groups that live as long as the prepared schedule."""
 
-    parameters: Place
-    scratch: Mapping[str, Place] | None = None  # where no other run has it meanwhile
-    # What the last run was lent, and the bindings of that alone, by their numbers.
+    parameters: BufferRange
+    scratch: Mapping[str, BufferRange] | None = None  # if it has its own, else from the pool in each run
+    # The scratch that the last run got from the pool, and the bind groups of that alone, by index.
     lent: list[wgpu.GPUBuffer] = attrs.field(factory=list["wgpu.GPUBuffer"])
     shared: dict[int, Group] = attrs.field(factory=dict[int, Group])
 
 
 class WgslPrepared:
-    """Threads take turns, as in everything that the target does."""
+    """Implements `Prepared` and `OnStream` (base.py). Thread-safe by the target's lock."""
 
-    scratch_bytes = 0  # of the caller's
+    scratch_bytes = 0  # none of the caller's
 
     def __init__(
         self, target: WgslTarget, schedule: Schedule, given: tuple[Buffer[Any], ...], keeps_scratch: bool
@@ -67,24 +67,23 @@ class WgslPrepared:
         programs = [step.program for step in self._work.steps]
         self.what = ", ".join(dict.fromkeys(f"{program.name!r} ({program.span})" for program in programs))
         self._keeps_scratch = keeps_scratch
-        # Made for a session, and again for another, where the target had to begin anew; and where what kernels took
-        # from outside has changed.
+        # Compiled for a session; again if the device was reopened, or Python state that kernels captured has changed.
         self._session: Session | None = None
-        self._ready: Ready | None = None
+        self._ready: PreparedLaunches | None = None
         self._own: _Own | None = None
         self._bound: _Bound | None = None
 
     def run(self, memories: Sequence[object], /) -> None:
-        """Arrays of the host hold the results when this returns; those on the device when what is submitted is done."""
+        """Host arrays hold the results when this returns; device arrays when the submitted work is done."""
         if _are_on_host(memories):
             named = arrays_by_name(self._given, memories)
             arrays: dict[str, Bytes] = {name: _bytes_of(array) for name, array in named.items()}
-            self._target.in_session(self.what, lambda session: session.run(self._made_ready(session), arrays))
+            self._target.in_session(self.what, lambda session: session.run(self._prepared_in(session), arrays))
         else:
             self.run_at(memories, None, 0)
 
     def on_stream(self) -> OnStream:
-        """Itself: a device has one queue, and scratch is the session's."""
+        """Itself: a WebGPU device has one queue, and scratch comes from the session's pool."""
         return self
 
     def run_at(self, given: Sequence[object], scratch: object, stream: int, /) -> None:
@@ -92,15 +91,15 @@ class WgslPrepared:
         if encoder is not None:
             self.encode(encoder, given)
         else:
-            self._target.in_session(self.what, lambda session: self.run_there(session, given))
+            self._target.in_session(self.what, lambda session: self.run_on_device(session, given))
 
     def followed_by(self, others: Sequence[OnStream], /) -> OnStream | None:
         runs = [self, *(other for other in others if isinstance(other, WgslPrepared))]
-        return Together(runs) if len(runs) == 1 + len(others) else None
+        return Batch(runs) if len(runs) == 1 + len(others) else None
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], /) -> None:
-        """Records all launches, in a compute pass of their own. Nothing is submitted, and no memory is allocated but
-        by the first call."""
+        """Records a compute pass with all launches into the caller's encoder. Submits nothing; only the first call
+        allocates."""
         self._target.in_session(self.what, lambda session: self._record(session, encoder, memories))
 
     @property
@@ -109,21 +108,21 @@ class WgslPrepared:
 
     @property
     def own_bytes(self) -> int:
-        """Of scratch."""
+        """Bytes of scratch, from the pool or kept."""
         named = {buffer.name: buffer for step in self._work.steps for buffer in step.buffers}
         return sum(padded(buffer.nbytes) for buffer in named.values() if buffer.role is Role.SCRATCH)
 
     # -- within a session ---------------------------------------------------------------------------------
 
-    def _made_ready(self, session: Session) -> Ready:
+    def _prepared_in(self, session: Session) -> PreparedLaunches:
         work = work_of(self._schedule)
         if self._ready is None or self._session is not session or self._work is not work:
             self._work, self._session, self._own, self._bound = work, session, None, None
-            self._ready = Ready(session, work.steps)
+            self._ready = PreparedLaunches(session, work.steps)
         return self._ready
 
-    def run_there(self, session: Session, memories: Sequence[object]) -> None:
-        ready = self._made_ready(session)
+    def run_on_device(self, session: Session, memories: Sequence[object]) -> None:
+        ready = self._prepared_in(session)
         if not ready.steps:
             return
         commands = ready.commands
@@ -131,60 +130,71 @@ class WgslPrepared:
             bound, is_known = self._bound_alive(session, ready, memories)
             recorded, bound.next = bound.next, None
             commands.submit(commands.recorded(bound.groups) if recorded is None else recorded)
-            if is_known:  # they come again: while the device works, the host records what it can submit once only
+            if is_known:  # a repeated call: record the next command buffer while the device works
                 bound.next = commands.recorded(bound.groups)
             return
-        places = places_of(session, self._given, memories)
-        with session.pool.taken() as taken:
-            if not ready.is_watched and staged(self._given, places, session.device.alignment) is None:
-                commands.submit(commands.recorded(self._groups(session, ready, places, taken)))
+        ranges = buffer_ranges(session, self._given, memories)
+        with session.pool.lease() as lease:
+            if not ready.checks_overrun and staged(self._given, ranges, session.device.alignment) is None:
+                commands.submit(commands.recorded(self._groups(session, ready, ranges, lease)))
                 return
             encoder = session.device.handle.create_command_encoder()
-            memory = self._encode_with(session, encoder, ready, places, taken)
-            if ready.is_watched:
+            memory = self._encode_with(session, encoder, ready, ranges, lease)
+            if ready.checks_overrun:
                 session.require_no_overrun(encoder, memory[OVERRUN])
             else:
                 session.device.handle.queue.submit([encoder.finish()])
 
-    def encode_among(
-        self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], taken: Taken
+    def encode_into(
+        self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], lease: Lease
     ) -> None:
-        """Records all launches among those of others, with scratch that is there until all of them are submitted."""
-        ready = self._made_ready(session)
+        """Records all launches into an encoder shared with other schedules; scratch is the lease's, until it ends."""
+        ready = self._prepared_in(session)
         if ready.steps and self._keeps_scratch:
             ready.commands.encode(encoder, self._bound_alive(session, ready, memories)[0].groups)
         elif ready.steps:
-            self._encode_with(session, encoder, ready, places_of(session, self._given, memories), taken)
+            self._encode_with(session, encoder, ready, buffer_ranges(session, self._given, memories), lease)
 
-    def is_watched(self, session: Session) -> bool:
-        """Whether loops may be cut short on this device, so that each run is waited for."""
-        return self._made_ready(session).is_watched
+    def checks_overrun(self, session: Session) -> bool:
+        """Whether loops may be cut short on this device (overrun.py), so that each run is checked, and waited for."""
+        return self._prepared_in(session).checks_overrun
 
     def _encode_with(
-        self, session: Session, encoder: wgpu.GPUCommandEncoder, ready: Ready, places: dict[str, Place], taken: Taken
-    ) -> dict[str, Place]:
-        """What cannot be bound where it lies is copied before and after. Gives where everything lies."""
-        copies = staged(self._given, places, session.device.alignment)
-        memory = places if copies is None else copies.brought(encoder, taken.storage)
-        if ready.is_watched:
-            memory[OVERRUN] = session.overrun(taken)
-        ready.commands.encode(encoder, self._groups(session, ready, memory, taken))
+        self,
+        session: Session,
+        encoder: wgpu.GPUCommandEncoder,
+        ready: PreparedLaunches,
+        ranges: dict[str, BufferRange],
+        lease: Lease,
+    ) -> dict[str, BufferRange]:
+        """Records the launches, with copies before and after of arrays that cannot be bound in place. Returns all
+        buffers."""
+        copies = staged(self._given, ranges, session.device.alignment)
+        memory = ranges if copies is None else copies.copied_in(encoder, lease.storage)
+        if ready.checks_overrun:
+            memory[OVERRUN] = session.overrun(lease)
+        ready.commands.encode(encoder, self._groups(session, ready, memory, lease))
         if copies is not None:
-            copies.put_back(encoder, memory)
+            copies.copied_back(encoder, memory)
         return memory
 
     def in_session(self, work: Callable[[Session], None]) -> None:
         self._target.in_session(self.what, work)
 
-    def _groups(self, session: Session, ready: Ready, memory: dict[str, Place], taken: Taken) -> Sequence[Group]:
-        """Every binding, with scratch that is there for this run. Parameters are kept, and so are bindings of scratch
-        alone, which mostly is what it was the last time; others would keep the caller's memory."""
+    def _groups(
+        self, session: Session, ready: PreparedLaunches, memory: dict[str, BufferRange], lease: Lease
+    ) -> Sequence[Group]:
+        """All bind groups, with scratch leased from the pool, which is added to `memory`.
+
+        Bind groups of scratch alone are cached, as the pool mostly hands out the same buffers. Others are not: they
+        would keep the caller's buffers alive.
+        """
         own = self._own_parameters(session, ready)
         lent: list[wgpu.GPUBuffer] = []
         for name, size in ready.sizes.items():
             if name not in memory:
-                buffer = taken.storage(size)
-                memory[name] = Place(buffer)
+                buffer = lease.storage(size)
+                memory[name] = BufferRange(buffer)
                 lent.append(buffer)
         if own.lent != lent:
             numbers = self._of_scratch_alone(ready)
@@ -196,37 +206,42 @@ class WgslPrepared:
             groups[number] = group
         return groups
 
-    def _of_scratch_alone(self, ready: Ready) -> list[int]:
-        """The bindings that hold nothing of the caller's."""
+    def _of_scratch_alone(self, ready: PreparedLaunches) -> list[int]:
+        """Indices of the bindings without a buffer of the caller's."""
         scratch = {name for name, buffer in ready.buffers.items() if buffer.role is Role.SCRATCH}
         return [number for number, binding in enumerate(ready.bindings) if scratch.issuperset(binding.names)]
 
     def _record(self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object]) -> None:
-        """With memory that is kept. A loop that is cut short cannot be told of here."""
-        ready = self._made_ready(session)
+        """Records with scratch of its own. Overruns cannot be detected here: the caller submits."""
+        ready = self._prepared_in(session)
         if ready.steps:
             ready.commands.encode(encoder, self._bound_to(session, ready, memories)[0].groups)
         else:
-            places_of(session, self._given, memories)
+            buffer_ranges(session, self._given, memories)
 
-    def _bound_to(self, session: Session, ready: Ready, memories: Sequence[object]) -> tuple[_Bound, bool]:
-        """All launches on these arrays and memory that is kept, and whether they were so bound the last time."""
+    def _bound_to(self, session: Session, ready: PreparedLaunches, memories: Sequence[object]) -> tuple[_Bound, bool]:
+        """Bind groups for these arrays and kept scratch, and whether they are those of the last call (a cache hit)."""
         bound = self._bound
-        if bound is not None and are_at(memories, bound.places):
+        if bound is not None and are_same(memories, bound.ranges):
             return bound, True
-        places = places_of(session, self._given, memories)
-        copies = staged(self._given, places, session.device.alignment)
+        ranges = buffer_ranges(session, self._given, memories)
+        copies = staged(self._given, ranges, session.device.alignment)
         if copies is not None:
             copies.refuse()
         own = self._own_parameters(session, ready)
-        memory = {**self._own_scratch(session, ready, own), **places}
+        memory = {**self._own_scratch(session, ready, own), **ranges}
         groups = ready.groups(own.parameters, memory)
-        bound = self._bound = _Bound(groups, tuple(places.values()), memory)
+        bound = self._bound = _Bound(groups, tuple(ranges.values()), memory)
         return bound, False
 
-    def _bound_alive(self, session: Session, ready: Ready, memories: Sequence[object]) -> tuple[_Bound, bool]:
-        """The same for what is submitted here. Raises where a buffer was destroyed since it was bound: wgpu's library
-        ends the process if it finds one in what is submitted; in a new binding it says so."""
+    def _bound_alive(
+        self, session: Session, ready: PreparedLaunches, memories: Sequence[object]
+    ) -> tuple[_Bound, bool]:
+        """The same for what is submitted here. Raises GPUError if a buffer was destroyed since it was bound.
+
+        wgpu-native aborts the process if a submission uses a destroyed buffer. Making a bind group of it is a plain
+        error, so on a cache hit a few are made just to check.
+        """
         bound, is_known = self._bound_to(session, ready, memories)
         if is_known:
             ready.groups(self._own_parameters(session, ready).parameters, bound.memory, self._covering)
@@ -234,7 +249,7 @@ class WgslPrepared:
 
     @cached_property
     def _covering(self) -> Sequence[int]:
-        """Bindings in which all of the caller's arrays are that kernels use, few."""
+        """A few bindings that together hold all of the caller's buffers (greedy set cover)."""
         names = [set(binding.names) for binding in self._ready.bindings] if self._ready is not None else []
         left = {buffer.name for buffer in self._given} & set[str]().union(*names)
         numbers: list[int] = []
@@ -243,26 +258,26 @@ class WgslPrepared:
             left -= names[numbers[-1]]
         return numbers
 
-    def _own_parameters(self, session: Session, ready: Ready) -> _Own:
+    def _own_parameters(self, session: Session, ready: PreparedLaunches) -> _Own:
         own = self._own
         if own is None:
-            with session.pool.taken() as taken:
-                own = self._own = _Own(session.parameters(taken, ready))
-                taken.keep()
+            with session.pool.lease() as lease:
+                own = self._own = _Own(session.parameters(lease, ready))
+                lease.keep()
         return own
 
-    def _own_scratch(self, session: Session, ready: Ready, own: _Own) -> Mapping[str, Place]:
+    def _own_scratch(self, session: Session, ready: PreparedLaunches, own: _Own) -> Mapping[str, BufferRange]:
         if own.scratch is None:
-            with session.pool.taken() as taken:
+            with session.pool.lease() as lease:
                 scratch = {
-                    name: Place(taken.storage(ready.sizes[name]))
+                    name: BufferRange(lease.storage(ready.sizes[name]))
                     for name, buffer in ready.buffers.items()
                     if buffer.role is Role.SCRATCH
                 }
-                if ready.is_watched:
-                    scratch[OVERRUN] = session.overrun(taken)
+                if ready.checks_overrun:
+                    scratch[OVERRUN] = session.overrun(lease)
                 own.scratch = scratch
-                taken.keep()
+                lease.keep()
         return own.scratch
 
 

@@ -1,4 +1,4 @@
-"""An open device at work: kernels compiled once, memory pooled, one submission for a whole schedule."""
+"""A session on an open device: compiled kernels, pooled buffers, one queue submission for a whole schedule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...compile_log import told
+from ...compile_log import log_slow
 from ...forks import never_released_in_children
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Step
@@ -17,24 +17,25 @@ from ...types.errors import CapabilityError, DeviceLostError, GpusortError, Inva
 from ...types.layout import Type
 from ..needs import require_needs
 from .clock import Clock
-from .commands import Binding, Commands, Group, Launch, Place
-from .device import Device, translated
-from .kernel import PARAMETER_STEP, Kernel, compiled
-from .memory import Bytes, Pool, Staging, Taken, padded, upload
+from .commands import Binding, BufferRange, Commands, Group, Launch
+from .device import Device, translated_errors
+from .kernel import PARAMETER_STEP, Kernel, compile_kernel
+from .memory import Bytes, Lease, Pool, Staging, padded, upload
 from .native import commands_for
 from .overrun import ITERATIONS
-from .where import can_wait
+from .runtime import can_wait
 
 if TYPE_CHECKING:
     import wgpu
 
-_PROBES = 64
-OVERRUN = ""  # beside the names of a schedule's buffers
+_PROBES = 64  # invocations of the probe
+OVERRUN = ""  # the name of the overrun flag's buffer, which no schedule's buffer has
 NO_OVERRUN: Bytes = np.zeros(4, np.uint8)
 
 
-class Ready:
-    """Launches with all that does not depend on where buffers lie: kernels, and the parameters of all in one block."""
+class PreparedLaunches:
+    """Launches with all that does not depend on the buffers: pipelines, bind group layouts, and the parameters of all
+    launches in one uniform buffer, selected by dynamic offset. Raises CapabilityError beyond the device's limits."""
 
     def __init__(self, session: Session, steps: Sequence[Step], *, probing: bool = False) -> None:
         self.buffers = {buffer.name: buffer for step in steps for buffer in step.buffers}
@@ -50,7 +51,7 @@ class Ready:
         offset = 0
         for step, kernel in zip(self.steps, self.kernels, strict=True):
             session.require_legal(step, kernel)
-            columns, rows = session.shape(step.groups)
+            columns, rows = session.dispatch_shape(step.groups)
             key = (id(kernel), *(buffer.name for buffer in step.buffers))
             if key not in groups:
                 groups[key] = len(groups)
@@ -61,13 +62,13 @@ class Ready:
             launches.append(Launch(kernel, groups[key], offset, columns, rows))
             offset += size
         self.parameters: Bytes = np.frombuffer(b"".join(blocks), np.uint8)
-        self.is_watched = any(kernel.tells_overrun for kernel in self.kernels)
+        self.checks_overrun = any(kernel.reports_overrun for kernel in self.kernels)
         self.commands: Commands = commands_for(session.device.handle, launches, self.bindings)
 
     def groups(
-        self, parameters: Place, memory: Mapping[str, Place], numbers: Iterable[int] | None = None
+        self, parameters: BufferRange, memory: Mapping[str, BufferRange], numbers: Iterable[int] | None = None
     ) -> Sequence[Group]:
-        """Bindings with memory: all of them, unless some are named."""
+        """Bind groups of all bindings, or of those with these indices."""
         bindings = self.bindings
         return self.commands.groups(
             [
@@ -80,21 +81,21 @@ class Ready:
 def _binding(step: Step, kernel: Kernel) -> Binding:
     names = [buffer.name for buffer in step.buffers]
     sizes = [kernel.parameter_bytes, *(padded(buffer.nbytes) for buffer in step.buffers)]
-    if kernel.tells_overrun:
+    if kernel.reports_overrun:
         names.append(OVERRUN)
         sizes.append(NO_OVERRUN.nbytes)
     return Binding(kernel, tuple(names), tuple(sizes))
 
 
 class Session:
-    """Not safe to use from two threads at once: the target holds a lock."""
+    """What lives with an open device. Not thread-safe: the target serialises by a lock."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
         never_released_in_children(self)
         self.pool = Pool(device.handle, device.handle.limits["max-buffer-size"])
         self._staging = Staging(device.handle)
-        # By identity: a launch of the same shape brings the same Program, and a Program is large to compare.
+        # Keyed by identity: programs are memoised, so a launch of the same shape has the same one; equality is slow.
         self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}
         if device.has_subgroups and can_wait():
             self.device = device.with_lanes(self._measured_lanes())
@@ -102,24 +103,24 @@ class Session:
     def kernel(self, program: ir.Program, *, probing: bool = False) -> Kernel:
         known = self._kernels.get(id(program))
         if known is None:
-            with told("wgsl", f"kernel {program.name!r}"):
-                known = self._kernels[id(program)] = (program, compiled(program, self.device, probing=probing))
+            with log_slow("wgsl", f"kernel {program.name!r}"):
+                known = self._kernels[id(program)] = (program, compile_kernel(program, self.device, probing=probing))
         return known[1]
 
-    def run(self, ready: Ready, arrays: Mapping[str, Bytes], clock: Clock | None = None) -> None:
-        """Runs launches on arrays of the host. `arrays` holds the bytes of every buffer that is not SCRATCH."""
+    def run(self, ready: PreparedLaunches, arrays: Mapping[str, Bytes], clock: Clock | None = None) -> None:
+        """Runs launches on host arrays (bytes by buffer name, all but SCRATCH), and waits for the results."""
         handle, buffers = self.device.handle, ready.buffers
-        with self.pool.taken() as taken:
-            memory = {name: Place(taken.storage(ready.sizes[name])) for name in buffers}
+        with self.pool.lease() as lease:
+            memory = {name: BufferRange(lease.storage(ready.sizes[name])) for name in buffers}
             for name, buffer in buffers.items():
                 if buffer.role in (Role.INPUT, Role.INOUT) and buffer.nbytes:
                     upload(handle, memory[name].buffer, arrays[name])
-            if ready.is_watched:
-                memory[OVERRUN] = self.overrun(taken)
+            if ready.checks_overrun:
+                memory[OVERRUN] = self.overrun(lease)
             encoder = handle.create_command_encoder()
             if ready.steps:
-                ready.commands.encode(encoder, ready.groups(self.parameters(taken, ready), memory), clock)
-            if ready.is_watched:
+                ready.commands.encode(encoder, ready.groups(self.parameters(lease, ready), memory), clock)
+            if ready.checks_overrun:
                 self.require_no_overrun(encoder, memory[OVERRUN])
                 encoder = handle.create_command_encoder()
             back = [
@@ -129,39 +130,39 @@ class Session:
             ]
             self._staging.finish(encoder, back)
 
-    def parameters(self, taken: Taken, ready: Ready) -> Place:
-        """Where the parameters of all launches are."""
-        uniform = taken.uniform(ready.parameters.nbytes)
+    def parameters(self, lease: Lease, ready: PreparedLaunches) -> BufferRange:
+        """Uploads the parameters of all launches."""
+        uniform = lease.uniform(ready.parameters.nbytes)
         upload(self.device.handle, uniform, ready.parameters)
-        return Place(uniform)
+        return BufferRange(uniform)
 
-    def overrun(self, taken: Taken) -> Place:
-        """Where kernels tell of a loop that was cut short."""
-        place = Place(taken.storage(NO_OVERRUN.nbytes))
-        upload(self.device.handle, place.buffer, NO_OVERRUN)
-        return place
+    def overrun(self, lease: Lease) -> BufferRange:
+        """A cleared flag in which kernels report a loop that was cut short."""
+        region = BufferRange(lease.storage(NO_OVERRUN.nbytes))
+        upload(self.device.handle, region.buffer, NO_OVERRUN)
+        return region
 
-    def shape(self, groups: int) -> tuple[int, int]:
-        """A launch as columns and rows of workgroups, as even as they come; the surplus leaves at once."""
+    def dispatch_shape(self, groups: int) -> tuple[int, int]:
+        """A 2D dispatch (columns, rows) for a number of workgroups beyond the limit of one dimension, with as few
+        surplus workgroups, which return at once, as can be."""
         rows = -(-groups // self.device.groups_in_row)
         return -(-groups // rows), rows
 
-    def require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, place: Place) -> None:
-        """Runs what is encoded, and refuses the result where a loop was cut short; the host's arrays are as they
-        were."""
+    def require_no_overrun(self, encoder: wgpu.GPUCommandEncoder, region: BufferRange) -> None:
+        """Submits the encoder and waits; raises CapabilityError if a loop was cut short. Host arrays are unchanged."""
         overrun = np.zeros_like(NO_OVERRUN)
-        self._staging.finish(encoder, [(place.buffer, overrun)])
+        self._staging.finish(encoder, [(region.buffer, overrun)])
         if overrun.any():
             raise CapabilityError(
                 f"a kernel goes round its loops more than {ITERATIONS} times in one invocation, which adapter "
                 f"{self.device.adapter!r} cannot: cut the work into more invocations"
             )
 
-    def fetch(self, place: Place, array: Bytes) -> None:
-        """Waits, and copies what lies there to an array."""
-        self._staging.finish(self.device.handle.create_command_encoder(), [(place.buffer, array)], place.offset)
+    def fetch(self, region: BufferRange, array: Bytes) -> None:
+        """Waits for the device, and downloads to an array."""
+        self._staging.finish(self.device.handle.create_command_encoder(), [(region.buffer, array)], region.offset)
 
-    # -- what is refused ----------------------------------------------------------------------------------
+    # -- checks -------------------------------------------------------------------------------------------
 
     def require_bindable(self, buffer: Buffer[object]) -> None:
         device, size = self.device, padded(buffer.nbytes)
@@ -197,19 +198,18 @@ class Session:
     # -- subgroups ----------------------------------------------------------------------------------------
 
     def _measured_lanes(self) -> int:
-        """How many lanes a subgroup has when a kernel asks; 0 where they do not follow the invocations in
-        order."""
+        """The subgroup size, measured by a probe kernel; 0 if lanes do not follow the order of invocations."""
         program = _lane_probe()
         buffer: Buffer[object] = Buffer(_PROBE_MEMORY, _probe_element(), _PROBES, Role.OUTPUT)
         seen = np.zeros(_PROBES, np.uint32)
         step = Step(program, (buffer,), (), 1)
         try:
-            with translated("the probe for subgroups"):
-                self.run(Ready(self, [step], probing=True), {_PROBE_MEMORY: seen.view(np.uint8)})
+            with translated_errors("the probe for subgroups"):
+                self.run(PreparedLaunches(self, [step], probing=True), {_PROBE_MEMORY: seen.view(np.uint8)})
         except DeviceLostError:
             raise
         except GpusortError:
-            return 0  # the feature is announced and does not work: the adapter is as good without
+            return 0  # the adapter announces subgroups, and they do not work
         size = int(seen[0] >> 8)
         expected = np.arange(_PROBES, dtype=np.uint32) % max(size, 1) | size << 8
         return size if np.array_equal(seen, expected) else 0
@@ -225,7 +225,7 @@ def _probe_element() -> type[object]:
 
 
 def _lane_probe() -> ir.Program:
-    """A program that tells of every invocation its lane and, eight bits up, its subgroup's size."""
+    """A kernel in which every invocation stores its lane | subgroup size << 8."""
     span = Span(__file__, 1)
     memory = ir.Memory(_PROBE_MEMORY, ir.Space.STORAGE, Type.U32)
     lane, size = (ir.Identity(builtin, span) for builtin in (ir.Builtin.LANE, ir.Builtin.SUBGROUP_SIZE))

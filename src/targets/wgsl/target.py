@@ -1,4 +1,4 @@
-"""The target "wgsl": any adapter that WebGPU reaches, through wgpu."""
+"""The target "wgsl": kernels as WGSL on any adapter that WebGPU reaches, through wgpu."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ...forks import require_own_process
 from ...kernel.launch import Schedule, Step
 from ...machine import TargetInfo
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError, UnsupportedTypeError
-from ..apart import import_apart
 from ..base import given_buffers
 from ..binding import Work, host_arrays, work_of
-from ..elsewhere import Remade, opened_by_name
+from ..pickling import Reduced, reduce_to_name
+from ..uninterrupted import import_uninterrupted
 from .clock import FEATURE, Clock
-from .device import device_of_caller, open_device, translated
-from .kernel import written
+from .device import device_of_caller, open_device, translated_errors
+from .kernel import lower_to_wgsl
 from .memory import Bytes
 from .prepared import WgslPrepared
-from .session import Ready, Session
-from .where import LIBRARY, one_opening
+from .runtime import LIBRARY, one_opening
+from .session import PreparedLaunches, Session
 
 if TYPE_CHECKING:
     import wgpu
@@ -32,27 +32,29 @@ NAME = "wgsl"
 
 
 class WgslTarget:
-    """Runs schedules on one adapter. Opens it at once, so that a target that exists is one that works; opens
-    it anew when the device was lost. Threads take turns."""
+    """Runs schedules on one adapter. The device is opened in the constructor, and again after it was lost.
+
+    Thread-safe: one thread at a time uses the device.
+    """
 
     def __init__(self, handle: wgpu.GPUDevice | None = None) -> None:
-        """With a device that the caller has opened, it is that one, and goes as far as it was asked to then."""
+        """`handle` is a device of the caller's to use, with its features and limits; else one is opened."""
         try:
-            import_apart(LIBRARY)
+            import_uninterrupted(LIBRARY)
         except (ImportError, OSError) as error:
             raise TargetUnavailableError(f"target 'wgsl' needs wgpu: pip install wgpu ({error})") from error
-        self._lock = threading.RLock()  # a signal handler may call again: it gets a session of its own
+        self._lock = threading.RLock()  # reentrant: a signal handler may run a schedule, in a session of its own
         self._handle = handle
         self._session: Session | None = self._opened()
         self._info = _info_of(self._session)
 
-    def __reduce__(self) -> Remade:
+    def __reduce__(self) -> Reduced:
         if self._handle is not None:
             raise UnsupportedTypeError(
                 "target 'wgsl' on a device of yours belongs to this process and cannot be pickled or copied; hand over "
                 "the name, 'wgsl', and open a device there"
             )
-        return opened_by_name(NAME)
+        return reduce_to_name(NAME)
 
     @property
     def info(self) -> TargetInfo:
@@ -60,21 +62,22 @@ class WgslTarget:
         return self._info
 
     def source(self, step: Step) -> str:
-        """The WGSL of a kernel, as naga is given it."""
-        return written(step.program)[1].text
+        """The kernel's WGSL."""
+        return lower_to_wgsl(step.program)[1].text
 
     def run(self, schedule: Schedule, arrays: Mapping[str, object]) -> None:
         work = work_of(schedule)
         self._run(work.steps, _memory(work, arrays))
 
     def run_steps(self, steps: Sequence[Step], arrays: Mapping[str, object]) -> None:
-        """Runs kernels that are read already, in order."""
+        """Runs launches whose kernels have been read already."""
         require_own_process(NAME)
         work = Work.of_steps(steps)
         self._run(work.steps, _memory(work, arrays))
 
     def device_seconds(self, schedule: Schedule, arrays: Mapping[str, object]) -> float:
-        """Runs a schedule, and says how long the device was at its launches, without the way of the arrays."""
+        """Runs a schedule; returns the device time of its launches, without transfers. Raises CapabilityError on an
+        adapter without timestamp queries."""
         require_own_process(NAME)
         work = work_of(schedule)
         bound = _memory(work, arrays)
@@ -83,7 +86,7 @@ class WgslTarget:
         def clock_of(session: Session) -> Clock:
             if FEATURE not in session.device.handle.features:
                 raise CapabilityError(
-                    f"target 'wgsl': adapter {session.device.adapter!r} has no clock that kernels can be timed by"
+                    f"target 'wgsl': adapter {session.device.adapter!r} has no timestamp queries to time kernels by"
                 )
             clocks.append(Clock(session.device.handle))
             return clocks[0]
@@ -92,7 +95,7 @@ class WgslTarget:
         return clocks[0].seconds()
 
     def prepare(self, schedule: Schedule, /, *, keeps_scratch: bool = False) -> WgslPrepared:
-        """For arrays of the host, and for such as lie on the device; the latter can be recorded too."""
+        """Prepares a schedule for host arrays, for device buffers, and for recording."""
         require_own_process(NAME)
         return WgslPrepared(self, schedule, given_buffers(schedule), keeps_scratch)
 
@@ -103,27 +106,27 @@ class WgslTarget:
         self.in_session(
             names,
             lambda session: session.run(
-                Ready(session, steps), bound, clock=None if clock_of is None else clock_of(session)
+                PreparedLaunches(session, steps), bound, clock=None if clock_of is None else clock_of(session)
             ),
         )
 
     def in_session(self, what: str, work: Callable[[Session], object]) -> None:
-        """Does something on the device, which is this thread's alone for the time."""
-        require_own_process(NAME)  # before the lock, which a thread of the parent may have held
+        """Calls `work` with exclusive use of the session. Reopens the device after a loss or an interrupt."""
+        require_own_process(NAME)  # first, as in a forked child the lock may be held by a thread that does not exist
         with self._lock:
             session, self._session = self._session, None
             if session is None:
                 session = self._opened()
                 self._info = _info_of(session)
             try:
-                with translated(f"target 'wgsl', running {what}"):
+                with translated_errors(f"target 'wgsl', running {what}"):
                     work(session)
             except DeviceLostError:
                 raise
             except GpusortError:
                 self._session = session
                 raise
-            # An interrupt leaves buffers mapped, or wgpu between two steps: the next run opens the device anew.
+            # Not restored after other exceptions: an interrupt may leave a buffer mapped, or wgpu half way.
             self._session = session
 
     def _opened(self) -> Session:
@@ -133,7 +136,7 @@ class WgslTarget:
 
 @lru_cache(maxsize=8)
 def target_on(handle: wgpu.GPUDevice) -> WgslTarget:
-    """The target on a device of the caller's. The last few devices are kept with what was compiled for them."""
+    """The target on a device of the caller's. The last 8 are cached, with their compiled kernels."""
     return WgslTarget(handle)
 
 
@@ -143,5 +146,5 @@ def _info_of(session: Session) -> TargetInfo:
 
 
 def _memory(work: Work, arrays: Mapping[str, object]) -> dict[str, Bytes]:
-    """The memory of the arrays that are given. Scratch is the device's own."""
+    """The bytes of the given host arrays, by name of their buffer."""
     return {name: array.view(np.uint8) for name, array in host_arrays(work, arrays).items()}

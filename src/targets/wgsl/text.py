@@ -1,8 +1,7 @@
-"""WGSL from a legalised program.
+"""Emits WGSL for a legalised program, in the subset that naga and Tint both accept.
 
-What naga and Tint both take, and no more: no pointer parameters, no constant that overflows, every name a
-plain one. Barriers and subgroup operations stand where control flow is uniform, which is checked before any
-text is made.
+That is: no pointer parameters, no overflow in constant expressions, plain identifiers. Barriers and subgroup operations
+must be in uniform control flow, which is checked first.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .names import RESERVED_NAMES, spelled
 from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_unwritable, literal
 from .uses import uses_of
 
-HEADER_WORDS = 2  # what the parameters begin with: the number of groups, and of groups in a row of the dispatch
+HEADER_WORDS = 2  # before the parameters: the number of workgroups, and of those in a row of the 2D dispatch
 
 _INPUTS = {
     ir.Builtin.LOCAL_ID: "@builtin(local_invocation_index) local_id: u32",
@@ -42,15 +41,14 @@ _SUBGROUPS = {
 
 @attrs.frozen
 class Shader:
-    """The text of a kernel, and what it asks of a device beyond the core of WebGPU."""
+    """A kernel's WGSL, and whether it needs the subgroups feature."""
 
     text: str
     uses_subgroups: bool
 
 
 def wgsl_of(program: ir.Program, *, enable_line: bool = False) -> Shader:
-    """Writes a legalised program. `enable_line` adds `enable subgroups;`, which browsers ask for and naga
-    refuses."""
+    """Emits a legalised program. `enable_line` adds `enable subgroups;`, which browsers require and naga rejects."""
     check_uniform(program)
     writer = _Writer(program)
     return Shader(writer.text(enable_line), writer.subgroups)
@@ -67,11 +65,11 @@ class _Writer:
         self.entry = self.names.of(program, spelled(program.name))
         self.memories = {m: self.names.of(m, spelled(m.name)) for m in program.memories}
         self.fields = {p: fields.of(p, spelled(p.name)) for p in program.parameters}
-        self.numbers: dict[int, str] = {}  # the floats that only a variable can bring about, by their bits
+        self.numbers: dict[int, str] = {}  # variables with the bits of infinities and NaNs, which no constant may be
         self.builtins: set[ir.Builtin] = set()
         self.subgroups = False
 
-    # -- the whole ----------------------------------------------------------------------------------------
+    # -- the module ---------------------------------------------------------------------------------------
 
     def text(self, enable_line: bool) -> str:
         body = self.lines
@@ -220,7 +218,7 @@ class _Writer:
                 self.lines.add("break;")
 
     def element(self, memory: ir.Memory, index: ir.Expression) -> str:
-        """An element. One known to be outside is refused by WGSL, though the kernel may never come to it."""
+        """An element. A constant index out of bounds, which WGSL rejects even in dead code, becomes the last."""
         if memory.length is not None and isinstance(index, ir.Const) and index.value >= memory.length:
             return f"{self.memories[memory]}[{memory.length - 1}u]"
         return f"{self.memories[memory]}[{self.expression(index)}]"
@@ -230,7 +228,7 @@ class _Writer:
         call = f"atomic{node.op.value.capitalize()}(&{self.element(node.memory, node.index)}{value})"
         if node.variable is not None and node.variable not in self.scopes.unread:
             self.set(node.variable, call)
-        elif node.op is not AtomicOp.LOAD:  # WGSL wants the value of a load to be used
+        elif node.op is not AtomicOp.LOAD:  # WGSL requires an atomicLoad's value to be used
             self.lines.add(f"{call};")
 
     def subgroup(self, node: ir.Subgroup) -> None:
@@ -256,7 +254,7 @@ class _Writer:
         self.lines.add("}")
 
     def counted(self, node: ir.For) -> None:
-        """A `for`, whose bounds are computed in front of it: the body may change what they are made of."""
+        """A `for` whose bounds are evaluated before it, as the body may change the variables in them."""
         start = self.expression(node.start)
         stop, step = (self.once(bound, name) for bound, name in ((node.stop, "stop"), (node.step, "step")))
         own = node.variable in self.scopes.counters

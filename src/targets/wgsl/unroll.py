@@ -1,4 +1,7 @@
-"""Loops over registers written out, for compilers that would keep an array in memory to index it in a loop."""
+"""Loop unrolling: fully unrolls counted loops that index register arrays.
+
+GPU compilers keep an array in registers only if all its indices are constants; else it goes to memory.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from ...kernel.passes.walk import replaced, rewritten, statements_in, variables_
 from ...types.layout import Type
 
 _MOST_ROUNDS = 64
-_MOST_STATEMENTS = 4096  # of one loop, written out
+_MOST_STATEMENTS = 4096  # of one unrolled loop
 
 
 def unrolled(program: ir.Program) -> ir.Program:
-    """The program without counted loops that index registers by their variable."""
+    """The program with loops over register arrays unrolled."""
     return attrs.evolve(program, body=rewritten(program.body, _statement))
 
 
@@ -31,7 +34,7 @@ def _statement(statement: ir.Statement) -> Iterator[ir.Statement]:
 
 
 def _rounds(loop: ir.For) -> range | None:
-    """The values of a loop's variable that indexes registers, if they are known, few, and all come to pass."""
+    """The values of the variable of a loop to unroll: constant bounds, few rounds, no break. Else None."""
     start, stop, step = loop.start, loop.stop, loop.step
     if not (isinstance(start, ir.Const) and isinstance(stop, ir.Const) and isinstance(step, ir.Const)):
         return None
@@ -47,7 +50,7 @@ def _size(block: ir.Block) -> int:
 
 
 def _indexes_registers(loop: ir.For) -> bool:
-    """Whether the loop's variable, or what is made of it inside, is an index of registers."""
+    """Whether the loop's variable, or a value derived from it in the loop, indexes a register array."""
     made = {loop.variable}
     for statement in statements_in(loop.body):
         if isinstance(statement, ir.Assign) and not made.isdisjoint(variables_in(statement.value)):

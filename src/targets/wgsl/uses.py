@@ -1,4 +1,4 @@
-"""What a kernel does with its memories: which bindings it needs to write, and which hold atomics."""
+"""Access analysis: which memories a kernel reads, writes, or accesses by atomics, for their bindings' types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...types.ops import AtomicOp
 
 @attrs.define
 class Use:
-    """What a kernel does with one memory."""
+    """How a kernel accesses one memory."""
 
     read: bool = False
     written: bool = False
@@ -19,12 +19,12 @@ class Use:
 
     @property
     def needs_write(self) -> bool:
-        """Whether its binding is one to write: WGSL has no atomics in memory that is only read."""
+        """Whether the binding must be read_write: WGSL has no atomics in read-only storage."""
         return self.written or self.atomic
 
 
 def uses_of(program: ir.Program) -> dict[ir.Memory, Use]:
-    """What a kernel does with its memories."""
+    """How a kernel accesses each of its memories."""
     uses = {memory: Use() for memory in program.memories}
     for statement in statements_in(program.body):
         match statement:

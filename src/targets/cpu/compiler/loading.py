@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 import attrs
 
-from ....compile_log import told
+from ....compile_log import log_slow
+from ....disk_cache.seal import read_sealed, write_sealed
 from ....forks import compiling
-from ....kept.seal import read_sealed, write_sealed
-from ...apart import import_apart
+from ...uninterrupted import import_uninterrupted
 from .translate import llvm_text, signature_of
 
 _KIND = "cpu"
@@ -58,12 +58,12 @@ _loaded = _Loaded()
 
 def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
     """The kernel of a text. Whichever thread asks first compiles it."""
-    import_apart("llvmlite.binding")
+    import_uninterrupted("llvmlite.binding")
     with compiling():
         symbol = f"gpusort_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}_{_digest(text)}"
         kernel = _loaded.kernels.get(symbol)
         if kernel is None:
-            with told("cpu", f"kernel {name!r}"):
+            with log_slow("cpu", f"kernel {name!r}"):
                 kernel = _loaded.kernels[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
         return kernel
 

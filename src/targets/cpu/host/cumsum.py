@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
-from ...apart import import_apart
 from ...base import HostArray
+from ...uninterrupted import import_uninterrupted
 from .loading import can_scan
 from .reduce_plans import BLOCK, in_threads
 from .reducers import result_of, takes
@@ -136,7 +136,7 @@ class LongScan:
         if route is None or not x.flags.aligned:
             return None
         if route.pieces > 1 and self.dtype.kind == "f":
-            import_apart("numba")
+            import_uninterrupted("numba")
         elif not can_scan(self.dtype, x.nbytes):
             return None
         return self._by_route(x, route)

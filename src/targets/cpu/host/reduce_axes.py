@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
-from ...apart import import_apart
 from ...base import HostArray
+from ...uninterrupted import import_uninterrupted
 from .loading import can_fold
 from .reduce_plans import Route, constant_of, route_of
 from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
@@ -80,7 +80,7 @@ class Folding:
             return None
         if not self._loops:
             if self._waits:
-                import_apart("numba")
+                import_uninterrupted("numba")
             elif not can_fold(self.fold, self.dtype, x.nbytes):
                 return self._by_numpy(x, route)
             self._loops.append(self._loaded())
@@ -128,7 +128,7 @@ class Folding:
         found = np.asarray(silently(reducing(self.fold), x, self.axes, None, None, self.keepdims))
         if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
             return cast(object, found[()])
-        import_apart("numba")
+        import_uninterrupted("numba")
         return self._by_route(x, route, self._loaded())
 
     def _loaded(self) -> Loops:

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
-from ...apart import import_apart
 from ...base import HostArray
+from ...uninterrupted import import_uninterrupted
 from ..background import background
 from ..pool import shared_pool
 from .key_words import Elements
@@ -81,7 +81,7 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
     lying = Lying.of(x, results, axis)
     if lying is None:
         return False
-    import_apart("numba")
+    import_uninterrupted("numba")
     if places:
         _by_network(lying, dtype, places, order)
     else:

@@ -1,8 +1,7 @@
-"""Where kernels and tuning outlive a process: the user's cache directory, if nobody else can write there.
+"""Reads and writes files in the user's cache directory, best effort, by atomic rename.
 
-Every way to it is best effort. A directory that others could change is refused, with one warning for the process; one
-that is not there, is full or cannot be written, in silence. Then nothing is kept, and all else works. Nothing is put in
-its place, so there is nothing to remove, either.
+A directory that others could write is refused with one warning for the process; one that is missing, full or read-only
+is not used, silently. Then nothing is cached, and everything else works.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ LOGGER = "gpusort"
 
 _READING = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _SUFFIX = ".tmp"
-_ABANDONED = 3600.0  # seconds: a file half written that long ago is nobody's
+_ABANDONED = 3600.0  # seconds after which a temporary file is stale
 
-_refused: dict[str, object] = {}  # directories that were warned of
-_failed: dict[str, object] = {}  # those that were told of otherwise
+_refused: dict[str, object] = {}  # untrusted directories, logged once
+_failed: dict[str, object] = {}  # unusable ones, logged once
 _swept: dict[str, object] = {}
 
 
 def cache_directory() -> str | None:
-    """$GPUSORT_CACHE_DIR, else gpusort in $XDG_CACHE_HOME, else in ~/.cache; None where there is no home, either."""
+    """$GPUSORT_CACHE_DIR, else gpusort in $XDG_CACHE_HOME, else in ~/.cache; None without a home directory."""
     wanted = word("GPUSORT_CACHE_DIR")
     if wanted:
         return wanted
     base = word("XDG_CACHE_HOME")
-    if not os.path.isabs(base):  # as its specification has it
-        home = os.path.expanduser("~") if os.environ.get("HOME") != "" else ""  # an empty one would be the root
+    if not os.path.isabs(base):  # relative paths are to be ignored, says its specification
+        home = os.path.expanduser("~") if os.environ.get("HOME") != "" else ""  # "" would expand to the root
         base = os.path.join(home, ".cache")
     return os.path.join(base, "gpusort") if os.path.isabs(base) else None
 
 
 def folder(*kind: str, make: bool) -> str | None:
-    """The directory for files of a kind, or the one above them all; None where nothing can be kept."""
+    """The directory for files of a kind, or the cache directory itself; None if it cannot be used."""
     wanted = cache_directory()
     if wanted is None or wanted in _refused:
         return None
@@ -57,13 +56,13 @@ def folder(*kind: str, make: bool) -> str | None:
 
 
 def read(kind: str, name: str) -> bytes | None:
-    """What is kept under a name."""
+    """A file's content; None if there is none."""
     place = folder(kind, make=False)
     return None if place is None else read_file(os.path.join(place, name), is_trusted_file)
 
 
 def write(kind: str, name: str, content: bytes) -> Path | None:
-    """Keeps a file; where, or None where that cannot be."""
+    """Writes a file; returns its path, or None if that failed."""
     place = folder(kind, make=True)
     if place is None:
         return None
@@ -73,7 +72,7 @@ def write(kind: str, name: str, content: bytes) -> Path | None:
 
 
 def remove(kind: str, name: str) -> bool:
-    """Removes a file. Whether there was one."""
+    """Removes a file; returns whether there was one."""
     place = folder(kind, make=False)
     if place is None:
         return False
@@ -85,7 +84,8 @@ def remove(kind: str, name: str) -> bool:
 
 
 def read_file(path: str, is_good: Callable[[os.stat_result], bool]) -> bytes | None:
-    """A file's content, if it is what it should be: looked at once it is open, and never through a link."""
+    """A file's content if `is_good` accepts its status; None otherwise. Checked after opening, and without following
+    symbolic links."""
     try:
         with open(path, "rb", opener=lambda path, _: os.open(path, _READING)) as file:
             return file.read() if is_good(os.fstat(file.fileno())) else None
@@ -94,8 +94,8 @@ def read_file(path: str, is_good: Callable[[os.stat_result], bool]) -> bytes | N
 
 
 def write_file(path: str, content: bytes, place: Callable[[str, str], object]) -> bool:
-    """Writes a file that only the user can read, and puts it in its place. Readers see the whole of it or nothing,
-    whatever other processes write at the same time."""
+    """Writes a file with mode 0600 atomically: to a temporary file, which `place` (os.replace or os.link) then gives
+    its name. Returns whether that succeeded."""
     try:
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=os.path.basename(path), suffix=_SUFFIX)
     except OSError:
@@ -113,7 +113,7 @@ def write_file(path: str, content: bytes, place: Callable[[str, str], object]) -
 
 
 def _sweep(place: str) -> None:
-    """Removes, once a process, what processes that were killed left half written."""
+    """Removes stale temporary files of killed processes, once for each process and directory."""
     if place in _swept:
         return
     _swept[place] = True
@@ -126,7 +126,7 @@ def _sweep(place: str) -> None:
 
 
 def _say_once(said: dict[str, object], level: str, text: str, wanted: str, reason: Exception) -> None:
-    """A line in the log, by whichever thread is first."""
+    """Logs a line once for each directory, also with several threads (setdefault is atomic)."""
     mark = object()
     if said.setdefault(wanted, mark) is mark:
         import logging

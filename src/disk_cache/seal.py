@@ -1,7 +1,7 @@
-"""Files in the cache that are run: each bears a digest made with a key that only the user has; no other is believed.
+"""Authenticated cache files, for content that is executed: each has an HMAC with a secret key of the user's.
 
-The digest is over the file's kind, its name and its content. So what was changed, cut short, given another's name, or
-brought from another machine counts as not there, and is made again.
+The HMAC covers the file's kind, name and content. A file that was changed, truncated, renamed, or copied from another
+machine is a cache miss.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEY, _KEY_BYTES = "key", 32
 
 
 def read_sealed(kind: str, name: str) -> bytes | None:
-    """What is kept under a name, if it was kept here under that name."""
+    """A file's payload if its HMAC is valid; None otherwise."""
     content = read(kind, name)
     if content is None or not content.startswith(_MAGIC) or len(content) < _HEAD:
         return None
@@ -32,7 +32,7 @@ def read_sealed(kind: str, name: str) -> bytes | None:
 
 
 def write_sealed(kind: str, name: str, payload: bytes) -> bool:
-    """Keeps a file under its seal. Whether that could be done."""
+    """Writes a file with its HMAC; returns whether that succeeded."""
     key = _key(make=True)
     return key is not None and write(kind, name, _MAGIC + _digest(key, kind, name, payload) + payload) is not None
 
@@ -43,7 +43,7 @@ def _digest(key: bytes, kind: str, name: str, payload: bytes) -> bytes:
 
 
 def _key(*, make: bool) -> bytes | None:
-    """The key of this cache directory. One that others could read, or of another length, is replaced."""
+    """The secret key of this cache directory; with `make` created if missing, readable by others, or of wrong size."""
     place = folder(make=make)
     if place is None:
         return None
@@ -51,7 +51,7 @@ def _key(*, make: bool) -> bytes | None:
     key = _read_key(path)
     if key is None and make:
         fresh = secrets.token_bytes(_KEY_BYTES)
-        # Of several processes that start at once the first one's counts, where the file system has links.
+        # A hard link fails if the file exists: of several processes that start at once, the first one's key is used.
         if not write_file(path, fresh, os.link) and _read_key(path) is None:
             write_file(path, fresh, os.replace)
         key = _read_key(path)

@@ -1,4 +1,4 @@
-"""Openings of the browser's GPU that overlap: calls that wait side by side ask it once, and share one device."""
+"""Coalesces concurrent requests for the browser's GPU: calls that await at the same time share one device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _P = TypeVar("_P")
 
 
 class Answer(Generic[_J, _P]):
-    """What the browser was asked for. All who wait for it get the same object of ours."""
+    """A promise whose result is converted once: all who await it get the same object."""
 
     def __init__(self, promise: Awaitable[_J], made_of: Callable[[_J], _P]) -> None:
         self._promise, self._made_of = promise, made_of
@@ -24,8 +24,8 @@ class Answer(Generic[_J, _P]):
         return self._made[0]
 
 
-class Openings(Generic[_J, _P]):
-    """While one is under way, what it asked for first is the answer to all others."""
+class SharedOpening(Generic[_J, _P]):
+    """While an opening is in progress, its request's answer is shared with all others."""
 
     def __init__(self, ask: Callable[[], Answer[_J, _P]]) -> None:
         self._ask, self._under_way = ask, 0
@@ -39,7 +39,7 @@ class Openings(Generic[_J, _P]):
 
     @contextmanager
     def one(self) -> Generator[None, None, None]:
-        """From the first question to when a device can be used."""
+        """Spans one opening, from the request of an adapter to a usable device."""
         self._under_way += 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""Where WebGPU comes from: wgpu, or the browser itself if Python runs in a page."""
+"""Which WebGPU implementation is used: wgpu-native through wgpu-py, or the browser's under Pyodide."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ NO_ADAPTER = (
 
 
 def one_opening() -> AbstractContextManager[None]:
-    """While a device is opened. In a page calls may wait side by side: of those that open one at a time, each gets the
-    same."""
+    """Spans the opening of a device. In a page, concurrent openings share one device."""
     if not IN_BROWSER:
         return nullcontext()
     from .browser import openings
@@ -26,7 +25,7 @@ def one_opening() -> AbstractContextManager[None]:
 
 
 def can_wait() -> bool:
-    """Whether a call can wait for the device. In a page it may be that it must be awaited."""
+    """Whether a synchronous call can wait for the device: always, except in a page that cannot suspend Python."""
     if not IN_BROWSER:
         return True
     from .javascript import can_wait as can_wait_there

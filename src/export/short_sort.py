@@ -1,7 +1,7 @@
-"""The sort of few keys: by the bitonic network, whose kernels are compiled in a fraction of the time that radix takes.
+"""The exported sort of short arrays: a bitonic sort, whose kernels compile in a fraction of the time of radix sort's.
 
-For so few the compilation is most of a page's first sort. Drivers that clear workgroup memory by a store a word take
-the longer the larger a tile is, and those that run invocations on a CPU take longer for large workgroups.
+For short arrays compilation takes most of a page's first sort. Small tiles and workgroups, as some drivers clear
+workgroup memory word by word, and software drivers are slow with large workgroups.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.params import BitonicPolicy
 
-MOST = 1 << 16  # keys that are few
+MOST = 1 << 16  # keys up to which this is used
 _POLICY = BitonicPolicy(tile=512, group_size=64, fused_passes=1)
 
 
-def sort_few(key: SortableKey[Any, Any], length: int, order: SortOrder) -> Schedule:
+def sort_short(key: SortableKey[Any, Any], length: int, order: SortOrder) -> Schedule:
     """Sorts `data` into `results`."""
     data = Buffer("data", key.element, length, Role.INPUT)
     results = Buffer("results", key.element, length, Role.OUTPUT)

@@ -1,4 +1,4 @@
-"""Texts that are much alike, each told by the lines that it shares with an earlier one."""
+"""Delta encoding of similar texts: each refers to the lines that it shares with an earlier one."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
-# Of a text, in order: lines of its own, or (an earlier text's number, its first line, how many).
+# A text, in order: literal lines, or (index of an earlier text, its first line, number of lines).
 Parts: TypeAlias = "tuple[str | tuple[int, int, int], ...]"
-_FEWEST = 3  # lines that are worth it
+_FEWEST = 3  # lines worth a reference
 
 
-def shortened(texts: Sequence[str]) -> list[Parts]:
-    """Each text by the earlier one that leaves it the least of its own, if any does."""
+def delta_encoded(texts: Sequence[str]) -> list[Parts]:
+    """Encodes each text against the earlier one that makes it shortest, or literally."""
     found = list[Parts]()
     for number, text in enumerate(texts):
         whole: Parts = (text,)
         ways = [_by(earlier, texts[earlier], text) for earlier in range(number) if _name(texts[earlier]) == _name(text)]
-        found.append(min([whole, *ways], key=own_size))
+        found.append(min([whole, *ways], key=encoded_size))
     return found
 
 
-def own_size(parts: Parts) -> int:
-    """Characters of its own, and as many for what it shares as stand in the module."""
+def encoded_size(parts: Parts) -> int:
+    """The encoded length, in characters."""
     return sum(len(part) if isinstance(part, str) else len(str(part)) for part in parts)
 
 
 def _name(text: str) -> str:
-    """That of the entry point: other kernels share too little to look for it."""
+    """The entry point's name. Kernels of different names share too little to be compared."""
     return text[text.index("\nfn ") :].partition("(")[0]
 
 

@@ -1,10 +1,10 @@
-"""Whether nobody but the user can change what lies in a directory. The rules are those of ssh for its own files.
+"""Checks that only the user can change the contents of a directory, by the rules that ssh applies to its files.
 
-A path is walked from the root on. Each directory must belong to the user or to root, and neither its group nor all may
-write there, but for a group in which its owner is alone; above the directory that is meant, a sticky one will do, as
-/tmp is. A symbolic link must belong to the user or root, and is followed by the same rules. So none but these two can
-put anything else in the place of what was just looked at, and there is no race to win. Where users have no numbers
-(Windows), their profiles are theirs by the system's own means, and only kinds are looked at.
+The path is walked from the root. Each directory must belong to the user or root, and must not be writable by others or
+by its group (except a group with the owner as its only member); ancestors of the directory may also be sticky, as /tmp
+is. Symbolic links must belong to the user or root, and are followed by the same rules. As nobody else can replace a
+component that was checked, there is no race between check and use (TOCTOU). Without user ids (Windows) only file types
+are checked: user profiles are protected by the system.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _HAS_OWNERS = hasattr(os, "geteuid")
 
 
 class Untrusted(Exception):
-    """Raised when others could change what lies in a directory; the message says where and how."""
+    """Raised if others could change a directory's contents; the message says where and how."""
 
 
 def trusted_directory(path: str, *below: str, make: bool) -> str:
-    """The real path of a directory and what lies below it, made if need be: of the user's own, whatever the umask.
+    """The real path of a subdirectory, checked; with `make` created with mode 0700.
 
-    Raises Untrusted where others could write, and OSError where it is not there or cannot be made.
+    Raises Untrusted if others could write, and OSError if it does not exist or cannot be created.
     """
     if not _HAS_OWNERS:
         return _made(os.path.join(path, *below), make)
@@ -36,13 +36,13 @@ def trusted_directory(path: str, *below: str, make: bool) -> str:
 
 
 def is_trusted_file(found: os.stat_result) -> bool:
-    """Whether an open file is an ordinary one that none but the user or root can write."""
+    """Whether an open file is a regular one that only the user or root can write."""
     ours = not _HAS_OWNERS or (found.st_uid in _trusted_users() and not _who_else_writes(found))
     return stat.S_ISREG(found.st_mode) and ours
 
 
 def is_secret_file(found: os.stat_result) -> bool:
-    """Whether none but the user can read it, either."""
+    """Whether an open file is a regular one that only the user can read."""
     secret = not _HAS_OWNERS or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO))
     return stat.S_ISREG(found.st_mode) and secret
 
@@ -56,7 +56,7 @@ def _made(path: str, make: bool) -> str:
 
 
 def _walked(path: str, make: bool) -> str:
-    """The directory that an absolute path leads to."""
+    """Resolves an absolute path, checking each component."""
     here, links = os.sep, 0
     _require(here, os.lstat(here))
     ahead = _parts(path)
@@ -83,7 +83,7 @@ def _walked(path: str, make: bool) -> str:
 
 
 def _parts(path: str) -> list[str]:
-    """A path's parts, the first last."""
+    """A path's components, in reverse order."""
     return [part for part in reversed(path.split(os.sep)) if part not in ("", os.curdir)]
 
 
@@ -93,7 +93,7 @@ def _found(path: str, make: bool) -> os.stat_result:
     except FileNotFoundError:
         if not make:
             raise
-    with suppress(FileExistsError):  # another process was faster: what it made is looked at all the same
+    with suppress(FileExistsError):  # another process was faster; its directory is checked like any other
         os.mkdir(path, 0o700)
     return os.lstat(path)
 
@@ -108,7 +108,7 @@ def _require(path: str, found: os.stat_result, *, is_meant: bool = False) -> Non
 
 
 def _who_else_writes(found: os.stat_result) -> str:
-    """Nobody, mostly. A group in which the owner is alone does not count: many systems give each user one."""
+    """Who besides the owner can write: "everybody", "its group" or nobody (""). A private group does not count."""
     if found.st_mode & stat.S_IWOTH:
         return "everybody"
     if found.st_mode & stat.S_IWGRP and not _is_private(found.st_gid, found.st_uid):
@@ -117,7 +117,7 @@ def _who_else_writes(found: os.stat_result) -> str:
 
 
 def _is_private(group: int, owner: int) -> bool:
-    """Whether a group is its owner's own: of the owner's name and number, and with no other member."""
+    """Whether a group is a user private group: the owner's primary group, of the same name, without other members."""
     import grp
     import pwd
 

@@ -1,4 +1,4 @@
-"""What types calls give, asked of Numba once: for the pipelines that compile kernels and loops of ours."""
+"""Memoises Numba's type resolution of calls within one compilation, to compile faster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from numba.types import Type
 
 
-class Remembering:
-    """Numba's knowledge of types, which it looks through anew for each call of a function: here once a compiled
-    function for each that it calls with operands of the same types."""
+class CachedTyping:
+    """A proxy for Numba's typing context that caches overload resolution by function and operand types. Numba resolves
+    each call anew. One is made for each compiled function."""
 
     def __init__(self, asked: TypingContext) -> None:
         self._asked = asked

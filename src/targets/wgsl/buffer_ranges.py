@@ -1,4 +1,4 @@
-"""Arrays on a device of WebGPU, as kernels take them: where they lie."""
+"""Checks arrays in WebGPU buffers and converts them to what is bound: a buffer and an offset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...kernel.launch import Buffer
 from ...types.errors import InvalidArgumentError
-from .commands import Place
+from .commands import BufferRange
 from .memory import padded
 from .session import Session
 
@@ -18,22 +18,22 @@ _STORAGE = 128  # WebGPU fixes the numbers of these flags
 
 
 class OnWebGpu(Protocol):
-    """A packed array on a device of WebGPU."""
+    """A packed array in a WebGPU buffer."""
 
     @property
     def buffer(self) -> wgpu.GPUBuffer: ...
     @property
-    def offset(self) -> int: ...  # of its first byte
+    def offset(self) -> int: ...  # of the first element, in bytes
     @property
     def device(self) -> wgpu.GPUDevice: ...
 
 
-def places_of(session: Session, given: Sequence[Buffer[Any]], memories: Sequence[object]) -> dict[str, Place]:
-    """Of a schedule's buffers, by their names."""
+def buffer_ranges(session: Session, given: Sequence[Buffer[Any]], memories: Sequence[object]) -> dict[str, BufferRange]:
+    """Checked arrays by the name of their buffer. Raises InvalidArgumentError."""
     return {buffer.name: _place(session, buffer, memory) for buffer, memory in zip(given, memories, strict=True)}
 
 
-def _place(session: Session, buffer: Buffer[Any], memory: Any) -> Place:
+def _place(session: Session, buffer: Buffer[Any], memory: Any) -> BufferRange:
     array: OnWebGpu = memory
     device = session.device
     if array.device is not device.handle:
@@ -49,12 +49,12 @@ def _place(session: Session, buffer: Buffer[Any], memory: Any) -> Place:
         )
     if not array.buffer.usage & _STORAGE:
         raise InvalidArgumentError(f"arrays[{buffer.name!r}]: expected a buffer with usage STORAGE")
-    return Place(array.buffer, offset)
+    return BufferRange(array.buffer, offset)
 
 
-def are_at(memories: Sequence[Any], places: tuple[Place, ...]) -> bool:
-    """Whether arrays, which were looked at when they were bound, lie there."""
-    for memory, place in zip(memories, places, strict=True):
-        if memory.buffer is not place.buffer or memory.offset != place.offset:
+def are_same(memories: Sequence[Any], ranges: tuple[BufferRange, ...]) -> bool:
+    """Whether these are the buffers and offsets that were checked before."""
+    for memory, region in zip(memories, ranges, strict=True):
+        if memory.buffer is not region.buffer or memory.offset != region.offset:
             return False
     return True

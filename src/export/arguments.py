@@ -1,4 +1,4 @@
-"""What an export is asked for, by names or by objects: checked, and turned into objects."""
+"""Argument checks of `export`: resolves names of types, keys, monoids and schedules to objects."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..types.errors import InvalidArgumentError
 from ..types.keys import SortableKey
 from ..types.monoids import Monoid
 from .operations import OPERATIONS
-from .variants import TYPES, Asked, Rows, any_device
+from .variants import TYPES, Request, Rows, any_device
 
 _OF_KEYS = ("element", "word", "to_word", "from_word")
-_MOST_LANES = 64  # of a subgroup that any machine has
+_MOST_LANES = 64  # the largest subgroup of any device
 
 
-def asked_for(
+def checked_request(
     operations: Sequence[str], keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]], values: Sequence[str],
     monoids: Sequence[str] | Mapping[str, Monoid[Any, Any]],
     schedules: Sequence[str] | Mapping[str, Callable[[int], Schedule]], lanes: int, rows: Sequence[int | str] = (),
     k: Sequence[int] = (),
-) -> Asked:  # fmt: skip
-    """All that is asked for; an InvalidArgumentError says what there is none of."""
+) -> Request:  # fmt: skip
+    """Checks and resolves the arguments. Raises InvalidArgumentError."""
     for operation in operations:
         if operation not in OPERATIONS:
             raise InvalidArgumentError(f"operations: expected some of {', '.join(OPERATIONS)}, found {operation!r}")
@@ -48,11 +48,11 @@ def asked_for(
         raise InvalidArgumentError("k: expected some for 'top_k', e.g. 10")
     sizes = tuple(dict.fromkeys(_size(value) for value in values))
     lengths = tuple(map(_row, rows))
-    return Asked(_keys(keys), sizes, any_device(lanes), own["monoids"], lengths, tuple(k), own["schedules"])
+    return Request(_keys(keys), sizes, any_device(lanes), own["monoids"], lengths, tuple(k), own["schedules"])
 
 
 def _require(argument: str, expected: str, things: Mapping[str, object], members: Sequence[str]) -> None:
-    """Refuses what has not all that such a thing needs."""
+    """Raises InvalidArgumentError for objects that lack one of the members."""
     for name, thing in things.items():
         missing = [member for member in members if not hasattr(thing, member)]
         if missing:
@@ -89,7 +89,7 @@ def _keys(keys: Sequence[str] | Mapping[str, SortableKey[Any, Any]]) -> dict[str
 
 
 def _named(argument: str, things: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
-    """Things by their names; "module:attribute" is what is there, and an object of it where that is a class."""
+    """Objects by name. "module:attribute" is imported, and instantiated if it is a class."""
     if isinstance(things, Mapping):
         return dict(things)
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Several schedules on one device, in one submission."""
+"""Batches several prepared schedules into one queue submission."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 
 from ..base import InTurn, OnStream
 from ..recording import current_encoder
-from .memory import Taken
+from .memory import Lease
 from .session import Session
 
 if TYPE_CHECKING:
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class Part(OnStream, Protocol):
-    """One of them, made ready."""
+    """A prepared schedule that can be part of a batch."""
 
     def in_session(self, work: Callable[[Session], None]) -> None: ...
-    def is_watched(self, session: Session) -> bool: ...
-    def run_there(self, session: Session, memories: Sequence[object]) -> None: ...
-    def encode_among(
-        self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], taken: Taken
+    def checks_overrun(self, session: Session) -> bool: ...
+    def run_on_device(self, session: Session, memories: Sequence[object]) -> None: ...
+    def encode_into(
+        self, session: Session, encoder: wgpu.GPUCommandEncoder, memories: Sequence[object], lease: Lease
     ) -> None: ...
 
 
 @attrs.frozen(eq=False)
-class Together(InTurn):
-    """Schedules on one device, in one submission."""
+class Batch(InTurn):
+    """Schedules recorded into one command buffer; one by one if a caller records or loops are checked for overrun."""
 
     runs: Sequence[Part]
 
@@ -44,12 +44,12 @@ class Together(InTurn):
 
 
 def _submit(session: Session, parts: Sequence[tuple[Part, Sequence[object]]]) -> None:
-    if any(run.is_watched(session) for run, _ in parts):
+    if any(run.checks_overrun(session) for run, _ in parts):
         for run, memories in parts:
-            run.run_there(session, memories)
+            run.run_on_device(session, memories)
         return
-    with session.pool.taken() as taken:
+    with session.pool.lease() as lease:
         encoder = session.device.handle.create_command_encoder()
         for run, memories in parts:
-            run.encode_among(session, encoder, memories, taken)
+            run.encode_into(session, encoder, memories, lease)
         session.device.handle.queue.submit([encoder.finish()])

@@ -1,0 +1,1 @@
+"""The on-disk cache of compiled kernels and tuning results: location, trust checks, authenticated files."""

@@ -1,1 +1,0 @@
-"""What is kept in files between processes, compiled kernels and measurements, and whom to believe that it is ours."""

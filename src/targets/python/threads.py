@@ -1,0 +1,170 @@
+"""Runs the invocations of a workgroup that use barriers or subgroup operations: threads as coroutines.
+
+Each invocation has a thread, but only one runs at a time, until it synchronises or ends; then the next, in the order of
+local ids. So runs are deterministic, and kernels need no locks.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+
+import attrs
+
+from ...kernel.span import Span
+from ...types.errors import CapabilityError
+
+
+class _Cancelled(BaseException):
+    """Raised in the threads of other invocations once one has failed."""
+
+
+@attrs.frozen
+class Wait:
+    """What an invocation waits for: the barrier, or a subgroup operation with its operands."""
+
+    what: str
+    span: Span
+    operands: tuple[object, ...] = ()
+
+    @property
+    def is_barrier(self) -> bool:
+        return self.what == "barrier"
+
+
+class InvocationThread:
+    """A thread that runs the invocations of one local id, workgroup after workgroup."""
+
+    def __init__(self, local: int) -> None:
+        self.local = local
+        self.waits: Wait | None = None
+        self.result: object = None
+        self.error: BaseException | None = None
+        self._body: Callable[[], None] | None = None
+        self._cancelled = False
+        # SimpleQueue and _thread are C code. The primitives of `threading` are Python code, in which an interrupt could
+        # leave a lock held for ever.
+        self._resumed: SimpleQueue[None] = SimpleQueue()
+        self._suspended: SimpleQueue[None] = SimpleQueue()
+        self._thread: int | None = None  # its identifier, once it runs
+        self._has_exited = False
+
+    def start(self) -> None:
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError as error:  # as in WebAssembly
+            raise CapabilityError(
+                "target 'python' runs invocations that wait for each other in threads, of which none can be started "
+                f"here ({error}); use target='simulator'"
+            ) from error
+
+    @property
+    def ended(self) -> bool:
+        return self._body is None
+
+    def begin(self, body: Callable[[], None]) -> None:
+        """Assigns an invocation, which starts at the next `resume`."""
+        self._body = body
+
+    def resume(self, result: object = None) -> None:
+        """Runs the invocation until it waits or ends. `result` is that of the operation it waited for."""
+        self.waits, self.result = None, result
+        self._resumed.put(None)
+        self._suspended.get()
+
+    def wait(self, what: str, operands: tuple[object, ...]) -> object:
+        """Called in the thread: suspends the invocation until `resume`, and returns its result."""
+        self.waits = Wait(what, _caller(), operands)
+        self._suspended.put(None)
+        self._resumed.get()
+        if self._cancelled:
+            raise _Cancelled
+        return self.result
+
+    def cancel(self) -> None:
+        """Makes the thread exit, whether its invocation waits or runs, even in an endless loop."""
+        self._cancelled = True
+        self._resumed.put(None)
+        is_running = self.waits is None and not self.ended and not self._has_exited
+        if self._thread is not None and is_running:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(_Cancelled))
+
+    def join(self) -> None:
+        """Waits for the thread's exit; not for one that has not begun to run, which will exit at once."""
+        while self._thread is not None and not self._has_exited:
+            self._suspended.get()
+
+    def _run(self) -> None:
+        sys.settrace(threading.gettrace())  # as threads of `threading` do, for debuggers
+        try:
+            try:
+                self._thread = threading.get_ident()
+                self._run_invocations()
+            finally:
+                self._exit()
+        except _Cancelled:  # asynchronous: it may be raised anywhere here
+            self._exit()
+
+    def _exit(self) -> None:
+        self._has_exited = True
+        self._suspended.put(None)
+
+    def _run_invocations(self) -> None:
+        while True:
+            self._resumed.get()
+            if self._cancelled or self._body is None:
+                return
+            try:
+                self._body()
+            except _Cancelled:
+                return
+            except BaseException as error:  # raised again by the caller's thread
+                self.error = error
+            finally:
+                self._body = None
+            self._suspended.put(None)
+
+
+def run_group(
+    threads: Sequence[InvocationThread], resolve: Callable[[Sequence[InvocationThread]], dict[int, object]]
+) -> None:
+    """Runs one workgroup. When all threads wait or have ended, `resolve` returns the local ids of those to resume, with
+    the results of their operations."""
+    results: dict[int, object] = {thread.local: None for thread in threads}
+    while results:
+        for thread in threads:
+            if thread.local in results:
+                thread.resume(results[thread.local])
+                if thread.error is not None:
+                    raise thread.error
+        results = resolve(threads)
+
+
+def stop(threads: Sequence[InvocationThread]) -> None:
+    """Cancels and joins threads, even when interrupted meanwhile: they could still write to the caller's arrays."""
+    struck: BaseException | None = None
+    while True:
+        try:
+            for thread in threads:
+                thread.cancel()
+            for thread in threads:
+                thread.join()
+            break
+        except BaseException as failure:
+            struck = failure
+    if struck is not None:
+        raise struck
+
+
+def _caller() -> Span:
+    """The line of the kernel or helper that waits: three frames up, above `wait` and the invocation's method."""
+    frame = inspect.currentframe()
+    for _ in range(3):
+        frame = frame.f_back if frame is not None else None
+    assert frame is not None, "wait is called by a method of the invocation, that by the kernel"
+    return Span(frame.f_code.co_filename, frame.f_lineno)

@@ -1,0 +1,68 @@
+"""Runs calls that an interrupt must not abort in a helper thread: Python runs signal handlers in the main thread only.
+
+For example a large package whose import is interrupted is left half initialised, and cannot be imported any more in
+that process.
+"""
+
+from __future__ import annotations
+
+import _imp
+import _thread
+import importlib
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+_imported: set[str] = set()
+
+
+def import_uninterrupted(name: str) -> None:
+    """Imports a module in a helper thread and waits. If the wait is interrupted, the import continues."""
+    if name not in _imported or sys.modules.get(name) is None:
+        run_uninterrupted(lambda: importlib.import_module(name))
+        _imported.add(name)
+
+
+def run_uninterrupted(call: Callable[[], object]) -> None:
+    """Calls in a helper thread (directly, if not in the main thread), waits, and raises its exception. If the wait is
+    interrupted, the call continues."""
+    if threading.current_thread() is not threading.main_thread() or sys.is_finalizing():
+        call()
+        return
+    release_import_lock()
+    ended: list[BaseException | None] = []
+    news: SimpleQueue[None] = SimpleQueue()
+
+    def work() -> None:
+        failure: BaseException | None = None
+        try:
+            call()
+        except BaseException as raised:
+            failure = raised
+        finally:
+            ended.append(failure)
+            news.put(None)
+
+    try:
+        _thread.start_new_thread(work, ())
+    except RuntimeError:  # no more threads can be started
+        call()
+        return
+    while not ended:
+        news.get()
+    if ended[0] is not None:
+        raise ended[0]
+
+
+def release_import_lock() -> None:
+    """Releases the global import lock if an interrupt has left it held by this thread.
+
+    CPython acquires it before the `try` that releases it: a signal handler that raises between the two leaks it, and no
+    other thread could import any more.
+    """
+    while _imp.lock_held():
+        try:
+            _imp.release_lock()
+        except RuntimeError:  # held by another thread, which will release it
+            return
