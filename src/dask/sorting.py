@@ -96,7 +96,7 @@ def _pair(keys: Any, values: Any) -> Run:
 def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
     """Rows along an axis: each in one chunk, brought into one, or for itself."""
     meta = meta_of(x, dtype)
-    if x.numblocks[axis] == 1:
+    if x.numblocks[axis] == 1 or x.size == 0:  # without elements dask cannot divide other axes into chunks
         return x.map_blocks(chunk, token="gpusort-rows", meta=meta)
     if x.ndim == 1:
         return exchanged(x, work, exchange, meta)
