@@ -252,3 +252,29 @@ def test_chunks_are_put_together() -> None:
         kind, _ = recognised("x", x)
         assert is_viewed(kind)
         np.testing.assert_array_equal(kind.view(x), [3, 1, 2])
+
+
+@pytest.mark.parametrize("name", ["Int64", "Float32", "boolean", "int64[pyarrow]", "datetime64[us]"])
+def test_arrays_of_pandas_are_as_their_series(name: str) -> None:
+    """NumPy would round integers beside a missing one to floats, and call it NaN."""
+    pandas = library_of("pandas")
+    if "pyarrow" in name:
+        pytest.importorskip("pyarrow")
+    x = pandas.Series([1, 0, 1]).astype(name).array
+    found: Any = gpusort.sort(x)
+    assert (type(found), found.dtype) == (type(x), x.dtype)
+    assert list(found) == sorted(x)
+    np.testing.assert_array_equal(np.asarray(gpusort.argsort(x)), [1, 0, 2])
+    assert gpusort.argmax(x) == 0
+    if name != "datetime64[us]":  # whose NaT is a number's like, and sorts last
+        with pytest.raises(InvalidArgumentError, match=r"^x: found .*Array of .* in which elements are missing"):
+            gpusort.argsort(x.take([0, -1], allow_fill=True))
+    with pytest.raises(UnsupportedTypeError, match="found Categorical of category"):
+        gpusort.sort(pandas.Categorical(["b", "a"]))
+
+
+def test_extrema_of_times_of_polars_are_pythons() -> None:
+    for dtype in ("M8[us]", "m8[us]", "M8[D]"):
+        values = np.array([3, 7], dtype)
+        found = cast(Any, gpusort.max)(column_of("polars.Series", values))
+        assert (type(found), found) == (type(values[1].item()), values[1].item())

@@ -132,6 +132,15 @@ def test_rows_without_elements() -> None:
     assert gpusort.dask.sort(empty, axis=0).compute().shape == (0, 5)
     assert gpusort.dask.sort(chunked(np.zeros(0), 3)).compute().shape == (0,)
     assert gpusort.dask.argsort(chunked(np.zeros(0), (0, 0, 0))).compute().dtype == np.int64
+    whole = np.zeros((3, 0, 20), ">f4")
+    for chunks in (((3, 0), (0, 0), (13, 7)), ((1, 2), (0,), (20,))):  # of several chunks along each axis, and of some
+        x = da.from_array(whole, chunks=chunks)
+        for axis in (None, 0, 1, 2):
+            for ours, name in ((gpusort.dask.sort, "sort"), (gpusort.dask.argsort, "argsort")):
+                found, expected = ours(x, axis=axis), getattr(np, name)(whole, axis=axis)
+                assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+                assert_same_bits(found.compute(), expected)
+        assert gpusort.dask.unique(x).compute().shape == (0,)
 
 
 def test_lengths_that_are_not_known() -> None:

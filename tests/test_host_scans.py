@@ -93,6 +93,8 @@ def test_nobody_is_warned_and_the_source_stays() -> None:
             assert np.isinf(added(x)[-1])
             assert (x == np.finfo("f4").max).all()
         assert np.isinf(added(np.full(9, 60_000, np.float16))[-1])
+        for swapped in (">f4", ">f8"):
+            assert np.isinf(added(np.full(9, np.finfo(swapped).max, swapped))[-1])
 
 
 def test_what_there_is_not() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import gpusort
 from gpusort.algos.merge import merge
 from gpusort.algos.sizes import LARGEST_U32
 from gpusort.kernel.launch import Buffer
+from gpusort.operations.tied import has_ties_in_order
 from gpusort.targets.registry import target as target_of
 from gpusort.types.dtypes import key_for
 from gpusort.types.elements import dtype_of
@@ -172,3 +174,48 @@ def test_wrong_uses() -> None:
         gpusort.merge_by_key(x, x.astype(np.complex128), x, x.astype(np.complex128))
     with pytest.raises(gpusort.InvalidArgumentError, match="no more than 4294967295 elements"):
         merge(key_for("u4"), LARGEST_U32, 1, SortOrder.ASCENDING, MergePolicy())
+
+
+@pytest.mark.parametrize("dtype", ["f4", ">f8", "f2"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_ties_of_floats_may_lie_in_any_order(target: str, dtype: str, descending: bool) -> None:
+    """As stable sorts and `np.sort` leave zeros of both signs and NaNs: elements were lost, and others came twice."""
+    if target == "python" and (dtype, descending) != ("f4", False):
+        pytest.skip("takes too long there")
+    sizes = {30, {"python": 30, "cpu": 5000}.get(target, 300)}  # on the CPU by NumPy's sort, and by kernels
+    values, random = np.array([0.0, -0.0, 1.0, -1.0, np.nan, -np.nan], dtype), np.random.default_rng(3)
+    for odd, number in product(([0, 1, 2, 3], [2, 4, 5], [0, 1, 2, 3, 4, 5]), sizes):
+        x, y = (
+            gpusort.sort(values[random.choice(odd, size)], stable=True, descending=descending)
+            for size in (number, number + 3)
+        )
+        expected = gpusort.sort(np.concatenate([x, y]).astype(dtype), stable=True, descending=descending)
+        assert_same_bits(gpusort.merge(x, y, target=target, descending=descending), expected)
+        places = np.arange(expected.size)
+        keys, moved = gpusort.merge_by_key(
+            x, places[:number], y, places[number:], target=target, descending=descending
+        )  # fmt: skip
+        assert_same_bits(keys, expected)
+        np.testing.assert_array_equal(moved, gpusort.argsort(np.concatenate([x, y]), descending=descending))
+
+
+@pytest.mark.parametrize("order", [SortOrder.ASCENDING, SortOrder.DESCENDING])
+def test_which_ties_are_in_order(order: SortOrder) -> None:
+    values, random = np.array([0.0, -0.0, 1.0, -1.0, np.nan, -np.nan], "f4"), np.random.default_rng(1)
+    down, seen = order is SortOrder.DESCENDING, set[bool]()
+    for size in range(200):
+        x = values[random.integers(0, 6, size % 8)]
+        stable, by_bits = (gpusort.sort(x, stable=is_stable, descending=down) for is_stable in (True, False))
+        assert has_ties_in_order(by_bits, order)
+        assert has_ties_in_order(stable, order) is (stable.tobytes() == by_bits.tobytes())
+        seen.add(has_ties_in_order(stable, order))
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("size", [3, 3000])
+def test_the_byte_order_stays(size: int) -> None:
+    """Of short arrays it was the machine's, and that of a prepared call the given one."""
+    x, values = np.arange(size).astype(">i4"), np.arange(size).astype(">u2")
+    for found in (gpusort.merge(x, x), *gpusort.merge_by_key(x, values, x, values)):
+        assert found.dtype == (values if found.itemsize == 2 else x).dtype
+        np.testing.assert_array_equal(found, np.repeat(np.arange(size), 2))

@@ -30,7 +30,9 @@ def parts_of(dtype: str, lengths: Sequence[int], seed: int = 0) -> list[Array]:
     return np.split(whole, np.cumsum(lengths)[:-1])
 
 
-@pytest.mark.parametrize(("dtype", "sizes"), [("u1", "balanced"), ("f4", "kept"), ("M8[s]", "balanced")])
+@pytest.mark.parametrize(
+    ("dtype", "sizes"), [("u1", "balanced"), ("f4", "kept"), ("M8[s]", "balanced"), (">f4", "kept")]
+)
 def test_ranks_together_have_the_whole(dtype: str, sizes: Sizes) -> None:
     for number, lengths in enumerate(LENGTHS):
         parts = parts_of(dtype, lengths, seed=number)

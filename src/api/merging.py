@@ -43,7 +43,10 @@ def merge(
     """All elements of two sorted arrays of one dimension and dtype, in order: a new array.
 
     Both are to be in the order of `sort` with the same `descending` and `key`; of elements that are not, any order may
-    come out, and it is not looked for. Of equal elements those of `x` come first.
+    come out, some twice and some not at all, and it is not looked for. Of equal elements those of `x` come first.
+
+    Zeros of both signs and NaNs may lie in any order in host arrays, as stable sorts and `np.sort` leave them: they are
+    equal then. On a device, and for `plan`, they are to lie as `sort` puts them unless `stable`: by their bits.
     """
     if descending is not False:
         descending = checked_flag("descending", descending)

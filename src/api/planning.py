@@ -204,7 +204,7 @@ class ShapedPlan(Plan):
         return self._plan(arrays).new_outputs(arrays)
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self._of_few(specs) or self._plan_for(specs, keeps_scratch=True)
+        return self._of_few(specs) or self._plan_for(self.operation, specs, keeps_scratch=True)
 
     def _of_few(self, arrays: Arrays) -> Plan | None:
         return self._few if self._few is not None and sum([array.size for array in arrays]) <= self._most else None
@@ -213,18 +213,20 @@ class ShapedPlan(Plan):
         few = self._of_few(arrays)
         if few is not None:
             return few
-        # with the signature all there is to know
-        key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
+        operation = self.operation.for_values(tuple(arrays))
+        # with the signature all there is to know; an operation of a caller's monoid may have no hash
+        other = None if operation is self.operation else operation
+        key = other, *[(array.shape, array.strides, array.flags.aligned) for array in arrays]
         plan = self._plans.get(key)
         if plan is None:
-            specs = specs_of(self.kind, self.operation, arrays)
-            self.operation.outputs(*specs)
-            plan = self._plans[key] = self._plan_for(specs)
+            specs = specs_of(self.kind, operation, arrays)
+            operation.outputs(*specs)
+            plan = self._plans[key] = self._plan_for(operation, specs)
         return plan
 
-    def _plan_for(self, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
+    def _plan_for(self, operation: Operation, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
         if isinstance(self._target, HasRoom):
             from .pieces_plan import PiecesPlan
 
-            return PiecesPlan.of(self.kind, self.operation, specs, self._target, keeps_scratch)
-        return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch)
+            return PiecesPlan.of(self.kind, operation, specs, self._target, keeps_scratch)
+        return _by_kernels(self.kind, operation, specs, self._target, keeps_scratch)

@@ -119,7 +119,12 @@ def _dlpack(name: str, x: object) -> Chooser | None:
     return cast(Chooser, _from("dlpack", "choose"))
 
 
-_COLUMNS = {"pandas": ("Series", "Index"), "polars": ("Series",), "pyarrow": ("Array", "ChunkedArray")}
+_COLUMNS = {
+    "pandas": ("Series", "Index"),
+    "pandas.api.extensions": ("ExtensionArray",),
+    "polars": ("Series",),
+    "pyarrow": ("Array", "ChunkedArray"),
+}
 # Whole tables: NumPy would make an array of them, without the columns' names and dtypes.
 _TABLES = {
     "pandas": (("DataFrame",), "x['a'] is a column, x.iloc[gpusort.argsort(x['a'])] sorts rows"),

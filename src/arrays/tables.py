@@ -1,4 +1,4 @@
-"""Columns of tables: Series and indexes of pandas, Series of polars, arrays of pyarrow.
+"""Columns of tables: Series, indexes and arrays of pandas, Series of polars, arrays of pyarrow.
 
 They are read where they lie if NumPy can see them so, and never written to. Results are of the same kind, with the
 name of the column they came from; NumPy would call them positions and values, so a Series of pandas gets a new
@@ -100,6 +100,27 @@ class PandasKind(ColumnKind):
         return library(_nullable(values, dtype) if is_same else values, name=like.name, copy=False)
 
 
+class PandasArrayKind(PandasKind):
+    """What a Series of pandas' own dtypes holds: handed to NumPy, missing integers would be rounded floats and NaN."""
+
+    def view(self, array: Any) -> HostArray:
+        return super().view(_series(array))
+
+    def _fits(self, column: Any) -> bool:
+        return super()._fits(_series(column))
+
+    def _missing(self, column: Any) -> bool:
+        return super()._missing(_series(column))
+
+    def _made(self, values: HostArray, like: Any) -> object:
+        made: Any = super()._made(values, _series(like))
+        return made.array if made.dtype.kind in "mM" or not isinstance(made.dtype, np.dtype) else values
+
+
+def _series(array: Any) -> Any:
+    return sys.modules["pandas"].Series(array, copy=False)
+
+
 def _nullable(values: HostArray, dtype: Any) -> object:
     """Values as a nullable dtype of pandas has them, none missing: pandas itself would take NaN for missing."""
     made = dtype.construct_array_type()
@@ -140,7 +161,8 @@ class PolarsKind(ColumnKind):
         return sys.modules["polars"].Series(like.name, values)
 
     def _scalar(self, value: np.generic) -> object:
-        return value.item() if value.dtype.kind not in "mM" else value  # as polars' own reductions give it
+        """As polars' own reductions give it."""
+        return value.item() if value.dtype.kind not in "mM" else sys.modules["polars"].Series(np.array([value])).item()
 
 
 class PyArrowKind(ColumnKind):
@@ -177,4 +199,9 @@ class PyArrowKind(ColumnKind):
         return sys.modules["pyarrow"].array(np.array([value]))[0]  # whose `scalar` takes no days
 
 
-KINDS: dict[str, Kind] = {"pandas": PandasKind(), "polars": PolarsKind(), "pyarrow": PyArrowKind()}
+KINDS: dict[str, Kind] = {
+    "pandas": PandasKind(),
+    "pandas.api.extensions": PandasArrayKind(),
+    "polars": PolarsKind(),
+    "pyarrow": PyArrowKind(),
+}

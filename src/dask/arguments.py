@@ -35,6 +35,11 @@ def checked(x: da.Array, name: str, axis: SupportsIndex | None, exchange: str) -
     key_for(x.dtype, name)
     number = axis_or_none(axis)
     if number is None:
-        x, number = x.ravel(), 0
+        x, number = _flattened(x), 0
     number = checked_axis(number, x.ndim)
     return x, number, Exchange.of(exchange, x, x.numblocks[number])
+
+
+def _flattened(x: da.Array) -> da.Array:
+    """In one dimension. Of what has no elements dask finds no shape to flatten by."""
+    return da.zeros_like(meta_of(x), shape=(0,), chunks=(0,)) if x.size == 0 else x.ravel()

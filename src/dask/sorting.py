@@ -94,7 +94,7 @@ def _pair(keys: Any, values: Any) -> Run:
 def _sorted(x: da.Array, axis: int, work: Work, chunk: Any, exchange: Exchange, dtype: np.dtype[Any]) -> da.Array:
     """Sorts rows along an axis: within their chunk, rechunked to one chunk if they fit, or row by row."""
     meta = meta_of(x, dtype)
-    if x.numblocks[axis] == 1:
+    if x.numblocks[axis] == 1 or x.size == 0:  # without elements dask cannot divide other axes into chunks
         return x.map_blocks(chunk, token="gpusort-rows", meta=meta)
     if x.ndim == 1:
         return exchanged(x, work, exchange, meta)

@@ -94,6 +94,10 @@ class Operation(ABC):
         """The same in the narrowest words: what more is known of, by kernels and by the host's own functions."""
         return self
 
+    def for_values(self, arrays: tuple[HostArray, ...]) -> Operation:
+        """The same where what host arrays hold tells which kernels may do it; looked at anew in every call."""
+        return self
+
     def is_the_hosts(self, given: Spec) -> bool:
         """Whether the order in which NumPy adds decides the result, so that no kernel gives it: of times, where a sum
         may become NaT on its way. The host's own way is taken then, whichever target is asked for."""

@@ -7,15 +7,17 @@ from typing import Any
 import attrs
 
 from ..machine import TargetInfo
+from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
-from ..types.keys import SortableKey
+from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .argsort import SortPairs, require_plain
-from .base import Copy, Operation, Output, Part, Work, key_of, moved_by, single
+from .base import Copy, HostArray, Operation, Output, Part, Work, key_of, moved_by, single
 from .pieces import fits_binding
 from .sort import Sort
+from .tied import has_ties_in_order
 
 _KEYS = ("first", "second", "results")
 _VALUES = ("first_values", "second_values", "moved")
@@ -55,6 +57,14 @@ class Merge(Operation):
         key_of(self.names[0], given[0], self.key)
         shape = (given[0].size + given[each].size,)
         return tuple(Output(shape, spec.dtype, (0,)) for spec in given[:each])
+
+    def for_values(self, arrays: tuple[HostArray, ...]) -> Operation:
+        """Where ties of floats are in another order than that of their bits, by which the arrays would be cut at places
+        that do not fit together, they are merged as equals: those of the first array come first."""
+        keys = arrays[:: 2 if self.with_values else 1]
+        if self.key is not None or keys[0].dtype.kind != "f" or all(has_ties_in_order(x, self.order) for x in keys):
+            return self
+        return attrs.evolve(self, key=RankKey(key_for(keys[0].dtype)))
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """Where no binding holds the result: both arrays one behind the other, and what their sort leaves."""

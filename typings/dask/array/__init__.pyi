@@ -57,6 +57,7 @@ def map_blocks(
     dtype: npt.DTypeLike | None = None,
     meta: object = None,
 ) -> Array: ...
+def zeros_like(a: object, *, shape: tuple[int, ...], chunks: tuple[int, ...]) -> Array: ...
 def blockwise(
     func: Callable[..., object],
     out_ind: tuple[int, ...],

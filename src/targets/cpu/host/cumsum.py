@@ -46,6 +46,8 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
     if dtype.kind == "f" and dtype.itemsize == 2:
         single, half = np.dtype(np.float32), np.dtype(np.float16)
         return lambda x: silently(lambda: x.cumsum(axis, single).astype(half))
+    if dtype.kind == "f" and not dtype.isnative:
+        return lambda x: silently(x.cumsum, axis)
     if dtype.kind == "m" or not dtype.isnative or ndim == 0:
         return lambda x: x.cumsum(axis)
     return _plain(axis, LongScan(dtype, None if axis is None else axis % ndim), dtype.kind == "f")
