@@ -180,6 +180,18 @@ def test_two_sorted_rows_are_merged(dtype: str, sizes: tuple[int, int]) -> None:
 
 
 @pytest.mark.usefixtures("beyond")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_rows_are_merged_whose_ties_are_not_in_order(dtype: str) -> None:
+    """As `np.sort` leaves zeros of both signs and NaNs: those of the first row come first, and none is lost."""
+    rng = np.random.default_rng(5)
+    x, y = (np.sort(rng.choice([-1.0, -0.0, 0.0, 2.0, np.nan, -np.nan], size).astype(dtype)) for size in (600, 700))
+    target = HostWithRoom(ROOM)
+    expected = gpusort.sort(np.concatenate([x, y]), stable=True)
+    checked(target, x, lambda x: gpusort.merge(x, y, target=target), expected)
+    assert target.rooms[0].works > 4
+
+
+@pytest.mark.usefixtures("beyond")
 @pytest.mark.parametrize("values", ["u1", ">i8"])
 @pytest.mark.parametrize("dtype", ["f4", "u2"])
 def test_values_go_along_with_rows_that_are_merged(dtype: str, values: str) -> None:
