@@ -270,7 +270,7 @@ _openers: dict[str, int] = {}  # process ids, by the target they opened
 _on_devices: WeakSet[object] = WeakSet()
 
 
-def opens(target: str) -> None:
+def mark_opened(target: str) -> None:
     """Records that this process opens a target; to be called first. Raises TargetUnavailableError in a forked child of
     a process that has opened it."""
     require_own_process(target)
