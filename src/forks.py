@@ -273,7 +273,7 @@ _opened_before_fork: set[str] = set()  # those that a process did from which thi
 _on_devices: WeakSet[object] = WeakSet()
 
 
-def opens(target: str) -> None:
+def mark_opened(target: str) -> None:
     """Records that this process opens a target; to be called first. Raises TargetUnavailableError in a forked child of
     a process that has opened it."""
     require_own_process(target)

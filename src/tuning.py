@@ -55,7 +55,7 @@ def tune(
         raise UnsupportedTypeError(f"report: expected a function or None, found {report!r}")
     if largest < 1 << 12:
         raise InvalidArgumentError(f"largest: expected a length of at least {1 << 12}, found {largest}")
-    tell = _say_nothing if report is None else report
+    tell = _no_report if report is None else report
     for found in _targets(target):
         info = found.info
         if target is None and info.is_software:
@@ -73,7 +73,7 @@ def tune(
         tell(f"{info.name}: kept {place}")
 
 
-def _say_nothing(line: str) -> None:
+def _no_report(line: str) -> None:
     """The report if it is None."""
 
 

@@ -155,14 +155,14 @@ def test_fewer_passes_compile_kernels_of_ours_and_no_others(monkeypatch: pytest.
     asked: list[tuple[set[str], set[str]]] = []
 
     def watched(manager: PassManager) -> PassManager:
-        shorter = shorter_of(manager)
+        shorter = without_no_effect(manager)
         left_out, kept = ({one.__name__ for one, _ in passes.passes} for passes in (manager, shorter))
         asked.append((left_out - kept, kept))
         return shorter
 
-    shorter_of = pipeline.shorter_of
-    monkeypatch.setattr(pipeline, "shorter_of", watched)
-    cuda_compile.compile_anew(program_of(memories_case(N)[0]), (9, 0))
+    without_no_effect = pipeline.without_no_effect
+    monkeypatch.setattr(pipeline, "without_no_effect", watched)
+    cuda_compile.compile_uncached(program_of(memories_case(N)[0]), (9, 0))
     ((left_out, kept),) = asked
     assert left_out == NO_EFFECT, "Numba CUDA names its passes otherwise"
     assert {"NopythonTypeInference", "CUDANativeLowering", "CUDABackend"} <= kept
@@ -186,7 +186,7 @@ def test_compiled_kernels_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     def refuse(*_: object) -> str:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(cuda_compile, "compile_anew", refuse)
+    monkeypatch.setattr(cuda_compile, "compile_uncached", refuse)
     monkeypatch.setattr(cuda_compile, "assemble", refuse)
     again = cuda_compile.compile_machine_code(program, (9, 0))
     assert first == again

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort.external.formats import header_for, layout_of
 from gpusort.external.memory import LEAST, bytes_of, free_memory
-from gpusort.external.pipeline import side_by_side, slots_for
+from gpusort.external.pipeline import run_pipeline, slots_for
 from gpusort.external.plans import Plan
 from gpusort.external.work import SortElements
 from gpusort.types.indices import SortOrder
@@ -500,7 +500,7 @@ def test_pieces_are_kept_in_order(count: int, workers: int) -> None:
         made[slot] = -1
         kept.append(piece)
 
-    side_by_side(range(count), load, work, keep, told.append, workers)
+    run_pipeline(range(count), load, work, keep, told.append, workers)
     assert kept == told == list(range(count))
 
 
@@ -513,7 +513,7 @@ def test_the_first_error_is_told_of(at: int, stage: str, workers: int) -> None:
             raise ValueError(f"piece {piece}")
 
     with pytest.raises(ValueError, match=f"piece {at}"):
-        side_by_side(
+        run_pipeline(
             range(6), lambda piece, _: fail("load", piece), lambda piece, _, __: fail("work", piece),
             lambda piece, _, __: fail("keep", piece), workers=workers,
         )  # fmt: skip

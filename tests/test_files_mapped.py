@@ -171,21 +171,21 @@ def test_an_exception_leaves_all_elements(at: int, tmp_path: Path, monkeypatch: 
     kept: list[int] = []
     from gpusort.external import maps
 
-    write = maps.End.write
+    write = maps.ArrayEndpoint.write
 
-    def stop(self: maps.End, buffer: direct.Bytes, nbytes: int, offset: int) -> None:
+    def stop(self: maps.ArrayEndpoint, buffer: direct.Bytes, nbytes: int, offset: int) -> None:
         if len(kept) == at:
             raise KeyboardInterrupt
         kept.append(offset)
         write(self, buffer, nbytes, offset)
 
-    monkeypatch.setattr(maps.End, "write", stop)
+    monkeypatch.setattr(maps.ArrayEndpoint, "write", stop)
     with pytest.raises(KeyboardInterrupt):
         gpusort.sort_inplace(held, stable=True)
     assert names(tmp_path) == ["x.npy"]
     left = np.load(tmp_path / "x.npy")
     assert_same_bits(gpusort.sort(left), gpusort.sort(x))
-    monkeypatch.setattr(maps.End, "write", write)
+    monkeypatch.setattr(maps.ArrayEndpoint, "write", write)
     gpusort.sort_inplace(held)
     assert_same_bits(np.asarray(held), gpusort.sort(x))
 
@@ -198,14 +198,14 @@ import gpusort
 from gpusort.external import maps
 at = int(sys.argv[1])
 maps._AHEAD = 1  # so that what is not yet written is looked at
-write, pieces = maps.End.write, []
+write, pieces = maps.ArrayEndpoint.write, []
 def half(self, buffer, nbytes, offset):
     pieces.append(offset)
     if len(pieces) == at:
         write(self, buffer, nbytes // 2, offset)
         os.kill(os.getpid(), signal.SIGKILL)
     write(self, buffer, nbytes, offset)
-maps.End.write = half
+maps.ArrayEndpoint.write = half
 gpusort.sort_inplace(np.load("x.npy", mmap_mode="r+"), stable=True)
 print(len(pieces))
 """
@@ -250,7 +250,9 @@ def test_killed_before_anything_was_written(tmp_path: Path) -> None:
     """Runs alone are of no use: the array has all that they have, and may have changed."""
     x = sample("i8", COUNT, 9)
     np.save(tmp_path / "x.npy", x)
-    code = KILLED.replace("maps.End.write = half", "maps.End.read = lambda *_: os.kill(os.getpid(), signal.SIGKILL)")
+    code = KILLED.replace(
+        "maps.ArrayEndpoint.write = half", "maps.ArrayEndpoint.read = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
+    )
     done = subprocess.run([sys.executable, "-c", code, "0"], cwd=tmp_path, check=False, timeout=120)
     assert done.returncode == -signal.SIGKILL
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")

@@ -157,7 +157,7 @@ def test_a_disk_that_fills(is_alone: bool, tmp_path: Path, monkeypatch: pytest.M
     try:
         table = pa.table({"key": np.random.default_rng(1).standard_normal(50_000), "value": np.arange(50_000)})
         write(table.select(["key"]) if is_alone else table, tmp_path / "x.parquet")
-        monkeypatch.setattr(tables, "require_room", str)  # that there was room, and somebody else takes it
+        monkeypatch.setattr(tables, "require_disk_space", str)  # that there was room, and somebody else takes it
         for target, where in ((mount / "y.parquet", tmp_path), (tmp_path / "y.parquet", mount)):
             with pytest.raises(gpusort.DiskFullError, match=f"more in {mount}"):
                 gpusort.sort_file(tmp_path / "x.parquet", target, by="key", memory="200K", scratch=where)

@@ -323,7 +323,7 @@ def test_cudas_files_are_believed_under_their_seal_alone(place: Path) -> None:
             made.append(name)
             return name.encode() * 100
 
-        return cuda_compile.kept(name, make)
+        return cuda_compile.cached(name, make)
 
     for _ in range(2):
         assert [get(name) for name in ("a.ptx", "b.cubin")] == [b"a.ptx" * 100, b"b.cubin" * 100]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpusort
 from gpusort import multi
 from gpusort.external.agreed_cuts import HostArray, held_cuts
-from gpusort.multi.driving import Traffic, in_lockstep
+from gpusort.multi.driving import Traffic, drive_all
 from gpusort.multi.memory import DeviceArray, HostMemory
 from gpusort.multi.shard import sort_shard
 from gpusort.multi.sorting import Sizes, sizes_of
@@ -148,7 +148,7 @@ def test_what_ranks_ask_of_each_other(ranks: int) -> None:
         sort_shard(work, memory, (part,), rank, [each] * ranks, [each] * ranks)
         for rank, (part, memory) in enumerate(zip(parts, memories, strict=True))
     ]
-    found = in_lockstep(shards, memories, traffic)
+    found = drive_all(shards, memories, traffic)
     assert_same_bits(
         np.concatenate([np.asarray(columns[0]) for columns in found]), np.sort(np.concatenate(parts))
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Parting an array into buckets on every target, and sorts over ranks that part first: against one sort of all."""
+"""Partitioning an array into buckets on every target, and sorts over ranks that part first: against one sort of all."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import gpusort
 from gpusort.algos.fit import fitted_partition
 from gpusort.algos.partition import BUCKETS, partition
 from gpusort.external.order import transform_of
-from gpusort.multi import parted
-from gpusort.multi.driving import Traffic, in_lockstep
+from gpusort.multi import sample_sort
+from gpusort.multi.driving import Traffic, drive_all
 from gpusort.multi.memory import DeviceArray, HostMemory
-from gpusort.multi.parted import Parting, sort_parted
+from gpusort.multi.sample_sort import SampleSortPolicy, sort_by_samples
 from gpusort.multi.work import Work
 from gpusort.targets.base import Target
 from gpusort.targets.registry import target as target_of
@@ -74,15 +74,15 @@ class DeviceLike(HostMemory):
 def sorted_over(
     parts: Sequence[Array], sizes: Sequence[int] | None = None, descending: bool = False, traffic: Traffic | None = None
 ) -> list[Array]:
-    how = Parting(least=1, samples=256, policy=SMALL)
+    how = SampleSortPolicy(least=1, samples=256, policy=SMALL)
     order = SortOrder.DESCENDING if descending else SortOrder.ASCENDING
     work, memories = Work(parts[0].dtype, order), [DeviceLike() for _ in parts]
     lengths = [one.size for one in parts]
     shards = [
-        sort_parted(work, memory, (cast(DeviceArray, one),), rank, lengths, sizes or lengths, how)
+        sort_by_samples(work, memory, (cast(DeviceArray, one),), rank, lengths, sizes or lengths, how)
         for rank, (one, memory) in enumerate(zip(parts, memories, strict=True))
     ]
-    found = [np.asarray(columns[0]) for columns in in_lockstep(shards, memories, traffic)]
+    found = [np.asarray(columns[0]) for columns in drive_all(shards, memories, traffic)]
     assert [one.size for one in found] == list(sizes or lengths)
     return found
 
@@ -125,7 +125,7 @@ def test_what_samples_do_not_show() -> None:
 
 
 def test_more_room_than_can_be_counted_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parted, "LARGEST_U32", 1000)
+    monkeypatch.setattr(sample_sort, "LARGEST_U32", 1000)
     traffic = Traffic()
     parts = [sample("u4", 900, seed=rank) for rank in range(2)]
     assert_same_bits(np.concatenate(sorted_over(parts, traffic=traffic)), np.sort(np.concatenate(parts)))

@@ -38,7 +38,7 @@ def test_it_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the card's name, also for a later card, and the numbers that shared memories get."""
     program = next(p for p in programs("u4") if p.name == "sweep_histograms")
     found = cuda_compile.compile_ptx(program, (9, 0))
-    anew = cuda_compile.compile_anew(program, (9, 0))
+    anew = cuda_compile.compile_uncached(program, (9, 0))
     assert ".target sm_80" in found
     assert ".target sm_90" in anew
     assert _plain(found) == _plain(anew)
@@ -46,7 +46,7 @@ def test_it_is_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(program: Program, capability: tuple[int, int]) -> str:
         raise AssertionError
 
-    monkeypatch.setattr(cuda_compile, "compile_anew", refuse)
+    monkeypatch.setattr(cuda_compile, "compile_uncached", refuse)
     assert cuda_compile.compile_ptx(program, (8, 0)) == found
 
 
@@ -67,12 +67,12 @@ def test_other_kernels_older_cards_and_no_archive_are_compiled_for(
 ) -> None:
     compiled: list[str] = []
 
-    def compile_anew(program: Program, capability: tuple[int, int]) -> str:
+    def compile_uncached(program: Program, capability: tuple[int, int]) -> str:
         compiled.append(program.name)
         return "compiled"
 
     monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cuda_compile, "compile_anew", compile_anew)
+    monkeypatch.setattr(cuda_compile, "compile_uncached", compile_uncached)
     usual = next(p for p in programs("u4") if p.name == "sweep_clear")
     schedule = radix_sort(key_for("u4"), 1, 999, SortOrder.ASCENDING, RadixPolicy(5, 64, 3), 32)
     other = specialise(schedule.launches[0]).program

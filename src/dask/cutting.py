@@ -43,7 +43,7 @@ class Work(Protocol):
 
 
 @attrs.frozen(eq=False)
-class Drawn:
+class RunSamples:
     """Every gap-th word of a run. Gaps are powers of two, so that a finer sample contains any coarser one."""
 
     length: int
@@ -51,7 +51,7 @@ class Drawn:
     words: Array
 
     @classmethod
-    def of(cls, work: Work, run: Run, runs: int) -> Drawn:
+    def of(cls, work: Work, run: Run, runs: int) -> RunSamples:
         """With a gap that makes samples and brackets of about equal size in all."""
         length = work.length(run)
         gap = 1 << (isqrt(length // (3 * runs)).bit_length())
@@ -67,7 +67,7 @@ class Brackets:
     high: Counts
 
     @classmethod
-    def of(cls, drawn: Sequence[Drawn]) -> Brackets:
+    def of(cls, drawn: Sequence[RunSamples]) -> Brackets:
         gap = max(one.gap for one in drawn)
         lengths = [one.length for one in drawn]
         samples = Samples.of([one.words[:: gap // one.gap] for one in drawn], lengths, gap)

@@ -27,7 +27,7 @@ from dask.base import get_scheduler
 
 from ..external.cuts import Array
 from ..types.errors import InvalidArgumentError
-from .cutting import Brackets, Counts, Cuts, Drawn, Run, Work
+from .cutting import Brackets, Counts, Cuts, Run, RunSamples, Work
 
 _FEW = 32  # up to so many chunks, a cluster exchanges faster by tasks than by p2p
 _ONE_STEP = 64  # up to so many chunks, each piece is a task; beyond, the exchange takes two steps
@@ -113,7 +113,7 @@ def gathered(function: Any, x: da.Array, *others: da.Array, axis: int = 0) -> Bo
     )  # fmt: skip
 
 
-def taken_apart(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[da.Array, da.Array]:
+def unzipped(boxes: Boxed, first: Any, second: Any, chunks: Chunks) -> tuple[da.Array, da.Array]:
     """Splits boxed pairs of arrays, with the metas `first` and `second`, into two dask arrays."""
     keys, values = (
         boxes.map_blocks(itemgetter(number), token="gpusort-part", chunks=chunks, meta=meta)
@@ -130,7 +130,7 @@ def meta_of(x: da.Array, dtype: np.dtype[Any] | None = None) -> Any:
 def _cuts(runs: Boxed, work: Work) -> Boxed:
     """The Cuts of all runs, in one chunk."""
     count = runs.numblocks[0]
-    brackets = gathered(Brackets.of, boxed(runs, partial(Drawn.of, work, runs=count)))
+    brackets = gathered(Brackets.of, boxed(runs, partial(RunSamples.of, work, runs=count)))
     inside = boxed(runs, partial(_inside, work), brackets)
     if count <= _ONE_TASK:
         return gathered(partial(_all_cuts, count - 1), inside, brackets)

@@ -41,12 +41,12 @@ def sort_values(
     meta = make_meta(frame)
     keys = _keys(meta, by, ascending)
     work = SortRows(keys, checked_target(target))
-    chunks = frame.map_partitions(_itself, meta=BOXED, enforce_metadata=False)
+    chunks = frame.map_partitions(_identity, meta=BOXED, enforce_metadata=False)
     if frame.npartitions == 1:
         found = chunks.map_blocks(work.of_chunk, meta=BOXED)
     else:
         found = exchanged(chunks, work, Exchange.of(exchange, chunks, frame.npartitions), BOXED)
-    made: object = found.map_blocks(_itself, token="gpusort-sorted", meta=meta)
+    made: object = found.map_blocks(_identity, token="gpusort-sorted", meta=meta)
     return cast("dd.DataFrame", made)  # map_blocks returns one for such a meta
 
 
@@ -115,5 +115,5 @@ def _key(meta: pd.DataFrame, name: str, descending: bool) -> RowKey:
     return RowKey(name, dtype, descending)
 
 
-def _itself(x: Any) -> Any:
+def _identity(x: Any) -> Any:
     return x

@@ -15,7 +15,7 @@ from ..api.selecting import top_k as top_k_of_chunk
 from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target
 from .cutting import Run
-from .exchange import BOXED, boxed, exchanged, gathered, meta_of, taken_apart
+from .exchange import BOXED, boxed, exchanged, gathered, meta_of, unzipped
 from .work import FindIndices, SortKeys, joined
 
 
@@ -37,13 +37,13 @@ def top_k(
     values, indices = meta_of(array), meta_of(array, np.dtype(np.int64))
     if array.ndim == 1 and several > 1 and 4 * count * several >= length:
         work = FindIndices(down, name, with_keys=True)
-        first, second = taken_apart(exchanged(array, work, way, BOXED), values, indices, array.chunks)
+        first, second = unzipped(exchanged(array, work, way, BOXED), values, indices, array.chunks)
         return first[:count], second[:count]
     selection = Selection(count, number, down, in_order, name)
     found = boxed(array, selection.of_chunk)
     if several > 1:
         found = gathered(selection.of_all, found, axis=number)
-    return taken_apart(found, values, indices, (*array.chunks[:number], (count,), *array.chunks[number + 1 :]))
+    return unzipped(found, values, indices, (*array.chunks[:number], (count,), *array.chunks[number + 1 :]))
 
 
 def unique(x: da.Array, /, *, target: str = "auto", exchange: str = "auto") -> da.Array:
@@ -60,7 +60,7 @@ def unique(x: da.Array, /, *, target: str = "auto", exchange: str = "auto") -> d
         return array.map_blocks(work.of_chunk, chunks=chunks, meta=meta)
     found = exchanged(array, work, way, meta)
     lasts = gathered(list, boxed(found, _last))
-    return found.map_blocks(_without_what_came_before, lasts, token="gpusort-unique", chunks=chunks, meta=meta)
+    return found.map_blocks(_without_boundary_duplicate, lasts, token="gpusort-unique", chunks=chunks, meta=meta)
 
 
 @attrs.frozen
@@ -117,7 +117,7 @@ def _last(keys: Any) -> Any:
     return keys[-1:]
 
 
-def _without_what_came_before(keys: Any, lasts: Sequence[Any], *, block_id: tuple[int, ...]) -> Any:
+def _without_boundary_duplicate(keys: Any, lasts: Sequence[Any], *, block_id: tuple[int, ...]) -> Any:
     before = [last for last in lasts[: block_id[0]] if last.size]
     if not before or not keys.size:
         return keys

@@ -17,7 +17,7 @@ from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError
 from .arguments import checked, checked_target, require
 from .cutting import Run, Work
-from .exchange import BOXED, Exchange, boxed, exchanged, meta_of, taken_apart
+from .exchange import BOXED, Exchange, boxed, exchanged, meta_of, unzipped
 from .work import FindIndices, SortKeys, SortPairs
 
 
@@ -62,17 +62,17 @@ def sort_by_key(
     _, _, way = checked(keys, "keys", -1, exchange)
     require("values", values)
     recognised("values", meta_of(values))
-    values = _beside(keys, values)
+    values = _chunked_like(keys, values)
     pairs = boxed(keys, _pair, values)
     work = SortPairs(down, name)
     made = exchanged(pairs, work, way, BOXED) if keys.numblocks[0] > 1 else boxed(pairs, work.to_run)
-    return taken_apart(made, meta_of(keys), meta_of(values), keys.chunks)
+    return unzipped(made, meta_of(keys), meta_of(values), keys.chunks)
 
 
 # -- pairs --------------------------------------------------------------------------------------------------
 
 
-def _beside(keys: da.Array, values: da.Array) -> da.Array:
+def _chunked_like(keys: da.Array, values: da.Array) -> da.Array:
     """The values rechunked like the keys. With unknown lengths the numbers of chunks must be equal; tasks compare their
     lengths."""
     is_known = not np.isnan(keys.size) and not np.isnan(values.size)

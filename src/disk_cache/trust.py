@@ -28,10 +28,10 @@ def trusted_directory(path: str, *below: str, make: bool) -> str:
     Raises Untrusted if others could write, and OSError if it does not exist or cannot be created.
     """
     if not _HAS_OWNERS:
-        return _made(os.path.join(path, *below), make)
-    here = _walked(path if os.path.isabs(path) else os.path.join(os.getcwd(), path), make)
+        return _unchecked_path(os.path.join(path, *below), make)
+    here = _checked_path(path if os.path.isabs(path) else os.path.join(os.getcwd(), path), make)
     for name in below:
-        here = _walked(os.path.join(here, name), make)
+        here = _checked_path(os.path.join(here, name), make)
     return here
 
 
@@ -47,7 +47,7 @@ def is_secret_file(found: os.stat_result) -> bool:
     return stat.S_ISREG(found.st_mode) and secret
 
 
-def _made(path: str, make: bool) -> str:
+def _unchecked_path(path: str, make: bool) -> str:
     if make:
         os.makedirs(path, mode=0o700, exist_ok=True)
     if not os.path.isdir(path):
@@ -55,7 +55,7 @@ def _made(path: str, make: bool) -> str:
     return path
 
 
-def _walked(path: str, make: bool) -> str:
+def _checked_path(path: str, make: bool) -> str:
     """Resolves an absolute path, checking each component."""
     here, links = os.sep, 0
     _require(here, os.lstat(here))
@@ -66,7 +66,7 @@ def _walked(path: str, make: bool) -> str:
             here = os.path.dirname(here)
             continue
         there = os.path.join(here, part)
-        found = _found(there, make)
+        found = _status(there, make)
         if stat.S_ISLNK(found.st_mode):
             _require_owner(there, found)
             links += 1
@@ -87,7 +87,7 @@ def _parts(path: str) -> list[str]:
     return [part for part in reversed(path.split(os.sep)) if part not in ("", os.curdir)]
 
 
-def _found(path: str, make: bool) -> os.stat_result:
+def _status(path: str, make: bool) -> os.stat_result:
     try:
         return os.lstat(path)
     except FileNotFoundError:

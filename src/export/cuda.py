@@ -16,7 +16,7 @@ from ..targets.cuda.compile import (
     text_of,
 )
 from ..targets.cuda.shipped import SHIPPED_FOR, portable
-from ..targets.cuda.writer import held_type
+from ..targets.cuda.writer import stored_type
 from ..targets.wgsl.legalize import Origin
 from ..targets.wgsl.uses import uses_of
 from ..types.errors import InvalidArgumentError, TargetUnavailableError
@@ -41,7 +41,7 @@ def ptx_kernel(program: ir.Program, capability: ComputeCapability) -> ExportedKe
     if capability == SHIPPED_FOR:
         ptx = portable(ptx)
     fields = [(f"{memory.name}_length", Type.U32, Origin(length_of=memory)) for memory in text.lengths]
-    fields += [(p.name, held_type(p.type), Origin(p)) for p in tested.parameters]
+    fields += [(p.name, stored_type(p.type), Origin(p)) for p in tested.parameters]
     words = [
         Origin(origin.parameter, word, origin.length_of) for _, type, origin in fields for word in range(_words(type))
     ]

@@ -92,7 +92,7 @@ def wgsl_kernel(program: ir.Program, *, unrolled: bool = False) -> ExportedKerne
     if shader.uses_subgroups and not any(needs.lanes for needs in program.needs):
         raise CapabilityError(f"{program.span}: kernel {program.name!r} uses subgroups without saying which it needs")
     return ExportedKernel(
-        program.name, _lean(shader.text), legal.group_size, held,
+        program.name, _minified(shader.text), legal.group_size, held,
         tuple(uses[memory].needs_write for memory in legal.storage),
         _fields(shader.text), program.needs, shader.uses_subgroups, legalized.origins,
     )  # fmt: skip
@@ -104,7 +104,7 @@ def _fields(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(re.findall(r"^ +(\w+): ([\w<>]+),$", struct, flags=re.MULTILINE))
 
 
-def _lean(text: str) -> str:
+def _minified(text: str) -> str:
     """Minifies WGSL for download: indents by one column, and drops parentheses around whole values, arguments and
     indices."""
     narrow = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), text, flags=re.MULTILINE)

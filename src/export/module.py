@@ -130,8 +130,8 @@ class _Written:
     def of(cls, plan: Plan, descending: Plan, kernels: Sequence[int]) -> _Written:
         """Launches refer to kernels by index into the schedule's own list."""
         assert (plan.first, plan.last) == (descending.first, descending.last), "both orders ask the same of a length"
-        buffers = _either(_buffers(plan), _buffers(descending))
-        launches = _either(_launches(plan, kernels), _launches(descending, kernels))
+        buffers = _merged_orders(_buffers(plan), _buffers(descending))
+        launches = _merged_orders(_launches(plan, kernels), _launches(descending, kernels))
         assert isinstance(launches, list), "as many in either order"
         return cls(plan.first, plan.last, compact(buffers), tuple(map(compact, launches)))
 
@@ -155,12 +155,12 @@ def _launches(plan: Plan, kernels: Sequence[int]) -> Json:
     ]
 
 
-def _either(up: Json, down: Json) -> Json:
+def _merged_orders(up: Json, down: Json) -> Json:
     """Merges both orders; where they differ, ["?", ascending, descending]."""
     if up == down:
         return up
     if isinstance(up, list) and isinstance(down, list) and len(up) == len(down):
-        return [_either(first, second) for first, second in zip(up, down, strict=True)]
+        return [_merged_orders(first, second) for first, second in zip(up, down, strict=True)]
     return ["?", up, down]
 
 

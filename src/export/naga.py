@@ -40,7 +40,7 @@ def translated(texts: Sequence[str], to: str, package: Path | None = None) -> li
     codes = [base64.b64decode(answer["code"]) for answer in answers]
     match to:
         case "spirv":
-            return list(map(_lean_spirv, codes))
+            return list(map(_without_zero_init, codes))
         case "msl":
             return [_placed(_without(_CLEARED_IN_MSL, code)) for code in codes]
         case _:
@@ -53,7 +53,7 @@ def translated(texts: Sequence[str], to: str, package: Path | None = None) -> li
 # rest of a kernel. It is removed: no kernel of ours reads uninitialised memory, as the simulator verifies.
 
 
-def _lean_spirv(code: bytes) -> bytes:
+def _without_zero_init(code: bytes) -> bytes:
     """Declares version 1.3, with which naga's 1.0 modules comply, and removes stores to whole workgroup variables."""
     words = struct.unpack(f"<{len(code) // 4}I", code)
     kept, at = [words[0], _SPIRV_1_3, *words[2:5]], 5

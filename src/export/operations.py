@@ -19,7 +19,7 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey, is_lossy
 from ..types.params import RadixPolicy
 from ..types.scalars import UNSIGNED
-from .reductions import REDUCTIONS, cumsums, own_reductions, own_scans, reductions
+from .reductions import REDUCTIONS, cumsums, reductions, user_reductions, user_scans
 from .selections import selections
 from .short_sort import MOST, sort_short
 from .variants import Request, Variant
@@ -59,7 +59,7 @@ def argsorts(request: Request) -> Iterator[Variant]:
             yield Variant.of_row(f"argsort {name}", make, row, {"data": ("keys",), "places": ("into",)})
 
 
-def own_schedules(request: Request) -> Iterator[Variant]:
+def user_schedules(request: Request) -> Iterator[Variant]:
     """The user's functions from a length to a schedule; buffers keep their names."""
     for name, make in request.schedules.items():
         given = [buffer.name for buffer in make(1).buffers if buffer.role is not Role.SCRATCH]
@@ -79,10 +79,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "argsort": Operation("argsort", argsorts),
     "top_k": Operation("top_k", selections),
     **{name: Operation("reduce", partial(reductions, name)) for name in REDUCTIONS},
-    "reduce": Operation("reduce", own_reductions),
+    "reduce": Operation("reduce", user_reductions),
     "cumsum": Operation("scan", cumsums),
-    "scan": Operation("scan", own_scans),
-    "schedule": Operation("schedule", own_schedules),
+    "scan": Operation("scan", user_scans),
+    "schedule": Operation("schedule", user_schedules),
 }
 
 

@@ -77,7 +77,7 @@ def plans_of(
                 raise
             break
         plan = _plan(schedule, kernels, length)
-        compare(plan, make, kernels)
+        verify_plan(plan, make, kernels)
         found.append(plan)
         first = plan.last + 1
     return tuple(found)
@@ -113,19 +113,19 @@ def _word(origin: Origin, values: dict[ir.Parameter, int | float | bool], sizes:
     return int(word)
 
 
-def compare(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels, rows: int = 1) -> None:
+def verify_plan(plan: Plan, make: Callable[[int], Schedule], kernels: Kernels, rows: int = 1) -> None:
     """Verifies a plan against the schedules for its first length, its last, and one between. Raises
     InvalidArgumentError."""
     for length in (plan.first, (plan.first + plan.last) // 2, plan.last):
         plain = _plan(make(length), kernels)
-        if _settled(plan, length, rows) != _settled(plain, length, rows):
+        if _evaluated(plan, length, rows) != _evaluated(plain, length, rows):
             raise InvalidArgumentError(
                 f"export: the schedule for {length} elements is another than that for {plan.first}, but did not ask "
                 "how many there are: expected numbers that are computed from the length, e.g. `-(-length // tile)`"
             )
 
 
-def _settled(plan: Plan, length: int, rows: int) -> tuple[object, ...]:
+def _evaluated(plan: Plan, length: int, rows: int) -> tuple[object, ...]:
     """A plan evaluated for a length and a number of rows."""
 
     def all_of() -> Iterator[Any]:

@@ -45,15 +45,15 @@ def reductions(operation: str, request: Request) -> Iterator[Variant]:
             if name in TYPES:  # nor a zero
                 truth = _OF_TRUTHS[operation](ranked(key))
                 made = _reduction(f"{operation} {name}", truth, finish_of(cast(Any, truth)), request.info)
-                yield made.giving("bool", 1)
+                yield made.with_result("bool", 1)
         else:
             monoid = _OF_KEYS[operation](ranked(key))
             made = _reduction(f"{operation} {name}", monoid, finish_of(cast(Any, monoid)), request.info, shortest=1)
             is_element = operation in ("min", "max") and name in TYPES
-            yield made.giving(name, 1) if is_element else made
+            yield made.with_result(name, 1) if is_element else made
 
 
-def own_reductions(request: Request) -> Iterator[Variant]:
+def user_reductions(request: Request) -> Iterator[Variant]:
     """Reductions by the user's monoids, to their states."""
     for name, monoid in request.monoids.items():
         yield _reduction(f"reduce {name}", monoid, AsItIs(monoid.state), request.info)
@@ -67,7 +67,7 @@ def cumsums(request: Request) -> Iterator[Variant]:
             yield _scan(f"cumsum {name}", monoid, finish_of(cast(Any, monoid)), ScanKind.INCLUSIVE, request.info)
 
 
-def own_scans(request: Request) -> Iterator[Variant]:
+def user_scans(request: Request) -> Iterator[Variant]:
     """Scans by the user's monoids, inclusive and exclusive."""
     for name, monoid in request.monoids.items():
         for kind in ScanKind:
@@ -84,14 +84,14 @@ def _reduction(
     def make(length: int) -> Schedule:
         return reduce_rows(monoid, 1, length, policy, finish)
 
-    return Variant(name, make, None, _NAMES, shortest).giving(*_result_of(finish.result))
+    return Variant(name, make, None, _NAMES, shortest).with_result(*_result_of(finish.result))
 
 
 def _scan(name: str, monoid: Monoid[Any, Any], finish: Finish[Any, Any], kind: ScanKind, info: TargetInfo) -> Variant:
     _require_no_doubles(name, monoid)
     policy = fitted_scan_policy(ScanPolicy(subgroups=bool(info.capabilities)), monoid.state, info)
     make = partial(_scanned, monoid, kind, policy, finish)
-    return Variant(name, make, None, _NAMES).giving(*_result_of(finish.result))
+    return Variant(name, make, None, _NAMES).with_result(*_result_of(finish.result))
 
 
 def _scanned(

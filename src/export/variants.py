@@ -61,7 +61,7 @@ class Variant:
     of_rows: bool = False  # whether `make` takes the number of rows before the length
     result: tuple[str, int] = ("", 0)  # type and number of the scalars of a single result; 0 if it is an array
 
-    def giving(self, type: str, count: int) -> Variant:
+    def with_result(self, type: str, count: int) -> Variant:
         """The same with a result of `count` scalars of a type."""
         return attrs.evolve(self, result=(type, count))
 

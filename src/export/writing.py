@@ -48,7 +48,7 @@ def _contents(
         case Format.SPIRV | Format.MSL | Format.HLSL:
             from .naga import translated
 
-            exported = exported_of(operations, request, make=partial(_tested, unrolled=unrolled))
+            exported = exported_of(operations, request, make=partial(_bounds_checked, unrolled=unrolled))
             texts = [kernel.text for kernel in exported.kernels.all]
             return native_files(exported, name, format, translated(texts, format.value))
         case Format.PTX | Format.CUBIN:
@@ -63,6 +63,6 @@ def _contents(
             return native_files(exported, name, format, codes)
 
 
-def _tested(program: ir.Program, unrolled: bool) -> ExportedKernel:
+def _bounds_checked(program: ir.Program, unrolled: bool) -> ExportedKernel:
     """A kernel with bounds checks of its own, for APIs that have none (WebGPU checks indices)."""
     return wgsl_kernel(guarded_outside_ours(program), unrolled=unrolled)

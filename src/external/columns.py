@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class ColumnGiven:
+class ColumnInput:
     """Reads the column as an input of Passes, sequentially."""
 
     def __init__(self, table: TableFile, dtype: np.dtype[Any]) -> None:
@@ -30,7 +30,7 @@ class ColumnGiven:
 
 
 @attrs.frozen(eq=False)
-class ColumnMade:
+class ColumnOutput:
     """Writes the column as an output of Passes. It cannot be resumed, so sync() does nothing."""
 
     sink: Sink

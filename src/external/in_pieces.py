@@ -18,7 +18,7 @@ from ..algos.sizes import LARGEST_U32
 from ..algos.words import Transform
 from .agreed_cuts import held_cuts
 from .cuts import Array
-from .pipeline import side_by_side
+from .pipeline import run_pipeline
 
 DType: TypeAlias = np.dtype[Any]
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def each_through(device: PieceDevice[T], pieces: Sequence[Piece[T]]) -> None:
     def keep(number: int, _: None, slot: int) -> None:
         device.download(slot, pieces[number])
 
-    side_by_side(range(len(pieces)), load, work, keep)
+    run_pipeline(range(len(pieces)), load, work, keep)
 
 
 def piece_length(count: int, itemsize: int) -> int:

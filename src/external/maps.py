@@ -22,9 +22,9 @@ import numpy as np
 from ..types.errors import InvalidArgumentError
 from .cuts import Array
 from .direct import Bytes, DirectFile, whole_pages
-from .passes import Ends, Passes
+from .passes import Endpoints, Passes
 from .plans import Plan
-from .scratch import NoJournal, Scratch, as_disk_full, require_room
+from .scratch import NoJournal, Scratch, raising_disk_full, require_disk_space
 from .work import Work
 
 _PIECE = 1 << 26  # bytes restored at a time
@@ -70,7 +70,7 @@ class Mapping:
         return first, self.start + stop - first
 
 
-class End:
+class ArrayEndpoint:
     """An array, mapped or not, as an input or output of Passes."""
 
     def __init__(self, array: Array, mapping: Mapping | None) -> None:
@@ -95,7 +95,7 @@ class End:
             self.mapping.drop_pages(start, stop)
 
 
-class EndInPlace(End):
+class InPlaceEndpoint(ArrayEndpoint):
     """An array that is both input and output. Journals a checksum of each piece ("holds"), and which part is about to
     be overwritten ("begun")."""
 
@@ -144,8 +144,8 @@ class MapSort:
     def new(self, like: Array, beside: Path) -> Array:
         """A result array, mapped to an unlinked temporary file, which is freed with it."""
         folder = self.where or beside.parent
-        require_room({folder / "runs": 2 * like.nbytes})
-        with as_disk_full(like.nbytes, folder), TemporaryFile(dir=folder) as file:
+        require_disk_space({folder / "runs": 2 * like.nbytes})
+        with raising_disk_full(like.nbytes, folder), TemporaryFile(dir=folder) as file:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, like.nbytes)
             return np.memmap(file, like.dtype, "w+", shape=like.shape)
@@ -156,15 +156,18 @@ class MapSort:
         beside = made or given
         assert beside is not None
         plan = Plan.within(self.memory, x.size, self.work)
-        with as_disk_full(x.nbytes, self.where or beside.path.parent), self._nameless(beside.path, x.nbytes) as runs:
-            ends = Ends(End(x, given), 0, runs, End(out, made), 0)
+        with (
+            raising_disk_full(x.nbytes, self.where or beside.path.parent),
+            self._nameless(beside.path, x.nbytes) as runs,
+        ):
+            ends = Endpoints(ArrayEndpoint(x, given), 0, runs, ArrayEndpoint(out, made), 0)
             Passes(self.work, x.size, plan, ends, NoJournal(), None).run()
 
     @contextmanager
     def _nameless(self, beside: Path, nbytes: int) -> Generator[DirectFile, None, None]:
         """An unlinked file for runs, which the system frees with the process."""
         folder = self.where or beside.parent
-        require_room({folder / "runs": whole_pages(nbytes)})
+        require_disk_space({folder / "runs": whole_pages(nbytes)})
         with TemporaryDirectory(prefix=f".{beside.name}.", dir=folder) as held:
             path = Path(held) / "runs"
             file = DirectFile(path, write=True)
@@ -177,21 +180,21 @@ class MapSort:
         """Sorts in place. After an exception `x` holds its elements, in some order."""
         name = mapping.path.with_name(f"{mapping.path.name}@{mapping.position}")
         scratch = Scratch(name, self.where, keep=True)
-        with as_disk_full(x.nbytes, scratch.folder.parent), scratch:
+        with raising_disk_full(x.nbytes, scratch.folder.parent), scratch:
             runs_file = scratch.folder / "runs"
-            end = EndInPlace(x, mapping, scratch)
-            require_room({runs_file: whole_pages(x.nbytes)})
+            end = InPlaceEndpoint(x, mapping, scratch)
+            require_disk_space({runs_file: whole_pages(x.nbytes)})
             plan = self._agreed(scratch, mapping, x)
             if scratch.durable and not end.is_unchanged():
                 raise InvalidArgumentError(
-                    f"x: {mapping.path} was written to after a process that sorted it in place was killed. What it "
-                    f"held then lies in {runs_file}: remove {scratch.folder} to sort the array as it is"
+                    f"x: {mapping.path} was written to after a process that sorted it in place was killed. Its "
+                    f"elements at that time are in {runs_file}: remove {scratch.folder} to sort the array as it is now"
                 )
             scratch.done = {step for step in scratch.done if step.startswith("run")}
             with DirectFile(runs_file, write=True) as runs:
                 try:
                     runs.reserve(whole_pages(x.nbytes))
-                    Passes(self.work, x.size, plan, Ends(end, 0, runs, end, 0), scratch, None).run()
+                    Passes(self.work, x.size, plan, Endpoints(end, 0, runs, end, 0), scratch, None).run()
                     mapping.sync()
                 except BaseException:
                     if scratch.has("begun"):
@@ -209,7 +212,7 @@ class MapSort:
             found = scratch.claim(identity, attrs.asdict(plan), resume=scratch.has("begun"))
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
-                f"x: a process that sorted {mapping.path} in place was killed, and what it held lies in "
+                f"x: a process that sorted {mapping.path} in place was killed, and its elements are in "
                 f"{scratch.folder}: sort it with the same arguments first"
             ) from error
         return Plan(**cast("dict[str, int]", found))

@@ -35,10 +35,10 @@ def bytes_of(memory: object, name: str = "memory") -> int:
 
 def free_memory() -> int:
     """Free bytes: the least of the machine's and of those left in this process's cgroups."""
-    return min([_of_the_machine(), *_of_the_groups()])
+    return min([_machine_free(), *_cgroup_free()])
 
 
-def _of_the_machine() -> int:
+def _machine_free() -> int:
     try:
         found = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     except OSError:
@@ -46,7 +46,7 @@ def _of_the_machine() -> int:
     return int(found[1]) << 10 if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
-def _of_the_groups(proc: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/sys/fs/cgroup")) -> list[int]:
+def _cgroup_free(proc: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/sys/fs/cgroup")) -> list[int]:
     """Limit less usage of this process's cgroup and all its ancestors, in cgroup version 1 or 2."""
     try:
         lines = proc.read_text().splitlines()

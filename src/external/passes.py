@@ -12,13 +12,13 @@ import numpy as np
 
 from .cuts import Array, Samples
 from .direct import Bytes, DirectFile, buffer_for
-from .pipeline import side_by_side, slots_for
-from .plans import LARGE, Plan
+from .pipeline import run_pipeline, slots_for
+from .plans import LARGE_RUN, Plan
 from .progress import Meter, Report
 from .work import Work
 
 
-class Given(Protocol):
+class Input(Protocol):
     """The input. Pieces are read in ascending order; some may be skipped."""
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int, /) -> int:
@@ -26,7 +26,7 @@ class Given(Protocol):
         ...
 
 
-class Made(Protocol):
+class Output(Protocol):
     """The output. Pieces are written in ascending order; some may be skipped, having been written before."""
 
     def write(self, buffer: Bytes, nbytes: int, offset: int, /) -> None:
@@ -53,20 +53,22 @@ class Journal(Protocol):
 
 
 @attrs.frozen(eq=False)
-class Ends:
+class Endpoints:
     """The input, the file of runs, and the output of a sort."""
 
-    given: Given
+    given: Input
     start: int  # offset of the first element in the input, in bytes
     runs: DirectFile
-    made: Made
+    made: Output
     header: int  # offset of the first element in the output, in bytes
 
 
 class Passes:
     """Runs the two passes as pipelines; a single pass if everything fits into memory."""
 
-    def __init__(self, work: Work, count: int, plan: Plan, ends: Ends, scratch: Journal, report: Report | None) -> None:
+    def __init__(
+        self, work: Work, count: int, plan: Plan, ends: Endpoints, scratch: Journal, report: Report | None
+    ) -> None:
         self._work, self._count, self._plan, self._scratch = work, count, plan, scratch
         self._given, self._start, self._runs = ends.given, ends.start, ends.runs
         self._made, self._header, length = ends.made, ends.header, plan.run
@@ -105,7 +107,7 @@ class Passes:
         def tell(piece: int) -> None:
             self._meter.add(self._bytes_of(piece), step)
 
-        side_by_side(pieces, load, work, keep, tell, self._workers)
+        run_pipeline(pieces, load, work, keep, tell, self._workers)
 
     def _left(self, step: str) -> list[int]:
         """The pieces without a completed step of this kind."""
@@ -135,7 +137,7 @@ class Passes:
     def _sample_again(self, run: int) -> Array:
         """Samples of a run that an earlier call wrote."""
         length, gap = self._lengths[run], self._plan.gap
-        step = -(-LARGE // (gap * self._work.spilled.itemsize)) * gap
+        step = -(-LARGE_RUN // (gap * self._work.spilled.itemsize)) * gap
         return np.concatenate(
             [self._words_between(run, at, min(at + step, length))[::gap] for at in range(0, length, step)]
         )

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import Any, ParamSpec, TypeVar
 
 Loaded = TypeVar("Loaded")
-Made = TypeVar("Made")
+Worked = TypeVar("Worked")
 Result = TypeVar("Result")
 P = ParamSpec("P")
 
@@ -30,11 +30,11 @@ class _InlineExecutor(Executor):
         return done
 
 
-def side_by_side(
+def run_pipeline(
     pieces: Sequence[int],
     load: Callable[[int, int], Loaded],
-    work: Callable[[int, Loaded, int], Made],
-    keep: Callable[[int, Made, int], Any],
+    work: Callable[[int, Loaded, int], Worked],
+    keep: Callable[[int, Worked, int], Any],
     worked: Callable[[int], object] = lambda _: None,
     workers: int = 1,
 ) -> None:

@@ -13,9 +13,9 @@ from .pipeline import slots_for
 from .work import Work
 
 _LIBRARIES = 3 << 25  # bytes left to NumPy, Numba and others (half of what they take) if the budget is large
-ENOUGH = 8  # runs: with fewer, reading the first and writing the last, which overlap with nothing, weigh more
+MIN_RUNS = 8  # runs: with fewer, reading the first and writing the last, which overlap with nothing, weigh more
 _LITTLE = 1 << 24  # bytes of samples that are neglected
-LARGE = 1 << 26  # bytes of a run that is long enough for disk throughput and for all threads
+LARGE_RUN = 1 << 26  # bytes of a run that is long enough for disk throughput and for all threads
 
 
 @attrs.frozen
@@ -29,7 +29,7 @@ class Plan:
     def within(cls, memory: int, count: int, work: Work) -> Plan:
         """One run if everything fits into memory; else as few as fit, but enough for the pipeline to overlap. Raises
         InvalidArgumentError if not even the samples fit."""
-        memory = for_data(memory)
+        memory = data_budget(memory)
         read, spilled, written = work.source.itemsize, work.spilled.itemsize, work.result.itemsize
         if count * (read + written + work.extra) <= memory:
             return cls(max(1, count), 1)
@@ -37,7 +37,7 @@ class Plan:
         # Each worker, and one more, has a slot of input and of output; each worker its temporary memory.
         workers = work.engine.workers
         each = slots_for(workers) * (max(read, spilled) + max(spilled, written)) + workers * work.extra
-        runs = max(2, min(ENOUGH, count * read // LARGE))
+        runs = max(2, min(MIN_RUNS, count * read // LARGE_RUN))
         while True:
             run = -(-count // runs // step) * step
             gap = max(PAGE // spilled, 1, usual_gap(count, runs))
@@ -51,6 +51,6 @@ class Plan:
             runs += 1 + runs // 32
 
 
-def for_data(memory: int) -> int:
+def data_budget(memory: int) -> int:
     """The part of the memory budget that is for data: without the libraries' overhead, but at least half."""
     return memory - min(memory // 2, _LIBRARIES)

@@ -221,7 +221,7 @@ def identity_of(source: Path) -> Facts:
     return {"path": str(source), "inode": found.st_ino, "bytes": found.st_size, "modified": found.st_mtime_ns}
 
 
-def require_room(files: Mapping[Path, int]) -> None:
+def require_disk_space(files: Mapping[Path, int]) -> None:
     """Raises DiskFullError unless files of these sizes fit on their disks, counting the blocks that they have."""
     wanted: dict[int, tuple[Path, int]] = {}
     for path, nbytes in files.items():
@@ -244,7 +244,7 @@ def disk_full(folder: Path, nbytes: int, free: int) -> DiskFullError:
 
 
 @contextmanager
-def as_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None]:
+def raising_disk_full(nbytes: int, *folders: Path) -> Generator[None, None, None]:
     """Translates ENOSPC and EDQUOT to DiskFullError, naming the fullest of the folders' disks."""
     try:
         yield

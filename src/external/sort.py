@@ -14,10 +14,10 @@ import numpy as np
 
 from .direct import DirectFile, buffer_for, whole_pages
 from .formats import Layout, header_for
-from .passes import Ends, Passes
+from .passes import Endpoints, Passes
 from .plans import Plan
 from .progress import Report
-from .scratch import Scratch, as_disk_full, identity_of, require_room
+from .scratch import Scratch, identity_of, raising_disk_full, require_disk_space
 from .work import Work
 
 
@@ -41,7 +41,7 @@ class FileSort:
     def run(self, memory: int, *, resume: bool) -> None:
         """Sorts. The result is renamed to the target when it is complete."""
         whole = self.layout.count * self.work.result.itemsize
-        with as_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
+        with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
             if resume and scratch.is_published():
                 return
             plan = Plan.within(memory, self.layout.count, self.work)
@@ -54,7 +54,7 @@ class FileSort:
         whole = len(header) + count * self.work.result.itemsize
         spill = count * spilled if count > plan.run else 0
         runs_file = self.scratch.folder / "runs"
-        require_room({runs_file: whole_pages(spill), self.scratch.part: whole_pages(whole)})
+        require_disk_space({runs_file: whole_pages(spill), self.scratch.part: whole_pages(whole)})
         with (
             DirectFile(self.source) as given,
             DirectFile(runs_file, write=True) as runs,
@@ -66,6 +66,6 @@ class FileSort:
                 page = buffer_for(len(header))
                 page[: len(header)] = np.frombuffer(header, np.uint8)
                 made.write(page, len(header), 0)
-            ends = Ends(given, self.layout.start, runs, made, len(header))
+            ends = Endpoints(given, self.layout.start, runs, made, len(header))
             Passes(self.work, count, plan, ends, self.scratch, self.report).run()
             made.cut_off(whole)

@@ -16,16 +16,16 @@ import numpy as np
 from ..types.dtypes import is_ordered
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
-from .columns import ColumnGiven, ColumnMade
+from .columns import ColumnInput, ColumnOutput
 from .cuts import Array, Samples, usual_gap
 from .direct import DirectFile, whole_pages
 from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
-from .passes import Ends, Passes
-from .pipeline import side_by_side
-from .plans import ENOUGH, Plan, for_data
+from .passes import Endpoints, Passes
+from .pipeline import run_pipeline
+from .plans import MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
-from .scratch import Scratch, as_disk_full, require_room
+from .scratch import Scratch, raising_disk_full, require_disk_space
 from .sort import resumed_plan
 from .table_files import (
     ROW_INDEX,
@@ -67,14 +67,14 @@ class TableSort:
         """Sorts. The result is renamed to the target when it is complete."""
         extra = self.keys.extra  # raises for columns that cannot be ordered, before anything is written
         whole = 8 * self.table.rows if self.argsort else self.source.stat().st_size
-        with as_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
+        with raising_disk_full(whole, self.scratch.folder.parent, self.target.parent), self.scratch as scratch:
             if resume and scratch.is_published():
                 return
             work = f"{'argsort' if self.argsort else 'sort'} by {self.by} {self.order.value}"
             plan = self._plan(memory, extra)
             plan = resumed_plan(scratch, self.source, self.target, work, plan, resume=resume)
             spill = self.table.rows * self.bytes_of_a_row if self.table.rows > plan.run else 0
-            require_room({scratch.folder / "runs": spill, scratch.part: whole})
+            require_disk_space({scratch.folder / "runs": spill, scratch.part: whole})
             if self.numbers is None:
                 _Passes(self, plan).run()
             else:
@@ -86,7 +86,7 @@ class TableSort:
         memory -= min(memory // 2, _PYARROW)
         if self.numbers is not None:
             return Plan.within(memory, self.table.rows, self.numbers)
-        return _plan_within(for_data(memory), self.table.rows, self.bytes_of_a_row, extra)
+        return _plan_within(data_budget(memory), self.table.rows, self.bytes_of_a_row, extra)
 
     @property
     def columns(self) -> list[str] | None:
@@ -152,8 +152,8 @@ class TableSort:
         self.scratch.done = {step for step in self.scratch.done if step.startswith("run")}
         with closing(self.sink()) as sink, DirectFile(self.scratch.folder / "runs", write=True) as runs:
             runs.reserve(whole_pages(spill))
-            given = ColumnGiven(self.table, work.source)
-            ends = Ends(given, 0, runs, ColumnMade(sink, self.table.schema), 0)
+            given = ColumnInput(self.table, work.source)
+            ends = Endpoints(given, 0, runs, ColumnOutput(sink, self.table.schema), 0)
             Passes(work, self.table.rows, plan, ends, self.scratch, self.report).run()
 
     def sorted(self, table: pa.Table) -> pa.Table:
@@ -176,7 +176,7 @@ def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
     if rows * (3 * row_bytes + extra) <= memory and rows * row_bytes <= _MOST:
         return Plan(max(1, rows), 1)
     run = max(1, min(memory // (5 * row_bytes + extra), _MOST // row_bytes))
-    runs = max(-(-rows // run), min(ENOUGH, rows))
+    runs = max(-(-rows // run), min(MIN_RUNS, rows))
     run = -(-rows // runs)
     return Plan(run, max(1, min(usual_gap(rows, runs), run // 4)))
 
@@ -201,14 +201,14 @@ class _Passes:
         if len(pieces) > 1:
             done = [run for run in pieces if f"run {run}" in self._scratch.done]
             self._meter.skip(sum(self._bytes_of(run) for run in done))
-            side_by_side([run for run in pieces if run not in done], load, self._make_run, self._keep_run)
+            run_pipeline([run for run in pieces if run not in done], load, self._make_run, self._keep_run)
             self._runs = [ArrowRun(self._file_of(run), self._batch, self._sort.by) for run in pieces]
             taken = [self._taken[run] if run in self._taken else self._sample_again(run) for run in pieces]
             self._samples = Samples.of(taken, self._lengths, self._gap)
             load = self._load_slices
         try:
             with closing(self._sort.sink()) as sink:
-                side_by_side(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table))
+                run_pipeline(pieces, load, self._make_bucket, lambda _, table, slot: sink.write(table))
         finally:
             for run in self._runs:
                 run.close()

@@ -42,7 +42,7 @@ def padded(values: HostArray, lengths: Sequence[int]) -> HostArray:
     return room
 
 
-def parted(rows: HostArray, lengths: Sequence[int], dtype: np.dtype[Any]) -> list[HostArray]:
+def unpadded(rows: HostArray, lengths: Sequence[int], dtype: np.dtype[Any]) -> list[HostArray]:
     """Undoes `padded` for all ranks' rows."""
     return [row[:length].view(dtype) for row, length in zip(rows, lengths, strict=True)]
 
@@ -65,7 +65,7 @@ class NcclCommunicator:
         lengths = self._gathered(np.array([values.nbytes], np.int64).view(np.uint8)).view(np.int64).reshape(-1).tolist()
         if not any(lengths):
             return [values[:0]] * self.size
-        return parted(self._gathered(padded(values, lengths)), lengths, values.dtype)
+        return unpadded(self._gathered(padded(values, lengths)), lengths, values.dtype)
 
     def exchange(self, pieces: Sequence[DeviceArray], received: Sequence[DeviceArray]) -> None:
         import cupy

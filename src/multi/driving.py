@@ -42,7 +42,7 @@ class Traffic:
     messages: int = 0  # of exchanges, in all
 
 
-def alone(shard: Shard, communicator: Communicator) -> Columns:
+def drive_one(shard: Shard, communicator: Communicator) -> Columns:
     """Drives the rank of this process by a communicator."""
     reply: Sequence[HostArray] = ()
     while True:
@@ -58,7 +58,7 @@ def alone(shard: Shard, communicator: Communicator) -> Columns:
             communicator.exchange(step.pieces, step.received)
 
 
-def in_lockstep(shards: Sequence[Shard], memories: Sequence[Memory], traffic: Traffic | None = None) -> list[Columns]:
+def drive_all(shards: Sequence[Shard], memories: Sequence[Memory], traffic: Traffic | None = None) -> list[Columns]:
     """Drives all ranks of this process, step by step. At each step all ranks yield the same kind of step."""
     results: list[Columns] = []
     replies: list[Sequence[HostArray]] = [()] * len(shards)

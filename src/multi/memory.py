@@ -43,7 +43,7 @@ class Memory(Protocol):
 
     def empty(self, count: int, dtype: np.dtype[Any]) -> DeviceArray: ...
 
-    def of_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
+    def from_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
         """The values copied to this memory; the array itself on the host."""
         ...
 
@@ -51,7 +51,7 @@ class Memory(Protocol):
         """The target for kernels on this memory."""
         ...
 
-    def on_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
+    def to_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
         """The array copied to the host; itself if it is there."""
         ...
 
@@ -81,13 +81,13 @@ class HostMemory:
     def empty(self, count: int, dtype: np.dtype[Any]) -> DeviceArray:
         return np.empty(count, dtype)
 
-    def of_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
+    def from_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
         return cast(DeviceArray, values)
 
     def target(self) -> Target:
         return choose("auto", Where.HOST)
 
-    def on_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
+    def to_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
         return cast("np.ndarray[tuple[int], np.dtype[Any]]", array)
 
     def scope(self) -> AbstractContextManager[object]:
@@ -97,7 +97,7 @@ class HostMemory:
         return None
 
     def copy(self, target: DeviceArray, source: DeviceArray, after: tuple[Mark, Mark]) -> Mark:
-        np.copyto(self.on_host(target), self.on_host(source))
+        np.copyto(self.to_host(target), self.to_host(source))
         return None
 
     def wait(self, mark: Mark) -> None:
@@ -118,7 +118,7 @@ class CudaMemory:
 
         return cupy.empty(count, dtype)
 
-    def of_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
+    def from_host(self, values: np.ndarray[tuple[int, ...], np.dtype[Any]], /) -> DeviceArray:
         import cupy
 
         return cupy.asarray(values)
@@ -126,7 +126,7 @@ class CudaMemory:
     def target(self) -> Target:
         return choose("auto", Where.CUDA)
 
-    def on_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
+    def to_host(self, array: DeviceArray) -> np.ndarray[tuple[int], np.dtype[Any]]:
         return cast("np.ndarray[tuple[int], np.dtype[Any]]", cast("cupy.ndarray", array).get())
 
     def scope(self) -> AbstractContextManager[object]:

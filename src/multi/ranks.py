@@ -19,7 +19,7 @@ from .memory import CudaMemory, DeviceArray, HostMemory, Memory
 
 
 @attrs.frozen(eq=False)
-class Given:
+class RankArray:
     """One of the caller's arrays, checked."""
 
     kind: Kind
@@ -27,7 +27,7 @@ class Given:
     spec: Spec
 
     @classmethod
-    def of(cls, name: str, x: object) -> Given:
+    def of(cls, name: str, x: object) -> RankArray:
         kind, array = recognised(name, x)
         spec = kind.spec(name, array)
         if len(spec.shape) != 1:
@@ -75,13 +75,13 @@ def _scope(
     return device() if found is None else found
 
 
-def all_given(name: str, parts: Sequence[object]) -> list[Given]:
+def rank_arrays(name: str, parts: Sequence[object]) -> list[RankArray]:
     """Checks one array for each rank: all of one dtype and in one kind of memory."""
     if not isinstance(cast(object, parts), Sequence) or isinstance(parts, str | bytes):
         raise UnsupportedTypeError(f"{name}: expected a list of arrays, one for each device, found {type(parts)}")
     if not parts:
         raise InvalidArgumentError(f"{name}: expected one array or more, found none")
-    found = [Given.of(f"{name}[{number}]", part) for number, part in enumerate(parts)]
+    found = [RankArray.of(f"{name}[{number}]", part) for number, part in enumerate(parts)]
     first = found[0].spec
     for number, one in enumerate(found):
         if (one.spec.dtype, one.spec.memory) != (first.dtype, first.memory):

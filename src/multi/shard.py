@@ -60,7 +60,7 @@ def sort_shard(
         return held
 
     def words(parts: list[slice]) -> HostArray:
-        return work.words(np.concatenate([memory.on_host(held[0][part]) for part in parts]))
+        return work.words(np.concatenate([memory.to_host(held[0][part]) for part in parts]))
 
     cuts = yield from agreed_cuts(words, rank, lengths, sizes)
     counts = (cuts[rank + 1] - cuts[rank]).tolist()

@@ -11,10 +11,10 @@ from ..api.arguments import ORDERS, check_key, checked_flag
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from .communicators import communicator_of
-from .driving import Communicator, alone, in_lockstep
+from .driving import Communicator, drive_all, drive_one
 from .memory import DeviceArray
-from .parted import Parting, sort_parted
-from .ranks import Given, all_given
+from .ranks import RankArray, rank_arrays
+from .sample_sort import SampleSortPolicy, sort_by_samples
 from .work import IndexWork, PairsWork, Work
 
 A = TypeVar("A")
@@ -23,7 +23,7 @@ Sizes: TypeAlias = Literal["kept", "balanced"] | Sequence[int]
 Keyed: TypeAlias = SortableKey[Any, Any] | None
 _Maker: TypeAlias = Callable[[np.dtype[Any]], Work]
 
-_PARTING = Parting()
+_SAMPLE_SORT = SampleSortPolicy()
 
 
 def sort(
@@ -100,7 +100,7 @@ def _maker(work: type[Work], descending: bool, key: Keyed, stable: bool) -> _Mak
 
 
 def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes) -> list[tuple[object, ...]]:
-    columns = [all_given(name, parts) for name, parts in named.items()]
+    columns = [rank_arrays(name, parts) for name, parts in named.items()]
     ranks = list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else None
     if ranks is None:
         raise InvalidArgumentError(f"values: expected an array for each of the {len(columns[0])} of keys")
@@ -111,22 +111,22 @@ def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes)
     wanted = sizes_of(sizes, lengths)
     memories = [rank[0].memory for rank in ranks]
     shards = [
-        sort_parted(work, memory, tuple(given.seen for given in rank), number, lengths, wanted, _PARTING)
+        sort_by_samples(work, memory, tuple(given.seen for given in rank), number, lengths, wanted, _SAMPLE_SORT)
         for number, (rank, memory) in enumerate(zip(ranks, memories, strict=True))
     ]
-    found = in_lockstep(shards, memories)
+    found = drive_all(shards, memories)
     return [_given_back(rank, results) for rank, results in zip(ranks, found, strict=True)]
 
 
 def _in_many(make: _Maker, named: dict[str, object], communicator: object, sizes: Sizes) -> tuple[object, ...]:
-    given = tuple(Given.of(name, x) for name, x in named.items())
+    given = tuple(RankArray.of(name, x) for name, x in named.items())
     _require_alike(given, "")
     comm, memory = communicator_of(communicator), given[0].memory
     with memory.scope():
         lengths = [int(length[0]) for length in comm.gather(np.array([given[0].spec.size], np.int64))]
         work, columns = make(given[0].spec.dtype), tuple(one.seen for one in given)
-        shard = sort_parted(work, memory, columns, comm.rank, lengths, sizes_of(sizes, lengths), _PARTING)
-        return _given_back(given, alone(shard, comm))
+        shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(sizes, lengths), _SAMPLE_SORT)
+        return _given_back(given, drive_one(shard, comm))
 
 
 def sizes_of(sizes: Sizes, lengths: Sequence[int]) -> list[int]:
@@ -146,7 +146,7 @@ def sizes_of(sizes: Sizes, lengths: Sequence[int]) -> list[int]:
     return found
 
 
-def _require_alike(rank: Sequence[Given], where: str) -> None:
+def _require_alike(rank: Sequence[RankArray], where: str) -> None:
     for other in rank[1:]:
         if other.spec.shape != rank[0].spec.shape or other.spec.memory != rank[0].spec.memory:
             raise UnsupportedTypeError(
@@ -155,6 +155,6 @@ def _require_alike(rank: Sequence[Given], where: str) -> None:
             )
 
 
-def _given_back(rank: Sequence[Given], results: tuple[DeviceArray, ...]) -> tuple[object, ...]:
+def _given_back(rank: Sequence[RankArray], results: tuple[DeviceArray, ...]) -> tuple[object, ...]:
     """Results as arrays of the callers' libraries; an argsort's indices as of the keys'."""
     return tuple(rank[min(number, len(rank) - 1)].given_back(result) for number, result in enumerate(results))

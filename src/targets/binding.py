@@ -111,7 +111,7 @@ def _writers(program: ir.Program) -> Mapping[ir.Memory, ir.Store | ir.Atomic]:
 
 
 @attrs.frozen
-class Seen:
+class ArrayProperties:
     """An array's properties that the checks need."""
 
     dtype: np.dtype[np.generic]
@@ -124,7 +124,7 @@ class Seen:
 def host_arrays(work: Work, arrays: Mapping[str, object]) -> dict[str, HostArray]:
     """Checks NumPy arrays and returns them by buffer name; without scratch that the caller leaves to the target."""
     checked = named_arrays(work.buffers, arrays)
-    check_arrays([(buffer, seen_on_host(buffer, array)) for buffer, array in checked])
+    check_arrays([(buffer, host_properties(buffer, array)) for buffer, array in checked])
     return {buffer.name: cast(HostArray, array) for buffer, array in checked}
 
 
@@ -137,7 +137,7 @@ def named_arrays(buffers: Sequence[Buffer[Any]], arrays: Mapping[str, object]) -
         if buffer.name in arrays:
             found.append((buffer, arrays[buffer.name]))
         elif buffer.role is not Role.SCRATCH:
-            raise InvalidArgumentError(f"{wanted(buffer)}, found nothing")
+            raise InvalidArgumentError(f"{expected(buffer)}, found nothing")
     if len(found) != len(arrays):
         known = {buffer.name for buffer in buffers}
         extra = next(name for name in arrays if name not in known)
@@ -151,19 +151,19 @@ def _require_mapping(arrays: object) -> None:
         raise InvalidArgumentError(f"arrays: expected a dict of arrays by buffer name, found {type(arrays).__name__}")
 
 
-def wanted(buffer: Buffer[Any]) -> str:
+def expected(buffer: Buffer[Any]) -> str:
     """The beginning of an error message: what a buffer's array should be."""
     return f"arrays[{buffer.name!r}]: expected a contiguous array of {buffer.count} x {buffer.dtype}"
 
 
-def seen_on_host(buffer: Buffer[Any], array: object, kinds: str = "a NumPy array") -> Seen:
+def host_properties(buffer: Buffer[Any], array: object, kinds: str = "a NumPy array") -> ArrayProperties:
     """The properties of a NumPy array. Raises InvalidArgumentError for other objects."""
     if not _is_plain(array):
         what = "nothing" if array is None else type(array).__name__
-        raise InvalidArgumentError(f"{wanted(buffer)}, {kinds}, found {what}")
+        raise InvalidArgumentError(f"{expected(buffer)}, {kinds}, found {what}")
     flags = array.flags
     address: int = array.__array_interface__["data"][0]
-    return Seen(array.dtype, array.shape, flags.c_contiguous, flags.writeable, address)
+    return ArrayProperties(array.dtype, array.shape, flags.c_contiguous, flags.writeable, address)
 
 
 def _is_plain(array: object) -> TypeGuard[npt.NDArray[np.generic]]:
@@ -171,28 +171,28 @@ def _is_plain(array: object) -> TypeGuard[npt.NDArray[np.generic]]:
     return isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
 
 
-def check_arrays(found: Sequence[tuple[Buffer[Any], Seen]]) -> None:
+def check_arrays(found: Sequence[tuple[Buffer[Any], ArrayProperties]]) -> None:
     """Raises InvalidArgumentError for arrays that do not fit their buffers, or that alias a buffer which is written."""
     for buffer, seen in found:
         if seen.dtype != buffer.dtype or seen.shape != (buffer.count,):
             what = f"{seen.shape[0]} x" if len(seen.shape) == 1 else f"shape {seen.shape} of"
-            raise InvalidArgumentError(f"{wanted(buffer)}, found {what} {seen.dtype}{_hint(buffer, seen)}")
+            raise InvalidArgumentError(f"{expected(buffer)}, found {what} {seen.dtype}{_hint(buffer, seen)}")
         if not seen.is_contiguous:
-            raise InvalidArgumentError(f"{wanted(buffer)}, found one that is not contiguous")
+            raise InvalidArgumentError(f"{expected(buffer)}, found one that is not contiguous")
         if buffer.role is not Role.INPUT and not seen.is_writable:
-            raise InvalidArgumentError(f"{wanted(buffer)} that can be written, found a read-only one")
+            raise InvalidArgumentError(f"{expected(buffer)} that can be written, found a read-only one")
     if len(found) > 1:
         _require_apart(found)
 
 
-def _hint(buffer: Buffer[Any], seen: Seen) -> str:
+def _hint(buffer: Buffer[Any], seen: ArrayProperties) -> str:
     """The end of an error message: how to pass the bits of another dtype of the same size."""
     if seen.dtype.itemsize != buffer.dtype.itemsize or seen.dtype.newbyteorder("=") == buffer.dtype:
         return ""
     return f"; for its bits, array.view({str(buffer.dtype)!r})" if buffer.dtype.names is None else ""
 
 
-def _require_apart(found: Sequence[tuple[Buffer[Any], Seen]]) -> None:
+def _require_apart(found: Sequence[tuple[Buffer[Any], ArrayProperties]]) -> None:
     """Raises InvalidArgumentError if two arrays overlap, unless both are only read. Sweeps over sorted addresses."""
     ranges = [(seen.address, buffer.nbytes, buffer.name, buffer.role) for buffer, seen in found if buffer.nbytes]
     ranges.sort(key=itemgetter(0))

@@ -82,7 +82,10 @@ class _Laws:
         results = self.numbers(found), self.numbers(other)
         given = [self.numbers(operand) for operand in operands]
         made = [*results, *(self.numbers(part) for part in between)]
-        if between and any(self._has(made, lost) and not self._has(given, lost) for lost in (_is_beyond, _is_nothing)):
+        if between and any(
+            self._has(made, lost) and not self._has(given, lost)
+            for lost in (_may_have_overflowed, _may_have_underflowed)
+        ):
             return True
         scale = max((abs(number) for number in self._floats([*given, *made]) if math.isfinite(number)), default=0.0)
         return all(
@@ -112,12 +115,12 @@ class _Laws:
         raise MonoidError(f"{_location(self.monoid)}{type(self.monoid).__name__}: {message}")
 
 
-def _is_beyond(number: float) -> bool:
+def _may_have_overflowed(number: float) -> bool:
     """Whether a float may have overflowed."""
     return not math.isfinite(number)
 
 
-def _is_nothing(number: float) -> bool:
+def _may_have_underflowed(number: float) -> bool:
     """Whether a float may have underflowed."""
     return number == 0
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...kernel.launch import Buffer, Role
 from ...types.errors import InvalidArgumentError
-from ..binding import Seen, Work, check_arrays, named_arrays, seen_on_host, wanted
-from .transfers import Transfers, bytes_of, goes_directly
+from ..binding import ArrayProperties, Work, check_arrays, expected, host_properties, named_arrays
+from .transfers import Transfers, bytes_of, is_copied_directly
 
 if TYPE_CHECKING:
     from cupy.cuda import MemoryPointer, Stream
@@ -41,7 +41,7 @@ class OnDevice(Protocol):
 
 
 @attrs.frozen
-class Given:
+class BoundArray:
     """An array for a buffer: a host array, or an address on a card."""
 
     buffer: Buffer[object]
@@ -51,24 +51,26 @@ class Given:
     stream: int | None  # to synchronise with, as the array interface asks; None if not needed
 
 
-def arrays_given(work: Work, arrays: Mapping[str, object]) -> dict[str, Given]:
+def checked_arrays(work: Work, arrays: Mapping[str, object]) -> dict[str, BoundArray]:
     """Checks the arrays and returns them by buffer name; without scratch that the caller leaves to the target."""
     found = [(buffer, *_given(buffer, array)) for buffer, array in named_arrays(work.buffers, arrays)]
     check_arrays([(buffer, seen) for buffer, _, seen in found])
     for buffer, array, _ in found:
         if array.host is None and array.pointer % buffer.dtype.alignment:
-            raise InvalidArgumentError(f"{wanted(buffer)}, found one that is not aligned")
+            raise InvalidArgumentError(f"{expected(buffer)}, found one that is not aligned")
     return {buffer.name: array for buffer, array, _ in found}
 
 
-def _given(buffer: Buffer[object], array: object) -> tuple[Given, Seen]:
+def _given(buffer: Buffer[object], array: object) -> tuple[BoundArray, ArrayProperties]:
     """An array, and its properties for check_arrays."""
     import cupy
 
     if isinstance(array, cupy.ndarray):
         pointer, shape, packed = array.data.ptr, array.shape, bool(array.flags.c_contiguous)
         dtype, shape = _of_bytes(buffer, array.dtype, shape)
-        return Given(buffer, None, pointer, array.device.id, None), Seen(dtype, shape, packed, True, pointer)
+        return BoundArray(buffer, None, pointer, array.device.id, None), ArrayProperties(
+            dtype, shape, packed, True, pointer
+        )
     if _is_on_device(array):
         interface = array.__cuda_array_interface__
         shape, dtype = interface["shape"], np.dtype(interface["typestr"])
@@ -78,11 +80,11 @@ def _given(buffer: Buffer[object], array: object) -> tuple[Given, Seen]:
         device = cupy.cuda.runtime.pointerGetAttributes(pointer).device if math.prod(shape) else None
         dtype, shape = _of_bytes(buffer, dtype, shape)
         return (
-            Given(buffer, None, pointer, device, interface.get("stream")),
-            Seen(dtype, shape, packed, not read_only, pointer),
+            BoundArray(buffer, None, pointer, device, interface.get("stream")),
+            ArrayProperties(dtype, shape, packed, not read_only, pointer),
         )
-    seen = seen_on_host(buffer, array, "of NumPy, cupy or with __cuda_array_interface__")
-    return Given(buffer, cast(HostArray, array), 0, None, None), seen
+    seen = host_properties(buffer, array, "of NumPy, cupy or with __cuda_array_interface__")
+    return BoundArray(buffer, cast(HostArray, array), 0, None, None), seen
 
 
 def _is_on_device(array: object) -> TypeGuard[OnDevice]:
@@ -104,7 +106,7 @@ def _packed(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(itemsize * math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
-def common_device(arrays: Sequence[Given]) -> int:
+def common_device(arrays: Sequence[BoundArray]) -> int:
     """The card that holds all device arrays; the current one if there are none. Raises InvalidArgumentError if more."""
     import cupy
 
@@ -119,28 +121,29 @@ class Binding:
     """Device addresses for a schedule's buffers, in their order.
 
     Device arrays are used in place, their owners' streams synchronised by events. Host arrays are uploaded, and results
-    downloaded by hand_back. Scratch comes from cupy's pool, which is stream-ordered: it may be freed while kernels run.
+    downloaded by finish. Scratch comes from cupy's pool, which is stream-ordered: it may be freed while kernels run.
     """
 
     def __init__(
-        self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, Given], stream: Stream, transfers: Transfers
+        self, buffers: Sequence[Buffer[object]], arrays: Mapping[str, BoundArray], stream: Stream, transfers: Transfers
     ) -> None:
         self.stream = stream
         self._transfers = transfers
         self._held: list[MemoryPointer] = []
-        self._on_host: list[tuple[Given, int]] = []
+        self._on_host: list[tuple[BoundArray, int]] = []
         self._foreign = [
-            _external(s) for s in {_normal(a.stream) for a in arrays.values()} - {None, _normal(stream.ptr)}
+            _external_stream(s)
+            for s in {_without_alias(a.stream) for a in arrays.values()} - {None, _without_alias(stream.ptr)}
         ]
         self._wait_for_owners()
         self._later = [
             bytes_of(array.host)
             for array in arrays.values()
-            if array.buffer.role is Role.OUTPUT and array.host is not None and not goes_directly(array.host)
+            if array.buffer.role is Role.OUTPUT and array.host is not None and not is_copied_directly(array.host)
         ]
         self.addresses = tuple([self._address(buffer, arrays.get(buffer.name)) for buffer in buffers])
 
-    def hand_back(self) -> None:
+    def finish(self) -> None:
         """After the launches: queues downloads to the host, and makes the owners' streams wait for ours."""
         for array, pointer in self._on_host:
             if array.buffer.role in (Role.OUTPUT, Role.INOUT) and array.host is not None:
@@ -154,7 +157,7 @@ class Binding:
         for stream in self._foreign:
             self.stream.wait_event(stream.record())
 
-    def _address(self, buffer: Buffer[object], array: Given | None) -> int:
+    def _address(self, buffer: Buffer[object], array: BoundArray | None) -> int:
         import cupy
 
         if array is not None and array.host is None:
@@ -169,11 +172,11 @@ class Binding:
         return memory.ptr
 
 
-def _normal(stream: int | None) -> int | None:
+def _without_alias(stream: int | None) -> int | None:
     return _DEFAULT_STREAM if stream == 0 else stream
 
 
-def _external(pointer: int | None) -> Stream:
+def _external_stream(pointer: int | None) -> Stream:
     import cupy
 
     assert pointer is not None

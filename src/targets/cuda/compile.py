@@ -24,7 +24,7 @@ from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..gc_pause import gc_paused
 from ..uninterrupted import import_uninterrupted
-from .pipeline import MODULES, shorten
+from .pipeline import MODULES, install_short_pipeline
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
 from .writer import WARP
@@ -64,7 +64,7 @@ def compile_ptx(program: ir.Program, capability: ComputeCapability | None = None
     if shipped is not None:
         return shipped
     key = _digest(text.source, str(program.group_size), program.name, repr(capability), _stamp(_COMPILERS), own_stamp())
-    return kept(f"{key}.ptx", lambda: compile_anew(program, capability).encode()).decode()
+    return cached(f"{key}.ptx", lambda: compile_uncached(program, capability).encode()).decode()
 
 
 def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> Compiled:
@@ -74,7 +74,7 @@ def compile_machine_code(program: ir.Program, capability: ComputeCapability) -> 
         return Compiled(entry_name(program), text_of(program), ptx.encode())
     fitting = program.group_size, text_of(program).workgroup_bytes, repr(capability)
     key = _digest(ptx, repr(fitting), _stamp(_ASSEMBLERS), own_stamp())
-    cubin = kept(f"{key}.cubin", lambda: assemble_for_occupancy(ptx, capability, program))
+    cubin = cached(f"{key}.cubin", lambda: assemble_for_occupancy(ptx, capability, program))
     return Compiled(entry_name(program), text_of(program), cubin)
 
 
@@ -164,14 +164,14 @@ def entry_name(program: ir.Program) -> str:
     return f"gpusort_{program.name}"
 
 
-def compile_anew(program: ir.Program, capability: ComputeCapability) -> str:
+def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
     """Compiles a program to PTX, whether or not it is cached or shipped."""
     text = text_of(program)
     _prepare_for_numba_cuda()
     import_uninterrupted("numba.cuda")
     from numba import cuda
 
-    shorten()
+    install_short_pipeline()
     namespace: dict[str, object] = {"__name__": f"{MODULES}.{program.name}"}
     exec(compile(text.source, f"<{program.name} for CUDA>", "exec"), namespace)
     with gc_paused():
@@ -207,7 +207,7 @@ def _prepare_for_numba_cuda() -> None:
 # -- the cache --------------------------------------------------------------------------------------------
 
 
-def kept(name: str, make: Callable[[], bytes]) -> bytes:
+def cached(name: str, make: Callable[[], bytes]) -> bytes:
     """The cached file of this name; on a miss, makes and stores it."""
     content = read_sealed("cuda", name)
     if content is None:

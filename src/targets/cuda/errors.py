@@ -22,8 +22,8 @@ def device_errors() -> Generator[None]:
         yield
     except cupy.cuda.memory.OutOfMemoryError as error:
         raise DeviceMemoryError(
-            f"target 'cuda': the card has too little free memory: {error} Let go of arrays that lie there, work on "
-            "parts, or use target='cpu'"
+            f"target 'cuda': the card has too little free memory: {error} Free arrays on the card, work on parts, or "
+            "use target='cpu'"
         ) from error
     except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
         if error.status == NOT_INITIALISED:

@@ -16,7 +16,7 @@ MODULES = "gpusort.generated"  # the package in which generated modules claim to
 
 
 @cache
-def shorten() -> None:
+def install_short_pipeline() -> None:
     """Patches Numba CUDA's compiler to use the shorter pipeline for kernels in MODULES, and its own for all others.
 
     Numba takes a pipeline class for each function; Numba CUDA has no such option, hence the patch.
@@ -30,12 +30,12 @@ def shorten() -> None:
         if not self.state.func_id.func.__module__.startswith(f"{MODULES}."):
             return managers
         self.state.typingctx = CachedTyping(self.state.typingctx)
-        return [shorter_of(manager) for manager in managers]
+        return [without_no_effect(manager) for manager in managers]
 
     CUDACompiler.define_pipelines = define_pipelines  # type: ignore[method-assign]  # Numba CUDA has no hook for it
 
 
-def shorter_of(manager: PassManager) -> PassManager:
+def without_no_effect(manager: PassManager) -> PassManager:
     """The same pipeline without the passes in NO_EFFECT."""
     shorter = type(manager)("straight")
     for compiler_pass, description in manager.passes:

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from ...compile_log import log_slow
-from ...forks import never_released_in_children, opened_before_fork, opens, require_own_process
+from ...forks import mark_opened, never_released_in_children, opened_before_fork, require_own_process
 from ...kernel import ir
 from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...kernel.passes.safe import Safety
@@ -25,7 +25,7 @@ from ..binding import Work, host_arrays, is_lasting, work_of
 from ..needs import require_within
 from ..pickling import Reduced, reduce_to_name
 from ..uninterrupted import import_uninterrupted, run_uninterrupted
-from .arrays import Binding, arrays_given, common_device
+from .arrays import Binding, checked_arrays, common_device
 from .compile import (
     INSTALL,
     ComputeCapability,
@@ -87,7 +87,7 @@ class CudaTarget:
         require_own_process(NAME)
         import cupy
 
-        found = arrays_given(work, arrays)
+        found = checked_arrays(work, arrays)
         device = common_device(tuple(found.values()))
         with cupy.cuda.Device(device), device_errors():
             plan, stream = plan_for(device), cupy.cuda.get_current_stream()
@@ -95,7 +95,7 @@ class CudaTarget:
             try:
                 binding = Binding(plan.buffers, found, stream, self._transfers)
                 plan.launch(binding.addresses, stream.ptr)
-                binding.hand_back()
+                binding.finish()
                 if are_on_host:
                     stream.synchronize()
             except BaseException:
@@ -295,7 +295,7 @@ def _require_card() -> None:
         raise TargetUnavailableError(f"target 'cuda': no NVIDIA card with a driver for CUDA 13 ({error})") from error
     if count == 0:
         raise TargetUnavailableError("target 'cuda': no NVIDIA card was found")
-    opens(NAME)
+    mark_opened(NAME)
 
 
 def _describe(device: int) -> TargetInfo:

@@ -20,7 +20,7 @@ from ...types.layout import Type
 from ..numba_text import TYPE_NAMES, literal
 from ..render import Lines
 from .table import INTRINSICS
-from .writer import WARP, BodyWriter, held_type, lane_mask
+from .writer import WARP, BodyWriter, lane_mask, stored_type
 
 _STATIC_BYTES = 48 * 1024  # the most static shared memory that CUDA allows
 _ALIGNMENT = 16  # bytes, of each workgroup memory: enough for any type
@@ -115,9 +115,9 @@ def kernel({", ".join(names)}):
 
 def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> tuple[list[str], list[str]]:
     """The kernel's parameters: names, and types as source text."""
-    arguments = [(writer.memory(m), f"types.CPointer({TYPE_NAMES[held_type(m.type)]})") for m in program.storage]
+    arguments = [(writer.memory(m), f"types.CPointer({TYPE_NAMES[stored_type(m.type)]})") for m in program.storage]
     arguments += [(writer.lengths[memory], "u4") for memory in lengths]
-    arguments += [(writer.parameter(p), TYPE_NAMES[held_type(p.type)]) for p in program.parameters]
+    arguments += [(writer.parameter(p), TYPE_NAMES[stored_type(p.type)]) for p in program.parameters]
     return [name for name, _ in arguments], [type for _, type in arguments]
 
 
@@ -134,7 +134,7 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
             if memory.space is not ir.Space.STORAGE:
                 place = "local" if memory.space is ir.Space.REGISTERS else "shared"
                 length = 0 if memory in offsets else _length(memory)  # 0 means dynamic shared memory to Numba
-                element = TYPE_NAMES[held_type(memory.type)]
+                element = TYPE_NAMES[stored_type(memory.type)]
                 lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
         for binding in writer.constants.bindings():
             lines.add(binding)

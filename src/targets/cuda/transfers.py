@@ -120,7 +120,7 @@ class Transfers:
         import cupy
 
         runtime = cupy.cuda.runtime
-        if goes_directly(target):
+        if is_copied_directly(target):
             runtime.memcpyAsync(target.ctypes.data, pointer, target.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
             return
         import_uninterrupted("numba")
@@ -161,7 +161,7 @@ class Transfers:
         rings.append(ring)
 
 
-def goes_directly(array: npt.NDArray[np.generic]) -> bool:
+def is_copied_directly(array: npt.NDArray[np.generic]) -> bool:
     """Whether the driver's own copy is as fast: the array is small or already pinned."""
     return array.nbytes < LEAST_BYTES or is_pinned(array)
 

@@ -26,7 +26,7 @@ from ...operations.scan import Cumsum
 from ...operations.sort import Sort
 from ...types.indices import SortOrder
 from ...types.specs import Memory, Spec
-from .compile import compile_anew, text_of
+from .compile import compile_uncached, text_of
 from .shipped import ARCHIVE, SHIPPED_FOR, entry_of, portable
 from .writer import WARP
 
@@ -104,7 +104,9 @@ def make_archive() -> None:
 
 def _compiled(dtype: str) -> dict[str, str]:
     programs = list(usual_programs((dtype,)))
-    return {entry_of(program, text_of(program)): portable(compile_anew(program, SHIPPED_FOR)) for program in programs}
+    return {
+        entry_of(program, text_of(program)): portable(compile_uncached(program, SHIPPED_FOR)) for program in programs
+    }
 
 
 if __name__ == "__main__":

@@ -300,7 +300,7 @@ def lane_mask(lanes: int) -> str:
     return f"u4({(1 << lanes) - 1})"
 
 
-def held_type(type: Type) -> Type:
+def stored_type(type: Type) -> Type:
     """The type in which memory and parameters store a value: a Bool is stored as a byte."""
     return Type.U8 if type is Type.BOOL else type
 

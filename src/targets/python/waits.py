@@ -40,7 +40,7 @@ def _harmless_uses(node: ast.AST, name: str, source: Source, function: FunctionT
         return int(_is(node.value, name) and node.attr in _IDS)
     if isinstance(node, ast.Call):
         positions = [i for i, argument in enumerate(node.args) if _is(argument, name)]
-        helper = _meaning(node.func, source) if positions else None
+        helper = _resolved(node.func, source) if positions else None
         if isinstance(helper, MethodType):  # a classmethod, e.g. `ThreadId.of(cx)`: its first parameter is the class
             bound: object = helper.__func__
             helper, positions = bound, [position + 1 for position in positions]
@@ -53,7 +53,7 @@ def _is(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _meaning(node: ast.expr, source: Source) -> object:
+def _resolved(node: ast.expr, source: Source) -> object:
     """The global object that a name or dotted name refers to; None if unknown."""
     if isinstance(node, ast.Name):
         try:
@@ -61,5 +61,5 @@ def _meaning(node: ast.expr, source: Source) -> object:
         except (KeyError, ValueError):
             return None
     if isinstance(node, ast.Attribute):
-        return getattr(_meaning(node.value, source), node.attr, None)
+        return getattr(_resolved(node.value, source), node.attr, None)
     return None

@@ -60,7 +60,7 @@ def evaluators_of(program: ir.Program) -> Evaluators:
     return found
 
 
-def entries(values: Values, lanes: Lanes) -> Values:
+def values_at(values: Values, lanes: Lanes) -> Values:
     """The values of the lanes, without a copy if these are all."""
     return values if values.ndim == 0 or len(values) == len(lanes) else values[lanes]
 
@@ -71,11 +71,11 @@ def _evaluator(expression: ir.Expression) -> Evaluate:
             constant = np.asarray(value, type.dtype)
             return lambda run, lanes: constant
         case ir.Read(variable):
-            return lambda run, lanes: entries(run.values_of(variable), lanes)
+            return lambda run, lanes: values_at(run.values_of(variable), lanes)
         case ir.Argument(parameter):
             return lambda run, lanes: run.arguments[parameter]
         case ir.Identity(builtin):
-            return lambda run, lanes: entries(run.builtins[builtin], lanes)
+            return lambda run, lanes: values_at(run.builtins[builtin], lanes)
         case ir.Length(memory):
             return lambda run, lanes: np.asarray(run.regions[memory.name].length, np.uint32)
         case ir.Apply(op, operands, type, span):

@@ -123,7 +123,7 @@ class Lockstep:
     def _for(self, statement: ir.For, lanes: Lanes) -> None:
         # Counted in 64 bits, so that a counter near 2^32 ends its loop instead of wrapping.
         counter, stop, step = (
-            self._everywhere(self._evaluate(bound, lanes), lanes).astype(np.int64)
+            self._broadcast(self._evaluate(bound, lanes), lanes).astype(np.int64)
             for bound in (statement.start, statement.stop, statement.step)
         )
         if not step.all():
@@ -193,7 +193,7 @@ class Lockstep:
         self.checks.converged(what, statement.span, lanes, self._subgroup_row, self._subgroup_sizes)
         column, ids = self._lane[lanes], self._subgroup_row[lanes]
         row = np.cumsum(np.concatenate([[0], ids[1:] != ids[:-1]]))
-        value = self._everywhere(self._evaluate(statement.operands[0], lanes), lanes)
+        value = self._broadcast(self._evaluate(statement.operands[0], lanes), lanes)
         table = np.zeros((int(row[-1]) + 1, self._shape.subgroup_size), value.dtype)
         table[row, column] = value
         if statement.op not in READS_A_LANE:
@@ -201,7 +201,7 @@ class Lockstep:
             present[row, column] = True
             self._assign(statement.variable, lanes, combine(statement.op, table, present)[row, column])
             return
-        operand = cast("npt.NDArray[np.uint32]", self._everywhere(self._evaluate(statement.operands[1], lanes), lanes))
+        operand = cast("npt.NDArray[np.uint32]", self._broadcast(self._evaluate(statement.operands[1], lanes), lanes))
         count = self._subgroup_sizes[ids].astype(np.uint32)
         source = source_lane(statement.op, column, operand, self._shape.subgroup_size, count)
         lacking = source >= count
@@ -221,9 +221,9 @@ class Lockstep:
         return self._evaluators.of(expression)(self, lanes)
 
     def _condition(self, expression: ir.Expression, lanes: Lanes) -> Mask:
-        return cast(Mask, self._everywhere(self._evaluate(expression, lanes), lanes))
+        return cast(Mask, self._broadcast(self._evaluate(expression, lanes), lanes))
 
-    def _everywhere(self, values: Values, lanes: Lanes) -> Values:
+    def _broadcast(self, values: Values, lanes: Lanes) -> Values:
         return values if values.ndim else np.full(lanes.shape, values)
 
     def _assign(self, variable: ir.Variable, lanes: Lanes, values: Values) -> None:
@@ -236,7 +236,7 @@ class Lockstep:
     def _locate(self, statement: ir.Load | ir.Store | ir.Atomic, lanes: Lanes) -> tuple[Region, Indices]:
         """The memory's region, and the lanes' bounds-checked positions in it."""
         memory, region = statement.memory, self.regions[statement.memory.name]
-        index = self._everywhere(self._evaluate(statement.index, lanes), lanes).astype(np.int64)
+        index = self._broadcast(self._evaluate(statement.index, lanes), lanes).astype(np.int64)
         self.checks.in_bounds(statement, region, index, lanes)
         if memory.space is ir.Space.WORKGROUP:
             row = self._row if len(lanes) == len(self._row) else self._row[lanes]

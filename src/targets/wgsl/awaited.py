@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ...forks import opens
+from ...forks import mark_opened
 from .device import choose_adapter, device_request, preferred_adapter, translated_errors
 from .runtime import IN_BROWSER, one_opening
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 async def opened() -> wgpu.GPUDevice:
     """A device of the preferred adapter with all its limits. In a page, concurrent callers share one."""
-    opens("wgsl")
+    mark_opened("wgsl")
     if not IN_BROWSER:
         adapter = choose_adapter()
         features, limits = device_request(adapter)

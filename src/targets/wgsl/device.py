@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ...forks import opens
+from ...forks import mark_opened
 from ...machine import Capability, Limits
 from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
@@ -109,7 +109,7 @@ def preferred_adapter(found: Sequence[wgpu.GPUAdapter]) -> wgpu.GPUAdapter:
 
 def open_device() -> Device:
     """Requests a device with all of the adapter's limits, or WebGPU's default ones if GPUSORT_WGSL_LIMITS says so."""
-    opens("wgsl")
+    mark_opened("wgsl")
     adapter = choose_adapter()
     features, limits = device_request(adapter)
     return _described_device(adapter.request_device_sync(required_features=features, required_limits=limits))
@@ -133,7 +133,7 @@ def _asks_for_defaults() -> bool:
 
 def device_of_caller(handle: wgpu.GPUDevice) -> Device:
     """A device that the caller has opened, with the features and limits requested then."""
-    opens("wgsl")
+    mark_opened("wgsl")
     return attrs.evolve(_described_device(handle), is_callers=True)
 
 
@@ -219,7 +219,7 @@ def _raise_ours(what: str, error: Exception) -> None:
     from .library import wgpu
 
     if isinstance(error, wgpu.GPUOutOfMemoryError):
-        raise CapabilityError(f"{what}: the adapter has not the memory for it ({_first_line(error)})") from error
+        raise CapabilityError(f"{what}: the adapter is out of memory ({_first_line(error)})") from error
     if isinstance(error, wgpu.GPUError | RuntimeError) and is_loss(error):
         raise DeviceLostError(f"{what}: the device was lost ({_first_line(error)})") from error
     if isinstance(error, wgpu.GPUError):

@@ -39,7 +39,7 @@ short char unsigned signed void main0 input output texture buffer point line tri
 RESERVED_NAMES = frozenset((_KEYWORDS + _RESERVED + _PREDECLARED).split())
 
 
-def spelled(wanted: str) -> str:
+def valid_identifier(wanted: str) -> str:
     """A similar identifier that is valid in WGSL: ASCII, without a leading underscore."""
     plain = "".join(c if c.isascii() and (c.isidentifier() or c.isdigit()) else "_" for c in wanted).lstrip("_")
     return plain if plain.isidentifier() and not iskeyword(plain) else f"v_{plain}"

@@ -41,7 +41,7 @@ def needs_bits(constant: ir.Const) -> bool:
     return constant.type is Type.F32 and abs(value) < 2.0**-126 and (value != 0 or math.copysign(1, value) < 0)
 
 
-def is_unwritable(constant: ir.Const) -> bool:
+def is_not_finite(constant: ir.Const) -> bool:
     """Whether WGSL rejects an F32 as the value of a constant expression: infinities and NaN."""
     return constant.type is Type.F32 and not math.isfinite(constant.value)
 

@@ -61,7 +61,7 @@ class _Guard:
 
     def counted(self, node: ir.For) -> ir.Block:
         """Rewrites a For as the equivalent While."""
-        stop, step = self.fresh("stop", Type.U32), self.fresh("step", Type.U32)
+        stop, step = self.new_variable("stop", Type.U32), self.new_variable("step", Type.U32)
         counter = ir.Read(node.variable, node.span)
         below = ir.Apply(ops.LT, (counter, ir.Read(stop, node.span)), Type.BOOL, node.span)
         forward = ir.Apply(ops.ADD, (counter, ir.Read(step, node.span)), Type.U32, node.span)
@@ -76,7 +76,7 @@ class _Guard:
         self, node: ir.For | ir.While, head: ir.Block, condition: ir.Expression, body: ir.Block, last: ir.Block
     ) -> ir.Block:
         span = node.span
-        ended = self.fresh("ended", Type.BOOL)
+        ended = self.new_variable("ended", Type.BOOL)
         leave = ir.Assign(ended, _truth(True, node), span), ir.Break(span)
         test = ir.If(ir.Apply(ops.INVERT, (condition,), Type.BOOL, span), leave, (), span)
         inner = (*self.block(head, ended), test, *self.block(body, ended), *last)
@@ -89,7 +89,7 @@ class _Guard:
             ir.If(cut, (tell,), (), span),
         )
 
-    def fresh(self, name: str, type: Type) -> ir.Variable:
+    def new_variable(self, name: str, type: Type) -> ir.Variable:
         variable = ir.Variable(name, type)
         self.variables.append(variable)
         return variable

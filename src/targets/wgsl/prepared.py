@@ -197,7 +197,7 @@ class WgslPrepared:
                 memory[name] = BufferRange(buffer)
                 lent.append(buffer)
         if own.lent != lent:
-            numbers = self._of_scratch_alone(ready)
+            numbers = self._scratch_only_bindings(ready)
             made = ready.groups(own.parameters, memory, numbers)
             own.lent, own.shared = lent, dict(zip(numbers, made, strict=True))
         groups: list[Group | None] = [own.shared.get(number) for number in range(len(ready.bindings))]
@@ -206,7 +206,7 @@ class WgslPrepared:
             groups[number] = group
         return groups
 
-    def _of_scratch_alone(self, ready: PreparedLaunches) -> list[int]:
+    def _scratch_only_bindings(self, ready: PreparedLaunches) -> list[int]:
         """Indices of the bindings without a buffer of the caller's."""
         scratch = {name for name, buffer in ready.buffers.items() if buffer.role is Role.SCRATCH}
         return [number for number, binding in enumerate(ready.bindings) if scratch.issuperset(binding.names)]

@@ -98,7 +98,7 @@ class Session:
         # Keyed by identity: programs are memoised, so a launch of the same shape has the same one; equality is slow.
         self._kernels: dict[int, tuple[ir.Program, Kernel]] = {}
         if device.has_subgroups and can_wait():
-            self.device = device.with_lanes(self._measured_lanes())
+            self.device = device.with_lanes(self._measured_subgroup_size())
 
     def kernel(self, program: ir.Program, *, probing: bool = False) -> Kernel:
         known = self._kernels.get(id(program))
@@ -154,8 +154,8 @@ class Session:
         self._staging.finish(encoder, [(region.buffer, overrun)])
         if overrun.any():
             raise CapabilityError(
-                f"a kernel goes round its loops more than {ITERATIONS} times in one invocation, which adapter "
-                f"{self.device.adapter!r} cannot: cut the work into more invocations"
+                f"a kernel's loops run for more than {ITERATIONS} iterations in one invocation, which adapter "
+                f"{self.device.adapter!r} cannot do: divide the work among more invocations"
             )
 
     def fetch(self, region: BufferRange, array: Bytes) -> None:
@@ -197,7 +197,7 @@ class Session:
 
     # -- subgroups ----------------------------------------------------------------------------------------
 
-    def _measured_lanes(self) -> int:
+    def _measured_subgroup_size(self) -> int:
         """The subgroup size, measured by a probe kernel; 0 if lanes do not follow the order of invocations."""
         program = _lane_probe()
         buffer: Buffer[object] = Buffer(_PROBE_MEMORY, _probe_element(), _PROBES, Role.OUTPUT)

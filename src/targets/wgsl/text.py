@@ -14,8 +14,8 @@ from ...kernel.passes.uniform import check_uniform
 from ...types.errors import CapabilityError
 from ...types.ops import AtomicOp, SubgroupOp
 from ..render import Lines, Names, render_operation
-from .names import RESERVED_NAMES, spelled
-from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_unwritable, literal
+from .names import RESERVED_NAMES, valid_identifier
+from .operations import OPERATIONS, TYPE_NAMES, float_bits, is_not_finite, literal
 from .uses import uses_of
 
 HEADER_WORDS = 2  # before the parameters: the number of workgroups, and of those in a row of the 2D dispatch
@@ -62,9 +62,9 @@ class _Writer:
         self.uses = uses_of(program)
         self.names = Names(RESERVED_NAMES | _OWN_NAMES)
         fields = Names(RESERVED_NAMES | _OWN_NAMES)
-        self.entry = self.names.of(program, spelled(program.name))
-        self.memories = {m: self.names.of(m, spelled(m.name)) for m in program.memories}
-        self.fields = {p: fields.of(p, spelled(p.name)) for p in program.parameters}
+        self.entry = self.names.of(program, valid_identifier(program.name))
+        self.memories = {m: self.names.of(m, valid_identifier(m.name)) for m in program.memories}
+        self.fields = {p: fields.of(p, valid_identifier(p.name)) for p in program.parameters}
         self.numbers: dict[int, str] = {}  # variables with the bits of infinities and NaNs, which no constant may be
         self.builtins: set[ir.Builtin] = set()
         self.subgroups = False
@@ -134,7 +134,7 @@ class _Writer:
     # -- expressions --------------------------------------------------------------------------------------
 
     def variable(self, variable: ir.Variable) -> str:
-        return self.names.of(variable, spelled(variable.name))
+        return self.names.of(variable, valid_identifier(variable.name))
 
     def expression(self, node: ir.Expression) -> str:
         match node:
@@ -153,7 +153,7 @@ class _Writer:
                 raise AssertionError("legalisation leaves no Length")
 
     def constant(self, constant: ir.Const) -> str:
-        if not is_unwritable(constant):
+        if not is_not_finite(constant):
             return literal(constant)
         bits = float_bits(constant)
         name = self.numbers.setdefault(bits, f"bits_{bits:08x}")

@@ -37,7 +37,7 @@ _MOST_OVER = 1.1  # the most imbalance: elements of a rank after the exchange re
 
 
 @attrs.frozen
-class Parting:
+class SampleSortPolicy:
     """When to use sample sort, and its parameters."""
 
     least: int = 1 << 27  # elements of each rank: with fewer, the host's part takes longer than merging
@@ -51,17 +51,23 @@ class Parting:
         return 2 <= len(lengths) <= BUCKETS and min(lengths) >= max(1, self.least)
 
 
-def sort_parted(
-    work: Work, memory: Memory, given: Columns, rank: int, lengths: Sequence[int], sizes: Sequence[int], how: Parting
+def sort_by_samples(
+    work: Work,
+    memory: Memory,
+    given: Columns,
+    rank: int,
+    lengths: Sequence[int],
+    sizes: Sequence[int],
+    how: SampleSortPolicy,
 ) -> Shard:
     """One rank's generator: sample sort if it suits, else `sort_shard`."""
     if not how.suits(work, memory, lengths):
         return (yield from sort_shard(work, memory, given, rank, lengths, sizes))
     plan = yield from _Plan.agreed(work, memory, given[0], lengths, sizes, how)
     if plan is not None:
-        held, taken = plan.parted(work, memory, given[0], rank, how)
+        held, taken = plan.partitioned(work, memory, given[0], rank, how)
         yield Started()
-        counts = np.stack((yield Gather(memory.on_host(taken).astype(np.int64))))
+        counts = np.stack((yield Gather(memory.to_host(taken).astype(np.int64))))
         if plan.has_held(counts, sizes):
             return (yield from _sorted(work, memory, held, plan, rank, counts, sizes))
         del held
@@ -78,11 +84,17 @@ class _Plan:
 
     @classmethod
     def agreed(
-        cls, work: Work, memory: Memory, data: DeviceArray, lengths: Sequence[int], sizes: Sequence[int], how: Parting
+        cls,
+        work: Work,
+        memory: Memory,
+        data: DeviceArray,
+        lengths: Sequence[int],
+        sizes: Sequence[int],
+        how: SampleSortPolicy,
     ) -> Generator[Step, Sequence[HostArray], _Plan | None]:
         ranks, pieces = len(sizes), min(_MOST_PIECES, BUCKETS // len(sizes))
         gap = max(1, sum(lengths) // (how.samples * ranks))
-        samples = [np.sort(found) for found in (yield Gather(work.words(memory.on_host(data[::gap]))))]
+        samples = [np.sort(found) for found in (yield Gather(work.words(memory.to_host(data[::gap]))))]
         words = np.sort(np.concatenate(samples))
         ends = np.array([*_ends(sizes, pieces)][:-1]) / sum(sizes)
         between = np.zeros(BUCKETS - 1, words.dtype)  # no word is below zero: surplus buckets stay empty
@@ -117,17 +129,17 @@ class _Plan:
         """Elements of memory for all of a rank's buckets."""
         return int(self.rooms(rank)[-1, 2])
 
-    def parted(
-        self, work: Work, memory: Memory, data: DeviceArray, rank: int, how: Parting
+    def partitioned(
+        self, work: Work, memory: Memory, data: DeviceArray, rank: int, how: SampleSortPolicy
     ) -> tuple[DeviceArray, DeviceArray]:
         """Partitions the rank's elements. Returns the buckets' memory, and their counts, which may exceed capacity."""
         rooms, target = self.rooms(rank), memory.target()
         schedule = _schedule(work.dtype, len(data), _rounded(self.room(rank)), work.order, how.policy, target.info)
         held = memory.empty(schedule.buffers[-1].count, work.dtype)
-        taken = memory.of_host(np.zeros(BUCKETS, np.uint32))
+        taken = memory.from_host(np.zeros(BUCKETS, np.uint32))
         arrays: dict[str, DeviceArray] = {
-            "data": data, "between": memory.of_host(self.between),
-            "rooms": memory.of_host(rooms[:, :2].astype(np.uint32).reshape(-1)), "taken": taken, "results": held,
+            "data": data, "between": memory.from_host(self.between),
+            "rooms": memory.from_host(rooms[:, :2].astype(np.uint32).reshape(-1)), "taken": taken, "results": held,
         }  # fmt: skip
         target.run(schedule, {buffer.name: arrays[buffer.name].view(buffer.dtype) for buffer in schedule.buffers})
         return held, taken
