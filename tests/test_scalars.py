@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -242,6 +242,26 @@ def test_a_number_is_neither_true_nor_false(of: Type) -> None:
 def test_select_takes_either() -> None:
     require_same(select(Bool(True), U32(1), U32(2)), array(Type.U32, 1), Type.U32)
     require_same(select(Bool(False), U32(1), U32(2)), array(Type.U32, 2), Type.U32)
+
+
+def test_a_literal_beside_a_scalar_becomes_one() -> None:
+    """As the reader has it, whichever of both is the result; what it refuses is refused."""
+    lesser, greater, either = (cast(Any, function) for function in (minimum, maximum, select))
+    for found, expected in (
+        (lesser(U32(5), 3), 3), (lesser(3, U32(5)), 3), (greater(U32(5), 7), 7), (greater(7, U32(5)), 7),
+        (either(Bool(False), U32(5), 4), 4), (either(Bool(True), 4, U32(5)), 4),
+    ):  # fmt: skip
+        require_same(found, array(Type.U32, expected), Type.U32)
+    bits, above, below = (cast(Any, function) for function in (count_ones, leading_zeros, trailing_zeros))
+    for call, operands in (
+        (lesser, (U32(5), U64(3))), (lesser, (U32(5), 3.0)), (lesser, (U32(5), True)), (greater, (F32(1.0), F32(2.0))),
+        (lesser, (F32(1.0), 2.0)), (either, (Bool(True), U32(5), U64(4))), (bits, (I32(3),)), (above, (I64(3),)),
+        (below, (3,)),
+    ):  # fmt: skip
+        with pytest.raises(TypeError):
+            call(*operands)
+    with pytest.raises(ValueError, match="-1 does not fit U32"):
+        lesser(U32(5), -1)
 
 
 def test_equal_scalars_are_one_key() -> None:

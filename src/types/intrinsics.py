@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from . import ops
-from .scalars import U32, U64, Bool, Float, Integer, Scalar
+from .scalars import U32, U64, Bool, Float, Integer, Scalar, Unsigned
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,15 +31,39 @@ def operation(op: ops.Op) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return register
 
 
+def _alike(a: T, b: T) -> tuple[T, T]:
+    """Both operands as the reader takes them: a literal beside a scalar becomes one of its type."""
+    if type(a) is not type(b):
+        if isinstance(a, Scalar):
+            return a, cast(T, a.beside(b))
+        if isinstance(b, Scalar):
+            return cast(T, b.beside(a)), b
+    return a, b
+
+
+def _integers(name: str, a: N, b: N) -> tuple[N, N]:
+    a, b = _alike(a, b)
+    _require_no_float(name, a)
+    return a, b
+
+
+def _require_no_float(name: str, value: object) -> None:
+    """Whatever the checkers were told."""
+    if isinstance(value, Scalar) and not isinstance(value, Integer):
+        raise TypeError(f"{name}: expected two integers, found {value!r}; write `a if a < b else b`")
+
+
 @operation(ops.MIN)
 def minimum(a: N, b: N) -> N:
     """The lesser of two integers."""
+    a, b = _integers("minimum", a, b)
     return a if a < b else b
 
 
 @operation(ops.MAX)
 def maximum(a: N, b: N) -> N:
     """The greater of two integers."""
+    a, b = _integers("maximum", a, b)
     return a if a > b else b
 
 
@@ -57,25 +81,32 @@ def add_nowrap(a: U32, b: U32) -> U32:
 @operation(ops.SELECT)
 def select(condition: Bool, then: T, otherwise: T) -> T:
     """One of two values, both of which are evaluated: never a branch."""
+    then, otherwise = _alike(then, otherwise)
     return then if condition else otherwise
+
+
+def _unsigned(name: str, value: object) -> int:
+    if not isinstance(value, Unsigned):
+        raise TypeError(f"{name}: expected an unsigned integer, found {value!r}; convert it, e.g. `U32(x)`")
+    return int(value)
 
 
 @operation(ops.COUNT_ONES)
 def count_ones(value: U32 | U64) -> U32:
     """The number of bits set (population count)."""
-    return U32(int(value).bit_count())
+    return U32(_unsigned("count_ones", value).bit_count())
 
 
 @operation(ops.LEADING_ZEROS)
 def leading_zeros(value: U32 | U64) -> U32:
     """The number of zero bits above the highest set one; the width for 0."""
-    return U32(value.type.bits - int(value).bit_length())
+    return U32(value.type.bits - _unsigned("leading_zeros", value).bit_length())
 
 
 @operation(ops.TRAILING_ZEROS)
 def trailing_zeros(value: U32 | U64) -> U32:
     """The number of zero bits below the lowest set one; the width for 0."""
-    number = int(value)
+    number = _unsigned("trailing_zeros", value)
     return U32((number & -number).bit_length() - 1 if number else value.type.bits)
 
 

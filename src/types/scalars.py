@@ -59,6 +59,10 @@ class Scalar:
     def __repr__(self) -> str:
         return f"{self.type}({self._value})"
 
+    def beside(self, other: object) -> Self:
+        """An operand beside this one: a scalar of the same type, or a literal, which becomes one."""
+        return type(self)(self._same(other))
+
     def _same(self, other: object) -> int | float | bool:
         """The Python value of an operand of this type, or of a literal that fits it; raises TypeError otherwise."""
         if isinstance(other, Scalar) and type(other) is type(self):
