@@ -30,20 +30,26 @@ T = TypeVar("T")
 
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
-_runs: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # of each plan, for warm calls
+# What warm calls run: of each plan its function. NumPy's own arrays come without their kind, see `call`.
+RUNS: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)
 
 
-def call(make: Maker, settings: Settings, target: str | Target | Planning, x: object) -> object:
-    """The result of an operation with these settings on an array. Settings that are equal must be of one class."""
+def call(
+    make: Maker, settings: Settings, target: str | Target | Planning, x: object, short_key: Hashable = None
+) -> object:
+    """The result of an operation with these settings on an array. Settings that are equal must be of one class. What
+    the call runs is kept by a shorter key too, if one is given, for a caller who looks there first."""
     try:
-        if type(x) is ndarray:  # the same as below, without calls
-            run = _runs.get((make, settings, target, NUMPY, (x.dtype, x.ndim)))
+        if type(x) is ndarray:
+            run = RUNS.get((make, settings, target, x.dtype, x.ndim))
         else:
             kind = KNOWN.get(type(x)) or known_kind(x)
-            run = None if kind is None else _runs.get((make, settings, target, kind, kind.signature(x)))
+            run = None if kind is None else RUNS.get((make, settings, target, kind, kind.signature(x)))
     except TypeError:  # what cannot be hashed has its plan made anew
         run = None
     if run is not None:
+        if short_key is not None:
+            RUNS[short_key] = run
         return run(x)
     kind, array = recognised("x", x)
     if is_deferred(kind):
@@ -57,7 +63,7 @@ def call_with(
 ) -> object:
     """The same of several arrays, or of one into an array that the caller brought."""
     if out is None:
-        run = _met(_runs, make, settings, target, arrays)
+        run = _met(RUNS, make, settings, target, arrays)
         if run is not None:
             return run(*arrays)
     else:
@@ -154,11 +160,12 @@ def planned(
         plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
             _plans[key] = plan
-            _runs[key] = plan.function
+            is_numpys = kinds[0] is NUMPY and len(signatures) == 1
+            RUNS[(make, settings, target, arrays[0].dtype, arrays[0].ndim) if is_numpys else key] = plan.function
     return plan
 
 
 def forget_plans() -> None:
     """What was chosen may be chosen anew."""
     _plans.clear()
-    _runs.clear()
+    RUNS.clear()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
-from numpy import memmap
+from numpy import memmap, ndarray
 
 from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
@@ -15,7 +15,7 @@ from ..operations.sort import Sort
 from ..targets.base import Target
 from ..types.indices import SortOrder
 from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag
-from .call import Settings, call, call_in_place, call_with
+from .call import RUNS, Settings, call, call_in_place, call_with
 from .prepared import Planning
 from .signatures import Keyed, Nested, Other
 
@@ -84,6 +84,15 @@ def sort(
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
+    short_key = None
+    if (
+        stable is False and descending is False and out is None and key is None and algorithm is None
+        and target == "auto" and type(x) is ndarray
+    ):  # fmt: skip
+        short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
+        run = RUNS.get(short_key)
+        if run is not None:
+            return run(x)
     if stable is not False:
         stable = checked_flag("stable", stable)
     if descending is not False:
@@ -98,7 +107,7 @@ def sort(
         if found is not None:
             return found
     if out is None:
-        return call(Sort, settings, target, x)
+        return call(Sort, settings, target, x, short_key)
     return call_with(Sort, settings, target, (x,), out)
 
 

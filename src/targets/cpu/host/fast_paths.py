@@ -27,7 +27,7 @@ from .key_words import bits_of, ordered_words
 from .merge import ShortMerge
 from .reduce import host_reduction
 from .reducers import HostCall
-from .short_sort import are_plain, turning
+from .short_sort import is_ordered_by_numpy, turning
 from .sort_path import PLAIN, SHORT, SortPath, is_packed, short_sort
 from .top_k import top_k_of_one, top_k_rows
 
@@ -48,8 +48,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
-            dtype = None if given[0].dtype.isnative else native(given[0].dtype)
-            return SortPath(policy, axis, order, stable, *short_sort(policy, given[0], axis, order), dtype)
+            return SortPath(policy, axis, order, stable, given[0].dtype, *short_sort(policy, given[0], axis, order))
         case Argsort(axis, order, None, by_bits):
             turn = turning(order, given[0].dtype.kind) if given[0].dtype.kind in "iuf" else None
             return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order), turn)
@@ -115,7 +114,7 @@ class ArgsortPath:
         axis = self.axis
         if not x.size:
             return np.empty((0,) if axis is None else x.shape, _INDEX)
-        if self.is_plain and self._is_short(x) and (not self.by_bits or are_plain(x)):
+        if self.is_plain and self._is_short(x) and (not self.by_bits or is_ordered_by_numpy(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
         if self.turn is not None and x.ndim and self._is_short(x):
             return cast(HostArray, self.turn(x)).argsort(axis, "stable")  # NaNs are last still

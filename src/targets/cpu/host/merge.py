@@ -11,7 +11,7 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .key_words import bits_of, ordered_words
-from .short_sort import are_plain
+from .short_sort import is_ordered_by_numpy
 
 
 @attrs.frozen(eq=False)
@@ -39,4 +39,4 @@ class ShortMerge:
         """Whether NumPy's order is ours."""
         if self.order is SortOrder.DESCENDING:
             return False
-        return keys.dtype.kind in "iu" or (keys.dtype.kind == "f" and are_plain(keys))
+        return keys.dtype.kind in "iu" or (keys.dtype.kind == "f" and is_ordered_by_numpy(keys))
