@@ -19,7 +19,7 @@ from ..targets.base import Target
 from ..targets.registry import choose
 from ..types.bounded import Bounded
 from ..types.errors import UnsupportedTypeError
-from .plan import Plan, require_writable
+from .plan import Arrays, Plan, require_writable
 from .planning import plan_for
 from .prepared import Planning
 
@@ -30,8 +30,7 @@ T = TypeVar("T")
 
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
-# What warm calls run: of each plan its function. NumPy's own arrays come without their kind, see `call`.
-RUNS: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)
+RUNS: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # each plan's function, for warm calls
 
 
 def call(
@@ -40,7 +39,7 @@ def call(
     """The result of an operation with these settings on an array. Settings that are equal must be of one class. What
     the call runs is kept by a shorter key too, if one is given, for a caller who looks there first."""
     try:
-        if type(x) is ndarray:
+        if type(x) is ndarray:  # as in _key, without calling it
             run = RUNS.get((make, settings, target, x.dtype, x.ndim))
         else:
             kind = KNOWN.get(type(x)) or known_kind(x)
@@ -59,16 +58,21 @@ def call(
 
 
 def call_with(
-    make: Maker, settings: Settings, target: str | Target | Planning, arrays: tuple[object, ...], out: object = None
-) -> object:
-    """The same of several arrays, or of one into an array that the caller brought."""
+    make: Maker, settings: Settings, target: str | Target | Planning, arrays: tuple[object, ...], out: object = None,
+    short_key: Hashable = None,
+) -> object:  # fmt: skip
+    """The same of several arrays, or of one into an array that the caller brought: then what is kept by the shorter key
+    writes short arrays, see `WritesShort`."""
     if out is None:
         run = _met(RUNS, make, settings, target, arrays)
         if run is not None:
+            if short_key is not None:
+                RUNS[short_key] = run
             return run(*arrays)
     else:
-        met = _met(_plans, make, settings, target, arrays, out)
+        met = _met(_plans, make, settings, target, arrays) if type(out) is type(arrays[0]) else None
         if met is not None:
+            _keep_writer(short_key, met)
             return met.into(arrays, (out,))
     kinds, arrays = _alike(make(*settings).names, arrays)
     if is_deferred(kinds[0]):
@@ -87,9 +91,10 @@ def call_with(
     return plan(*arrays) if out is None else plan.into(arrays, (out,))
 
 
-def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object) -> None:
+def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object, short_key: Hashable = None) -> None:
     met = _met(_plans, make, settings, target, (x,))
     if met is not None and not KNOWN[type(x)].is_read_only(x):
+        _keep_writer(short_key, met)
         met.into((x,), (x,))
         return
     kind, array = recognised("x", x)
@@ -100,26 +105,37 @@ def call_in_place(make: Maker, settings: Settings, target: str | Target, x: obje
     plan.into((array,), (array,))
 
 
+def _keep_writer(short_key: Hashable, plan: Plan) -> None:
+    if short_key is not None and plan.into_short is not None:
+        RUNS[short_key] = plan.into_short
+
+
 def _met(
-    kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning,
-    arrays: tuple[Any, ...], out: object = None,
-) -> T | None:  # fmt: skip
+    kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning, arrays: Arrays
+) -> T | None:
     """What is kept of a call that was made before, of arrays that are all of one class, which has one kind."""
     first = cast("type[object]", type(arrays[0]))
     kind = KNOWN.get(first)
     if kind is None:
         return None
-    for array in arrays if out is None else (*arrays, out):
+    for array in arrays:
         if type(array) is not first:
             return None
-    if kind is NUMPY:  # the same as below, without calls
-        signatures: list[Hashable] = [(array.dtype, array.ndim) for array in arrays]
-    else:
-        signatures = [kind.signature(array) for array in arrays]
     try:
-        return kept.get((make, settings, target, kind, signatures[0] if len(arrays) == 1 else tuple(signatures)))
+        return kept.get(_key(make, settings, target, kind, arrays))
     except TypeError:  # what cannot be hashed has its plan made anew
         return None
+
+
+def _key(make: Maker, settings: Settings, target: object, kind: Kind, arrays: Arrays) -> Hashable:
+    """What tells a plan. Of NumPy's arrays it is made without asking their kind, which takes time."""
+    if kind is NUMPY:
+        if len(arrays) == 1:
+            return make, settings, target, arrays[0].dtype, arrays[0].ndim
+        if len(arrays) == 2:
+            x, y = arrays
+            return make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim
+    return make, settings, target, kind, *[kind.signature(array) for array in arrays]
 
 
 def _alike(names: tuple[str, ...], arrays: tuple[object, ...]) -> tuple[tuple[Kind, ...], tuple[Any, ...]]:
@@ -145,8 +161,7 @@ def planned(
     """The plan of a call, kept if it can be told by its parts."""
     if isinstance(target, Planning):
         target = cast("str | Target", target.target)
-    signatures = tuple([kind.signature(array) for kind, array in zip(kinds, arrays, strict=True)])
-    key = (make, settings, target, kinds[0], signatures[0] if len(signatures) == 1 else signatures)
+    key = _key(make, settings, target, kinds[0], arrays)
     try:
         plan = _plans.get(key)
         can_be_kept = True
@@ -160,8 +175,7 @@ def planned(
         plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
             _plans[key] = plan
-            is_numpys = kinds[0] is NUMPY and len(signatures) == 1
-            RUNS[(make, settings, target, arrays[0].dtype, arrays[0].ndim) if is_numpys else key] = plan.function
+            RUNS[key] = plan.function
     return plan
 
 

@@ -6,12 +6,13 @@ from typing import TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
+from numpy import ndarray
 
 from ..arrays.kinds import HostArray
 from ..operations.merge import Merge
 from ..targets.base import Target
 from .arguments import ORDERS, check_key, checked_flag
-from .call import call_with
+from .call import RUNS, call_with
 from .signatures import Keyed, Other
 
 D = TypeVar("D", bound=np.dtype[np.generic])
@@ -45,11 +46,17 @@ def merge(
     Both are to be in the order of `sort` with the same `descending` and `key`; of elements that are not, any order may
     come out, and it is not looked for. Of equal elements those of `x` come first.
     """
+    short_key = None
+    if descending is False and key is None and target == "auto" and type(x) is ndarray and type(y) is ndarray:
+        short_key = Merge, x.dtype, x.ndim, y.dtype, y.ndim  # see sort
+        run = RUNS.get(short_key)
+        if run is not None:
+            return run(x, y)
     if descending is not False:
         descending = checked_flag("descending", descending)
     if key is not None:
         check_key(key)
-    return call_with(Merge, (ORDERS[descending], key, False), target, (x, y))
+    return call_with(Merge, (ORDERS[descending], key, False), target, (x, y), short_key=short_key)
 
 
 @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
@@ -84,15 +85,21 @@ def sort(
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
-    short_key = None
+    short_key: Hashable = None
     if (
-        stable is False and descending is False and out is None and key is None and algorithm is None
-        and target == "auto" and type(x) is ndarray
+        stable is False and descending is False and key is None and algorithm is None and target == "auto"
+        and type(x) is ndarray
     ):  # fmt: skip
-        short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
-        run = RUNS.get(short_key)
-        if run is not None:
-            return run(x)
+        if out is None:
+            short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
+            run = RUNS.get(short_key)
+            if run is not None:
+                return run(x)
+        elif type(out) is ndarray:
+            short_key = x.dtype, x.ndim, axis, "into"
+            write = RUNS.get(short_key)
+            if write is not None and write(x, out):
+                return out
     if stable is not False:
         stable = checked_flag("stable", stable)
     if descending is not False:
@@ -108,7 +115,7 @@ def sort(
             return found
     if out is None:
         return call(Sort, settings, target, x, short_key)
-    return call_with(Sort, settings, target, (x,), out)
+    return call_with(Sort, settings, target, (x,), out, short_key)
 
 
 def sort_inplace(
@@ -118,6 +125,15 @@ def sort_inplace(
     """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
     if axis.__class__ is not int:
         axis = index_of(axis, "an int")
+    short_key: Hashable = None
+    if (
+        stable is False and descending is False and key is None and algorithm is None and target == "auto"
+        and type(x) is ndarray
+    ):  # fmt: skip
+        short_key = x.dtype, x.ndim, axis, "into"
+        write = RUNS.get(short_key)
+        if write is not None and write(x, x):
+            return
     if stable is not False:
         stable = checked_flag("stable", stable)
     if descending is not False:
@@ -128,7 +144,7 @@ def sort_inplace(
         check_key(key)
     settings = (axis, ORDERS[descending], stable, key, algorithm)
     if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
-        call_in_place(Sort, settings, target, x)
+        call_in_place(Sort, settings, target, x, short_key)
 
 
 def _sorted_map(x: object, out: object, settings: Settings, target: str | Target | Planning) -> object | None:
@@ -221,8 +237,15 @@ def sort_by_key(
     The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
     their values.
     """
+    short_key: Hashable = None
+    if descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray:
+        short_key = SortPairs, keys.dtype, keys.ndim, values.dtype, values.ndim
+        run = RUNS.get(short_key)
+        if run is not None:
+            return cast("tuple[object, object]", run(keys, values))
     if descending is not False:
         descending = checked_flag("descending", descending)
     if key is not None:
         check_key(key)
-    return cast("tuple[object, object]", call_with(SortPairs, (ORDERS[descending], key), target, (keys, values)))
+    settings = ORDERS[descending], key
+    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))

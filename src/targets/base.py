@@ -191,12 +191,23 @@ class WritesInto(Protocol):
 
 
 @runtime_checkable
-class IsFunction(Protocol):
-    """A native way that is a function of one array: a warm call goes straight to it. It takes any shape, one without
-    elements too."""
+class WritesShort(Protocol):
+    """A native way that looks itself whether a short array can be written to one that is there: nothing else is asked
+    in front of it."""
 
     @property
-    def function(self) -> Callable[[HostArray], object]: ...
+    def into_short(self) -> Callable[[HostArray, HostArray], bool] | None:
+        """From an array into itself or another. False, and nothing done, where all ought to be looked at."""
+        ...
+
+
+@runtime_checkable
+class IsFunction(Protocol):
+    """A native way to which a warm call goes straight: it takes arrays of all shapes that its signature allows, those
+    without elements too."""
+
+    @property
+    def function(self) -> Callable[..., object]: ...
 
 
 @runtime_checkable

@@ -2,38 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import attrs
 import numpy as np
 
-from ....types.dtypes import key_for
+from ....types.dtypes import key_for, native
 from ....types.indices import SortOrder
 from ...base import HostArray
-from .key_words import bits_of, ordered_words
-from .short_sort import is_ordered_by_numpy
+from .key_words import Elements, bits_of, ordered_words
+from .short_sort import FEW, count_nonzero, has_minus_zero, is_ordered_by_numpy, turned_as, turning
+
+_MOST = 1 << 12  # elements of both: of more the kernels take less time
 
 
 @attrs.frozen(eq=False)
 class ShortMerge:
-    """Two arrays, or two with a value for each of their elements."""
+    """Two arrays of a dtype."""
 
     order: SortOrder
-    takes_values: bool
-    most: int = 1 << 12  # elements of both: of more the kernels take less time
+    dtype: np.dtype[np.generic]
+    most: int = _MOST
+    function: Callable[[HostArray, HostArray], HostArray] = attrs.field(init=False)
 
-    def __call__(self, *arrays: HostArray) -> HostArray | tuple[HostArray, HostArray]:
-        each = 2 if self.takes_values else 1
-        keys = np.concatenate((arrays[0], arrays[each]))  # in the machine's byte order
-        words = keys if self._is_numpys(keys) else ordered_words(key_for(keys.dtype), bits_of(keys), self.order)
-        if words is keys and not self.takes_values:
-            keys.sort(kind="stable")
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "function", self._bound())
+
+    def __call__(self, *arrays: HostArray) -> HostArray:
+        return self.function(*arrays)
+
+    def _bound(self) -> Callable[[HostArray, HostArray], HostArray]:
+        kind, order, turn = self.dtype.kind, self.order, turning(self.order, self.dtype.kind)
+        concatenate = cast("Callable[[tuple[HostArray, ...]], HostArray]", np.concatenate)
+        seen = native(self.dtype) if turn is None else turned_as(native(self.dtype))
+
+        def merge(x: HostArray, y: HostArray) -> HostArray:
+            keys = concatenate((x, y))  # in the machine's byte order
+            numbers = keys if keys.dtype is seen else keys.view(seen)
+            if turn is not None:
+                turn(numbers, numbers)
+            numbers.sort(-1, "stable")
+            if turn is not None:
+                turn(numbers, numbers)
             return keys
+
+        zero: HostArray = np.zeros((), native(self.dtype))
+
+        def merge_floats(x: HostArray, y: HostArray) -> HostArray:
+            keys = concatenate((x, y))
+            size = keys.size
+            if size <= FEW and count_nonzero(keys) != size and has_minus_zero(keys):
+                return _by_words(keys, order)
+            if turn is not None:
+                turn(keys, keys)
+            keys.sort(-1, "stable")
+            try:
+                greatest = keys[-1]  # NaN, where there is one
+            except IndexError:
+                return keys  # without elements
+            is_doubtful = bool(greatest != greatest)
+            if size > FEW:  # then zeros are found sooner in what is sorted
+                first = int(keys.searchsorted(zero))
+                is_doubtful = is_doubtful or (first < size and not keys[first])
+            if turn is not None:
+                turn(keys, keys)
+            return keys if not is_doubtful or is_ordered_by_numpy(keys) else _by_words(keys, order)
+
+        made = merge_floats if kind == "f" else merge
+        return made if self.dtype.isnative else lambda x, y: made(x, y).astype(x.dtype)
+
+
+def _by_words(keys: HostArray, order: SortOrder) -> HostArray:
+    words = ordered_words(key_for(keys.dtype), bits_of(keys), order)
+    return cast(HostArray, keys[words.argsort(kind="stable")])
+
+
+@attrs.frozen(eq=False)
+class ShortMergeByKey:
+    """Two arrays with a value for each of their elements."""
+
+    order: SortOrder
+    most: int = _MOST
+
+    def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
+        x, values, y, other_values = arrays
+        keys: Elements = np.concatenate((x, y))
+        words = keys if self._is_numpys(keys) else ordered_words(key_for(keys.dtype), bits_of(keys), self.order)
         places = words.argsort(kind="stable")
-        if not self.takes_values:
-            return cast(HostArray, keys[places])
-        values = np.concatenate((arrays[1], arrays[3]))
-        return cast("tuple[HostArray, HostArray]", (keys[places], values[places]))
+        all_values: Elements = np.concatenate((values, other_values))
+        merged = keys[places].astype(x.dtype, copy=False), all_values[places].astype(values.dtype, copy=False)
+        return cast("tuple[HostArray, HostArray]", merged)
 
     def _is_numpys(self, keys: HostArray) -> bool:
         """Whether NumPy's order is ours."""

@@ -36,19 +36,25 @@ def has_minus_zero(source: Elements) -> bool:
 
 
 def is_ordered_by_numpy(source: Elements) -> bool:
-    """Whether NumPy orders floats, of one dimension, as we do: there is no NaN, and no -0.0."""
+    """Whether NumPy orders floats as we do: there is no NaN, and no -0.0."""
     size = source.size
     if not size:
         return True
     if (size > FEW or count_nonzero(source) != size) and has_minus_zero(source):
         return False
-    greatest = source[source.argmax()]  # NaN, where there is one
+    greatest = source.item(source.argmax())  # NaN, where there is one
     return bool(greatest == greatest)
 
 
 def turning(order: SortOrder, kind: str) -> np.ufunc | None:
     """What is done before and after, to all elements of a kind, where they are to descend."""
     return None if order is SortOrder.ASCENDING else np.negative if kind == "f" else np.invert
+
+
+def turned_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """As what: of bools all bits are turned, for they are of any bytes, and of times too. NaT, the least integer, is
+    the greatest one then, and last in this order as well."""
+    return np.dtype({"b": np.uint8, "M": np.int64, "m": np.int64}.get(dtype.kind, dtype))
 
 
 # -- what is done to a short array: all that is known of its signature is bound ------------------------------
@@ -138,3 +144,24 @@ def rows_sorter(dtype: np.dtype[np.generic], short: int, axis: int, turn: np.ufu
         return results
 
     return sort_floats
+
+
+def short_writer(sort: Sorted, short: int, axis: int, sorts_at_once: bool) -> Callable[[HostArray, HostArray], bool]:
+    """Sorts one short array into another or where it lies: either is written by one call into C. False, and nothing
+    done, where it is longer, or where the other is not known to take the result."""
+
+    def write(x: HostArray, out: HostArray) -> bool:
+        flags = out.flags
+        if x.size > short or not (flags.forc and flags.writeable):
+            return False
+        if out is not x and (out.dtype is not x.dtype or out.shape != x.shape):
+            return False
+        if not sorts_at_once:
+            out[...] = sort(x)
+            return True
+        if out is not x:
+            out[...] = x
+        out.sort(axis)
+        return True
+
+    return write

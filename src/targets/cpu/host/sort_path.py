@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import attrs
@@ -16,7 +16,7 @@ from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
 from .row_blocks import sort_many_rows
-from .short_sort import Sorted, one_row_sorter, rows_sorter, turning
+from .short_sort import Sorted, one_row_sorter, rows_sorter, short_writer, turned_as, turning
 from .sort import sort_rows, sort_spread_rows
 
 PLAIN = "biufMm"
@@ -28,8 +28,7 @@ def short_sort(
 ) -> tuple[int, bool, np.ufunc | None]:
     """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
     kind, ndim = given.dtype.kind, len(given.shape)
-    kinds = PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
-    if kind not in kinds:
+    if kind not in PLAIN:
         return 0, False, None
     turn = turning(order, kind)
     if ndim == 1 or axis is None:
@@ -52,31 +51,38 @@ class SortPath:
     has_rows: bool  # whether there may be several
     turn: np.ufunc | None  # done to all before and after
     function: Sorted = attrs.field(init=False)
+    into_short: Callable[[HostArray, HostArray], bool] | None = attrs.field(init=False)
     sorts_at_once: bool = attrs.field(init=False)  # short arrays, by one call of NumPy's: they are whole all the time
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "function", self._bound())
         is_plain = self.turn is None and self.dtype.isnative and self.dtype.kind != "f"
         object.__setattr__(self, "sorts_at_once", is_plain and self.axis is not None)
+        into_short = (
+            None if self.axis is None else short_writer(self.function, self.short, self.axis, self.sorts_at_once)
+        )
+        object.__setattr__(self, "into_short", into_short)
 
     def _bound(self) -> Sorted:
         """What is known of the signature is bound, and a short array that NumPy sorts as we do asks no more."""
         short, axis, turn, go_on, dtype = self.short, self.axis, self.turn, self._sorted, native(self.dtype)
         if not short:
             return go_on
+        seen = dtype if turn is None else turned_as(dtype)
         if axis is None or not self.has_rows:
-            sort = one_row_sorter(dtype, short, axis is None, turn, go_on)
+            sort = one_row_sorter(seen, short, axis is None, turn, go_on)
         else:
-            sort = rows_sorter(dtype, short, axis, turn, go_on)
-        if self.dtype.isnative:
-            return sort
+            sort = rows_sorter(seen, short, axis, turn, go_on)
+
+        def sort_seen(x: HostArray) -> HostArray:
+            return sort(x.view(seen)).view(dtype) if x.size <= short else go_on(x)
 
         def sort_swapped(x: HostArray) -> HostArray:
             if x.size > short:
                 return go_on(x)
-            return sort(x.astype(dtype)).byteswap(True).view(x.dtype)
+            return sort(x.astype(dtype).view(seen)).byteswap(True).view(x.dtype)
 
-        return sort_swapped
+        return sort_swapped if not self.dtype.isnative else sort if seen == dtype else sort_seen
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         return self.function(x)
