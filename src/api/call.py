@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
-RUNS: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # each plan's function, for warm calls
+_runs: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # each plan's function, for warm calls
+find_run = _runs.get
 
 
 def call(
@@ -40,15 +41,15 @@ def call(
     the call runs is kept by a shorter key too, if one is given, for a caller who looks there first."""
     try:
         if type(x) is ndarray:  # as in _key, without calling it
-            run = RUNS.get((make, settings, target, x.dtype, x.ndim))
+            run = find_run((make, settings, target, x.dtype, x.ndim))
         else:
             kind = KNOWN.get(type(x)) or known_kind(x)
-            run = None if kind is None else RUNS.get((make, settings, target, kind, kind.signature(x)))
+            run = None if kind is None else find_run((make, settings, target, kind, kind.signature(x)))
     except TypeError:  # what cannot be hashed has its plan made anew
         run = None
     if run is not None:
         if short_key is not None:
-            RUNS[short_key] = run
+            _runs[short_key] = run
         return run(x)
     kind, array = recognised("x", x)
     if is_deferred(kind):
@@ -64,10 +65,10 @@ def call_with(
     """The same of several arrays, or of one into an array that the caller brought: then what is kept by the shorter key
     writes short arrays, see `WritesShort`."""
     if out is None:
-        run = _met(RUNS, make, settings, target, arrays)
+        run = _met(_runs, make, settings, target, arrays)
         if run is not None:
             if short_key is not None:
-                RUNS[short_key] = run
+                _runs[short_key] = run
             return run(*arrays)
     else:
         met = _met(_plans, make, settings, target, arrays) if type(out) is type(arrays[0]) else None
@@ -107,7 +108,7 @@ def call_in_place(make: Maker, settings: Settings, target: str | Target, x: obje
 
 def _keep_writer(short_key: Hashable, plan: Plan) -> None:
     if short_key is not None and plan.into_short is not None:
-        RUNS[short_key] = plan.into_short
+        _runs[short_key] = plan.into_short
 
 
 def _met(
@@ -175,11 +176,11 @@ def planned(
         plan = plan_for(operation, kinds[0], specs, choose(target, specs[0].memory, kinds[0].device(arrays[0])))
         if can_be_kept:
             _plans[key] = plan
-            RUNS[key] = plan.function
+            _runs[key] = plan.function
     return plan
 
 
 def forget_plans() -> None:
     """What was chosen may be chosen anew."""
     _plans.clear()
-    RUNS.clear()
+    _runs.clear()

@@ -12,7 +12,7 @@ from ..arrays.kinds import HostArray
 from ..operations.merge import Merge
 from ..targets.base import Target
 from .arguments import ORDERS, check_key, checked_flag
-from .call import RUNS, call_with
+from .call import call_with, find_run
 from .signatures import Keyed, Other
 
 D = TypeVar("D", bound=np.dtype[np.generic])
@@ -49,7 +49,7 @@ def merge(
     short_key = None
     if descending is False and key is None and target == "auto" and type(x) is ndarray and type(y) is ndarray:
         short_key = Merge, x.dtype, x.ndim, y.dtype, y.ndim  # see sort
-        run = RUNS.get(short_key)
+        run = find_run(short_key)
         if run is not None:
             return run(x, y)
     if descending is not False:

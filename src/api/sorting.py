@@ -16,7 +16,7 @@ from ..operations.sort import Sort
 from ..targets.base import Target
 from ..types.indices import SortOrder
 from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag
-from .call import RUNS, Settings, call, call_in_place, call_with
+from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
 from .signatures import Keyed, Nested, Other
 
@@ -92,12 +92,12 @@ def sort(
     ):  # fmt: skip
         if out is None:
             short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
-            run = RUNS.get(short_key)
+            run = find_run(short_key)
             if run is not None:
                 return run(x)
         elif type(out) is ndarray:
             short_key = x.dtype, x.ndim, axis, "into"
-            write = RUNS.get(short_key)
+            write = find_run(short_key)
             if write is not None and write(x, out):
                 return out
     if stable is not False:
@@ -131,7 +131,7 @@ def sort_inplace(
         and type(x) is ndarray
     ):  # fmt: skip
         short_key = x.dtype, x.ndim, axis, "into"
-        write = RUNS.get(short_key)
+        write = find_run(short_key)
         if write is not None and write(x, x):
             return
     if stable is not False:
@@ -240,7 +240,7 @@ def sort_by_key(
     short_key: Hashable = None
     if descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray:
         short_key = SortPairs, keys.dtype, keys.ndim, values.dtype, values.ndim
-        run = RUNS.get(short_key)
+        run = find_run(short_key)
         if run is not None:
             return cast("tuple[object, object]", run(keys, values))
     if descending is not False:

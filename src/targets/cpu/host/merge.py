@@ -12,7 +12,7 @@ from ....types.dtypes import key_for, native
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .key_words import Elements, bits_of, ordered_words
-from .short_sort import FEW, count_nonzero, has_minus_zero, is_ordered_by_numpy, turned_as, turning
+from .short_sort import FEW_IN_ORDER, count_nonzero, has_minus_zero, is_ordered_by_numpy, turned_as, turning
 
 _MOST = 1 << 12  # elements of both: of more the kernels take less time
 
@@ -52,7 +52,7 @@ class ShortMerge:
         def merge_floats(x: HostArray, y: HostArray) -> HostArray:
             keys = concatenate((x, y))
             size = keys.size
-            if size <= FEW and count_nonzero(keys) != size and has_minus_zero(keys):
+            if size <= FEW_IN_ORDER and count_nonzero(keys) != size and has_minus_zero(keys):
                 return _by_words(keys, order)
             if turn is not None:
                 turn(keys, keys)
@@ -62,7 +62,7 @@ class ShortMerge:
             except IndexError:
                 return keys  # without elements
             is_doubtful = bool(greatest != greatest)
-            if size > FEW:  # then zeros are found sooner in what is sorted
+            if size > FEW_IN_ORDER:  # then zeros are found sooner in what is sorted
                 first = int(keys.searchsorted(zero))
                 is_doubtful = is_doubtful or (first < size and not keys[first])
             if turn is not None:

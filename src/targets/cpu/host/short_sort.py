@@ -21,7 +21,8 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 _inside = getattr(getattr(np, "_core", None), "multiarray", None)
 count_nonzero = cast("Callable[[HostArray], int]", getattr(_inside, "count_nonzero", np.count_nonzero))
 
-FEW = 640  # elements: of more, a look at all as integers costs less than a count of those that are not zero
+FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
+FEW_IN_ORDER = 640  # the same of a search for zero in a sorted row
 _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them
     2: (np.dtype(np.int16), -(1 << 15)), 4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
 }  # fmt: skip
@@ -84,12 +85,12 @@ def one_row_sorter(
         if size > short:
             return go_on(x)
         results = copy(x)
-        if size <= FEW and count_nonzero(results) != size and has_minus_zero(results):
+        if size <= FEW_IN_ORDER and count_nonzero(results) != size and has_minus_zero(results):
             return go_on(x)
         if turn is not None:
             turn(results, results)
         results.sort()
-        if size > FEW:  # then zeros are found sooner in what is sorted
+        if size > FEW_IN_ORDER:  # then zeros are found sooner in what is sorted
             first = int(results.searchsorted(zero))
             if first < size and not results[first] and has_minus_zero(x):
                 return go_on(x)
