@@ -11,7 +11,7 @@ from numpy import ndarray
 from ..arrays.kinds import HostArray
 from ..operations.merge import Merge
 from ..targets.base import Target
-from .arguments import ORDERS, check_key, checked_flag
+from .arguments import checked_order
 from .call import call_with, find_run
 from .signatures import Keyed, Other
 
@@ -52,11 +52,7 @@ def merge(
         run = find_run(short_key)
         if run is not None:
             return run(x, y)
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if key is not None:
-        check_key(key)
-    return call_with(Merge, (ORDERS[descending], key, False), target, (x, y), short_key=short_key)
+    return call_with(Merge, (checked_order(descending, key), key, False), target, (x, y), short_key=short_key)
 
 
 @overload
@@ -80,9 +76,5 @@ def merge_by_key(
     target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """Sorted keys of two arrays in order, and each key's value: two new arrays. See `merge`."""
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if key is not None:
-        check_key(key)
     arrays = keys, values, other_keys, other_values
-    return cast("tuple[object, object]", call_with(Merge, (ORDERS[descending], key, True), target, arrays))
+    return cast("tuple[object, object]", call_with(Merge, (checked_order(descending, key), key, True), target, arrays))

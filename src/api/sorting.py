@@ -15,7 +15,7 @@ from ..operations.base import index_of
 from ..operations.sort import Sort
 from ..targets.base import Target
 from ..types.indices import SortOrder
-from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag
+from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag, checked_order
 from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
 from .signatures import Keyed, Nested, Other
@@ -100,15 +100,7 @@ def sort(
             write = find_run(short_key)
             if write is not None and write(x, out):
                 return out
-    if stable is not False:
-        stable = checked_flag("stable", stable)
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if algorithm is not None:
-        check_algorithm(algorithm)
-    if key is not None:
-        check_key(key)
-    settings = (axis, ORDERS[descending], stable, key, algorithm)
+    settings = _settings(axis, descending, stable, algorithm, key)
     if x.__class__ is memmap or out.__class__ is memmap:
         found = _sorted_map(x, out, settings, target)
         if found is not None:
@@ -134,17 +126,18 @@ def sort_inplace(
         write = find_run(short_key)
         if write is not None and write(x, x):
             return
-    if stable is not False:
-        stable = checked_flag("stable", stable)
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if algorithm is not None:
-        check_algorithm(algorithm)
-    if key is not None:
-        check_key(key)
-    settings = (axis, ORDERS[descending], stable, key, algorithm)
+    settings = _settings(axis, descending, stable, algorithm, key)
     if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
         call_in_place(Sort, settings, target, x, short_key)
+
+
+def _settings(axis: object, descending: object, stable: object, algorithm: object, key: object) -> Settings:
+    """Those of a Sort, in order."""
+    if stable is not False:
+        stable = checked_flag("stable", stable)
+    if algorithm is not None:
+        check_algorithm(algorithm)
+    return axis, checked_order(descending, key), stable, key, algorithm
 
 
 def _sorted_map(x: object, out: object, settings: Settings, target: str | Target | Planning) -> object | None:
@@ -243,9 +236,5 @@ def sort_by_key(
         run = find_run(short_key)
         if run is not None:
             return cast("tuple[object, object]", run(keys, values))
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if key is not None:
-        check_key(key)
-    settings = ORDERS[descending], key
+    settings = checked_order(descending, key), key
     return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))
