@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -106,3 +108,74 @@ def test_sums_of_all_before(dtype: str, shape: int | tuple[int, ...]) -> None:
     zeros = np.full(8, -0.0, "f8")
     first = gpusort.scan(zeros, Sum(gpusort.number_for("f8")), exclusive=True)
     assert not np.signbit(first).any()
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">M8[s]"])
+@pytest.mark.parametrize("length", [10, 5000])
+def test_merges_keep_the_byte_order(dtype: str, length: int) -> None:
+    x, y = gpusort.sort(sample(dtype, length, seed=1)), gpusort.sort(sample(dtype, length, seed=2))
+    expected = gpusort.sort(np.concatenate((x, y)).astype(dtype))
+    for _ in range(2):
+        merged = gpusort.merge(x, y)
+        assert_same_bits(merged, expected)
+        keys, values = gpusort.merge_by_key(x, np.arange(length, dtype=">i4"), y, np.arange(length, dtype=">i4"))
+        assert_same_bits(keys, expected)
+        assert (merged.dtype, values.dtype) == (np.dtype(dtype), np.dtype(">i4"))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+@pytest.mark.parametrize("length", [10, 639, 640, 641, 900, 1024, 1025])
+@pytest.mark.parametrize("descending", [False, True])
+def test_merges_of_zeros_and_nans(dtype: str, length: int, descending: bool) -> None:
+    """Wherever they are looked for: among few by a count, among many in what is sorted."""
+    specials = np.array([0.0, -0.0, np.nan, -np.nan], dtype)
+    for special in (*specials[:, np.newaxis], specials[:2], specials[2:], specials):
+        x = sample(dtype, length, seed=length)
+        x = np.where(np.isnan(x) | (x == 0), np.array(1, dtype), x)
+        x[: special.size] = special
+        expected = gpusort.sort(x, descending=descending, algorithm=gpusort.Bitonic())
+        for _ in range(2):
+            assert_same_bits(gpusort.sort(x, descending=descending), expected)
+            halves = [gpusort.sort(half, descending=descending) for half in np.array_split(x, 2)]
+            assert_same_bits(gpusort.merge(*halves, descending=descending), expected)
+            own = x.copy()
+            gpusort.sort_inplace(own, descending=descending)
+            assert_same_bits(own, expected)
+
+
+def test_bools_of_any_bytes_descend() -> None:
+    x = np.arange(256, dtype=np.uint8).view(np.bool_)
+    expected = np.arange(256, dtype=np.uint8)[::-1]
+    assert gpusort.sort(x, descending=True).tobytes() == expected.tobytes()
+    assert gpusort.merge(x[:100][::-1], x[100:][::-1], descending=True).tobytes() == expected.tobytes()
+    np.testing.assert_array_equal(gpusort.argsort(x, descending=True), expected)
+
+
+def test_a_writer_that_is_known_asks_what_it_writes_to() -> None:
+    """A warm call into an array that is read-only, of another shape or dtype, or whose elements share memory."""
+    x = np.array([3, 1, 2], np.int32)
+    for out in (np.empty(3, np.int32), np.empty(6, np.int32)[::2], x):
+        for _ in range(3):
+            assert gpusort.sort(x, out=out) is out
+            np.testing.assert_array_equal(out, [1, 2, 3])
+    fixed = np.empty(3, np.int32)
+    fixed.flags.writeable = False
+    shared = np.lib.stride_tricks.as_strided(np.empty(1, np.int32), (3,), (0,))
+    wrong: list[Any] = [fixed, shared, np.empty(4, np.int32), np.empty(3, np.int64), np.empty((1, 3), np.int32)]
+    for out in wrong:
+        with pytest.raises(gpusort.InvalidArgumentError, match="out: expected"):
+            gpusort.sort(x, out=out)
+    for array in (fixed, shared):
+        with pytest.raises(gpusort.InvalidArgumentError, match="expected an array"):
+            gpusort.sort_inplace(array)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", ">f4", "f8", ">f8"])
+def test_cumulative_sums_are_silent(dtype: str) -> None:
+    x = np.array([np.finfo(dtype).max] * 3 + [-np.inf], dtype)
+    with np.errstate(all="raise"):
+        for axis in (0, None):
+            found = gpusort.cumsum(x, axis=axis)
+            assert found.dtype == np.dtype(dtype).newbyteorder("=")
+            last = -np.inf if dtype == "f2" else np.nan  # whose sums are made in 32 bits
+            np.testing.assert_array_equal(found[1:], [np.inf, np.inf, last])

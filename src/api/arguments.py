@@ -29,6 +29,13 @@ def checked_flag(name: str, value: object) -> bool:
     raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
 
 
+def checked_order(descending: object, key: object) -> SortOrder:
+    """The order that a flag says, of elements that compare by a key or by themselves."""
+    if key is not None:
+        check_key(key)
+    return ORDERS[descending is not False and checked_flag("descending", descending)]
+
+
 def checked_count(k: object) -> int:
     """How many elements are asked for."""
     if not hasattr(k, "__index__"):

@@ -19,7 +19,7 @@ from ..targets.base import Target
 from ..targets.registry import choose
 from ..types.bounded import Bounded
 from ..types.errors import UnsupportedTypeError
-from .plan import Plan, require_writable
+from .plan import Arrays, Plan, require_writable
 from .planning import plan_for
 from .prepared import Planning
 
@@ -30,23 +30,29 @@ T = TypeVar("T")
 
 _MOST_PLANS = 1 << 10
 _plans: Bounded[Hashable, Plan] = Bounded(_MOST_PLANS)
-_runs: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # of each plan, for warm calls
+_runs: Bounded[Hashable, Callable[..., object]] = Bounded(_MOST_PLANS)  # each plan's function, for warm calls
+find_run = _runs.get
 
 
-def call(make: Maker, settings: Settings, target: str | Target | Planning, x: object) -> object:
-    """The result of an operation with these settings on an array. Settings that are equal must be of one class."""
+def call(
+    make: Maker, settings: Settings, target: str | Target | Planning, x: object, short_key: Hashable = None
+) -> object:
+    """The result of an operation with these settings on an array. Settings that are equal must be of one class. What
+    the call runs is kept by a shorter key too, if one is given, for a caller who looks there first."""
     try:
-        if type(x) is ndarray:  # the same as below, without calls
-            run = _runs.get((make, settings, target, NUMPY, (x.dtype, x.ndim)))
+        if type(x) is ndarray:  # as in _key, without calling it
+            run = find_run((make, settings, target, x.dtype, x.ndim))
         else:
             cls = type(x)
             kind = KNOWN.get(cls)
             if kind is None and (choose := CHOSEN.get(cls)) is not None:
                 kind = choose("x", x)
-            run = None if kind is None else _runs.get((make, settings, target, kind, kind.signature(x)))
+            run = None if kind is None else find_run((make, settings, target, kind, kind.signature(x)))
     except TypeError:  # what cannot be hashed has its plan made anew
         run = None
     if run is not None:
+        if short_key is not None:
+            _runs[short_key] = run
         return run(x)
     kind, array = recognised("x", x)
     if is_deferred(kind):
@@ -56,16 +62,21 @@ def call(make: Maker, settings: Settings, target: str | Target | Planning, x: ob
 
 
 def call_with(
-    make: Maker, settings: Settings, target: str | Target | Planning, arrays: tuple[object, ...], out: object = None
-) -> object:
-    """The same of several arrays, or of one into an array that the caller brought."""
+    make: Maker, settings: Settings, target: str | Target | Planning, arrays: tuple[object, ...], out: object = None,
+    short_key: Hashable = None,
+) -> object:  # fmt: skip
+    """The same of several arrays, or of one into an array that the caller brought: then what is kept by the shorter key
+    writes short arrays, see `WritesShort`."""
     if out is None:
         run = _met(_runs, make, settings, target, arrays)
         if run is not None:
+            if short_key is not None:
+                _runs[short_key] = run
             return run(*arrays)
     else:
-        met = _met(_plans, make, settings, target, arrays, out)
+        met = _met(_plans, make, settings, target, arrays) if type(out) is type(arrays[0]) else None
         if met is not None:
+            _keep_writer(short_key, met)
             return met.into(arrays, (out,))
     kinds, arrays = _alike(make(*settings).names, arrays)
     if is_deferred(kinds[0]):
@@ -84,9 +95,10 @@ def call_with(
     return plan(*arrays) if out is None else plan.into(arrays, (out,))
 
 
-def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object) -> None:
+def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object, short_key: Hashable = None) -> None:
     met = _met(_plans, make, settings, target, (x,))
     if met is not None and not KNOWN[type(x)].is_read_only(x):
+        _keep_writer(short_key, met)
         met.into((x,), (x,))
         return
     kind, array = recognised("x", x)
@@ -97,26 +109,37 @@ def call_in_place(make: Maker, settings: Settings, target: str | Target, x: obje
     plan.into((array,), (array,))
 
 
+def _keep_writer(short_key: Hashable, plan: Plan) -> None:
+    if short_key is not None and plan.into_short is not None:
+        _runs[short_key] = plan.into_short
+
+
 def _met(
-    kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning,
-    arrays: tuple[Any, ...], out: object = None,
-) -> T | None:  # fmt: skip
+    kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning, arrays: Arrays
+) -> T | None:
     """What is kept of a call that was made before, of arrays that are all of one class, which has one kind."""
     first = cast("type[object]", type(arrays[0]))
     kind = KNOWN.get(first)
     if kind is None:
         return None
-    for array in arrays if out is None else (*arrays, out):
+    for array in arrays:
         if type(array) is not first:
             return None
-    if kind is NUMPY:  # the same as below, without calls
-        signatures: list[Hashable] = [(array.dtype, array.ndim) for array in arrays]
-    else:
-        signatures = [kind.signature(array) for array in arrays]
     try:
-        return kept.get((make, settings, target, kind, signatures[0] if len(arrays) == 1 else tuple(signatures)))
+        return kept.get(_key(make, settings, target, kind, arrays))
     except TypeError:  # what cannot be hashed has its plan made anew
         return None
+
+
+def _key(make: Maker, settings: Settings, target: object, kind: Kind, arrays: Arrays) -> Hashable:
+    """What tells a plan. Of NumPy's arrays it is made without asking their kind, which takes time."""
+    if kind is NUMPY:
+        if len(arrays) == 1:
+            return make, settings, target, arrays[0].dtype, arrays[0].ndim
+        if len(arrays) == 2:
+            x, y = arrays
+            return make, settings, target, x.dtype, x.ndim, y.dtype, y.ndim
+    return make, settings, target, kind, *[kind.signature(array) for array in arrays]
 
 
 def _alike(names: tuple[str, ...], arrays: tuple[object, ...]) -> tuple[tuple[Kind, ...], tuple[Any, ...]]:
@@ -142,8 +165,7 @@ def planned(
     """The plan of a call, kept if it can be told by its parts."""
     if isinstance(target, Planning):
         target = cast("str | Target", target.target)
-    signatures = tuple([kind.signature(array) for kind, array in zip(kinds, arrays, strict=True)])
-    key = (make, settings, target, kinds[0], signatures[0] if len(signatures) == 1 else signatures)
+    key = _key(make, settings, target, kinds[0], arrays)
     try:
         plan = _plans.get(key)
         can_be_kept = True

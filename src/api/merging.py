@@ -6,12 +6,13 @@ from typing import TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
+from numpy import ndarray
 
 from ..arrays.kinds import HostArray
 from ..operations.merge import Merge
 from ..targets.base import Target
-from .arguments import ORDERS, check_key, checked_flag
-from .call import call_with
+from .arguments import checked_order
+from .call import call_with, find_run
 from .signatures import Keyed, Other
 
 D = TypeVar("D", bound=np.dtype[np.generic])
@@ -48,11 +49,13 @@ def merge(
     Zeros of both signs and NaNs may lie in any order in host arrays, as stable sorts and `np.sort` leave them: they are
     equal then. On a device, and for `plan`, they are to lie as `sort` puts them unless `stable`: by their bits.
     """
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if key is not None:
-        check_key(key)
-    return call_with(Merge, (ORDERS[descending], key, False), target, (x, y))
+    short_key = None
+    if descending is False and key is None and target == "auto" and type(x) is ndarray and type(y) is ndarray:
+        short_key = Merge, x.dtype, x.ndim, y.dtype, y.ndim  # see sort
+        run = find_run(short_key)
+        if run is not None:
+            return run(x, y)
+    return call_with(Merge, (checked_order(descending, key), key, False), target, (x, y), short_key=short_key)
 
 
 @overload
@@ -76,9 +79,5 @@ def merge_by_key(
     target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """Sorted keys of two arrays in order, and each key's value: two new arrays. See `merge`."""
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if key is not None:
-        check_key(key)
     arrays = keys, values, other_keys, other_values
-    return cast("tuple[object, object]", call_with(Merge, (ORDERS[descending], key, True), target, arrays))
+    return cast("tuple[object, object]", call_with(Merge, (checked_order(descending, key), key, True), target, arrays))

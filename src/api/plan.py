@@ -58,6 +58,11 @@ class Plan(ABC):
     def into(self, arrays: Arrays, outs: Arrays) -> object:
         """The same into arrays that are there; those may be inputs, or share memory with them."""
 
+    @property
+    def into_short(self) -> Callable[[Any, Any], bool] | None:
+        """For one short array: `into` without a look at anything else; see targets/base.py."""
+        return None
+
     @abstractmethod
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         """Arrays for results of such arrays, which hold anything."""

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays.host import HOST
 from ..arrays.kinds import HostArray, Kind, Located, Viewed, is_viewed
 from ..operations.base import Operation, Output
-from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto
+from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
@@ -97,7 +97,14 @@ class ViewedPlan(Plan):
 
 
 def _native_function(plan: NativePlan) -> Callable[..., object]:
-    return plan.native.function if isinstance(plan.native, IsFunction) else plan.__call__
+    if isinstance(plan.native, IsFunction):
+        return plan.native.function
+    native, fitting, call = plan.native, plan.fitting, plan.__call__
+
+    def run_on_two(x: Any, y: Any) -> object:
+        return native(x, y) if (x.shape, y.shape) in fitting else call(x, y)
+
+    return run_on_two if len(plan.operation.names) == 2 else call
 
 
 def _native_into(plan: NativePlan) -> Callable[[Arrays, Arrays], None] | None:
@@ -111,7 +118,7 @@ class NativePlan(Plan):
     kind: Located[HostArray]
     operation: Operation
     native: Native
-    _fitting: Bounded[Hashable, bool] = attrs.field(factory=lambda: Bounded[Hashable, bool](_MOST_SHAPES), init=False)
+    fitting: Bounded[Hashable, bool] = attrs.field(factory=lambda: Bounded[Hashable, bool](_MOST_SHAPES), init=False)
     _function: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_native_function, takes_self=True))
     _into: Callable[[Arrays, Arrays], None] | None = attrs.field(
         init=False, default=attrs.Factory(_native_into, takes_self=True)
@@ -121,14 +128,18 @@ class NativePlan(Plan):
     def function(self) -> Callable[..., object]:
         return self._function
 
+    @property
+    def into_short(self) -> Callable[[Any, Any], bool] | None:
+        return self.native.into_short if isinstance(self.native, WritesShort) else None
+
     def __call__(self, x: Any, /, *others: Any) -> object:
         shapes = (x.shape, *[other.shape for other in others])
-        if shapes not in self._fitting:  # no part of the signature: what does not fit is refused here
+        if shapes not in self.fitting:  # no part of the signature: what does not fit is refused here
             specs = specs_of(self.kind, self.operation, (x, *others))
             outputs, found = self.operation.outputs(*specs), self.operation.answer(*specs)
             if found is not None:
                 return one_or_all([scalar_of(values, output) for values, output in zip(found, outputs, strict=True)])
-            self._fitting[shapes] = True
+            self.fitting[shapes] = True
         return cast(object, self.native(x, *others))
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
@@ -140,9 +151,9 @@ class NativePlan(Plan):
                 if array is not out and is_apart:
                     is_apart = not _overlap_partly(array, out)
         fitting = tuple(given)
-        if fitting not in self._fitting:
+        if fitting not in self.fitting:
             require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
-            self._fitting[fitting] = True
+            self.fitting[fitting] = True
         if self._into is not None and is_apart:
             self._into(arrays, outs)
         else:
@@ -192,7 +203,10 @@ class ShapedPlan(Plan):
         def run(*arrays: Any) -> object:
             return few(*arrays) if sum([array.size for array in arrays]) <= most else call(*arrays)
 
-        return run
+        def run_on_two(x: Any, y: Any) -> object:
+            return few(x, y) if x.size + y.size <= most else call(x, y)
+
+        return run_on_two if len(self.operation.names) == 2 else run
 
     def __call__(self, *arrays: Any) -> object:
         return self._plan(arrays)(*arrays)

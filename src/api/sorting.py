@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
-from numpy import memmap
+from numpy import memmap, ndarray
 
 from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
@@ -14,8 +15,8 @@ from ..operations.base import index_of
 from ..operations.sort import Sort
 from ..targets.base import Target
 from ..types.indices import SortOrder
-from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag
-from .call import Settings, call, call_in_place, call_with
+from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag, checked_order
+from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
 from .signatures import Keyed, Nested, Other
 
@@ -84,22 +85,29 @@ def sort(
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
-    if stable is not False:
-        stable = checked_flag("stable", stable)
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if algorithm is not None:
-        check_algorithm(algorithm)
-    if key is not None:
-        check_key(key)
-    settings = (axis, ORDERS[descending], stable, key, algorithm)
+    short_key: Hashable = None
+    if (
+        stable is False and descending is False and key is None and algorithm is None and target == "auto"
+        and type(x) is ndarray
+    ):  # fmt: skip
+        if out is None:
+            short_key = x.dtype, x.ndim, axis  # in most calls nothing else is given: these find what to run at once
+            run = find_run(short_key)
+            if run is not None:
+                return run(x)
+        elif type(out) is ndarray:
+            short_key = x.dtype, x.ndim, axis, "into"
+            write = find_run(short_key)
+            if write is not None and write(x, out):
+                return out
+    settings = _settings(axis, descending, stable, algorithm, key)
     if x.__class__ is memmap or out.__class__ is memmap:
         found = _sorted_map(x, out, settings, target)
         if found is not None:
             return found
     if out is None:
-        return call(Sort, settings, target, x)
-    return call_with(Sort, settings, target, (x,), out)
+        return call(Sort, settings, target, x, short_key)
+    return call_with(Sort, settings, target, (x,), out, short_key)
 
 
 def sort_inplace(
@@ -109,17 +117,27 @@ def sort_inplace(
     """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
     if axis.__class__ is not int:
         axis = index_of(axis, "an int")
+    short_key: Hashable = None
+    if (
+        stable is False and descending is False and key is None and algorithm is None and target == "auto"
+        and type(x) is ndarray
+    ):  # fmt: skip
+        short_key = x.dtype, x.ndim, axis, "into"
+        write = find_run(short_key)
+        if write is not None and write(x, x):
+            return
+    settings = _settings(axis, descending, stable, algorithm, key)
+    if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
+        call_in_place(Sort, settings, target, x, short_key)
+
+
+def _settings(axis: object, descending: object, stable: object, algorithm: object, key: object) -> Settings:
+    """Those of a Sort, in order."""
     if stable is not False:
         stable = checked_flag("stable", stable)
-    if descending is not False:
-        descending = checked_flag("descending", descending)
     if algorithm is not None:
         check_algorithm(algorithm)
-    if key is not None:
-        check_key(key)
-    settings = (axis, ORDERS[descending], stable, key, algorithm)
-    if x.__class__ is not memmap or _sorted_map(x, x, settings, target) is None:
-        call_in_place(Sort, settings, target, x)
+    return axis, checked_order(descending, key), stable, key, algorithm
 
 
 def _sorted_map(x: object, out: object, settings: Settings, target: str | Target | Planning) -> object | None:
@@ -212,8 +230,11 @@ def sort_by_key(
     The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
     their values.
     """
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if key is not None:
-        check_key(key)
-    return cast("tuple[object, object]", call_with(SortPairs, (ORDERS[descending], key), target, (keys, values)))
+    short_key: Hashable = None
+    if descending is False and key is None and target == "auto" and type(keys) is ndarray and type(values) is ndarray:
+        short_key = SortPairs, keys.dtype, keys.ndim, values.dtype, values.ndim
+        run = find_run(short_key)
+        if run is not None:
+            return cast("tuple[object, object]", run(keys, values))
+    settings = checked_order(descending, key), key
+    return cast("tuple[object, object]", call_with(SortPairs, settings, target, (keys, values), short_key=short_key))

@@ -201,11 +201,23 @@ class WritesInto(Protocol):
 
 
 @runtime_checkable
-class IsFunction(Protocol):
-    """A fast path that is a plain function of one array, which a warm call calls directly. It takes empty arrays."""
+class WritesShort(Protocol):
+    """A fast path that decides by itself whether it can write a short array into one that is there, so that a warm call
+    checks nothing before it."""
 
     @property
-    def function(self) -> Callable[[HostArray], object]: ...
+    def into_short(self) -> Callable[[HostArray, HostArray], bool] | None:
+        """From an array into itself or another. False, and nothing done, where all ought to be looked at."""
+        ...
+
+
+@runtime_checkable
+class IsFunction(Protocol):
+    """A native way to which a warm call goes straight: it takes arrays of all shapes that its signature allows, those
+    without elements too."""
+
+    @property
+    def function(self) -> Callable[..., object]: ...
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -23,7 +23,7 @@ from .loading import can_scan
 from .reduce_plans import BLOCK, in_threads
 from .reducers import result_of, takes
 from .short_sort import count_nonzero
-from .silence import silently
+from .silence import silence, silently
 from .strides import Walk
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
@@ -43,17 +43,32 @@ def host_cumsum(dtype: np.dtype[np.generic], ndim: int, axis: int | None) -> Hos
     in 32 bits, rounded once. Silent about overflow. None where there are no such sums, or no such axis."""
     if not takes(Reducer.SUM, dtype) or not (axis is None or -ndim <= axis < ndim or (ndim == 0 and axis in (0, -1))):
         return None
-    if dtype.kind == "f" and dtype.itemsize == 2:
-        single, half = np.dtype(np.float32), np.dtype(np.float16)
-        return lambda x: silently(lambda: x.cumsum(axis, single).astype(half))
-    if dtype.kind == "f" and not dtype.isnative:
-        return lambda x: silently(x.cumsum, axis)
-    if dtype.kind == "m" or not dtype.isnative or ndim == 0:
-        return lambda x: x.cumsum(axis)
+    if ndim < 2:  # one row
+        axis = 0 if ndim else None
+    is_half = dtype.kind == "f" and dtype.itemsize == 2
+    if is_half or dtype.kind == "m" or not dtype.isnative:
+        return _short(axis, *((np.dtype(np.float32), np.dtype(np.float16)) if is_half else (None, None)))
     return _plain(axis, LongScan(dtype, None if axis is None else axis % ndim), dtype.kind == "f")
 
 
+# What the method comes to, in half its time.
+_accumulate = cast("Callable[..., HostArray]", np.add.accumulate)
+
+
+def _short(axis: int | None, made: np.dtype[np.generic] | None, result: np.dtype[np.generic] | None) -> HostScan:
+    """By NumPy alone: sums are made in one dtype, and given in another, where there are such."""
+
+    def add_up(x: HostArray) -> HostArray:
+        context = silence()
+        sums = context.run(_accumulate, x if axis is not None else x.ravel(), axis or 0, made)
+        return sums if result is None else context.run(sums.astype, result)
+
+    return add_up
+
+
 def _plain(axis: int | None, long: LongScan, is_float: bool) -> HostScan:
+    along = axis or 0
+
     def add_up(x: HostArray) -> HostArray:
         if x.size >= _LONG:
             if axis is None:  # not twice, where NumPy is to add; and packed, for it adds what lies apart slowly
@@ -61,7 +76,9 @@ def _plain(axis: int | None, long: LongScan, is_float: bool) -> HostScan:
             found = long(x)
             if found is not None:
                 return found
-        return silently(x.cumsum, axis) if is_float else x.cumsum(axis)
+        elif axis is None:
+            x = x.ravel()
+        return silence().run(_accumulate, x, along) if is_float else _accumulate(x, along)
 
     return add_up
 

@@ -24,16 +24,17 @@ from ...base import HostArray, Native
 from .argsort import argsort_rows, argsort_runs, argsort_spread_rows
 from .cumsum import from_zero, host_cumsum, shifted
 from .key_words import bits_of, ordered_words
-from .merge import ShortMerge
+from .merge import ShortMerge, ShortMergeByKey
 from .reduce import host_reduction
 from .reducers import HostCall
-from .short_sort import are_plain, turning
+from .short_sort import is_ordered_by_numpy, turned_as, turning
 from .sort_path import PLAIN, SHORT, SortPath, is_packed, short_sort
 from .top_k import top_k_of_one, top_k_rows
 
 if TYPE_CHECKING:
     from .keyed import KeyedWay
 
+Turner: TypeAlias = Callable[[HostArray], HostArray]
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.intp]]"
 _INDEX: np.dtype[np.intp] = np.dtype(np.intp)
 _SHORT_HALVES = 1 << 9  # of float16, whose places NumPy finds more slowly
@@ -48,15 +49,15 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
     match operation:
         case Sort(axis, order, stable, None, (None | HostSort()) as chosen):
             policy = policy if chosen is None else chosen.policy
-            dtype = None if given[0].dtype.isnative else native(given[0].dtype)
-            return SortPath(policy, axis, order, stable, *short_sort(policy, given[0], axis, order), dtype)
+            return SortPath(policy, axis, order, stable, given[0].dtype, *short_sort(policy, given[0], axis, order))
         case Argsort(axis, order, None, by_bits):
-            turn = turning(order, given[0].dtype.kind) if given[0].dtype.kind in "iuf" else None
+            turn = _turner(given[0].dtype, order)
             return ArgsortPath(policy, axis, order, by_bits, not by_bits and _is_plain(given[0], order), turn)
         case SortPairs(order, None):
-            by_bits = given[0].dtype.kind == "f"  # of all else that ties the bits are alike
-            is_plain = _is_plain(given[0], order) and given[0].dtype.isnative
-            return PairsPath(ArgsortPath(policy, 0, order, by_bits, is_plain))
+            dtype = given[0].dtype
+            by_bits = dtype.kind == "f"  # of all else that ties the bits are alike
+            argsort = ArgsortPath(policy, 0, order, by_bits, _is_plain(given[0], order))
+            return PairsPath(argsort, None if dtype.isnative else native(dtype))
         case Reduce(axis, keepdims, reducer, None):
             found = host_reduction(reducer.value, given[0].dtype, len(given[0].shape), axis, keepdims)
             return None if found is None else ReducePath(found)
@@ -67,9 +68,7 @@ def fast_path(operation: Operation, given: Sequence[Spec], policy: HostSortPolic
             scan = from_zero(scan, axis) if operation.from_zero else scan
             return ReducePath(scan) if operation.kind is ScanKind.INCLUSIVE else ShortPath(shifted(scan, axis))
         case Merge(order, None, takes_values):
-            if not all(spec.dtype.isnative for spec in given):  # NumPy would join them in the machine's byte order
-                return None
-            return ShortMerge(order, takes_values)
+            return ShortMergeByKey(order) if takes_values else ShortMerge(order, given[0].dtype)
         case TopK(k, axis, order, in_order, None):
             return TopKPath(policy, k, axis, order, in_order)
         case _:
@@ -98,6 +97,15 @@ def _is_plain(given: Spec, order: SortOrder) -> bool:
     return order is SortOrder.ASCENDING and given.dtype.kind in PLAIN
 
 
+def _turner(dtype: np.dtype[np.generic], order: SortOrder) -> Turner | None:
+    """What makes of elements that are to descend numbers that ascend."""
+    turn = cast("Turner | None", turning(order, dtype.kind))
+    plain, seen = native(dtype), turned_as(native(dtype))
+    if turn is None or seen == plain:
+        return turn
+    return lambda x: turn(x.astype(plain, copy=False).view(seen))
+
+
 @attrs.frozen(eq=False)
 class ArgsortPath:
     """The same of the permutation."""
@@ -107,7 +115,7 @@ class ArgsortPath:
     order: SortOrder
     by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits
     is_plain: bool = False
-    turn: np.ufunc | None = None  # what makes elements ascend, of short arrays whose order is another
+    turn: Turner | None = None  # what makes elements ascend, of short arrays whose order is another
 
     @property
     def function(self) -> Callable[[HostArray], HostArray]:
@@ -117,10 +125,10 @@ class ArgsortPath:
         axis = self.axis
         if not x.size:
             return np.empty((0,) if axis is None else x.shape, _INDEX)
-        if self.is_plain and self._is_short(x) and (not self.by_bits or are_plain(x)):
+        if self.is_plain and self._is_short(x) and (not self.by_bits or is_ordered_by_numpy(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
         if self.turn is not None and x.ndim and self._is_short(x):
-            return cast(HostArray, self.turn(x)).argsort(axis, "stable")  # NaNs are last still
+            return self.turn(x).argsort(axis, "stable")  # NaNs are last still
         if axis is None or x.ndim == 0:
             x, axis = x.reshape(-1), -1
         rows = x if axis in (-1, x.ndim - 1) else np.moveaxis(x, axis, -1)
@@ -166,11 +174,12 @@ class PairsPath:
     """Keys and values, taken in the order of the keys."""
 
     argsort: ArgsortPath | KeyedWay
+    native: np.dtype[np.generic] | None = None  # the machine's dtype, where the keys' bytes are in another order
 
     def __call__(self, *arrays: HostArray) -> tuple[HostArray, HostArray]:
         keys, values = arrays
-        indices = cast(Indices, self.argsort(keys))
-        return cast("tuple[HostArray, HostArray]", (keys[indices], values[indices]))
+        indices = cast(Indices, self.argsort(keys if self.native is None else keys.astype(self.native)))
+        return cast("tuple[HostArray, HostArray]", (keys.take(indices), values.take(indices)))
 
 
 @attrs.frozen(eq=False)

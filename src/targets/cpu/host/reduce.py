@@ -19,8 +19,9 @@ from ...base import HostArray
 from .arg_reduce import PlaceFolding
 from .reduce_axes import Folding
 from .reducers import LONG, PLACES, TRUTHS, HostCall, reducing, takes
-from .silence import silently
+from .silence import silence
 
+_SINGLE, _HALF = np.dtype(np.float32), np.dtype(np.float16)
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 
@@ -44,11 +45,10 @@ def host_reduction(
     reduce = reducing(fold)
     if dtype.kind == "f" and dtype.itemsize == 2 and fold in (Reducer.SUM, Reducer.PROD):
         return _guarded(partial(_halves, reduce), (axes, keepdims))
-    call = (
-        partial(silently, reduce) if dtype.kind == "f" else reduce
-    )  # NumPy's loops of floats warn of what is no mistake
     made = np.dtype(np.bool_) if fold in TRUTHS else None
-    return _guarded(call, (axes[0] if len(axes) == 1 else axes, made, None, keepdims), long)
+    settings = (axes[0] if len(axes) == 1 else axes, made, None, keepdims)
+    # NumPy's loops of floats warn of what is no mistake
+    return _guarded(reduce, settings, long, is_silent=dtype.kind == "f")
 
 
 def _checked(axis: Axes, ndim: int) -> tuple[int, ...] | None:
@@ -70,8 +70,8 @@ def _halves(
     reduce: Callable[..., object], x: HostArray, axes: tuple[int, ...], keepdims: bool
 ) -> object:  # fmt: skip
     """In 32 bits, rounded once."""
-    single, half = np.dtype(np.float32), np.dtype(np.float16)
-    return silently(lambda: cast(HostArray, reduce(x, axes, single, None, keepdims)).astype(half))
+    context = silence()
+    return context.run(cast(HostArray, context.run(reduce, x, axes, _SINGLE, None, keepdims)).astype, _HALF)
 
 
 def _place(fold: Reducer, keepdims: bool) -> Callable[..., object]:
@@ -80,8 +80,9 @@ def _place(fold: Reducer, keepdims: bool) -> Callable[..., object]:
 
 
 def _guarded(
-    call: Callable[..., object], settings: tuple[object, ...], long: Folding | PlaceFolding | None = None
-) -> HostCall:
+    call: Callable[..., object], settings: tuple[object, ...], long: Folding | PlaceFolding | None = None,
+    *, is_silent: bool = False,
+) -> HostCall:  # fmt: skip
     """With another way for long arrays, and errors of our own kind for arrays of nothing."""
 
     least = LONG if long is None else long.least
@@ -92,7 +93,7 @@ def _guarded(
             if found is not None:
                 return found
         try:
-            return call(x, *settings)
+            return silence().run(call, x, *settings) if is_silent else call(x, *settings)
         except ValueError as error:
             raise InvalidArgumentError(str(error)) from error
 

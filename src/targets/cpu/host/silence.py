@@ -14,6 +14,11 @@ _silent = Context()
 _silent.run(np.seterr, all="ignore")
 
 
+# A context can be entered once at a time, and a copy of it costs little. `silence().run(function, ...)` is for what is
+# done in less time than a call of `silently` takes.
+silence = _silent.copy
+
+
 def silently(function: Callable[..., R], /, *arguments: object) -> R:
-    """What the function gives. A context can be entered once at a time, a copy of it costs little."""
-    return _silent.copy().run(function, *arguments)
+    """What the function gives."""
+    return silence().run(function, *arguments)

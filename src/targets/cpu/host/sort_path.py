@@ -16,7 +16,7 @@ from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
 from .row_blocks import sort_many_rows
-from .short_sort import FEW, count_nonzero, has_minus_zero, turning
+from .short_sort import Sorted, one_row_sorter, rows_sorter, short_writer, turned_as, turning
 from .sort import sort_rows, sort_spread_rows
 
 PLAIN = "biufMm"
@@ -25,18 +25,17 @@ SHORT = 1 << 10  # elements: below, NumPy's sort alone
 
 def short_sort(
     policy: HostSortPolicy, given: Spec, axis: int | None, order: SortOrder
-) -> tuple[int, bool, bool, np.ufunc | None]:
+) -> tuple[int, bool, np.ufunc | None]:
     """Up to how many elements NumPy's own sort is tried, and what is to be known of them."""
     kind, ndim = given.dtype.kind, len(given.shape)
-    kinds = PLAIN if order is SortOrder.ASCENDING else "iuf"  # bools are of any bytes, and NaT is last in both orders
-    if kind not in kinds:
-        return 0, False, False, None
+    if kind not in PLAIN:
+        return 0, False, None
     turn = turning(order, kind)
     if ndim == 1 or axis is None:
-        return SHORT, kind == "f", False, turn
+        return SHORT, False, turn
     # Bytes are counted, and float16 is sorted as integers; all else needs threads to be faster.
     most = SHORT if given.dtype.itemsize == 1 or given.dtype == np.float16 else max(SHORT, policy.serial_below)
-    return most, kind == "f", True, turn
+    return most, True, turn
 
 
 @attrs.frozen(eq=False)
@@ -47,55 +46,43 @@ class SortPath:
     axis: int | None
     order: SortOrder
     stable: bool
+    dtype: np.dtype[np.generic]
     short: int  # so many elements, or fewer, are given to NumPy's sort as they are
-    is_float: bool  # whether some may be in an order of their own
     has_rows: bool  # whether there may be several
     turn: np.ufunc | None  # done to all before and after
-    native: np.dtype[np.generic] | None  # the machine's, where the elements' bytes are in another order
-    function: Callable[[HostArray], HostArray] = attrs.field(init=False)
+    function: Sorted = attrs.field(init=False)
+    into_short: Callable[[HostArray, HostArray], bool] | None = attrs.field(init=False)
     sorts_at_once: bool = attrs.field(init=False)  # short arrays, by one call of NumPy's: they are whole all the time
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "function", self._bound())
-        is_plain = self.turn is None and self.native is None and not self.is_float
+        is_plain = self.turn is None and self.dtype.isnative and self.dtype.kind != "f"
         object.__setattr__(self, "sorts_at_once", is_plain and self.axis is not None)
+        into_short = (
+            None if self.axis is None else short_writer(self.function, self.short, self.axis, self.sorts_at_once)
+        )
+        object.__setattr__(self, "into_short", into_short)
 
-    def _bound(self) -> Callable[[HostArray], HostArray]:
+    def _bound(self) -> Sorted:
         """What is known of the signature is bound, and a short array that NumPy sorts as we do asks no more."""
-        short, is_float, has_rows, turn, go_on = self.short, self.is_float, self.has_rows, self.turn, self._sorted
-        is_flat, axis = self.axis is None, -1 if self.axis is None else self.axis
+        short, axis, turn, go_on, dtype = self.short, self.axis, self.turn, self._sorted, native(self.dtype)
+        if not short:
+            return go_on
+        seen = dtype if turn is None else turned_as(dtype)
+        if axis is None or not self.has_rows:
+            sort = one_row_sorter(seen, short, axis is None, turn, go_on)
+        else:
+            sort = rows_sorter(seen, short, axis, turn, go_on)
 
-        def sort(x: HostArray) -> HostArray:
-            if not 0 < x.size <= short:
-                return go_on(x)
-            results: HostArray = x.flatten() if is_flat else x.copy("K")
-            if is_float and (x.size > FEW or count_nonzero(results) != x.size) and has_minus_zero(results):
-                return go_on(x)
-            if has_rows and is_float:
-                greatest = results.item(results.argmax())  # NaN, where there is one
-                if greatest != greatest:
-                    return go_on(x)
-            if turn is not None:
-                turn(results, results)
-            results.sort(axis)
-            if is_float and not has_rows:
-                greatest = results.item(-1)  # NaN, where there is one
-                if greatest != greatest:
-                    return go_on(x)
-            if turn is not None:
-                turn(results, results)
-            return results
-
-        dtype = self.native
-        if dtype is None:
-            return sort
+        def sort_seen(x: HostArray) -> HostArray:
+            return sort(x.view(seen)).view(dtype) if x.size <= short else go_on(x)
 
         def sort_swapped(x: HostArray) -> HostArray:
             if x.size > short:
                 return go_on(x)
-            return sort(x.astype(dtype)).byteswap(True).view(x.dtype)
+            return sort(x.astype(dtype).view(seen)).byteswap(True).view(x.dtype)
 
-        return sort_swapped
+        return sort_swapped if not self.dtype.isnative else sort if seen == dtype else sort_seen
 
     def __call__(self, x: HostArray, /, *_: HostArray) -> HostArray:
         return self.function(x)

@@ -24,6 +24,7 @@ from ..pool import shared_pool
 from .argsort import argsort_rows
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, words_of
 from .packed_argsort import places_in_rows
+from .short_sort import count_nonzero
 
 _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
@@ -148,8 +149,19 @@ def _near_first(words: Elements, k: int) -> Places | None:
     width = words.size // height
     least = words[: height * width].reshape(height, width).min(0)
     least.partition(k - 1)
-    places: Places = (words <= least[k - 1]).nonzero()[0]  # none, where it is NaN
-    return places if k <= places.size <= max(4 * k + 64, words.size >> 6) else None
+    threshold = least[k - 1]
+    places: Places = (words <= threshold).nonzero()[0]  # none, where it is NaN
+    if k <= places.size <= max(4 * k + 64, words.size >> 6):
+        return places
+    if places.size < k:
+        return None
+    is_less: npt.NDArray[np.bool_] = words[places] < threshold  # where many are equal to it, the first of them will do
+    wanted = k - count_nonzero(is_less)
+    if wanted < 0:
+        return None
+    is_less[(~is_less).nonzero()[0][:wanted]] = True
+    chosen: Places = places[is_less]
+    return chosen
 
 
 def _cut(words: Elements, threshold: Any, k: int, places: Places) -> Places:
