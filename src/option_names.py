@@ -7,7 +7,7 @@ from collections.abc import Mapping
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "sort": {
         "source": "FILE", "target": "--output", "by": "--by", "memory": "--memory", "scratch": "--scratch",
-        "resume": "--resume", "dtype": "--dtype",
+        "resume": "--resume", "dtype": "--dtype", "target_device": "--target",
     },
     "tune": {"target": "--target"},
     "export": {

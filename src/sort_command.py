@@ -10,10 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .external.progress import Progress
-from .targets.registry import choose
 from .terminal import Terminal, Tone
-from .types.errors import InvalidArgumentError
-from .types.specs import Memory
 
 _STEPS = 10  # lines of progress if this is no terminal
 
@@ -41,10 +38,6 @@ def run(options: argparse.Namespace) -> int:
     source = Path(options.file)
     kind = ".argsort.npy" if options.argsort else f".sorted{source.suffix}"
     target = Path(options.output) if options.output else source.parent / (source.stem + kind)
-    try:
-        choose(options.target, Memory.HOST)
-    except InvalidArgumentError as error:  # checked here, as `target` is the parameter of --output too
-        raise InvalidArgumentError(f"--{error}") from error
     bar = Bar(Terminal(sys.stderr))
     began = time.perf_counter()
     try:

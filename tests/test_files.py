@@ -388,7 +388,7 @@ def test_refusals(tmp_path: Path) -> None:
         (plain, {"resume": "no"}, gpusort.UnsupportedTypeError, "resume: expected True or False"),
         (plain, {"scratch": tmp_path / "none"}, gpusort.InvalidArgumentError, "scratch: expected a folder"),
         (plain, {"progress": 1}, gpusort.UnsupportedTypeError, "progress: expected a function"),
-        (plain, {"target_device": "vulkan"}, gpusort.InvalidArgumentError, "target: expected 'auto'"),
+        (plain, {"target_device": "vulkan"}, gpusort.InvalidArgumentError, "target_device: expected 'auto'"),
         (b"x.npy", {}, gpusort.UnsupportedTypeError, "source: expected a path, found b"),
         (3, {}, gpusort.UnsupportedTypeError, "source: expected a path, found 3"),
         ("a\0b", {}, gpusort.InvalidArgumentError, "source: expected a path, found 'a.x00b': embedded null"),

@@ -201,9 +201,14 @@ def test_wrong_uses() -> None:
         multi.sort([x, x], sizes=[4, 5])
     with pytest.raises(gpusort.InvalidArgumentError, match="sizes: expected 'kept', 'balanced' or numbers"):
         multi.sort([x, x], sizes=cast(Any, "even"))
-    with pytest.raises(gpusort.InvalidArgumentError, match="values: expected an array for each of the 2 of keys"):
+    with pytest.raises(gpusort.InvalidArgumentError, match="values: expected 2 arrays, one for each of keys, found 1"):
         multi.sort_by_key([x, x], [x])
     with pytest.raises(gpusort.UnsupportedTypeError, match=r"values\[1\]: expected one for each key"):
         multi.sort_by_key([x, x], [x, x[:2]])
+    for call in (lambda: multi.sort([x.astype(complex)]), lambda: multi.argsort([x.astype(complex)])):
+        with pytest.raises(
+            gpusort.UnsupportedTypeError, match=r"parts\[0\]: cannot order elements of dtype complex128"
+        ):
+            call()
     with pytest.raises(gpusort.UnsupportedTypeError, match="communicator: expected cupy's NcclCommunicator"):
         multi.sort_shard(x, object())

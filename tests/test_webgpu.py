@@ -164,6 +164,8 @@ def test_buffers_that_hold_no_array_are_refused(device: Any) -> None:
     assert webgpu.array(good, np.uint16, offset=6).shape == (17,)
     with pytest.raises(InvalidArgumentError, match="'cpu' works in host memory"):
         sort(webgpu.array(good, np.uint32), target="cpu")
+    with pytest.raises(InvalidArgumentError, match=r"^target: expected 'auto', .*, found 'tpu'"):
+        sort(webgpu.array(good, np.uint32), target="tpu")
 
 
 def test_arrays_of_two_devices_do_not_meet(device: Any) -> None:

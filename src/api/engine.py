@@ -30,7 +30,7 @@ class OwnEngine:
         """For pieces that come one after another. On the host several are sorted at once, each by one thread: to part
         one among threads costs a pass over it, and all the pieces are parts already. With little memory nothing loads
         Numba."""
-        found = choose(target, Memory.HOST)
+        found = choose(target, Memory.HOST, parameter="target_device")
         if not isinstance(found, SortsOnTheHost):
             return cls(target)
         policy = attrs.evolve(found.policy, part_bytes_from=_NEVER)

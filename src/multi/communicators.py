@@ -31,7 +31,7 @@ def communicator_of(given: object) -> Communicator:
         return TorchCommunicator(cast(Any, given))
     raise UnsupportedTypeError(
         "communicator: expected cupy's NcclCommunicator, a process group of torch.distributed, or an object with rank, "
-        f"size, gather and exchange; found {kind}"
+        f"size, gather and exchange; found {kind.__name__}"
     )
 
 

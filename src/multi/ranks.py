@@ -33,7 +33,9 @@ class RankArray:
         if len(spec.shape) != 1:
             raise InvalidArgumentError(f"{name}: expected an array of one dimension, found shape {spec.shape}")
         if spec.memory not in (Where.HOST, Where.CUDA):
-            raise UnsupportedTypeError(f"{name}: expected an array on the host or on a CUDA device, found {type(x)}")
+            raise UnsupportedTypeError(
+                f"{name}: expected an array on the host or on a CUDA device, found {type(x).__name__}"
+            )
         return cls(kind, array, spec)
 
     @property
@@ -78,7 +80,9 @@ def _scope(
 def rank_arrays(name: str, parts: Sequence[object]) -> list[RankArray]:
     """Checks one array for each rank: all of one dtype and in one kind of memory."""
     if not isinstance(cast(object, parts), Sequence) or isinstance(parts, str | bytes):
-        raise UnsupportedTypeError(f"{name}: expected a list of arrays, one for each device, found {type(parts)}")
+        raise UnsupportedTypeError(
+            f"{name}: expected a list of arrays, one for each device, found {type(parts).__name__}"
+        )
     if not parts:
         raise InvalidArgumentError(f"{name}: expected one array or more, found none")
     found = [RankArray.of(f"{name}[{number}]", part) for number, part in enumerate(parts)]

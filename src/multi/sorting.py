@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 
 from ..api.arguments import ORDERS, check_key, checked_flag
+from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
 from .communicators import communicator_of
@@ -103,10 +104,13 @@ def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes)
     columns = [rank_arrays(name, parts) for name, parts in named.items()]
     ranks = list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else None
     if ranks is None:
-        raise InvalidArgumentError(f"values: expected an array for each of the {len(columns[0])} of keys")
+        raise InvalidArgumentError(
+            f"values: expected {len(columns[0])} arrays, one for each of keys, found {len(columns[1])}"
+        )
     for number, rank in enumerate(ranks):
         _require_alike(rank, f"[{number}]")
     work = make(ranks[0][0].spec.dtype)
+    _require_ordered(work, f"{next(iter(named))}[0]")
     lengths = [rank[0].spec.size for rank in ranks]
     wanted = sizes_of(sizes, lengths)
     memories = [rank[0].memory for rank in ranks]
@@ -121,10 +125,12 @@ def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes)
 def _in_many(make: _Maker, named: dict[str, object], communicator: object, sizes: Sizes) -> tuple[object, ...]:
     given = tuple(RankArray.of(name, x) for name, x in named.items())
     _require_alike(given, "")
+    work = make(given[0].spec.dtype)
+    _require_ordered(work, next(iter(named)))
     comm, memory = communicator_of(communicator), given[0].memory
     with memory.scope():
         lengths = [int(length[0]) for length in comm.gather(np.array([given[0].spec.size], np.int64))]
-        work, columns = make(given[0].spec.dtype), tuple(one.seen for one in given)
+        columns = tuple(one.seen for one in given)
         shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(sizes, lengths), _SAMPLE_SORT)
         return _given_back(given, drive_one(shard, comm))
 
@@ -144,6 +150,12 @@ def sizes_of(sizes: Sizes, lengths: Sequence[int]) -> list[int]:
     if len(found) != ranks or min(found) < 0 or sum(found) != total:
         raise InvalidArgumentError(f"sizes: expected {ranks} numbers that add up to {total}, found {found}")
     return found
+
+
+def _require_ordered(work: Work, name: str) -> None:
+    """Raises UnsupportedTypeError if there is no order for the dtype, naming the argument."""
+    if work.key is None:
+        key_for(work.dtype, name)
 
 
 def _require_alike(rank: Sequence[RankArray], where: str) -> None:

@@ -140,19 +140,21 @@ async def read_from_device(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, first
     return await read(device, buffer, first, size)
 
 
-def choose(wanted: str | Target, memory: Memory, device: object | None = None) -> Target:
+def choose(wanted: str | Target, memory: Memory, device: object | None = None, parameter: str = "target") -> Target:
     """The target for an array in some memory: by name, by "auto", or `wanted` itself if it is a target. On `device` if
-    the array is on a wgpu device of the caller's. Raises InvalidArgumentError."""
+    the array is on a wgpu device of the caller's. Raises InvalidArgumentError, which names the parameter."""
     if not isinstance(wanted, str):
         if not isinstance(wanted, type) and callable(getattr(wanted, "run", None)) and hasattr(wanted, "info"):
             return wanted
-        raise InvalidArgumentError(f"target: expected {_choices()}, or a Target, found {wanted!r}")
+        raise InvalidArgumentError(f"{parameter}: expected {_choices()}, or a Target, found {wanted!r}")
     name = _AUTO[memory] if wanted == "auto" else wanted
     entry = _ENTRIES.get(name)
-    if entry is not None and memory not in entry.takes:
+    if entry is None:
+        raise InvalidArgumentError(f"{parameter}: expected {_choices()}, found {name!r}")
+    if memory not in entry.takes:
         fitting = " or ".join(repr(other) for other in _ENTRIES if memory in _ENTRIES[other].takes)
         raise InvalidArgumentError(
-            f"target: {name!r} works in host memory, and the array is on {memory.value}; use {fitting}, or copy it"
+            f"{parameter}: {name!r} works in host memory, and the array is on {memory.value}; use {fitting}, or copy it"
         )
     return target(name) if device is None else target_on_device(device)
 
