@@ -54,19 +54,19 @@ class Background:
         self._loader = 0  # which
         self.is_stopping = False
 
-    def has(self, job: Hashable, steps: Steps, nbytes: int) -> bool:
+    def has(self, job: Hashable, steps: Steps, nbytes: int, compiler: str = "numba") -> bool:
         """Whether a caller with so many bytes should take the compiled way now. If not, it is being loaded."""
         done = self._done.get(job)
         if done is not None:
             return done
         if self.in_caller or nbytes >= _WORTH_WAITING:
-            import_apart("numba")
+            import_apart(compiler)
             return True
-        if not self._asked and "numba" not in sys.modules:
+        if not self._asked and compiler not in sys.modules:
             self._asked = True
             return False
         if thread_count() < 2:
-            import_apart("numba")
+            import_apart(compiler)
             return True
         self._ask(job, steps)
         return False

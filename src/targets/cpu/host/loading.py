@@ -12,6 +12,8 @@ from ....operations.reduce import Reducer
 from ..background import background
 from .reducers import PLACES
 
+_OURS = "llvmlite.binding"  # what our own compiler loads
+
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """Whether a long row of so many bytes should be sorted by compiled loops, now or at last."""
@@ -24,13 +26,13 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a reduction."""
-    module = "arg_reduce" if fold in PLACES else "reduce_axes"
-    return background.has(("fold", fold, dtype), partial(_steps, module, "rehearse", fold, dtype), nbytes)
+    module, compiler = ("arg_reduce", "numba") if fold in PLACES else ("reduce_axes", _OURS)
+    return background.has(("fold", fold, dtype), partial(_steps, module, "rehearse", fold, dtype), nbytes, compiler)
 
 
 def can_scan(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a cumulative sum."""
-    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes)
+    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes, _OURS)
 
 
 def _steps(module: str, function: str, *arguments: object) -> Iterator[object]:
