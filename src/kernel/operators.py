@@ -18,6 +18,7 @@ from ..types.scalars import Scalar
 from . import ir
 from .builder import apply, convert, may_fail
 from .names import NameKeeper
+from .source import signature_of
 from .span import Span
 from .values import EnumValue, Static, StructValue, Value, describe, lift
 
@@ -170,7 +171,7 @@ class OperatorReader(NameKeeper, ABC):
         """A function of intrinsics.py: its row of the table, on every scalar of the operands."""
         op, span = OPERATIONS[function], self.source.span(node)
         assert isinstance(function, FunctionType)
-        names = inspect.signature(function).parameters
+        names = signature_of(function).parameters
         example = "bitcast(U32, x)" if op is ops.BITCAST else f"{function.__name__}({', '.join(names)})"
         if len(arguments) != len(names):
             self.expected(node, f"{len(names)} argument(s), found {len(arguments)}, e.g. `{example}`")

@@ -37,13 +37,18 @@ def _once(function: Callable[[object], R]) -> Callable[[object], R]:
 
     @wraps(function)
     def ask(element: object) -> R:
-        if element not in known:
-            known[element] = function(element)
-        return known[element]
+        try:
+            return known[element]
+        except KeyError:
+            answer = known[element] = function(element)
+            return answer
+        except TypeError:  # no hash: it is no element, as the function will say
+            return function(element)
 
     return ask
 
 
+@_once
 def class_of(element: object) -> type[object]:
     """The class behind an element type: itself, or `Pair` for `Pair[U32]`."""
     found = typing.get_origin(element) or element
@@ -67,6 +72,7 @@ def fields_of(element: object) -> dict[str, object]:
     return {field.name: filled.get(hints[field.name], hints[field.name]) for field in attrs.fields(cast(Any, cls))}
 
 
+@_once
 def scalar_of(element: object) -> Type | None:
     """The scalar type that stands for this element: its own, an enum's U32, or a newtype's field's."""
     cls = class_of(element)
