@@ -18,7 +18,7 @@ from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
-from ..alias import address_of
+from ..alias import place_of
 from ..compiler.loading import Kernel
 from .cumsum_loops import columns, pieces, totals
 from .cumsum_text import BLOCK
@@ -189,8 +189,8 @@ class LongScan:
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
         result = result_of(Reducer.SUM, self.dtype)
         results: HostArray = new_array(route.shape, result)
-        memory, plan = route.walk.place(x), (address_of(route.plan), route.plan.size)
-        out, is_shared = (address_of(results), results.size), x.size >= _SHARED
+        memory, plan = route.walk.place(x), place_of(route.plan)
+        out, is_shared = place_of(results), x.size >= _SHARED
 
         def run(kernel: Kernel, *sums: int) -> None:
             places = (*memory, *out, *sums, *plan)
@@ -203,10 +203,10 @@ class LongScan:
         before: HostArray = np.full(route.rows * route.pieces, nothing, result)
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
-            run(totals(self.seen_as, result), address_of(sums), sums.size)
+            run(totals(self.seen_as, result), *place_of(sums))
             shape = route.rows, route.pieces
             before.reshape(shape)[:, 1:] = silently(sums.reshape(shape)[:, :-1].cumsum, 1)
-        run(pieces(self.seen_as, result), address_of(before), before.size)
+        run(pieces(self.seen_as, result), *place_of(before))
         return results.transpose(route.order)
 
 

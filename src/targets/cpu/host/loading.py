@@ -9,10 +9,8 @@ from importlib import import_module
 import numpy as np
 
 from ....operations.reduce import Reducer
-from ..background import background
+from ..background import NUMBA, OURS, background
 from .reducers import PLACES
-
-_OURS = "llvmlite.binding"  # what our own compiler loads
 
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
@@ -26,13 +24,13 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a reduction."""
-    module, compiler = ("arg_reduce", "numba") if fold in PLACES else ("reduce_axes", _OURS)
+    module, compiler = ("arg_reduce", NUMBA) if fold in PLACES else ("reduce_axes", OURS)
     return background.has(("fold", fold, dtype), partial(_steps, module, "rehearse", fold, dtype), nbytes, compiler)
 
 
 def can_scan(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a cumulative sum."""
-    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes, _OURS)
+    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes, OURS)
 
 
 def _steps(module: str, function: str, *arguments: object) -> Iterator[object]:
