@@ -18,6 +18,7 @@ from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
+from ...counts import count_nonzero
 from ..alias import place_of
 from ..compiler.loading import Kernel
 from .cumsum_loops import columns, pieces, totals
@@ -25,7 +26,6 @@ from .cumsum_text import BLOCK
 from .loading import can_scan
 from .reduce_plans import in_threads
 from .reducers import result_of, takes
-from .short_sort import count_nonzero
 from .silence import silently
 from .strides import Walk
 

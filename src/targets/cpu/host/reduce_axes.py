@@ -17,11 +17,11 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
+from ...counts import count_nonzero
 from .loading import can_fold
 from .reduce_loops import Loop, loop_for
 from .reduce_plans import Route, constant_of, route_of
 from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
-from .short_sort import count_nonzero
 from .silence import silently
 from .strides import Walk
 

@@ -6,18 +6,13 @@ these look for it in less time than the sort takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ....types.indices import SortOrder
-from ...base import HostArray
+from ...counts import count_nonzero
 from .key_words import Elements
-
-# What NumPy's function comes to, in a fourth of the time; the function itself where it is not found.
-_inside = getattr(getattr(np, "_core", None), "multiarray", None)
-count_nonzero = cast("Callable[[HostArray], int]", getattr(_inside, "count_nonzero", np.count_nonzero))
 
 FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
 _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them

@@ -15,8 +15,9 @@ from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
+from ...counts import count_nonzero
 from .row_blocks import sort_many_rows
-from .short_sort import FEW, count_nonzero, has_minus_zero, turning
+from .short_sort import FEW, has_minus_zero, turning
 from .sort import sort_rows, sort_spread_rows
 
 PLAIN = "biufMm"
