@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 import numpy as np
@@ -20,14 +20,15 @@ from ....types.bounded import Bounded
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..alias import place_of
-from ..compiler.loading import Kernel
-from .cumsum_loops import columns, pieces, totals
-from .cumsum_text import BLOCK
+from .cumsum_loops import BLOCK, columns, pieces, totals
 from .loading import can_scan
 from .reduce_plans import in_threads
 from .reducers import result_of, takes
 from .silence import silently
 from .strides import Walk
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 

@@ -1,15 +1,17 @@
-"""The compiled loops of reductions, made when they are first needed."""
+"""The compiled loops of reductions, made when they are first needed: so is the import of what makes them."""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 
 from ....operations.reduce import Reducer
-from ..compiler.loading import Kernel, load_kernel
-from .reduce_text import Elements, module_text
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
 
 
 @attrs.frozen(eq=False)
@@ -23,6 +25,9 @@ class Loop:
 
 @cache
 def loop_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> Loop:
+    from ..compiler.loading import load_kernel
+    from .reduce_text import Elements, module_text
+
     elements = Elements.of(fold, dtype)
     name = f"{fold.value}_{'rows' if in_rows else 'columns'}"
     kernel = load_kernel(name, module_text(fold, dtype, in_rows), is_serial=True)

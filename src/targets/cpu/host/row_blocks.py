@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
@@ -20,12 +21,12 @@ from ....types.indices import SortOrder
 from ...base import HostArray
 from ..alias import place_of
 from ..background import OURS, background
-from ..compiler.loading import Kernel, load_kernel
 from ..pool import shared_pool
 from .key_words import Elements
-from .network_text import lanes, module_text
 from .strides import Walk
-from .word_text import packing_text
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
 
 _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
 _LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
@@ -94,6 +95,8 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
 
 
 def _by_network(lying: Lying, dtype: np.dtype[np.generic], places: int, order: SortOrder) -> None:
+    from .network_text import lanes
+
     kernel = _network(places, dtype.itemsize, dtype.kind == "f")
     _, _, n0, _, _, n1, _, _, length, _, _ = lying.plan.tolist()
     together, bits = lanes(dtype.itemsize), constants(dtype, order)
@@ -128,11 +131,17 @@ def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, toge
 
 @cache
 def _network(places: int, size: int, is_float: bool) -> Kernel:
+    from ..compiler.loading import load_kernel
+    from .network_text import module_text
+
     return load_kernel("rows", module_text(places, size, is_float), is_serial=True)
 
 
 @cache
 def _packing(size: int, is_float: bool, packs: bool) -> Kernel:
+    from ..compiler.loading import load_kernel
+    from .word_text import packing_text
+
     return load_kernel("pack" if packs else "unpack", packing_text(size, is_float, packs), is_serial=True)
 
 
