@@ -33,20 +33,21 @@ radix_sort.numpy_sorts_slowly = lambda itemsize: False  # where it does, kernels
 x = np.random.default_rng(1).integers(0, 1 << 32, 1 << 20, dtype=np.uint32)
 def sort():
     assert (gpusort.sort(x) == np.sort(x)).all()
-    return "numba" in sys.modules, threading.active_count()
+    # LLVM is behind Numba and behind our own compiler: where NumPy sorts slowly, it is the latter that is loaded.
+    return "llvmlite" in sys.modules, threading.active_count()
 """
 
 
-def test_neither_the_first_long_array_nor_the_second_waits_for_numba() -> None:
+def test_neither_the_first_long_array_nor_the_second_waits_for_a_compiler() -> None:
     code = """
 sort()  # which may wake the pool
 before = len(sys._current_frames())
-print(sort.__name__, "numba" in sys.modules, background.wait(0))
+print(sort.__name__, "llvmlite" in sys.modules, background.wait(0))
 with compiling():  # so that the loading thread cannot begin
     gpusort.sort(x)
     while len(sys._current_frames()) == before:
         time.sleep(0.01)
-    print("numba" in sys.modules, background.wait(0))
+    print("llvmlite" in sys.modules, background.wait(0))
 print(background.wait(200), sort()[0], background.failures)
 """
     found = printed(_SORTS + code, GPUSORT_THREADS="2").splitlines()

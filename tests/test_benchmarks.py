@@ -92,7 +92,8 @@ def test_a_sweep_that_is_stopped_keeps_what_it_found(
 def test_the_suite_runs() -> None:
     """Every benchmark once, on small arrays, untimed; the first sort of a process is left out, for it compiles."""
     command = [sys.executable, "-m", "pytest", "benchmarks", "--benchmark-disable", "--largest", "1024", "-q"]
-    run = subprocess.run([*command, "-k", "not first_sort"], cwd=ROOT, capture_output=True, text=True, check=False)
+    one_dtype = "not first_sort and (not wgsl or float32 or f4)"  # of each kernel that Mesa is to compile
+    run = subprocess.run([*command, "-k", one_dtype], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout
     assert " passed" in run.stdout
 

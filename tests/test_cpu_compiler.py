@@ -43,7 +43,7 @@ def by_numba(text: str) -> Callable[..., object]:
     import numba
 
     names: dict[str, Any] = {
-        name: getattr(numba, name) for name in ("b1", "f4", "f8", "i4", "i8", "u1", "u2", "u4", "u8")
+        name: getattr(numba, name) for name in ("b1", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
     }
     names.update({name: getattr(numba_runtime, name) for name in HELPERS})
     names.update(math=math, np=np, inf=math.inf, nan=math.nan)
@@ -75,7 +75,7 @@ def text_of(body: str, **arrays: str) -> str:
     )
 
 
-def both(body: str, *arrays: npt.NDArray[Any], names: Sequence[str] = "abcdefghij") -> None:
+def both(body: str, *arrays: npt.NDArray[Any], names: Sequence[str] = "abcdefghijkl") -> None:
     """Runs a body by both compilers on copies of arrays, each of which may be written: what is in them is the same."""
     types = {name: f"{array.dtype.kind}{array.itemsize}" for name, array in zip(names, arrays, strict=False)}
     text = text_of(body, **types)
@@ -91,7 +91,7 @@ def both(body: str, *arrays: npt.NDArray[Any], names: Sequence[str] = "abcdefghi
     )
 
 
-INTEGERS = {name: np.dtype(name) for name in ("u1", "u2", "u4", "u8", "i4", "i8")}
+INTEGERS = {name: np.dtype(name) for name in ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8")}
 
 
 def edges(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -132,8 +132,8 @@ def test_integers_are_computed_as_numba_computes_them(type: str) -> None:
 def test_integers_become_others_as_numba_has_it(source: str) -> None:
     values = edges(INTEGERS[source])
     targets = [*INTEGERS, "f4", "f8"]
-    lines = [f"    {name}[at] = {target}(a[at])" for name, target in zip("bcdefghi", targets, strict=True)]
-    body = "\n".join([f"for at in range({values.size}):", *lines, "    j[at] = u1(b1(a[at]))"])
+    lines = [f"    {name}[at] = {target}(a[at])" for name, target in zip("bcdefghijk", targets, strict=True)]
+    body = "\n".join([f"for at in range({values.size}):", *lines, "    l[at] = u1(b1(a[at]))"])
     both(body, values, *(np.full(values.size, 77, target) for target in [*targets, "u1"]))
 
 
@@ -201,6 +201,21 @@ b[13] = u4(least + most)
 """
     both(body, np.array([1, 0], "u4"), np.full(14, 77, "u4"))
     both(body, np.array([0, 3], "u4"), np.full(14, 77, "u4"))
+
+
+@pytest.mark.parametrize("type", ["u1", "i8", "f4", "f8"])
+def test_sums_and_products_in_any_order_lack_nothing(type: str) -> None:
+    """Of numbers that come out the same in each order; floats are added and multiplied many at a time."""
+    a, b = np.arange(1, 201).astype(type), np.array([2, 1, 4, 1] * 3 + [1] * 188, type)
+    body = "total = a[0]\nproduct = b[0]\nfor j in range(1, 200):\n"
+    body += "    total = add_in_any_order(total, a[j])\n    product = multiply_in_any_order(product, b[j])\n"
+    text = text_of(f"{body}c[0] = total\nc[1] = product", a=type, b=type, c=type)
+    found = np.zeros(2, type)
+    by_ours(text)(0, 1, 1, a, b, found)
+    assert found.tolist() == [a.sum(dtype=type), b.prod(dtype=type)]
+    if type[0] == "f":
+        made = llvm_text(text, "kernel", is_opaque=True)
+        assert (made.count("fadd reassoc"), made.count("fmul reassoc")) == (1, 1)
 
 
 def test_where_there_is_no_memory_left_that_is_said() -> None:

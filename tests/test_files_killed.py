@@ -96,7 +96,7 @@ def test_killed_again_and_again(x: Array, tmp_path: Path) -> None:
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     """By another process, so anywhere: in a read, a write, or the journal; four times in one sort."""
     numbers = random.Random(time.time_ns())
-    x = sample("f8", 400_000, 2)
+    x = sample("f8", 150_000, 2)
     np.save(tmp_path / "source.npy", x)
     code = (
         "import gpusort; sort = gpusort.sort_file; print('ready', flush=True);"

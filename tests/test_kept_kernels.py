@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import attrs
 import numba
@@ -20,8 +19,8 @@ import pytest
 
 import gpusort
 from gpusort.targets.cpu import keeping
-from gpusort.targets.cpu.module import load_kernel
 from gpusort.targets.cuda import compile as cuda_compile
+from tests.kept_text import load_kernel
 from tests.new_process import end_well_side_by_side
 
 ROOT = Path(__file__).parent.parent
@@ -68,41 +67,40 @@ def bomb(mark: Path) -> bytes:
     return content
 
 
-def run(number: int, *, again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def run(number: int, *, again: bool) -> None:
     """Loads a kernel as a new process would and runs it. `again`: whether it is found compiled."""
-    monkeypatch.setattr("gpusort.targets.cpu.module._loaded.kernels", {})
-    kernel: Any = load_kernel("test", TEXT.format(number=number))
+    kernel = load_kernel(TEXT.format(number=number))
     data = np.zeros(1, np.int64)
     kernel(data)
     assert data[0] == number
     assert sum(kernel.stats.cache_hits.values()) == again
 
 
-def test_a_kernel_is_found_compiled_and_only_under_its_seal(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(1, again=False, monkeypatch=monkeypatch)
-    run(1, again=True, monkeypatch=monkeypatch)
+def test_a_kernel_is_found_compiled_and_only_under_its_seal(place: Path) -> None:
+    run(1, again=False)
+    run(1, again=True)
     assert sorted(path.name for path in place.iterdir()) == ["cpu", "key"], "no text lies there to be swapped"
     (kept,) = (place / "cpu").iterdir()
     good = kept.read_bytes()
     mark = place / "mark"
     for content in (bomb(mark), good[:-1], good[: len(good) // 2], b"", good[:49] + bomb(mark)):
         kept.write_bytes(content)
-        run(1, again=False, monkeypatch=monkeypatch)
+        run(1, again=False)
         assert not mark.exists()
         assert kept.read_bytes()[:17] == good[:17]
-        run(1, again=True, monkeypatch=monkeypatch)
+        run(1, again=True)
 
 
-def test_swapped_kernels_are_compiled_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(1, again=False, monkeypatch=monkeypatch)
-    run(2, again=False, monkeypatch=monkeypatch)
+def test_swapped_kernels_are_compiled_again(place: Path) -> None:
+    run(1, again=False)
+    run(2, again=False)
     one, two = (place / "cpu").iterdir()
     contents = one.read_bytes(), two.read_bytes()
     two.write_bytes(contents[0])
     one.write_bytes(contents[1])
     for number in (1, 2):
-        run(number, again=False, monkeypatch=monkeypatch)
-        run(number, again=True, monkeypatch=monkeypatch)
+        run(number, again=False)
+        run(number, again=True)
 
 
 @pytest.mark.parametrize(
@@ -113,17 +111,17 @@ def test_swapped_kernels_are_compiled_again(place: Path, monkeypatch: pytest.Mon
 def test_kernels_of_another_version_or_setting_are_not_found(
     owner: str, name: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(1, again=False, monkeypatch=monkeypatch)
+    run(1, again=False)
+    loop = load_kernel(TEXT.format(number=1))
     with monkeypatch.context() as other:
         other.setattr(f"{owner}.{name}", "another")
         keeping.stamp.cache_clear()
         assert keeping.Keeper(run, "").cache_path is None
-        loop: Any = load_kernel("test", TEXT.format(number=1))
         names = {keeping.Keeper(loop.py_func, "").name("sig", Codegen())}
     keeping.stamp.cache_clear()
     names.add(keeping.Keeper(loop.py_func, "").name("sig", Codegen()))
     assert len(names) == 2
-    run(1, again=True, monkeypatch=monkeypatch)
+    run(1, again=True)
 
 
 class Codegen:
@@ -181,16 +179,6 @@ def test_every_file_that_loops_are_compiled_from_counts(tmp_path: Path, monkeypa
 
 def test_nothing_is_left_to_numbas_own_cache() -> None:
     assert [path for path in SOURCES.rglob("*.py") if "cache=True" in path.read_text()] == []
-
-
-def test_text_of_a_generated_module_is_there_for_tracebacks() -> None:
-    import linecache
-
-    kernel = load_kernel("test", TEXT.format(number=7))
-    place = kernel.__code__.co_filename
-    linecache.checkcache()
-    assert "data[0] = 7" in "".join(linecache.getlines(place))
-    assert not os.path.exists(place)
 
 
 # -- planted files, and processes of their own ------------------------------------------------------------
@@ -274,41 +262,39 @@ def test_a_directory_that_others_may_write_is_neither_read_nor_written(place: Pa
 
 _COLD = """
 import sys
-from gpusort.targets.cpu.module import load_kernel
 import numpy as np
+from tests.kept_text import load_kernel
 text = sys.argv[1]
 sys.stdin.readline()
 for number in range(2):
     data = np.zeros(1, np.int64)
-    kernel = load_kernel("test", text.replace("NUMBER", str(number)))
+    kernel = load_kernel(text.replace("NUMBER", str(number)))
     kernel(data)
     assert data[0] == number
 """
 
 
-def test_processes_that_start_cold_at_once_are_right(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_start_cold_at_once_are_right(place: Path) -> None:
     command = [sys.executable, "-c", _COLD, TEXT.format(number="NUMBER")]
     end_well_side_by_side(command, 4, timeout=120)
     assert len(list((place / "cpu").iterdir())) == 2
     for number in range(2):
-        run(number, again=True, monkeypatch=monkeypatch)
+        run(number, again=True)
 
 
-def test_a_cache_that_goes_while_it_is_used_is_done_without(
-    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    run(1, again=False, monkeypatch=monkeypatch)
+def test_a_cache_that_goes_while_it_is_used_is_done_without(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run(1, again=False)
     for path in sorted(place.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     place.rmdir()
     place.write_text("a file where the directory was")
-    run(1, again=False, monkeypatch=monkeypatch)
+    run(1, again=False)
     place.unlink()
-    run(1, again=False, monkeypatch=monkeypatch)
-    run(1, again=True, monkeypatch=monkeypatch)
+    run(1, again=False)
+    run(1, again=True)
     with caplog.at_level(logging.WARNING):
         place.chmod(0o777)
-        run(1, again=not hasattr(os, "geteuid"), monkeypatch=monkeypatch)
+        run(1, again=not hasattr(os, "geteuid"))
     assert len(caplog.records) == hasattr(os, "geteuid")
 
 

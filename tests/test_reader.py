@@ -45,3 +45,26 @@ def test_a_number_that_changes_is_one_variable() -> None:
     numbers = [variable for variable in variables if variable.name == "number"]
     assert len(numbers) == 2
     assert numbers[0] is numbers[1]
+
+
+def stepped(x: U32, by: int = 3) -> U32:
+    return x + U32(by)
+
+
+@kernel
+def steps_once(cx: Invocation, data: Storage[U32]) -> None:
+    data[cx.global_id] = stepped(data[cx.global_id])
+
+
+@kernel
+def steps_later(cx: Invocation, data: Storage[U32]) -> None:
+    data[cx.global_id] = stepped(data[cx.global_id])
+
+
+def test_defaults_are_those_that_a_helper_has_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a helper takes is looked up once, and again once it takes something else."""
+    data, found = Buffer("data", U32, 4, Role.INOUT), np.zeros(4, np.uint32)
+    for step, default, sums in ((steps_once, 3, 3), (steps_later, 5, 8)):
+        monkeypatch.setattr(stepped, "__defaults__", (default,))
+        registry.target("simulator").run(Schedule((data,), (step.launch(Grid(1, 4), data),)), {"data": found})
+        assert found.tolist() == [sums] * 4

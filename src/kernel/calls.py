@@ -9,6 +9,7 @@ import ast
 import inspect
 from collections.abc import Callable, Sequence
 from enum import Enum, EnumMeta
+from functools import cache
 from types import FunctionType
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from ..types.scalars import Scalar
 from . import access, examples, ir
 from .builder import convert
 from .expressions import ExpressionReader
+from .source import signature_of
 from .span import KernelError, Span
 from .values import (
     EnumValue,
@@ -47,9 +49,13 @@ _SUBGROUP = {
     "shuffle_xor": SubgroupOp.SHUFFLE_XOR, "shuffle_up": SubgroupOp.SHUFFLE_UP,
     "shuffle_down": SubgroupOp.SHUFFLE_DOWN, "subgroup_add": SubgroupOp.ADD, "exclusive_add": SubgroupOp.EXCLUSIVE_ADD,
 }  # fmt: skip
+_PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Python functions that are evaluated at compile time, on compile-time values.
 _FOLDABLE: tuple[object, ...] = (int, bool, float, len, min, max, abs, range, type, isinstance, issubclass)
+
+
+_signature_of_class = cast("Callable[[type[object]], inspect.Signature]", cache(inspect.signature))
 
 
 class CallReader(ExpressionReader):
@@ -121,7 +127,7 @@ class CallReader(ExpressionReader):
         if hasattr(function, "__wrapped__"):
             self.expected(node, f"a helper without a decorator around it, found {function.__name__!r}, "
                             "e.g. its body in the helper itself")  # fmt: skip
-        signature = inspect.signature(function)
+        signature = signature_of(function)
         if examples.is_from_a_library(function) and any(p.kind in _ANY_NUMBER for p in signature.parameters.values()):
             self.expected(node, examples.callable_for(function))
         bound = self.matched(node, function, signature, leading)
@@ -158,6 +164,9 @@ class CallReader(ExpressionReader):
         named = {keyword.arg: self.read(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         if len(named) != len(node.keywords):
             self.expected(node, "each argument by itself instead of `**`, e.g. `f(low=a, high=b)`")
+        parameters = signature.parameters.values()
+        if not named and len(given) == len(parameters) and all(p.kind in _PLAIN for p in parameters):
+            return dict(zip(signature.parameters, given, strict=True))
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
@@ -178,7 +187,7 @@ class CallReader(ExpressionReader):
         cls = class_of(element)
         fields = fields_of(element)
         parameters = self.parameters_of(node, cls)
-        bound = self.matched(node, cls, inspect.signature(cls), [])
+        bound = self.matched(node, cls, _signature_of_class(cls), [])
         made: dict[str, Value] = {}
         for name, expected in fields.items():
             value = bound[parameters[name]]

@@ -18,6 +18,7 @@ from ..types.scalars import Scalar
 from . import ir
 from .builder import apply, convert, may_fail
 from .names import SymbolTable
+from .source import signature_of
 from .span import Span
 from .values import EnumValue, Static, StructValue, Value, describe, lift
 
@@ -170,7 +171,7 @@ class OperatorReader(SymbolTable, ABC):
         """A call of an intrinsic: its operation, on the operands' scalars."""
         op, span = OPERATIONS[function], self.source.span(node)
         assert isinstance(function, FunctionType)
-        names = inspect.signature(function).parameters
+        names = signature_of(function).parameters
         example = "bitcast(U32, x)" if op is ops.BITCAST else f"{function.__name__}({', '.join(names)})"
         if len(arguments) != len(names):
             self.expected(node, f"{len(names)} argument(s), found {len(arguments)}, e.g. `{example}`")

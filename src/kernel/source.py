@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -27,10 +27,15 @@ class Source:
     stores: dict[str, int] = attrs.field(eq=False)  # by name: the assignments to it, a parameter being one
     globals: dict[str, Any] = attrs.field(eq=False)  # the module's namespace itself, not a copy
     enclosing: dict[str, CellType] = attrs.field(eq=False)  # variables of enclosing functions
+    _spans: dict[ast.AST, Span] = attrs.field(factory=dict[ast.AST, Span], init=False, eq=False, repr=False)
 
     def span(self, node: ast.AST) -> Span:
-        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        return Span(self.file, self.first_line + line - 1, column)
+        """Of a node of the tree: each is read many times over, for other arguments."""
+        found = self._spans.get(node)
+        if found is None:
+            line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+            found = self._spans[node] = Span(self.file, self.first_line + line - 1, column)
+        return found
 
     def outer(self, name: str, captures: Captures | None = None) -> object:
         """Resolves a free variable: a closure's cell, a global or a builtin; raises KeyError for none.
@@ -46,6 +51,19 @@ class Source:
         if name in self.globals:
             return self.globals[name]
         return vars(builtins)[name]
+
+
+_Defaults: TypeAlias = "tuple[tuple[object, ...] | None, dict[str, object] | None]"
+_signatures: dict[FunctionType, tuple[_Defaults, inspect.Signature]] = {}
+
+
+def signature_of(function: FunctionType) -> inspect.Signature:
+    """What a function takes: asked at every call that is read, and long in the making. Its defaults may change."""
+    defaults: _Defaults = function.__defaults__, function.__kwdefaults__
+    known = _signatures.get(function)
+    if known is None or known[0][0] is not defaults[0] or known[0][1] is not defaults[1]:
+        known = _signatures[function] = defaults, inspect.signature(function)
+    return known[1]
 
 
 @cache

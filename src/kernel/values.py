@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum, EnumMeta
+from functools import cache
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
@@ -157,9 +158,13 @@ def of_object(thing: object, span: Span) -> Value:
     return Static(thing)
 
 
+# Of a class: every name that is read leads to an object of which this is asked.
+_is_struct = cast("Callable[[type[object]], bool]", cache(attrs.has))
+
+
 def has_scalars(thing: object) -> bool:
     """Whether an object is a struct with a scalar in it, at any depth."""
-    if not attrs.has(type(thing)):
+    if not _is_struct(type(thing)):
         return False
     names = [field.name for field in attrs.fields(cast("Any", type(thing)))]
     parts = [getattr(thing, name) for name in names]

@@ -5,6 +5,8 @@ A failure is a bug in the reader or a pass, not in the kernel.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from ..types import ops
 from ..types.layout import Type, bounds
 from ..types.ops import AtomicOp
@@ -49,14 +51,20 @@ class _Verifier:
 
     def require(self, holds: bool, span: Span, rule: str, found: str) -> None:
         if not holds:
-            raise VerifyError(f"{span}: in {self.program.name}: {rule}; found {found}\n    {span.text}")
+            self.refuse(span, rule, found)
+
+    def refuse(self, span: Span, rule: str, found: str) -> NoReturn:
+        raise VerifyError(f"{span}: in {self.program.name}: {rule}; found {found}\n    {span.text}")
 
     # -- expressions -----------------------------------------------------------------------------------
+
+    # Of expressions there are so many that what is to be said is put in words where a rule is broken alone.
 
     def expression(self, node: ir.Expression, expected: Type | None = None) -> None:
         match node:
             case ir.Const():
-                self.require(_fits(node), node.span, f"a {node.type} constant holds a {node.type}", repr(node.value))
+                if not _fits(node):
+                    self.refuse(node.span, f"a {node.type} constant holds a {node.type}", repr(node.value))
             case ir.Read():
                 self.require(node.variable in self.variables, node.span, "a variable is declared", node.variable.name)
             case ir.Argument():
@@ -70,8 +78,8 @@ class _Verifier:
                 pass
             case ir.Apply():
                 self.apply(node)
-        if expected is not None:
-            self.require(node.type is expected, node.span, f"the expression is {expected}", str(node.type))
+        if expected is not None and node.type is not expected:
+            self.refuse(node.span, f"the expression is {expected}", str(node.type))
 
     def apply(self, node: ir.Apply) -> None:
         for operand in node.operands:
@@ -79,10 +87,12 @@ class _Verifier:
         types = [operand.type for operand in node.operands]
         if node.op in (ops.CAST, ops.BITCAST):
             allowed = ops.can_cast if node.op is ops.CAST else ops.can_bitcast
-            self.require(allowed(types[0], node.type), node.span, f"{node.op} reaches {node.type}", str(types[0]))
+            if not allowed(types[0], node.type):
+                self.refuse(node.span, f"{node.op} reaches {node.type}", str(types[0]))
             return
-        found, result = ", ".join(map(str, types)), node.op.rule(types)
-        self.require(result is node.type, node.span, f"{node.op} of {found} is {result}", str(node.type))
+        result = node.op.rule(types)
+        if result is not node.type:
+            self.refuse(node.span, f"{node.op} of {', '.join(map(str, types))} is {result}", str(node.type))
 
     # -- statements ------------------------------------------------------------------------------------
 

@@ -37,13 +37,18 @@ def _memoised(function: Callable[[object], R]) -> Callable[[object], R]:
 
     @wraps(function)
     def look_up(element: object) -> R:
-        if element not in known:
-            known[element] = function(element)
-        return known[element]
+        try:
+            return known[element]
+        except KeyError:
+            answer = known[element] = function(element)
+            return answer
+        except TypeError:  # no hash: it is no element, as the function will say
+            return function(element)
 
     return look_up
 
 
+@_memoised
 def class_of(element: object) -> type[object]:
     """The class of an element type, without type arguments: `Pair` for `Pair[U32]`."""
     found = typing.get_origin(element) or element
@@ -67,6 +72,7 @@ def fields_of(element: object) -> dict[str, object]:
     return {field.name: filled.get(hints[field.name], hints[field.name]) for field in attrs.fields(cast(Any, cls))}
 
 
+@_memoised
 def scalar_of(element: object) -> Type | None:
     """The scalar that an element is stored as: its own type, U32 for an enum, a newtype's field; None for a struct."""
     cls = class_of(element)

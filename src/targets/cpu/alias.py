@@ -24,6 +24,17 @@ class _Window:
         self.__array_interface__ = {**owner.__array_interface__, "data": (address + offset, False), **described}
 
 
+def address_of(array: HostArray) -> int:
+    """Of its first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def place_of(array: HostArray) -> tuple[int, int]:
+    """Where packed elements are, and how many: as our compiler's kernels take an array."""
+    return address_of(array), array.size
+
+
 def without_lock(array: A) -> A:
     """For code that only reads it."""
     return array if array.flags.writeable else cast(A, np.asarray(_Window(array)).view(array.dtype))

@@ -26,6 +26,8 @@ from .pool import thread_count
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
 Steps: TypeAlias = Callable[[], Iterator[object]]
 
+NUMBA, OURS = "numba", "llvmlite.binding"  # what loops are compiled by: what is loaded for that
+
 _WORTH_WAITING = 1 << 28  # bytes: here compiled loops save about as much time as loading them takes
 _PAUSE = 0.001  # seconds between two looks whether all is loaded
 _AT_EXIT = 20.0  # seconds that the end of a process waits for one pass of the compiler
@@ -54,19 +56,19 @@ class Background:
         self._loader = 0  # which
         self.is_stopping = False
 
-    def has(self, job: Hashable, steps: Steps, nbytes: int) -> bool:
+    def has(self, job: Hashable, steps: Steps, nbytes: int, compiler: str = NUMBA) -> bool:
         """Whether a caller with so many bytes should take the compiled way now. If not, it is being loaded."""
         done = self._done.get(job)
         if done is not None:
             return done
         if self.in_caller or nbytes >= _WORTH_WAITING:
-            import_uninterrupted("numba")
+            import_uninterrupted(compiler)
             return True
-        if not self._asked and "numba" not in sys.modules:
+        if not self._asked and compiler not in sys.modules:
             self._asked = True
             return False
         if thread_count() < 2:
-            import_uninterrupted("numba")
+            import_uninterrupted(compiler)
             return True
         self._ask(job, steps)
         return False

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...kernel import ir
 from ...kernel.span import Span
 from ...types.errors import BarrierDivergenceError, DataRaceError, OutOfBoundsError, UninitializedReadError
+from ..counts import is_any
 from . import report
 from .memory import Region
 from .races import ONE_BARRIER, Access, Indices, Invoker, keys_of
@@ -90,14 +91,14 @@ class Checks:
     def no_overflow(self, a: Values, total: Values, *, span: Span, lanes: Lanes) -> None:
         """Raises OverflowError if an add_nowrap wrapped: then the sum is less than an operand."""
         beyond = np.less(total, a)
-        if beyond.any():
+        if is_any(beyond):
             whom = lanes[np.broadcast_to(beyond, lanes.shape)]
             self.fail(OverflowError, span, f"an add_nowrap does not fit 32 bits in {self.name(whom)}")
 
     def nonzero_divisor(self, divisor: Values, *, span: Span, lanes: Lanes) -> None:
         """Raises ZeroDivisionError."""
         zero = np.broadcast_to(divisor == 0, lanes.shape)
-        if zero.any():
+        if is_any(zero):
             self.fail(ZeroDivisionError, span, f"division by zero in {self.name(lanes[zero])}")
 
     def race_free(self, statement: MemoryAccess, region: Region, elements: Indices, lanes: Lanes, kind: Access) -> None:
@@ -134,7 +135,7 @@ class Checks:
             return
         counts = np.bincount(rows[lanes], minlength=len(sizes))
         partial = (counts != 0) & (counts != sizes)
-        if not partial.any():
+        if not is_any(partial):
             return
         members = np.flatnonzero(rows == np.argmax(partial))
         arrives = np.isin(members, lanes, assume_unique=True)
@@ -162,7 +163,7 @@ class Checks:
     def _where_left(self, lane: int) -> tuple[str, Span] | None:
         """The innermost branch or loop that an absent lane entered too."""
         for branch in reversed(self._branches):
-            if (branch.lanes == lane).any():
+            if is_any(branch.lanes == lane):
                 return f"they went another way in the {branch.statement} at", branch.span
         return None
 

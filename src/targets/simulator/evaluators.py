@@ -13,6 +13,7 @@ from ...kernel import ir
 from ...kernel.span import Span
 from ...types import ops
 from ...types.layout import Type
+from ..counts import are_all
 from ..host_buffers import Values
 from .checks import Checks, Lanes
 from .memory import Region
@@ -89,7 +90,7 @@ def _conversion(op: ops.Op, type: Type) -> Type | None:
 def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) -> Evaluate:
     """`ops.apply` as a closure, which takes its slow path for 0-d arrays only if all operands are. The caller has to
     silence NumPy's floating-point warnings."""
-    evaluate = op.evaluate
+    evaluate = cast("Callable[..., Values]", op.evaluate)
     match operands:
         case [operand]:
 
@@ -97,7 +98,7 @@ def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) 
                 a = operand(run, lanes)
                 if not a.ndim:
                     return ops.apply(op, a, to=to)
-                return cast(Values, evaluate(a) if to is None else evaluate(a, to))
+                return evaluate(a) if to is None else evaluate(a, to)
 
             return unary
         case [left, right] if op is ops.ADD_NOWRAP:
@@ -113,22 +114,22 @@ def _applied(op: ops.Op, operands: list[Evaluate], to: Type | None, span: Span) 
 
             def divided(run: Chunk, lanes: Lanes) -> Values:
                 a, b = left(run, lanes), right(run, lanes)
-                if not np.all(b):
+                if not are_all(b):
                     run.checks.nonzero_divisor(b, span=span, lanes=lanes)
-                return cast(Values, evaluate(a, b)) if a.ndim or b.ndim else ops.apply(op, a, b)
+                return evaluate(a, b) if a.ndim or b.ndim else ops.apply(op, a, b)
 
             return divided
         case [left, right]:
 
             def binary(run: Chunk, lanes: Lanes) -> Values:
                 a, b = left(run, lanes), right(run, lanes)
-                return cast(Values, evaluate(a, b)) if a.ndim or b.ndim else ops.apply(op, a, b)
+                return evaluate(a, b) if a.ndim or b.ndim else ops.apply(op, a, b)
 
             return binary
         case _:
 
             def any_number(run: Chunk, lanes: Lanes) -> Values:
                 values = [operand(run, lanes) for operand in operands]
-                return cast(Values, evaluate(*values)) if any(a.ndim for a in values) else ops.apply(op, *values)
+                return evaluate(*values) if any(a.ndim for a in values) else ops.apply(op, *values)
 
             return any_number

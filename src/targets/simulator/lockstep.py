@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ...kernel import ir
 from ...types import ops
 from ...types.errors import IterationLimitError, OutOfBoundsError
+from ..counts import are_all, count_nonzero, is_any
 from ..host_buffers import Values
 from .checks import Checks, Lanes, Shape, Sites
 from .evaluators import Evaluators, evaluators_of
@@ -107,7 +108,7 @@ class Lockstep:
 
     def _if(self, statement: ir.If, lanes: Lanes) -> Lanes:
         holds = self._condition(statement.condition, lanes)
-        count = np.count_nonzero(holds)
+        count = count_nonzero(holds)
         then = lanes if count == len(lanes) else lanes[holds]
         self.checks.enter("if", statement.span, lanes)
         stay = self._block(statement.then, then)
@@ -126,12 +127,12 @@ class Lockstep:
             self._broadcast(self._evaluate(bound, lanes), lanes).astype(np.int64)
             for bound in (statement.start, statement.stop, statement.step)
         )
-        if not step.all():
+        if not are_all(step):
             self.checks.fail(IterationLimitError, statement.span, "a loop with a step of 0 never ends")
         self.checks.enter("loop", statement.span, lanes)
         while len(lanes):
             looping = counter < stop
-            if not looping.all():
+            if not are_all(looping):
                 lanes, counter, stop, step = lanes[looping], counter[looping], stop[looping], step[looping]
                 if not len(lanes):
                     break
@@ -205,7 +206,7 @@ class Lockstep:
         count = self._subgroup_sizes[ids].astype(np.uint32)
         source = source_lane(statement.op, column, operand, self._shape.subgroup_size, count)
         lacking = source >= count
-        if lacking.any():
+        if is_any(lacking):
             at = int(np.argmax(lacking))
             self.checks.fail(
                 OutOfBoundsError,

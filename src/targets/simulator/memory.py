@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...types.layout import Type
 from ...types.ops import AtomicOp
+from ..counts import is_any
 from ..host_buffers import Values, poison
 from .races import Access, Indices, Mask, Race, RaceDetector
 
@@ -57,7 +58,7 @@ class Region:
         if self.written is None:
             return None
         missing = self.written[elements] != _WRITTEN[self.written.itemsize]
-        return missing if missing.any() else None
+        return missing if is_any(missing) else None
 
     def load(self, elements: Indices) -> Values:
         return self.items[elements]

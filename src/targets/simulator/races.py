@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from ..counts import are_all, is_any
 from ..interpreters import MOST_INVOCATIONS
 
 Indices: TypeAlias = npt.NDArray[np.int64]
@@ -61,6 +62,8 @@ class Access(Enum):
     ATOMIC_READ = "read atomically"
     ATOMIC_WRITE = "updated atomically"
 
+    __hash__ = object.__hash__  # Enum's own takes the name's, in Python, and every access asks for some
+
 
 _CONFLICTING = {
     Access.READ: (Access.WRITE, Access.ATOMIC_WRITE),
@@ -97,10 +100,10 @@ class _Accesses:
             if known is None:
                 continue
             others = known[elements]
-            if not others.any():
+            if not is_any(others):
                 continue
             unordered = _unordered(others, keys)
-            if unordered.any():
+            if is_any(unordered):
                 position = int(np.argmax(unordered))
                 element = elements[position : position + 1]
                 return position, known[element], sites[element]
@@ -109,11 +112,11 @@ class _Accesses:
     def record(self, elements: Indices, keys: Keys, site: int) -> None:
         """Records accesses to distinct elements."""
         first = self.first[elements]
-        known = first != 0
-        if not known.any():  # first accesses
+        if not is_any(first):  # first accesses
             self.first[elements] = keys
             self.first_site[elements] = site
             return
+        known = first != 0
         differing = first ^ keys
         foreign = known & ((differing >> _GROUP_SHIFT) != 0)
         same_interval = (differing >> _LOCAL_SHIFT) == 0
@@ -127,7 +130,7 @@ class _Accesses:
         replaced = elements[replace]
         self.first[replaced] = keys[replace]
         self.first_site[replaced] = site
-        if self.second is None and add.any():
+        if self.second is None and is_any(add):
             self.second = np.zeros(len(self.first), np.uint64)
             self.second_site = np.zeros(len(self.first), np.int32)
         if self.second is not None:
@@ -161,14 +164,14 @@ class RaceDetector:
         if kind not in self._accesses:
             self._accesses[kind] = _Accesses(self._count)
         known = self._accesses[kind]
-        if (elements[1:] > elements[:-1]).all():  # all distinct
+        if are_all(elements[1:] > elements[:-1]):  # all distinct
             known.record(elements, keys, site)
             return self._find(elements, keys, _ITSELF) if kind is Access.WRITE else None
         order = np.arange(len(elements), dtype=np.int32)
         self._positions[elements] = order
         last = self._positions[elements] == order
         known.record(elements[last], keys[last], site)
-        if not last.all():
+        if not are_all(last):
             # Several invocations access one element. Recording the first and the last suffices: if any two are of
             # different workgroups, these are.
             self._positions[elements[::-1]] = order[::-1]

@@ -63,6 +63,8 @@ class Calls(Places):
                 return self.extreme("<" if name == "min" else ">", self.value(a), self.value(b))
             case ast.Call(ast.Name("select"), [condition, then, otherwise]):
                 return self.chosen(self.value(condition), self.value(then), self.value(otherwise))
+            case ast.Call(ast.Name("add_in_any_order" | "multiply_in_any_order" as name), [a, b]):
+                return self.in_any_order("+" if name.startswith("add") else "*", self.value(a), self.value(b))
             case ast.Call(ast.Name("divide" | "remainder" as name), [a, b]):
                 return self._divided("udiv" if name == "divide" else "urem", self.value(a), self.value(b))
             case ast.Call(ast.Name("len"), [ast.Name(name)]):

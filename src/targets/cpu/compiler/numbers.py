@@ -46,8 +46,8 @@ F8 = Kind("f8", 64, is_float=True)
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
-        B1, Kind("u1", 8), Kind("u2", 16), U4, U8, Kind("i4", 32, is_signed=True), I8,
-        Kind("f4", 32, is_float=True), F8,
+        B1, Kind("u1", 8), Kind("u2", 16), U4, U8, Kind("i1", 8, is_signed=True), Kind("i2", 16, is_signed=True),
+        Kind("i4", 32, is_signed=True), I8, Kind("f4", 32, is_float=True), F8,
     )
 }  # fmt: skip
 
@@ -148,6 +148,13 @@ class Numbers:
                 raise Untranslatable(f"{operator} of signed integers")
         a, b = self.converted(a, kind), self.converted(b, kind)
         return self.made(kind, f"{word} {kind.llvm} {a.text}, {b.text}")
+
+    def in_any_order(self, operator: str, a: Value, b: Value) -> Value:
+        """A sum or product of many, of which this is one step: they may be taken as it suits the processor."""
+        if not a.kind.is_float:
+            return self.computed(operator, a, b, a.kind)
+        b = self._floats(b, a.kind)
+        return self.made(a.kind, f"{_FLOATS[operator]} reassoc {a.kind.llvm} {a.text}, {b.text}")
 
     def compared(self, operator: str, a: Value, b: Value) -> Value:
         if a.kind.is_float or b.kind.is_float:

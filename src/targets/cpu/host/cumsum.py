@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -18,13 +18,17 @@ from ....arrays.recycled import new_array
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
-from ...uninterrupted import import_uninterrupted
+from ...counts import count_nonzero
+from ..alias import place_of
+from .cumsum_loops import BLOCK, columns, pieces, totals
 from .loading import can_scan
-from .reduce_plans import BLOCK, in_threads
+from .reduce_plans import in_threads
 from .reducers import result_of, takes
-from .short_sort import count_nonzero
 from .silence import silence, silently
 from .strides import Walk
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
 
 HostScan: TypeAlias = Callable[[HostArray], HostArray]
 
@@ -154,9 +158,8 @@ class LongScan:
             route = self._routes[lies] = self._route(x, axis)
         if route is None or not x.flags.aligned:
             return None
-        if route.pieces > 1 and self.dtype.kind == "f":
-            import_uninterrupted("numba")
-        elif not can_scan(self.dtype, x.nbytes):
+        waits = route.pieces > 1 and self.dtype.kind == "f"
+        if not waits and not can_scan(self.dtype, x.nbytes):
             return None
         return self._by_route(x, route)
 
@@ -204,36 +207,31 @@ class LongScan:
         return _Route(walk, plan, shape, order, tasks, rows, pieces if in_rows else 0)
 
     def _by_route(self, x: HostArray, route: _Route) -> HostArray:
-        from .cumsum_kernels import SCANS
-
         result = result_of(Reducer.SUM, self.dtype)
-        loops, plan, memory = SCANS[result.str[1:]], route.plan, route.walk.memory(x, self.seen_as)
         results: HostArray = new_array(route.shape, result)
-        out, is_shared = results.reshape(-1), x.size >= _SHARED
+        memory, plan = route.walk.place(x), place_of(route.plan)
+        out, is_shared = place_of(results), x.size >= _SHARED
+
+        def run(kernel: Kernel, *sums: int) -> None:
+            places = (*memory, *out, *sums, *plan)
+            in_threads(lambda first, last: kernel(first, last, *places), route.tasks, is_shared)
+
         if route.pieces == 0:
-            in_threads(lambda first, last: loops.columns(memory, out, plan, first, last), route.tasks, is_shared)
+            run(columns(self.seen_as, result))
             return results.transpose(route.order)
         nothing = result.type(-0.0) if result.kind == "f" else result.type(0)  # which keeps the sign of zero
         before: HostArray = np.full(route.rows * route.pieces, nothing, result)
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
-            in_threads(lambda first, last: loops.totals(memory, out, sums, plan, first, last), route.tasks, is_shared)
+            run(totals(self.seen_as, result), *place_of(sums))
             shape = route.rows, route.pieces
             before.reshape(shape)[:, 1:] = silently(sums.reshape(shape)[:, :-1].cumsum, 1)
-        in_threads(lambda first, last: loops.pieces(memory, out, before, plan, first, last), route.tasks, is_shared)
+        run(pieces(self.seen_as, result), *place_of(before))
         return results.transpose(route.order)
 
 
 def rehearse(dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loops, one after the other."""
-    from .cumsum_kernels import SCANS
-
     result, seen = result_of(Reducer.SUM, dtype), LongScan(dtype, 0).seen_as
-    loops, plan = SCANS[result.str[1:]], np.array([0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1], np.int64)
-    one: HostArray = np.zeros(1, seen)
-    loops.pieces(one, np.empty(1, result), np.zeros(1, result), plan, 0, 1)
-    yield None
-    loops.columns(one, np.empty(1, result), plan, 0, 1)
-    yield None
-    loops.totals(one, np.empty(1, result), np.zeros(1, result), plan, 0, 1)
-    yield None
+    for loop in (pieces, columns, totals):
+        yield loop(seen, result)

@@ -9,7 +9,7 @@ from importlib import import_module
 import numpy as np
 
 from ....operations.reduce import Reducer
-from ..background import background
+from ..background import NUMBA, OURS, background
 from .reducers import PLACES
 
 
@@ -24,13 +24,13 @@ def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a reduction."""
-    module = "arg_reduce" if fold in PLACES else "reduce_axes"
-    return background.has(("fold", fold, dtype), partial(_steps, module, "rehearse", fold, dtype), nbytes)
+    module, compiler = ("arg_reduce", NUMBA) if fold in PLACES else ("reduce_axes", OURS)
+    return background.has(("fold", fold, dtype), partial(_steps, module, "rehearse", fold, dtype), nbytes, compiler)
 
 
 def can_scan(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a cumulative sum."""
-    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes)
+    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes, OURS)
 
 
 def _steps(module: str, function: str, *arguments: object) -> Iterator[object]:

@@ -12,8 +12,9 @@ from ....operations.tied import has_ties_in_order
 from ....types.dtypes import key_for, native
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ...counts import count_nonzero
 from .key_words import Elements, bits_of, ordered_ranks, ordered_words
-from .short_sort import FEW_IN_ORDER, count_nonzero, has_minus_zero, is_ordered_by_numpy, turned_as, turning
+from .short_sort import FEW_IN_ORDER, has_minus_zero, is_ordered_by_numpy, turned_as, turning
 
 _MOST = 1 << 12  # elements of both: of more the kernels take less time
 

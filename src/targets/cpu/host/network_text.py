@@ -1,8 +1,9 @@
-"""Sorting networks for short rows, as Numba source: one row a lane of a vector, and many side by side.
+"""Sorting networks for short rows, as the text that our compiler takes: one row a lane of a vector, many side by side.
 
 A block of rows lies turned round: the first elements of all rows, then the second ones, and so on. So comparing two
 places of a row is one minimum and one maximum of whole vectors. Up to sixteen places are sorted in registers; longer
-rows are merged from such.
+rows are merged from such. How far apart two places lie is a number in the text wherever they are compared: else LLVM
+would have to ask, as it runs, whether they overlap.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from ...render import Lines
+from .word_text import lines_of_bits, turned, turned_back
 
 Pair = tuple[int, int]
 
@@ -27,52 +29,73 @@ def lanes(size: int) -> int:
 def module_text(length: int, size: int, is_float: bool) -> str:
     """The module for rows of so many places, a power of two, of which the last may be left empty."""
     lines, word, count = Lines(), f"i{size}", lanes(size)
-    kind = f"{'float' if is_float else 'plain'}_{size}"
     lines.add(f'"""Sorts rows of at most {length} elements, {size} bytes each. Generated; do not edit."""')
     lines.add()
-    lines.add("import numpy as np")
-    lines.add(f"from numba import {word}")
-    lines.add()
-    lines.add(f"from {__name__.rpartition('.')[0]}.network_kernels import load_{kind}, store_{kind}")
-    lines.add(f"from {__name__.rpartition('.host.')[0]}.jit import njit")
-    lines.add()
-    lines.add(f'SIGNATURE = "void({word}[::1], {word}[::1], i8[::1], {word}[::1], i8, i8)"')
+    lines.add(f'SIGNATURE = "void(i8, i8, {word}[::1], {word}[::1], i8[::1], {word}[::1])"')
     lines.add()
     lines.add()
-    lines.add('@njit(nogil=True, error_model="numpy", boundscheck=False)')
-    lines.add("def kernel(flat, out, plan, bits, first, last):")
+    lines.add("def kernel(first, last, flat, out, plan, bits):")
     with lines.indented():
-        lines.add("start, out_start, n0, s0, o0, n1, s1, o1, length, step, out_step = plan")
-        lines.add(f"block = np.empty({length * count}, {word})")
-        lines.add(f"block[:] = {(1 << (8 * size - 1)) - 1}  # behind all others")
-        lines.add(f"blocks = (n1 + {count - 1}) // {count}")
+        for place, name in enumerate(("start", "out_start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step")):
+            lines.add(f"{name} = plan[{place}]")
+        lines.add("out_step = plan[10]")
+        for line in lines_of_bits(is_float):
+            lines.add(line)
+        lines.add(f"block = stack({word}, {length * count})")
+        lines.add(f"for j in range({length * count}):")
+        with lines.indented():
+            lines.add(f"block[j] = {word}({(1 << (8 * size - 1)) - 1})  # behind all others")
+        lines.add(f"blocks = (u8(n1) + {count - 1}) // {count}")
         lines.add("for task in range(first, last):")
         with lines.indented():
-            lines.add(f"outer, begin = task // blocks, task % blocks * {count}")
+            lines.add("outer = i8(u8(task) // blocks)")
+            lines.add(f"begin = i8(u8(task) % blocks * {count})")
             lines.add(f"count = min({count}, n1 - begin)")
-            lines.add("source, goal = start + outer * s0 + begin * s1, out_start + outer * o0 + begin * o1")
-            lines.add(f"load_{kind}(flat, source, s1, step, block, {count}, length, count, bits)")
+            lines.add("source = start + outer * s0 + begin * s1")
+            lines.add("goal = out_start + outer * o0 + begin * o1")
+            _moves(lines, count, "source", "step", "s1", "block[own + j] = flat[{}]")
+            _turns(lines, count, turned(word, "block[j]", is_float))
             _network(lines, length, count)
-            lines.add(f"store_{kind}(out, goal, o1, out_step, block, {count}, length, count, bits)")
+            _turns(lines, count, turned_back(word, "block[j]", is_float))
+            _moves(lines, count, "goal", "out_step", "o1", "out[{}] = block[own + j]")
     return lines.text()
+
+
+def _moves(lines: Lines, count: int, start: str, step: str, beside: str, move: str) -> None:
+    """Elements of all rows between memory and the block."""
+    lines.add("for place in range(length):")
+    with lines.indented():
+        lines.add(f"own = place * {count}")
+        lines.add(f"base = {start} + place * {step}")
+        lines.add(f"if {beside} == 1:")
+        with lines.indented():
+            lines.add("for j in range(count):")
+            with lines.indented():
+                lines.add(move.format("base + j"))
+        lines.add("else:")
+        with lines.indented():
+            lines.add("for j in range(count):")
+            with lines.indented():
+                lines.add(move.format(f"base + j * {beside}"))
+
+
+def _turns(lines: Lines, count: int, steps: Iterable[str]) -> None:
+    """All words of the block, whichever rows they are of."""
+    lines.add(f"for j in range(length * {count}):")
+    with lines.indented():
+        for step in steps:
+            lines.add(step)
 
 
 def _network(lines: Lines, length: int, count: int) -> None:
     run = min(length, _TOGETHER)
     _together(lines, length, run, exchanges(run), count)
     while run < length:
-        lines.add(f"for at in range(0, {length}, {2 * run}):")
-        with lines.indented():
-            lines.add(f"for low in range({run}):  # the second run backwards: each half rises and falls once")
-            with lines.indented():
-                _pair(lines, "at + low", f"at + {2 * run - 1} - low", count)
+        # The second run backwards: each half rises and falls once.
+        _apart(lines, length, 2 * run, [(low, 2 * run - 1 - low) for low in range(run)], count)
         apart = run // 2
         while apart >= _TOGETHER:
-            lines.add(f"for at in range(0, {length}, {2 * apart}):")
-            with lines.indented():
-                lines.add(f"for low in range({apart}):")
-                with lines.indented():
-                    _pair(lines, "at + low", f"at + {apart} + low", count)
+            _apart(lines, length, 2 * apart, [(low, apart + low) for low in range(apart)], count)
             apart //= 2
         _together(lines, length, _TOGETHER, _halvings(_TOGETHER), count)
         run *= 2
@@ -82,24 +105,30 @@ def _together(lines: Lines, length: int, run: int, pairs: Iterable[Pair], count:
     """So many places after the other, held in registers while pairs of them are put in order."""
     lines.add(f"for at in range(0, {length * count}, {run * count}):")
     with lines.indented():
-        lines.add(f"some = block[at : at + {run * count}]")
         lines.add(f"for j in range({count}):")
         with lines.indented():
             for place in range(run):
-                lines.add(f"x{place} = some[np.uint64(j + {place * count})]")
+                lines.add(f"x{place} = block[at + j + {place * count}]")
             for low, high in pairs:
-                lines.add(f"x{low}, x{high} = min(x{low}, x{high}), max(x{low}, x{high})")
+                lines.add(f"lesser = min(x{low}, x{high})")
+                lines.add(f"x{high} = max(x{low}, x{high})")
+                lines.add(f"x{low} = lesser")
             for place in range(run):
-                lines.add(f"some[np.uint64(j + {place * count})] = x{place}")
+                lines.add(f"block[at + j + {place * count}] = x{place}")
 
 
-def _pair(lines: Lines, low: str, high: str, count: int) -> None:
-    """Two places, put in order where they lie."""
-    lines.add(f"less = block[({low}) * {count} : ({low}) * {count} + {count}]")
-    lines.add(f"more = block[({high}) * {count} : ({high}) * {count} + {count}]")
-    lines.add(f"for j in range({count}):")
+def _apart(lines: Lines, length: int, run: int, pairs: list[Pair], count: int) -> None:
+    """Pairs of so many places after the other, put in order where they lie."""
+    lines.add(f"for at in range(0, {length * count}, {run * count}):")
     with lines.indented():
-        lines.add("less[j], more[j] = min(less[j], more[j]), max(less[j], more[j])")
+        for first in range(0, len(pairs), _TOGETHER):
+            lines.add(f"for j in range({count}):")
+            with lines.indented():
+                for low, high in pairs[first : first + _TOGETHER]:
+                    lines.add(f"a = block[at + j + {low * count}]")
+                    lines.add(f"b = block[at + j + {high * count}]")
+                    lines.add(f"block[at + j + {low * count}] = min(a, b)")
+                    lines.add(f"block[at + j + {high * count}] = max(a, b)")
 
 
 def _halvings(length: int) -> Iterator[Pair]:

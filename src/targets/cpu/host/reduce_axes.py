@@ -8,7 +8,7 @@ does, of equal zeros and of NaNs, which one is the extreme: here the least or gr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -17,16 +17,13 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
-from ...uninterrupted import import_uninterrupted
+from ...counts import count_nonzero
 from .loading import can_fold
+from .reduce_loops import Loop, loop_for
 from .reduce_plans import Route, constant_of, route_of
 from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
-from .short_sort import count_nonzero
 from .silence import silently
 from .strides import Walk
-
-if TYPE_CHECKING:
-    from .reduce_kernels import Loops
 
 Signed: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
@@ -51,7 +48,7 @@ class Folding:
         factory=lambda: Bounded[object, "Route | None"](_MOST_ROUTES), init=False, eq=False
     )
     _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
-    _loops: list[Loops] = attrs.field(factory=list["Loops"], init=False, eq=False)  # once they are loaded
+    _loops: dict[bool, Loop] = attrs.field(factory=dict[bool, Loop], init=False, eq=False)  # in rows, or not
 
     @classmethod
     def of(
@@ -78,13 +75,12 @@ class Folding:
             route = self._routes[lies] = self._route(x)
         if route is None or type(x) is not np.ndarray or not x.flags.aligned:
             return None
-        if not self._loops:
-            if self._waits:
-                import_uninterrupted("numba")
-            elif not can_fold(self.fold, self.dtype, x.nbytes):
+        loop = self._loops.get(route.leg.in_rows)
+        if loop is None:
+            if not self._waits and not can_fold(self.fold, self.dtype, x.nbytes):
                 return self._by_numpy(x, route)
-            self._loops.append(self._loaded())
-        return self._by_route(x, route, self._loops[0])
+            loop = self._loops[route.leg.in_rows] = self._loaded(route)
+        return self._by_route(x, route, loop)
 
     @property
     def least(self) -> int:
@@ -128,16 +124,13 @@ class Folding:
         found = np.asarray(silently(reducing(self.fold), x, self.axes, None, None, self.keepdims))
         if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
             return cast(object, found[()])
-        import_uninterrupted("numba")
-        return self._by_route(x, route, self._loaded())
+        return self._by_route(x, route, self._loaded(route))
 
-    def _loaded(self) -> Loops:
-        from .reduce_kernels import loops_for
+    def _loaded(self, route: Route) -> Loop:
+        return loop_for(self.fold, self.dtype, route.leg.in_rows)
 
-        return loops_for(self.fold, self.dtype)
-
-    def _by_route(self, x: HostArray, route: Route, loops: Loops) -> object:
-        elements = self._elements(route.states(x, loops, UFUNCS[self.fold]))
+    def _by_route(self, x: HostArray, route: Route, loop: Loop) -> object:
+        elements = self._elements(route.states(x, loop, UFUNCS[self.fold]))
         return in_shape(route.walk.arranged(elements), x, self.axes, self.keepdims)
 
     def _elements(self, states: HostArray) -> HostArray:
@@ -161,10 +154,5 @@ def _as_floats(states: Signed, constant: int) -> Signed:
 
 def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loops, one after the other."""
-    from .reduce_kernels import loops_for
-
-    loops = loops_for(fold, dtype)
-    plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, constant_of(fold, dtype)], np.int64)
-    for kernel in (loops.columns, loops.rows):
-        kernel(np.zeros(1, loops.seen_as), np.empty(1, loops.state), plan, 0, 1)
-        yield None
+    for in_rows in (False, True):
+        yield loop_for(fold, dtype, in_rows)

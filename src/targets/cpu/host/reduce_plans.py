@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import attrs
 import numpy as np
@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from ....operations.reduce import Reducer
 from ...base import HostArray
+from ..alias import address_of
 from ..pool import shared_pool
+from .reduce_loops import Loop
 from .reducers import EXTREMES
 from .silence import silently
 from .strides import Walk, Way
-
-if TYPE_CHECKING:
-    from .reduce_kernels import Loops
 
 BLOCK = 1 << 12  # results that are kept at hand: fewer, and memory is read in stretches too short to be foreseen
 _SIDE = 1 << 10  # the same where several elements of a row are worked on side by side
@@ -41,11 +40,15 @@ class Leg:
     parts: int  # of each
     tasks: int
     is_shared: bool
+    _plan_at: int = attrs.field(
+        default=attrs.Factory(lambda leg: address_of(cast("Leg", leg).plan), takes_self=True), init=False, eq=False
+    )
 
-    def run(self, loops: Loops, ufunc: np.ufunc, memory: HostArray) -> HostArray:
-        kernel = loops.rows if self.in_rows else loops.columns
-        out: HostArray = np.empty(self.parts * self.rows, loops.state)
-        in_threads(lambda first, last: kernel(memory, out, self.plan, first, last), self.tasks, self.is_shared)
+    def run(self, loop: Loop, ufunc: np.ufunc, memory: tuple[int, int]) -> HostArray:
+        kernel = loop.kernel
+        out: HostArray = np.empty(self.parts * self.rows, loop.state)
+        places = (*memory, address_of(out), out.size, self._plan_at, self.plan.size)
+        in_threads(lambda first, last: kernel(first, last, *places), self.tasks, self.is_shared)
         if self.beside:
             out = out.reshape(-1, self.beside)[:, ::2].reshape(-1)
         if self.parts == 1:
@@ -66,18 +69,18 @@ class Route:
     """All that is to be done for arrays of one shape and layout."""
 
     walk: Walk
-    leg: Leg
+    leg: Leg  # of the same loop as all that comes of a side
     side: Side | None
 
-    def states(self, x: HostArray, loops: Loops, ufunc: np.ufunc) -> HostArray:
-        """What the loops make of every row, and the function in the end, which reduces what they leave."""
-        memory = self.walk.memory(x, loops.seen_as)
-        found = self.leg.run(loops, ufunc, memory)
+    def states(self, x: HostArray, loop: Loop, ufunc: np.ufunc) -> HostArray:
+        """What the loop makes of every row, and the function in the end, which reduces what it leaves."""
+        memory = self.walk.place(x)
+        found = self.leg.run(loop, ufunc, memory)
         if self.side is None:
             return found
         states: HostArray = silently(ufunc.reduce, found.reshape(self.side.shape), 1)
         if self.side.rest is not None:
-            more = self.side.rest.run(loops, ufunc, memory)
+            more = self.side.rest.run(loop, ufunc, memory)
             states = silently(ufunc, states.reshape(-1), more)
         return states.reshape(-1)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
@@ -18,11 +19,14 @@ from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ...uninterrupted import import_uninterrupted
-from ..background import background
+from ..alias import place_of
+from ..background import OURS, background
 from ..pool import shared_pool
 from .key_words import Elements
 from .strides import Walk
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
 
 _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
 _LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
@@ -76,12 +80,13 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
         return False
     places = 1 << (length - 1).bit_length() if is_short else 0
     is_float = dtype.kind == "f"
-    if not background.has(("rows", places, dtype.itemsize, is_float), lambda: _loading(x.dtype, places), x.nbytes):
+    if not background.has(
+        ("rows", places, dtype.itemsize, is_float), lambda: _loading(x.dtype, places), x.nbytes, OURS
+    ):
         return False
     lying = Lying.of(x, results, axis)
     if lying is None:
         return False
-    import_uninterrupted("numba")
     if places:
         _by_network(lying, dtype, places, order)
     else:
@@ -90,27 +95,25 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
 
 
 def _by_network(lying: Lying, dtype: np.dtype[np.generic], places: int, order: SortOrder) -> None:
-    from ..module import load_kernel
-    from .network_text import lanes, module_text
+    from .network_text import lanes
 
-    kernel = load_kernel("rows", module_text(places, dtype.itemsize, dtype.kind == "f"))
+    kernel = _network(places, dtype.itemsize, dtype.kind == "f")
     _, _, n0, _, _, n1, _, _, length, _, _ = lying.plan.tolist()
     together, bits = lanes(dtype.itemsize), constants(dtype, order)
     tasks = n0 * -(-n1 // together)
     pieces = max(1, min(tasks, n0 * n1 * length // _TASKS, 8 * shared_pool().threads))
+    places_of = [number for array in (lying.flat, lying.out, lying.plan, bits) for number in place_of(array)]
 
     def work(number: int) -> None:
-        first, last = tasks * number // pieces, tasks * (number + 1) // pieces
-        kernel(lying.flat, lying.out, lying.plan, bits, first, last)
+        kernel(tasks * number // pieces, tasks * (number + 1) // pieces, *places_of)
 
     shared_pool().run(work, pieces)
 
 
 def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, together: int) -> None:
-    from .network_kernels import PACKS
-
-    pack, unpack = PACKS[dtype.kind == "f", dtype.itemsize]
+    pack, unpack = (_packing(dtype.itemsize, dtype.kind == "f", packs) for packs in (True, False))
     bits = constants(dtype, order)
+    memory, out, constant = place_of(lying.flat), place_of(lying.out), place_of(bits)
     start, out_start, n0, s0, o0, n1, s1, o1, length, step, out_step = lying.plan.tolist()
     blocks = -(-n1 // together)
     pitch = length + _BLOCK // dtype.itemsize  # so that rows do not fall on each other's places in the caches
@@ -118,11 +121,28 @@ def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, toge
     def work(number: int) -> None:
         outer, begin = number // blocks, number % blocks * together
         rows: Elements = np.empty((min(together, n1 - begin), pitch), lying.flat.dtype)
-        pack(lying.flat, start + outer * s0 + begin * s1, s1, step, rows, length, bits)
+        shape = len(rows), length, pitch
+        pack(start + outer * s0 + begin * s1, s1, step, *shape, *memory, *place_of(rows), *constant)
         rows[:, :length].sort(axis=-1, kind="stable" if dtype.itemsize == 1 else None)  # which counts bytes
-        unpack(lying.out, out_start + outer * o0 + begin * o1, o1, out_step, rows, length, bits)
+        unpack(out_start + outer * o0 + begin * o1, o1, out_step, *shape, *out, *place_of(rows), *constant)
 
     shared_pool().run(work, n0 * blocks)
+
+
+@cache
+def _network(places: int, size: int, is_float: bool) -> Kernel:
+    from ..compiler.loading import load_kernel
+    from .network_text import module_text
+
+    return load_kernel("rows", module_text(places, size, is_float), is_serial=True)
+
+
+@cache
+def _packing(size: int, is_float: bool, packs: bool) -> Kernel:
+    from ..compiler.loading import load_kernel
+    from .word_text import packing_text
+
+    return load_kernel("pack" if packs else "unpack", packing_text(size, is_float, packs), is_serial=True)
 
 
 @cache

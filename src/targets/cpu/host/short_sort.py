@@ -13,13 +13,10 @@ import numpy as np
 
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ...counts import count_nonzero
 from .key_words import Elements
 
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
-
-# What NumPy's function comes to, in a fourth of the time; the function itself where it is not found.
-_inside = getattr(getattr(np, "_core", None), "multiarray", None)
-count_nonzero = cast("Callable[[HostArray], int]", getattr(_inside, "count_nonzero", np.count_nonzero))
 
 FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
 FEW_IN_ORDER = 640  # the same of a search for zero in a sorted row

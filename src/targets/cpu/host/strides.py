@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from ...base import HostArray
-from ..alias import as_row
+from ..alias import address_of, as_row
 
 
 @attrs.frozen
@@ -81,6 +81,10 @@ class Walk:
     def memory(self, x: HostArray, seen_as: np.dtype[np.generic]) -> HostArray:
         """All that an array's elements lie among, as one row. It may be read only: nobody here writes to it."""
         return as_row(x, -self.origin * self.size, self.span, seen_as)
+
+    def place(self, x: HostArray) -> tuple[int, int]:
+        """Where that row is in memory and how long, for code that takes addresses."""
+        return address_of(x) - self.origin * self.size, self.span
 
     def arranged(self, results: HostArray) -> HostArray:
         """One value a row in the order of the array's axes."""

@@ -20,11 +20,11 @@ from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
+from ...counts import count_nonzero
 from ..pool import shared_pool
 from .argsort import argsort_rows
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, words_of
 from .packed_argsort import places_in_rows
-from .short_sort import count_nonzero
 
 _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart

@@ -1,0 +1,82 @@
+"""Elements as words that compare as integers and back, in texts for our compiler; and rows too long for a network.
+
+The words of plain elements are the elements with some bits turned over, less a number; those of floats are as
+`FloatKey` has them. The constants of both come as an array of words. What is done to all words of a block is done where
+they lie side by side, in vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from ...render import Lines
+
+_BESIDE = 256  # rows that are written side by side: one line of memory of each stays in the nearer caches
+
+
+def lines_of_bits(is_float: bool) -> Iterator[str]:
+    """The constants by their names."""
+    names = ("turned", "less", "magnitude", "infinity", "shift") if is_float else ("turned", "less")
+    for place, name in enumerate(names):
+        yield f"{name} = bits[{place}]"
+
+
+def turned(word: str, element: str, is_float: bool) -> Iterator[str]:
+    """An element in its place becomes a word. Signs of floats are turned over first, if they are to descend, but not of
+    NaNs; then negatives get the order of numbers."""
+    if not is_float:
+        yield f"{element} = {word}({word}({element} ^ turned) - less)"
+        return
+    yield f"found = {element}"
+    yield f"found = select({word}(found & magnitude) <= infinity, {word}(found ^ turned), found)"
+    yield f"{element} = {word}({word}(found ^ {word}({word}(found >> shift) & magnitude)) - less)"
+
+
+def turned_back(word: str, element: str, is_float: bool) -> Iterator[str]:
+    if not is_float:
+        yield f"{element} = {word}({word}({element} + less) ^ turned)"
+        return
+    yield f"found = {word}({element} + less)"
+    yield f"found = {word}(found ^ {word}({word}(found >> shift) & magnitude))"
+    yield f"{element} = select({word}(found & magnitude) <= infinity, {word}(found ^ turned), found)"
+
+
+@cache
+def packing_text(size: int, is_float: bool, packs: bool) -> str:
+    """The module that brings rows into a block, or back: there they lie one after the other, with room between them."""
+    lines, word = Lines(), f"i{size}"
+    lines.add(
+        f'"""Rows of elements of {size} bytes {"into a block" if packs else "out of it"}. Generated; do not edit."""'
+    )
+    lines.add()
+    lines.add(f'SIGNATURE = "void(i8, i8, i8, i8, i8, i8, {word}[::1], {word}[::1], {word}[::1])"')
+    lines.add()
+    lines.add()
+    lines.add("def kernel(start, beside, step, count, length, pitch, memory, rows, bits):")
+    with lines.indented():
+        for line in lines_of_bits(is_float):
+            lines.add(line)
+        if packs:
+            _moves(lines, "rows[to + j * pitch] = memory[base + j * beside]")
+        lines.add("for row in range(count):")
+        with lines.indented():
+            lines.add("for j in range(row * pitch, row * pitch + length):")
+            with lines.indented():
+                for line in (turned if packs else turned_back)(word, "rows[j]", is_float):
+                    lines.add(line)
+        if not packs:
+            _moves(lines, "memory[base + j * beside] = rows[to + j * pitch]")
+    return lines.text()
+
+
+def _moves(lines: Lines, move: str) -> None:
+    lines.add(f"for first in range(0, count, {_BESIDE}):")
+    with lines.indented():
+        lines.add("for place in range(length):")
+        with lines.indented():
+            lines.add("base = start + first * beside + place * step")
+            lines.add("to = first * pitch + place")
+            lines.add(f"for j in range(min({_BESIDE}, count - first)):")
+            with lines.indented():
+                lines.add(move)
