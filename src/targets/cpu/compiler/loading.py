@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
@@ -17,6 +17,9 @@ from ....disk_cache.seal import read_sealed, write_sealed
 from ....forks import compiling
 from ...uninterrupted import import_uninterrupted
 from .translate import llvm_text, signature_of
+
+if TYPE_CHECKING:
+    from .machine import Machine
 
 _KIND = "cpu"
 # Of serial loops LLVM makes better code at level 3, and takes hardly longer. Where a workgroup's lanes are loops, each
@@ -39,6 +42,7 @@ class Kernel:
 
     function: Callable[..., int]
     was_kept: bool  # by an earlier process
+    owner: Machine  # holds the code in memory
 
     def __call__(self, *arguments: int | float) -> None:
         """Takes numbers, and of each array where it lies and how many elements it has."""
@@ -80,7 +84,7 @@ def _made(symbol: str, text: str, speed: int) -> Kernel:
     types: list[_C] = []
     for taken in signature_of(text):
         types += [ctypes.c_void_p, ctypes.c_int64] if taken.is_array else [_C_TYPES[taken.kind.name]]
-    return Kernel(ctypes.CFUNCTYPE(ctypes.c_int32, *types)(here.load(code, symbol)), was_kept)
+    return Kernel(ctypes.CFUNCTYPE(ctypes.c_int32, *types)(here.load(code, symbol)), was_kept, here)
 
 
 def _digest(text: str) -> str:
