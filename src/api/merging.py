@@ -46,7 +46,7 @@ def merge(
     come out, some twice and some not at all, and it is not looked for. Of equal elements those of `x` come first.
 
     Zeros of both signs and NaNs may lie in any order in host arrays, as stable sorts and `np.sort` leave them: they are
-    equal then. On a device, and for `plan`, they are to lie as `sort` puts them unless `stable`: by their bits.
+    equal then. On a device they are to lie as `sort` puts them unless `stable`: by their bits.
     """
     if descending is not False:
         descending = checked_flag("descending", descending)
