@@ -190,7 +190,12 @@ def test_tuning_names_what_it_takes() -> None:
     assert refused("tune", ["cpu"], {"largest": "much"}).startswith("largest: expected an int")
     assert refused("tune", ["cpu"], {"report": 3}).startswith("report: expected a function or None")
     assert refused("forget_tuning", [3], {}).startswith("target: expected 'auto', 'cpu'")
-    assert refused("target", [3], {}).startswith("target: expected 'auto', 'cpu'")
+
+
+def test_what_has_no_hash_and_no_index_is_named() -> None:
+    for wrong in (3, [0], "auto"):  # of which there is none by that name, and one that cannot be looked up
+        assert refused("target", [wrong], {}).startswith("target: expected 'cpu', 'wgsl'")
+    assert refused("top_k", [[3, 1], np.array([1])], {}).startswith("k: expected an int, found array")
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -38,9 +38,10 @@ def checked_order(descending: object, key: object) -> SortOrder:
 
 def checked_count(k: object) -> int:
     """How many elements are asked for."""
-    if not hasattr(k, "__index__"):
-        raise UnsupportedTypeError(f"k: expected an int, found {k!r}")
-    count = operator.index(cast(SupportsIndex, k))
+    try:
+        count = operator.index(cast(SupportsIndex, k))
+    except TypeError as error:  # NumPy's, too, of an array of several
+        raise UnsupportedTypeError(f"k: expected an int, found {k!r}") from error
     if count < 0:
         raise InvalidArgumentError(f"k: expected 0 or more, found {count}")
     return count

@@ -47,7 +47,7 @@ def merge(
     come out, some twice and some not at all, and it is not looked for. Of equal elements those of `x` come first.
 
     Zeros of both signs and NaNs may lie in any order in host arrays, as stable sorts and `np.sort` leave them: they are
-    equal then. On a device, and for `plan`, they are to lie as `sort` puts them unless `stable`: by their bits.
+    equal then. On a device they are to lie as `sort` puts them unless `stable`: by their bits.
     """
     short_key = None
     if descending is False and key is None and target == "auto" and type(x) is ndarray and type(y) is ndarray:

@@ -218,7 +218,10 @@ class ShapedPlan(Plan):
         return self._plan(arrays).new_outputs(arrays)
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return self._of_few(specs) or self._plan_for(self.operation, specs, keeps_scratch=True)
+        few = self._of_few(specs)
+        if few is not None:
+            return few
+        return ByValues(self.operation, lambda operation: self._plan_for(operation, specs, keeps_scratch=True))
 
     def _of_few(self, arrays: Arrays) -> Plan | None:
         return self._few if self._few is not None and sum([array.size for array in arrays]) <= self._most else None
@@ -244,3 +247,34 @@ class ShapedPlan(Plan):
 
             return PiecesPlan.of(self.kind, operation, specs, self._target, keeps_scratch)
         return _by_kernels(self.kind, operation, specs, self._target, keeps_scratch)
+
+
+class ByValues(Plan):
+    """Reserved plans, of which every call takes the one that suits what the arrays hold then."""
+
+    def __init__(self, operation: Operation, reserve: Callable[[Operation], Plan]) -> None:
+        self.operation, self._reserve, self._usual = operation, reserve, reserve(operation)
+        self._others: dict[Operation, Plan] = {}
+
+    def _plan(self, arrays: Arrays) -> Plan:
+        operation = self.operation.for_values(tuple(arrays))
+        if operation is self.operation:
+            return self._usual
+        if operation not in self._others:  # seldom: it is made ready by the first call that needs it
+            self._others[operation] = self._reserve(operation)
+        return self._others[operation]
+
+    def __call__(self, *arrays: Any) -> object:
+        return self._plan(arrays)(*arrays)
+
+    def into(self, arrays: Arrays, outs: Arrays) -> object:
+        return self._plan(arrays).into(arrays, outs)
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        return self._usual.new_outputs(arrays)
+
+    def make_ready(self, arrays: Arrays) -> None:
+        self._usual.make_ready(arrays)
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return self._usual.cost(specs)

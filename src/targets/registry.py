@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
 
@@ -90,9 +90,9 @@ _opened: dict[str, Target] = {}
 
 def target(name: str) -> Target:
     """The target of this name, opened at the first call. Raises TargetUnavailableError if it cannot run here."""
-    entry = _ENTRIES.get(name)
+    entry = _ENTRIES.get(name) if isinstance(cast(object, name), str) else None
     if entry is None:
-        raise InvalidArgumentError(f"target: expected {_choices()}, found {name!r}")
+        raise InvalidArgumentError(f"target: expected {_names()}, found {name!r}")
     found = _opened.get(name)
     if found is None:
         with _lock.held:
@@ -160,7 +160,11 @@ def choose(wanted: str | Target, memory: Memory, device: object | None = None, p
 
 
 def _choices() -> str:
-    return "'auto', " + ", ".join(map(repr, _ENTRIES))
+    return f"'auto', {_names()}"
+
+
+def _names() -> str:
+    return ", ".join(map(repr, _ENTRIES))
 
 
 # -- code generation, which needs no device ---------------------------------------------------------------
