@@ -21,7 +21,7 @@ from .algos.scan import scan_rows
 from .algos.scan_axis import scan_axis
 from .algos.scan_pieces import scan_in_turn
 from .algos.select import ArgsortAndTake, SelectByParts, SelectBySamples, Selection, top_k
-from .algos.select_parts import placed_chosen
+from .algos.select_parts import chosen_indices
 from .algos.select_rows import PartPolicy
 from .algos.select_sampled import SampledPolicy
 from .algos.sort_parts import sort_parts
@@ -123,7 +123,7 @@ def _selections(key: ArrayKey) -> list[Schedule]:
     )
     ways: list[tuple[int, Selection]] = [(8, parts), (3, samples), (20, samples), (8, ArgsortAndTake())]
     selections = [top_k(key, 1, _LENGTH, k, SortOrder.DESCENDING, selection) for k, selection in ways]
-    return [*selections, placed_chosen(1, 8, _ROW, 32, _LENGTH)]
+    return [*selections, chosen_indices(1, 8, _ROW, 32, _LENGTH)]
 
 
 def _copies(key: ArrayKey) -> list[Schedule]:

@@ -22,7 +22,7 @@ from gpusort.algos.scan_axis import scan_axis
 from gpusort.kernel import ir
 from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule, Step
-from gpusort.kernel.passes.bounds import Numbers, find
+from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
 from gpusort.kernel.passes.safe import Safety
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
@@ -95,7 +95,7 @@ def needed(step: Step) -> int:
     program = step.program
     given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
     given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
-    return len(find(program, Numbers(step.groups, subgroup_size(program.group_size), given)).unproven)
+    return len(analyse(program, LaunchNumbers(step.groups, subgroup_size(program.group_size), given)).unproven)
 
 
 @pytest.mark.parametrize("function", [searched, strided, masked, kept, reversed_to])

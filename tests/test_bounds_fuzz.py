@@ -13,7 +13,7 @@ import pytest
 
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Role, Step
-from gpusort.kernel.passes.bounds import Numbers, find
+from gpusort.kernel.passes.bounds import LaunchNumbers, analyse
 from gpusort.kernel.passes.guards import guarded
 from gpusort.kernel.passes.walk import statements_in
 from gpusort.kernel.span import Span
@@ -201,8 +201,8 @@ def test_what_is_proven_stays_inside(part: int) -> None:
         program, lanes = step.program, subgroup_size(step.program.group_size)
         given: dict[object, int] = {m: b.count for m, b in zip(program.storage, step.buffers, strict=True)}
         given |= {p: int(value) for p, value in zip(program.parameters, step.values, strict=True)}
-        numbers = Numbers(step.groups, lanes, given)
-        outside = find(program, numbers).unproven
+        numbers = LaunchNumbers(step.groups, lanes, given)
+        outside = analyse(program, numbers).unproven
         indices = [s.index for s in statements_in(program.body) if isinstance(s, ir.Load | ir.Store)]
         proven += sum(not isinstance(index, ir.Const) for index in indices) - len(outside)
         tested = Step(guarded(program, outside, {}), step.buffers, step.values, step.groups)

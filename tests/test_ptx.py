@@ -28,7 +28,7 @@ from gpusort.algos.scan import scan_rows
 from gpusort.algos.scan_axis import scan_axis
 from gpusort.algos.scan_pieces import scan_in_turn
 from gpusort.algos.select import SelectByParts, SelectBySamples, top_k
-from gpusort.algos.select_parts import placed_chosen
+from gpusort.algos.select_parts import chosen_indices
 from gpusort.algos.select_rows import PartPolicy
 from gpusort.algos.select_sampled import SampledPolicy
 from gpusort.algos.sorts import BitonicRows, Radix, RadixRows
@@ -236,7 +236,7 @@ def test_selections_compile(dtype: str) -> None:
     key, parts, samples = key_for(dtype), SelectByParts(PartPolicy(64, 2, 32, 40)), SelectBySamples(SELECTED)
     schedules = [top_k(key, 1, 5000, k, ASCENDING, selection) for selection, k in ((parts, 8), (samples, 3))]
     schedules.append(top_k(key, 1, 5000, 20, ASCENDING, samples))  # by the network
-    schedules.append(placed_chosen(1, 8, 60, 32, 5000))
+    schedules.append(chosen_indices(1, 8, 60, 32, 5000))
     found = programs(iter(schedules))
     assert {program.name for program in found} >= {
         "select_from_parts", "select_from_rows", "select_threshold", "select_below", "select_anew", "select_ranked",

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from ..machine import Capability, TargetInfo
-from ..types.checks import holds, within
+from ..types.checks import instance_of, within
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import Placement, SortOrder
 
@@ -25,17 +25,17 @@ W = TypeVar("W", bound="Word")
 
 MEASURED = frozenset({"part_bytes_from", "count_bytes_from", "count_pairs_from"})  # thresholds that tune() measures
 
-_SIZE = within(0, 1 << 62)  # a threshold; the greatest means never
+_THRESHOLD = within(0, 1 << 62)  # a threshold; the greatest means never
 _FEW_THREADS = 4
-_SOME = within(1, 1 << 30)  # products of these fit 64 bits
+_COUNT = within(1, 1 << 30)  # products of these fit 64 bits
 
 
-def _share(instance: object, attribute: attrs.Attribute[float], value: object) -> None:
+def _fraction(instance: object, attribute: attrs.Attribute[float], value: object) -> None:
     if not isinstance(value, float | int) or not 0 <= value <= 1:
         raise InvalidArgumentError(f"HostSortPolicy: {attribute.name}: expected a number from 0 to 1, found {value!r}")
 
 
-def _is_whether(instance: object, attribute: attrs.Attribute[bool | None], value: object) -> None:
+def _bool_or_none(instance: object, attribute: attrs.Attribute[bool | None], value: object) -> None:
     if not (value is None or isinstance(value, bool)):
         raise InvalidArgumentError(f"HostSortPolicy: {attribute.name}: expected a bool or None, found {value!r}")
 
@@ -46,51 +46,51 @@ class HostSortPolicy:
     not loaded; where NumPy's own sort is slow, below `radix_from`."""
 
     # below this, waking a thread costs more than sorting
-    serial_below: int = attrs.field(default=1 << 16, validator=_SIZE)
+    serial_below: int = attrs.field(default=1 << 16, validator=_THRESHOLD)
     # rows of 32- or 64-bit elements from this size are partitioned, and the parts sorted in parallel
-    part_bytes_from: int = attrs.field(default=3 << 19, validator=_SIZE)
+    part_bytes_from: int = attrs.field(default=3 << 19, validator=_THRESHOLD)
     # rows from this size with few distinct elements are sorted by counting these
-    few_bytes_from: int = attrs.field(default=1 << 23, validator=_SIZE)
+    few_bytes_from: int = attrs.field(default=1 << 23, validator=_THRESHOLD)
     # rows of bytes from this size are sorted by counting
-    count_bytes_from: int = attrs.field(default=1 << 17, validator=_SIZE)
+    count_bytes_from: int = attrs.field(default=1 << 17, validator=_THRESHOLD)
     # bytes are counted two at a time from this size
-    count_in_pairs_from: int = attrs.field(default=1 << 22, validator=_SIZE)
+    count_in_pairs_from: int = attrs.field(default=1 << 22, validator=_THRESHOLD)
     # rows of 16-bit elements from this size are sorted by counting
-    count_pairs_from: int = attrs.field(default=1 << 20, validator=_SIZE)
+    count_pairs_from: int = attrs.field(default=1 << 20, validator=_THRESHOLD)
     # the same where NumPy's own sort of 16 bits is slow
-    count_slow_pairs_from: int = attrs.field(default=1 << 17, validator=_SIZE)
+    count_slow_pairs_from: int = attrs.field(default=1 << 17, validator=_THRESHOLD)
     # argsort of 8- and 16-bit elements scatters indices by a histogram from this size; below it NumPy argsorts
-    deal_from: int = attrs.field(default=1 << 18, validator=_SIZE)
+    deal_from: int = attrs.field(default=1 << 18, validator=_THRESHOLD)
     # argsort of 32- or 64-bit elements sorts packed (rank, index) words from this size; below it branch prediction
     # makes NumPy's merge sort faster
-    pack_from: int = attrs.field(default=1 << 13, validator=_SIZE)
+    pack_from: int = attrs.field(default=1 << 13, validator=_THRESHOLD)
     # at most so many changes of direction among 240 neighbours mean presorted runs, which are merged
-    few_turns: int = attrs.field(default=24, validator=_SIZE)
-    most_threads: int = attrs.field(default=16, validator=_SOME)
+    few_turns: int = attrs.field(default=24, validator=_THRESHOLD)
+    most_threads: int = attrs.field(default=16, validator=_COUNT)
     # a partitioned row gets a thread for each so many bytes, and at least four
-    thread_bytes: int = attrs.field(default=1 << 18, validator=_SOME)
+    thread_bytes: int = attrs.field(default=1 << 18, validator=_COUNT)
     # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
-    by_radix: bool | None = attrs.field(default=None, validator=_is_whether)
+    by_radix: bool | None = attrs.field(default=None, validator=_bool_or_none)
     # then from this size
-    radix_from: int = attrs.field(default=1 << 14, validator=_SOME)
+    radix_from: int = attrs.field(default=1 << 14, validator=_COUNT)
     # elements that a thread partitions at a time: a block fits its nearer caches
-    block: int = attrs.field(default=1 << 16, validator=_SOME)
+    block: int = attrs.field(default=1 << 16, validator=_COUNT)
     # elements sampled before a strategy is chosen
-    sample: int = attrs.field(default=1024, validator=_SOME)
+    sample: int = attrs.field(default=1024, validator=_COUNT)
     # at most so many distinct elements in the sample: counted by comparing with each, not by a hash
-    few: int = attrs.field(default=16, validator=_SIZE)
+    few: int = attrs.field(default=16, validator=_THRESHOLD)
     # the size of a first, smaller sample, where sampling for few distinct elements would cost an argsort time
-    glance: int = attrs.field(default=256, validator=_SOME)
+    glance: int = attrs.field(default=256, validator=_COUNT)
     # at most so many distinct elements in the sample: NumPy sorts rows shorter than few_bytes_from alone
-    some: int = attrs.field(default=700, validator=_SIZE)
+    some: int = attrs.field(default=700, validator=_THRESHOLD)
     # at most so many in the sample, and others elsewhere in the row: NumPy alone, for which equal elements are cheap
-    skewed: int = attrs.field(default=150, validator=_SIZE)
+    skewed: int = attrs.field(default=150, validator=_THRESHOLD)
     # but from this size such rows are partitioned
-    skewed_bytes_from: int = attrs.field(default=1 << 25, validator=_SIZE)
+    skewed_bytes_from: int = attrs.field(default=1 << 25, validator=_THRESHOLD)
     # no partition where one part would be this fraction of the row
-    most_share: float = attrs.field(default=0.8, validator=_share)
+    most_share: float = attrs.field(default=0.8, validator=_fraction)
     # short rows are sorted in batches of so many elements, which stay in the cache
-    chunk: int = attrs.field(default=1 << 16, validator=_SOME)
+    chunk: int = attrs.field(default=1 << 16, validator=_COUNT)
 
     def threads_for(self, nbytes: int) -> int:
         """The number of threads for a row of `nbytes`."""
@@ -120,7 +120,7 @@ class HostSort:
     For arrays in host memory, by any key, on targets with Capability.HOST_SORT; stable if requested.
     """
 
-    policy: HostSortPolicy = attrs.field(factory=HostSortPolicy, validator=holds(HostSortPolicy))
+    policy: HostSortPolicy = attrs.field(factory=HostSortPolicy, validator=instance_of(HostSortPolicy))
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> HostSort:
         if Capability.HOST_SORT not in info.capabilities:

@@ -8,7 +8,7 @@ import attrs
 
 from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..machine import TargetInfo
-from ..types.checks import holds, whole, within
+from ..types.checks import as_int, instance_of, within
 from ..types.digits import DigitPlace
 from ..types.indices import Placement, SortOrder
 from ..types.keys import SortableKey, UnsignedKey, Word
@@ -17,7 +17,7 @@ from ..types.scalars import U8, U16, U32, U64
 from .radix_serial import Shares, serial_add_up, serial_count, serial_scatter
 from .radix_tile import RadixMode
 from .sizes import LARGEST_U32, require_countable, require_digits
-from .sorts import as_words, bits_of, element_bits, require_integers
+from .sorts import as_integer_key, bits_of, element_bits, require_integers
 
 A = TypeVar("A", U8, U16, U32, U64)
 V = TypeVar("V", U8, U16, U32, U64)
@@ -32,11 +32,11 @@ _UP = SortOrder.ASCENDING
 class SerialRadixPolicy:
     """Tuning of SerialRadix."""
 
-    digit_bits: int = attrs.field(default=8, converter=whole, validator=within(1, 12))
+    digit_bits: int = attrs.field(default=8, converter=as_int, validator=within(1, 12))
     # shares of a single row, at most
-    shares: int = attrs.field(default=16, converter=whole, validator=within(1, 1 << 16))
+    shares: int = attrs.field(default=16, converter=as_int, validator=within(1, 1 << 16))
     # elements in a share, at least
-    least: int = attrs.field(default=1 << 13, converter=whole, validator=within(1, 1 << 30))
+    least: int = attrs.field(default=1 << 13, converter=as_int, validator=within(1, 1 << 30))
 
     @property
     def radix(self) -> int:
@@ -145,7 +145,7 @@ class SerialRadix:
     each.
     """
 
-    policy: SerialRadixPolicy = attrs.field(factory=SerialRadixPolicy, validator=holds(SerialRadixPolicy))
+    policy: SerialRadixPolicy = attrs.field(factory=SerialRadixPolicy, validator=instance_of(SerialRadixPolicy))
 
     def fitted(self, key: SortableKey[E, K], length: int, info: TargetInfo, /) -> SerialRadix:
         require_integers(key, "SerialRadix")
@@ -164,10 +164,10 @@ class SerialRadix:
     def schedule(
         self, key: SortableKey[E, K], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
-        return serial_radix_sort(as_words(key), rows, length, order, self.policy, range(bits_of(key)))
+        return serial_radix_sort(as_integer_key(key), rows, length, order, self.policy, range(bits_of(key)))
 
     def argsort(self, key: SortableKey[E, K], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return serial_radix_argsort(as_words(key), rows, length, order, self.policy, range(bits_of(key)))
+        return serial_radix_argsort(as_integer_key(key), rows, length, order, self.policy, range(bits_of(key)))
 
     def pairs(self, key: SortableKey[E, K], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return serial_radix_pairs(as_words(key), value, rows, length, order, self.policy, range(bits_of(key)))
+        return serial_radix_pairs(as_integer_key(key), value, rows, length, order, self.policy, range(bits_of(key)))

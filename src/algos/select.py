@@ -13,7 +13,7 @@ import attrs
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Role, Schedule, is_buffer
 from ..machine import Limits, TargetInfo
-from ..types.checks import holds
+from ..types.checks import instance_of
 from ..types.elements import dtype_of
 from ..types.errors import CapabilityError, InvalidArgumentError
 from ..types.indices import SortOrder
@@ -122,7 +122,7 @@ class ArgsortAndTake:
     """
 
     sort: PairsAlgorithm | None = None
-    network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=holds(BitonicPolicy))
+    network: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=instance_of(BitonicPolicy))
     group_size: int = 256
     groups: int = 1024
 
@@ -161,7 +161,7 @@ class ArgsortAndTake:
 class SelectByParts:
     """Workgroups select from parts of rows that they hold in registers, in one launch or a few: for small k."""
 
-    policy: PartPolicy = attrs.field(factory=PartPolicy, validator=holds(PartPolicy))
+    policy: PartPolicy = attrs.field(factory=PartPolicy, validator=instance_of(PartPolicy))
     groups: int = (1 << 31) - 1  # in a launch, at most
 
     def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> SelectByParts:
@@ -199,7 +199,7 @@ class SelectByParts:
 class SelectBySamples:
     """Filters long rows by a threshold from a sample, in one pass, and sorts the few candidates."""
 
-    policy: SampledPolicy = attrs.field(factory=SampledPolicy, validator=holds(SampledPolicy))
+    policy: SampledPolicy = attrs.field(factory=SampledPolicy, validator=instance_of(SampledPolicy))
 
     def fitted(self, key: SortableKey[E, W], length: int, k: int, info: TargetInfo, /) -> SelectBySamples:
         limits, policy, state = info.limits, self.policy, state_bytes(key)

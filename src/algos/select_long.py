@@ -31,7 +31,7 @@ E = TypeVar("E")
 W = TypeVar("W", U32, U64)
 C = TypeVar("C", bound=Candidate)
 
-_MISSES = 1e-10  # the probability that fewer than k elements pass a threshold
+_FAILURE = 1e-10  # the probability that fewer than k elements pass a threshold
 
 
 @attrs.frozen
@@ -72,36 +72,36 @@ class Plan:
     def of(cls, length: int, k: int, policy: SampledPolicy) -> Plan | None:
         """The plan for rows of a length; None where sampling does not pay."""
         expected = k * policy.samples / length
-        rank = _greatest_count(expected)
+        rank = _poisson_quantile(expected)
         if 2 * rank >= policy.samples or k * policy.samples >= 1 << 32 or length < 4 * policy.samples:
             return None
         share = length / policy.samples
-        capacity = min(length, math.ceil(share * _greatest_mean(rank + 1)))
+        capacity = min(length, math.ceil(share * _poisson_mean_above(rank + 1)))
         if share * (rank + 1) <= policy.few:
             return cls(rank, capacity, 0)
         left = 0.0
         for count in (policy.few + 1, share * (rank + 1), capacity):
             again = k * policy.samples / count + 1
             wanted = again + 6 * (math.sqrt(again) + 2) + 13
-            left = max(left, count / policy.samples * _greatest_mean(math.ceil(wanted)))
+            left = max(left, count / policy.samples * _poisson_mean_above(math.ceil(wanted)))
         again_capacity = max(policy.few, math.ceil(left))
         return cls(rank, capacity, again_capacity if 2 * again_capacity <= capacity else 0)
 
 
-def _greatest_count(mean: float) -> int:
-    """A quantile: a Poisson variable of a mean exceeds it with probability _MISSES."""
+def _poisson_quantile(mean: float) -> int:
+    """A quantile: a Poisson variable of a mean exceeds it with probability _FAILURE."""
     if mean > 100:
         return math.ceil(mean + 6.4 * math.sqrt(mean) + 12)
     count, term = 0, math.exp(-mean)
     beyond = 1 - term
-    while beyond > _MISSES:
+    while beyond > _FAILURE:
         count += 1
         term *= mean / count
         beyond -= term
     return count
 
 
-def _greatest_mean(count: int) -> float:
+def _poisson_mean_above(count: int) -> float:
     """The mean for which a Poisson variable is below `count` with negligible probability: bounds the elements, in
     sampling strides, before the count-th sample."""
     return count + 6.4 * math.sqrt(count) + 15

@@ -47,7 +47,7 @@ def place_chosen(
         indices[i] = U64(place + number // params.left * params.part)
 
 
-def placed_chosen(rows: int, k: int, candidates: int, left: int, part: int) -> Schedule:
+def chosen_indices(rows: int, k: int, candidates: int, left: int, part: int) -> Schedule:
     """Maps numbers of candidates, "chosen" (INPUT), to indices in the row, "indices" (OUTPUT); "candidates" (INPUT) has
     the candidates' indices in their parts."""
     places = Buffer("candidates", U64, rows * candidates, Role.INPUT)
@@ -58,7 +58,7 @@ def placed_chosen(rows: int, k: int, candidates: int, left: int, part: int) -> S
     return Schedule((places, chosen, indices), (place_chosen.launch(grid, places, chosen, indices, params),))
 
 
-def first_places(count: int) -> Schedule:
+def copy_indices(count: int) -> Schedule:
     """Copies `count` indices from "places" (INPUT) to "indices" (OUTPUT)."""
     places, indices = Buffer("places", U64, count, Role.INPUT), Buffer("indices", U64, count, Role.OUTPUT)
     return Schedule((places, indices), (copy_whole(places, indices),))

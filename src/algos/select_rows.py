@@ -16,7 +16,7 @@ import attrs
 
 from ..kernel.kernel import kernel
 from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
-from ..types.checks import require, whole, within
+from ..types.checks import as_int, require, within
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
@@ -48,13 +48,13 @@ class SelectParams:
 class PartPolicy(Policy):
     """Tuning of selection from parts of rows."""
 
-    group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
     # elements in an invocation's registers
-    items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
+    items: int = attrs.field(default=16, converter=as_int, validator=within(1, MOST_ITEMS))
     # sets of invocations, whose minima are ranked: at least k
-    sets: int = attrs.field(default=64, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    sets: int = attrs.field(default=64, converter=as_int, validator=within(1, MOST_INVOCATIONS))
     # candidates in workgroup memory: at least k
-    kept: int = attrs.field(default=512, converter=whole, validator=within(1, 1 << 20))
+    kept: int = attrs.field(default=512, converter=as_int, validator=within(1, 1 << 20))
 
     def __attrs_post_init__(self) -> None:
         require(self.sets <= self.group_size, self, "sets", f"at most group_size={self.group_size}")

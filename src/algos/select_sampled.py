@@ -15,7 +15,7 @@ from typing import TypeVar
 import attrs
 
 from ..kernel.kernel import kernel
-from ..types.checks import power_within, require, whole, within
+from ..types.checks import as_int, power_within, require, within
 from ..types.intrinsics import count_ones, dynamic_range, leading_zeros, minimum, trailing_zeros
 from ..types.invocation import Invocation
 from ..types.memory import Registers, Storage, Workgroup
@@ -31,7 +31,6 @@ E = TypeVar("E")
 W = TypeVar("W", U32, U64)
 C = TypeVar("C", bound=Candidate)
 
-_MISSES = 1e-10  # the probability that fewer than k elements pass a threshold
 _ALL = (1 << 32) - 1  # the rank of a threshold that all elements pass
 
 
@@ -40,22 +39,22 @@ class SampledPolicy(Policy):
     """Tuning of sampled selection."""
 
     # samples of a row
-    samples: int = attrs.field(default=4096, converter=whole, validator=power_within(2, 1 << 16))
+    samples: int = attrs.field(default=4096, converter=as_int, validator=power_within(2, 1 << 16))
     # the workgroup size of the ranking kernels
-    group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=power_within(1, MOST_INVOCATIONS))
     # elements that such a workgroup ranks: group_size / ranked invocations share the comparisons of each
-    ranked: int = attrs.field(default=32, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+    ranked: int = attrs.field(default=32, converter=as_int, validator=power_within(1, MOST_INVOCATIONS))
     # the workgroup size of the filter, and the elements that each invocation loads at a time
-    filter_group: int = attrs.field(default=512, converter=whole, validator=within(1, MOST_INVOCATIONS))
-    items: int = attrs.field(default=16, converter=whole, validator=within(1, 32))
+    filter_group: int = attrs.field(default=512, converter=as_int, validator=within(1, MOST_INVOCATIONS))
+    items: int = attrs.field(default=16, converter=as_int, validator=within(1, 32))
     # workgroups of the filter over all rows, at most
-    groups: int = attrs.field(default=264, converter=whole, validator=within(1, MOST_GROUPS))
+    groups: int = attrs.field(default=264, converter=as_int, validator=within(1, MOST_GROUPS))
     # candidates that a workgroup stages in workgroup memory
-    staged: int = attrs.field(default=2048, converter=whole, validator=within(1, 1 << 20))
+    staged: int = attrs.field(default=2048, converter=as_int, validator=within(1, 1 << 20))
     # expected candidates up to which there is no second sampling
-    few: int = attrs.field(default=4096, converter=whole, validator=within(1, 1 << 20))
+    few: int = attrs.field(default=4096, converter=as_int, validator=within(1, 1 << 20))
     # k from which candidates are sorted by a network
-    sorted_from: int = attrs.field(default=4097, converter=whole, validator=within(1, MOST_GROUPS))
+    sorted_from: int = attrs.field(default=4097, converter=as_int, validator=within(1, MOST_GROUPS))
     network: BitonicPolicy = attrs.field(factory=BitonicPolicy)
 
     def __attrs_post_init__(self) -> None:

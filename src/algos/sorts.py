@@ -8,7 +8,7 @@ import attrs
 
 from ..kernel.launch import Schedule
 from ..machine import Capability, TargetInfo
-from ..types.checks import holds, power_within, require, truth, whole, within
+from ..types.checks import as_int, instance_of, is_bool, power_within, require, within
 from ..types.elements import dtype_of, scalar_of
 from ..types.errors import CapabilityError, UnsupportedTypeError
 from ..types.indices import Placement, SortOrder
@@ -98,7 +98,7 @@ class PairsAlgorithm(Protocol):
 class Bitonic:
     """The bitonic network: in place, without scratch memory, data-independent, and for any key."""
 
-    policy: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=holds(BitonicPolicy))
+    policy: BitonicPolicy = attrs.field(factory=BitonicPolicy, validator=instance_of(BitonicPolicy))
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> Bitonic:
         policy = fitted_network(self.policy, key.word, info.limits)
@@ -126,12 +126,12 @@ class BitonicRows:
     For targets with Capability.SUBGROUPS, whose subgroups have at least `lanes` lanes.
     """
 
-    lanes: int = attrs.field(default=32, converter=whole, validator=power_within(1, 64))
+    lanes: int = attrs.field(default=32, converter=as_int, validator=power_within(1, 64))
     # elements in a lane before another lane is used
-    items: int = attrs.field(default=8, converter=whole, validator=power_within(1, MOST_ITEMS))
+    items: int = attrs.field(default=8, converter=as_int, validator=power_within(1, MOST_ITEMS))
     # and at most, when all lanes are used
-    most_items: int = attrs.field(default=32, converter=whole, validator=power_within(1, MOST_ITEMS))
-    group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+    most_items: int = attrs.field(default=32, converter=as_int, validator=power_within(1, MOST_ITEMS))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=power_within(1, MOST_INVOCATIONS))
 
     def __attrs_post_init__(self) -> None:
         require(self.items <= self.most_items, self, "items", f"at most most_items={self.most_items}")
@@ -185,14 +185,14 @@ class BitonicRows:
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
         policy = self.policy_for(length)
-        found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
+        found = as_integer_key(key)
         return bitonic_rows_sort(found, rows, length, order, policy, placement is Placement.IN_PLACE)
 
     def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return argsort_short_rows(as_words(key), rows, length, order, self.policy_for(length))
+        return argsort_short_rows(as_integer_key(key), rows, length, order, self.policy_for(length))
 
     def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return sort_short_rows_with_values(as_words(key), value, rows, length, order, self.policy_for(length))
+        return sort_short_rows_with_values(as_integer_key(key), value, rows, length, order, self.policy_for(length))
 
 
 @attrs.frozen
@@ -203,7 +203,7 @@ class Radix:
     Capability.FORWARD_PROGRESS. Otherwise three a digit: histogram, prefix sum, scatter.
     """
 
-    policy: RadixPolicy = attrs.field(factory=RadixPolicy, validator=holds(RadixPolicy))
+    policy: RadixPolicy = attrs.field(factory=RadixPolicy, validator=instance_of(RadixPolicy))
 
     def fitted(self, key: SortableKey[E, W], length: int, info: TargetInfo, /) -> Radix:
         require_integers(key, "Radix")
@@ -224,15 +224,15 @@ class Radix:
         return most_radix_rows(self.policy, length, groups)
 
     def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_argsort(as_words(key), rows, length, order, self.policy, bits_of(key))
+        return radix_argsort(as_integer_key(key), rows, length, order, self.policy, bits_of(key))
 
     def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_sort_pairs(as_words(key), value, rows, length, order, self.policy, bits_of(key))
+        return radix_sort_pairs(as_integer_key(key), value, rows, length, order, self.policy, bits_of(key))
 
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
-        found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
+        found = as_integer_key(key)
         return radix_sort(found, rows, length, order, self.policy, bits_of(key), placement is Placement.IN_PLACE)
 
 
@@ -244,13 +244,13 @@ class RadixRows:
     """
 
     # elements in an invocation's registers
-    items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
+    items: int = attrs.field(default=16, converter=as_int, validator=within(1, MOST_ITEMS))
     # the smallest workgroup size: at least one invocation for each value of a digit
-    least_group: int = attrs.field(default=256, converter=whole, validator=within(2, MOST_INVOCATIONS))
-    most_group: int = attrs.field(default=1024, converter=whole, validator=power_within(2, MOST_INVOCATIONS))
-    strand: int = attrs.field(default=32, converter=whole, validator=within(1, 64))
-    digit_bits: int = attrs.field(default=8, converter=whole, validator=within(1, 12))
-    subgroups: bool = attrs.field(default=True, validator=truth)
+    least_group: int = attrs.field(default=256, converter=as_int, validator=within(2, MOST_INVOCATIONS))
+    most_group: int = attrs.field(default=1024, converter=as_int, validator=power_within(2, MOST_INVOCATIONS))
+    strand: int = attrs.field(default=32, converter=as_int, validator=within(1, 64))
+    digit_bits: int = attrs.field(default=8, converter=as_int, validator=within(1, 12))
+    subgroups: bool = attrs.field(default=True, validator=is_bool)
 
     def __attrs_post_init__(self) -> None:
         require(self.least_group <= self.most_group, self, "least_group", f"at most most_group={self.most_group}")
@@ -306,21 +306,21 @@ class RadixRows:
     def schedule(
         self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, placement: Placement, /
     ) -> Schedule:
-        found = cast("UnsignedKey[U32, U32]", key)  # as good as any key of numbers
+        found = as_integer_key(key)
         in_place = placement is Placement.IN_PLACE
         return radix_rows_sort(found, rows, length, order, self.policy_for(length), bits_of(key), in_place)
 
     def argsort(self, key: SortableKey[E, W], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_rows_argsort(as_words(key), rows, length, order, self.policy_for(length), bits_of(key))
+        return radix_rows_argsort(as_integer_key(key), rows, length, order, self.policy_for(length), bits_of(key))
 
     def pairs(self, key: SortableKey[E, W], value: type[Any], rows: int, length: int, order: SortOrder, /) -> Schedule:
-        return radix_rows_pairs(as_words(key), value, rows, length, order, self.policy_for(length), bits_of(key))
+        return radix_rows_pairs(as_integer_key(key), value, rows, length, order, self.policy_for(length), bits_of(key))
 
 
 _INDEX_BYTES = 4  # of an index in the row, in workgroup memory
 
 
-def as_words(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
+def as_integer_key(key: SortableKey[E, W]) -> UnsignedKey[U32, U32]:
     """Casts a key, whose classes are known at run time only, to some key of integers, for type checkers."""
     return cast("UnsignedKey[U32, U32]", key)
 

@@ -185,8 +185,8 @@ REDUCTIONS: tuple[PolicyRule[ReducePolicy], ...] = (
 )
 
 # Loads in flight hide memory latency: 2 workgroups of 512 with 16 loads each, or 8 of 256 with 8, are 64 KiB in flight
-# on a multiprocessor, twice what Little's law requires on an H200, where 264 workgroups are resident at a time. Totals
-# of more than 128 bytes of registers for each invocation reduce occupancy too far.
+# on a multiprocessor, twice what Little's law requires for an H200's bandwidth; 264 workgroups are all that it has
+# resident at a time. Totals of more than 128 bytes of registers an invocation reduce occupancy too far.
 _ROWS_ON_CARD = ReducePolicy(256, 8, 4224, subgroups=True, short=2049, strand=32, totals=Totals.ONE)
 # With enough rows to occupy the card (65,536 lanes), fewer lanes for each row save steps of the reduction.
 _MORE_ROWS_ON_CARD = attrs.evolve(_ROWS_ON_CARD, strand=16)

@@ -86,13 +86,13 @@ class KeyWords:
 
     def to_words(self, wanted: Wanted = Wanted.WORDS) -> Transform:
         """The transform from elements to words (or ranks): unsigned integers, the lesser of which come first."""
-        return self._kept(wanted) or self._to_words(wanted)
+        return self._memoised(wanted) or self._to_words(wanted)
 
     def to_elements(self) -> Transform:
         """The transform from words back to elements."""
-        return self._kept(None) or self._to_elements()
+        return self._memoised(None) or self._to_elements()
 
-    def _kept(self, wanted: Wanted | None) -> Transform | None:
+    def _memoised(self, wanted: Wanted | None) -> Transform | None:
         """The memoised transform, if its kernel's captures are unchanged."""
         run, transform = self._made.get(wanted, (None, None))
         return transform if run is not None and run.holds else None

@@ -119,7 +119,7 @@ class TopK(Operation):
         """The first of each piece, and of those the first."""
         from ..algos.choice import choose_top_k
         from ..algos.select import top_k
-        from ..algos.select_parts import placed_chosen
+        from ..algos.select_parts import chosen_indices
 
         key, pieces = key_of("x", x, self.key), cut.pieces
         require_counted(pieces.length, info)
@@ -135,7 +135,7 @@ class TopK(Operation):
         found = top_k(key, rows, cut.candidates, self.k, self.order, last)
         candidates, chosen = rows * cut.candidates, rows * self.k
         yield single(found, {"data": Part(3, candidates), "values": Part(1, chosen), "indices": Part(5, chosen)})
-        placed = placed_chosen(rows, self.k, cut.candidates, cut.left, pieces.most)
+        placed = chosen_indices(rows, self.k, cut.candidates, cut.left, pieces.most)
         yield single(placed, {"candidates": Part(4, candidates), "chosen": Part(5, chosen), "indices": Part(2, chosen)})
 
     @property
@@ -144,7 +144,7 @@ class TopK(Operation):
 
     def _by_permutation(self, x: Spec, rows: int, length: int, info: TargetInfo) -> Iterator[Work]:
         """All is put in order and most of it forgotten."""
-        from ..algos.select_parts import first_places
+        from ..algos.select_parts import copy_indices
 
         yield from moved_by(self._permutation.works((x,), info, in_place=False) or (), {0: 0, 1: 3})
         for row in range(rows):
@@ -153,7 +153,7 @@ class TopK(Operation):
                     "places": Part(3, piece.count, row * length + piece.first),
                     "indices": Part(2, piece.count, row * self.k + piece.first),
                 }
-                yield single(first_places(piece.count), parts)
+                yield single(copy_indices(piece.count), parts)
         yield from taking(x, rows, length, self.k, (0, 2, 1), info)
 
 

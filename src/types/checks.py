@@ -11,7 +11,7 @@ import attrs
 from .errors import InvalidArgumentError, UnsupportedTypeError
 
 
-def whole(value: SupportsIndex) -> int:
+def as_int(value: SupportsIndex) -> int:
     """Converts NumPy integers to int. Other types pass through, for the validator to report with the field's name."""
     try:
         return value if isinstance(value, bool) else operator.index(value)
@@ -20,7 +20,7 @@ def whole(value: SupportsIndex) -> int:
 
 
 @attrs.frozen
-class WholeNumber:
+class IntRange:
     """Validates an int from `least` to `most`, both included."""
 
     least: int
@@ -36,24 +36,24 @@ class WholeNumber:
             raise InvalidArgumentError(f"{name}: expected {kind} from {self.least} to {self.most}, found {value}")
 
 
-def within(least: int, most: int) -> WholeNumber:
+def within(least: int, most: int) -> IntRange:
     """Validates an int from `least` to `most`, both included."""
-    return WholeNumber(least, most)
+    return IntRange(least, most)
 
 
-def power_within(least: int, most: int) -> WholeNumber:
+def power_within(least: int, most: int) -> IntRange:
     """Validates a power of two from `least` to `most`, both included."""
-    return WholeNumber(least, most, is_power=True)
+    return IntRange(least, most, is_power=True)
 
 
-def truth(instance: object, attribute: attrs.Attribute[bool], value: object) -> None:
+def is_bool(instance: object, attribute: attrs.Attribute[bool], value: object) -> None:
     """Validates a bool; other truthy or falsy values raise UnsupportedTypeError."""
     if type(value) is not bool:
         name = f"{type(instance).__name__}: {attribute.name}"
         raise UnsupportedTypeError(f"{name}: expected True or False, found {value!r}")
 
 
-def holds(kind: type[object]) -> Callable[[object, attrs.Attribute[Any], object], None]:
+def instance_of(kind: type[object]) -> Callable[[object, attrs.Attribute[Any], object], None]:
     """Validates an instance of a class."""
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:

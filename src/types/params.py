@@ -9,7 +9,7 @@ from enum import Enum
 
 import attrs
 
-from .checks import holds, power_within, require, truth, whole, within
+from .checks import as_int, instance_of, is_bool, power_within, require, within
 from .indices import Pass, SortOrder, Stage
 from .needs import Needs, Policy
 from .scalars import U32
@@ -45,10 +45,10 @@ class BitonicPolicy(Policy):
     """Tuning of the bitonic sort. All numbers are powers of two, except `fused_passes`."""
 
     # elements sorted in workgroup memory
-    tile: int = attrs.field(default=2048, converter=whole, validator=power_within(2, _MOST_TILE))
-    group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+    tile: int = attrs.field(default=2048, converter=as_int, validator=power_within(2, _MOST_TILE))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=power_within(1, MOST_INVOCATIONS))
     # passes over global memory that one launch does in registers
-    fused_passes: int = attrs.field(default=3, converter=whole, validator=within(1, _MOST_PASSES))
+    fused_passes: int = attrs.field(default=3, converter=as_int, validator=within(1, _MOST_PASSES))
 
 
 @attrs.frozen
@@ -72,9 +72,9 @@ class RowsParams:
 class RowsPolicy(Policy):
     """Tuning of sorts of short rows: `lanes` hold a row, with `items` elements each. All numbers are powers of two."""
 
-    lanes: int = attrs.field(converter=whole, validator=power_within(1, _WIDE_MASK))
-    items: int = attrs.field(converter=whole, validator=power_within(1, MOST_ITEMS))
-    group_size: int = attrs.field(default=256, converter=whole, validator=power_within(1, MOST_INVOCATIONS))
+    lanes: int = attrs.field(converter=as_int, validator=power_within(1, _WIDE_MASK))
+    items: int = attrs.field(converter=as_int, validator=power_within(1, MOST_ITEMS))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=power_within(1, MOST_INVOCATIONS))
 
     def __attrs_post_init__(self) -> None:
         require(self.group_size >= self.lanes, self, "group_size", f"at least the {self.lanes} lanes of a row")
@@ -155,22 +155,22 @@ class Totals(Enum):
 class ReducePolicy(Policy):
     """Tuning of reductions."""
 
-    group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
     # elements that an invocation loads at a time
-    items: int = attrs.field(default=8, converter=whole, validator=within(1, MOST_ITEMS))
+    items: int = attrs.field(default=8, converter=as_int, validator=within(1, MOST_ITEMS))
     # workgroups over all rows, at most
-    groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
+    groups: int = attrs.field(default=1024, converter=as_int, validator=within(1, MOST_GROUPS))
     # whether lanes combine by shuffles before workgroup memory is used
-    subgroups: bool = attrs.field(default=False, validator=truth)
+    subgroups: bool = attrs.field(default=False, validator=is_bool)
     # bytes of neighbouring columns that a workgroup reads at a time, at least: coalesced loads want whole cache lines
-    line: int = attrs.field(default=128, converter=whole, validator=within(1, 1 << 20))
+    line: int = attrs.field(default=128, converter=as_int, validator=within(1, 1 << 20))
     # rows shorter than this are reduced several to a workgroup
-    short: int = attrs.field(default=1, converter=whole, validator=within(1, MOST_GROUPS))
+    short: int = attrs.field(default=1, converter=as_int, validator=within(1, MOST_GROUPS))
     # with subgroups, the lanes of one that share such a row
-    strand: int = attrs.field(default=1, converter=whole, validator=power_within(1, _WIDE_MASK))
+    strand: int = attrs.field(default=1, converter=as_int, validator=power_within(1, _WIDE_MASK))
     # whether each invocation has a column of its own, if there are enough: a CPU vectorises over neighbouring columns
-    side_by_side: bool = attrs.field(default=False, validator=truth)
-    totals: Totals = attrs.field(default=Totals.EACH, validator=holds(Totals))
+    side_by_side: bool = attrs.field(default=False, validator=is_bool)
+    totals: Totals = attrs.field(default=Totals.EACH, validator=instance_of(Totals))
 
     @property
     def needs(self) -> Needs:
@@ -202,17 +202,17 @@ class ScanParams:
 class ScanPolicy(Policy):
     """Tuning of scans. A workgroup goes through its share of a row tile by tile."""
 
-    group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
     # elements in an invocation's registers; an odd number avoids bank conflicts
-    items: int = attrs.field(default=15, converter=whole, validator=within(1, MOST_ITEMS))
+    items: int = attrs.field(default=15, converter=as_int, validator=within(1, MOST_ITEMS))
     # workgroups, at most
-    groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
+    groups: int = attrs.field(default=1024, converter=as_int, validator=within(1, MOST_GROUPS))
     # whether lanes combine by shuffles before workgroup memory is used
-    subgroups: bool = attrs.field(default=False, validator=truth)
+    subgroups: bool = attrs.field(default=False, validator=is_bool)
     # bytes of neighbouring columns that a workgroup reads at a time, at least: coalesced loads want whole cache lines
-    line: int = attrs.field(default=128, converter=whole, validator=within(1, 1 << 20))
+    line: int = attrs.field(default=128, converter=as_int, validator=within(1, 1 << 20))
     # whether each invocation has a column of its own, if there are enough: a CPU vectorises over neighbouring columns
-    side_by_side: bool = attrs.field(default=False, validator=truth)
+    side_by_side: bool = attrs.field(default=False, validator=is_bool)
 
     @property
     def needs(self) -> Needs:
@@ -229,9 +229,9 @@ class ScanPolicy(Policy):
 class MergePolicy(Policy):
     """Tuning of merges. A workgroup of one invocation, for CPUs, merges its tile serially from both ends."""
 
-    group_size: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
     # elements that an invocation merges; an odd number avoids bank conflicts
-    items: int = attrs.field(default=15, converter=whole, validator=within(1, 1 << 20))
+    items: int = attrs.field(default=15, converter=as_int, validator=within(1, 1 << 20))
 
     @property
     def tile(self) -> int:
@@ -253,27 +253,27 @@ class RadixPolicy(Policy):
     A workgroup needs at least one invocation for each value of a digit.
     """
 
-    digit_bits: int = attrs.field(default=8, converter=whole, validator=within(1, 12))
-    group_size: int = attrs.field(default=256, converter=whole, validator=within(2, MOST_INVOCATIONS))
+    digit_bits: int = attrs.field(default=8, converter=as_int, validator=within(1, 12))
+    group_size: int = attrs.field(default=256, converter=as_int, validator=within(2, MOST_INVOCATIONS))
     # elements in an invocation's registers
-    items: int = attrs.field(default=16, converter=whole, validator=within(1, MOST_ITEMS))
+    items: int = attrs.field(default=16, converter=as_int, validator=within(1, MOST_ITEMS))
     # the least subgroup size that the kernel supports; without subgroups, the lanes that rank together
-    strand: int = attrs.field(default=32, converter=whole, validator=within(1, _WIDE_MASK))
-    subgroups: bool = attrs.field(default=True, validator=truth)
+    strand: int = attrs.field(default=32, converter=as_int, validator=within(1, _WIDE_MASK))
+    subgroups: bool = attrs.field(default=True, validator=is_bool)
     # the lookback window: status words loaded at a time
-    lookback: int = attrs.field(default=4, converter=whole, validator=within(1, 32))
+    lookback: int = attrs.field(default=4, converter=as_int, validator=within(1, 32))
     # the workgroup size of the histogram kernel
-    count_group: int = attrs.field(default=256, converter=whole, validator=within(1, MOST_INVOCATIONS))
+    count_group: int = attrs.field(default=256, converter=as_int, validator=within(1, MOST_INVOCATIONS))
     # elements that each of its invocations loads at a time
-    count_items: int = attrs.field(default=4, converter=whole, validator=within(1, MOST_ITEMS))
+    count_items: int = attrs.field(default=4, converter=as_int, validator=within(1, MOST_ITEMS))
     # privatised copies of each of its counters, against contention
-    copies: int = attrs.field(default=1, converter=whole, validator=within(1, 1 << 10))
+    copies: int = attrs.field(default=1, converter=as_int, validator=within(1, 1 << 10))
     # its workgroups, at most
-    count_groups: int = attrs.field(default=1024, converter=whole, validator=within(1, MOST_GROUPS))
+    count_groups: int = attrs.field(default=1024, converter=as_int, validator=within(1, MOST_GROUPS))
     # one launch a digit with decoupled lookback, rather than three without
-    sweeps: bool = attrs.field(default=False, validator=truth)
+    sweeps: bool = attrs.field(default=False, validator=is_bool)
     # elements of a row that one sweep moves, at most: a longer row takes more launches a digit
-    portion: int = attrs.field(default=MOST_COUNTED, converter=whole, validator=within(1, MOST_COUNTED))
+    portion: int = attrs.field(default=MOST_COUNTED, converter=as_int, validator=within(1, MOST_COUNTED))
 
     def __attrs_post_init__(self) -> None:
         digits = f"at least {self.radix}, an invocation for each of the 2**{self.digit_bits} digits"

@@ -29,7 +29,7 @@ _DEEPEST = 2  # nesting of loops up to which ranges are sought
 
 
 @attrs.frozen
-class Numbers:
+class LaunchNumbers:
     """The numbers that a launch fixes."""
 
     groups: int
@@ -45,7 +45,7 @@ class Findings:
     rounds: Mapping[int, int]  # of loops: an upper bound on the trip count
 
 
-def find(program: ir.Program, numbers: Numbers) -> Findings:
+def analyse(program: ir.Program, numbers: LaunchNumbers) -> Findings:
     """Analyses a program for one launch."""
     walk = _Walk(program, numbers)
     walk.block(program.body)
@@ -54,7 +54,7 @@ def find(program: ir.Program, numbers: Numbers) -> Findings:
 
 
 class _Walk:
-    def __init__(self, program: ir.Program, numbers: Numbers) -> None:
+    def __init__(self, program: ir.Program, numbers: LaunchNumbers) -> None:
         self.inside: dict[int, bool] = {}
         self.rounds: dict[int, int] = {}
         self._given = numbers.given
@@ -130,7 +130,7 @@ class _Walk:
         exact = {v: self._fitted(v, variables[v]) for v in changed}
         ranges = {v: self._range(v, value) for v, value in exact.items() if isinstance(value, Sum)}
         values.variables = before
-        values.back_to(mark)
+        values.roll_back(mark)
         return _Path(falls, variables, ranges)
 
     def _fitted(self, variable: ir.Variable, value: Value) -> Value:
@@ -220,7 +220,7 @@ class _Walk:
             behind = {v: self._number_in(v) for v in ranges} if falls else {}
             stays = self._widen(ranges, behind, attempt)
             most = min((self._steps(before[v], after) for v, after in behind.items()), default=UNBOUNDED)
-            values.back_to(mark)
+            values.roll_back(mark)
             if stays:
                 break
         self._loops -= 1
@@ -273,7 +273,7 @@ class _Path:
     ranges: Mapping[ir.Variable, tuple[int, int]]  # of the numbers that it changes
 
 
-def _identities(facts: Facts, program: ir.Program, numbers: Numbers) -> dict[ir.Builtin, Sum]:
+def _identities(facts: Facts, program: ir.Program, numbers: LaunchNumbers) -> dict[ir.Builtin, Sum]:
     size, lanes = program.group_size, numbers.subgroup_size
     local, lane = facts.unknown(0, size - 1), facts.unknown(0, min(size, lanes) - 1)
     subgroup = facts.unknown(0, (size - 1) // lanes)

@@ -38,10 +38,10 @@ class Evaluator:
     def mark(self) -> tuple[int, int]:
         return self.facts.mark(), len(self._known)
 
-    def back_to(self, mark: tuple[int, int]) -> None:
+    def roll_back(self, mark: tuple[int, int]) -> None:
         """Drops the facts assumed since the mark, and the results that may depend on them."""
         facts, known = mark
-        self.facts.back_to(facts)
+        self.facts.roll_back(facts)
         while len(self._known) > known:
             self._known.popitem()
 
@@ -283,7 +283,7 @@ class Evaluator:
             assume(facts, condition, holds)
             value = self.exact(operand)
             found.append((value, *self.range(value, node.type)))
-            self.back_to(mark)
+            self.roll_back(mark)
         (a, low, high), (b, other_low, other_high) = found
         return a if a == b else facts.unknown(min(low, other_low), max(high, other_high))
 

@@ -72,7 +72,7 @@ class Facts:
     def mark(self) -> int:
         return len(self._undo)
 
-    def back_to(self, mark: int) -> None:
+    def roll_back(self, mark: int) -> None:
         """Rolls back what was assumed since the mark."""
         while len(self._undo) > mark:
             entry = self._undo.pop()

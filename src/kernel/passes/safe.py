@@ -17,7 +17,7 @@ import attrs
 from .. import ir
 from ..launch import Step
 from ..verify import verify
-from .bounds import Numbers, find
+from .bounds import LaunchNumbers, analyse
 from .guards import guarded, long_loops
 from .slicing import relevant_parameters
 from .walk import statements_in
@@ -97,7 +97,7 @@ class Safety:
         bound = zip(program.storage, step.buffers, strict=True)
         given: dict[object, int] = {memory: buffer.nbytes // memory.type.size for memory, buffer in bound}
         given |= {program.parameters[number]: int(step.values[number]) for number in known.relevant}
-        findings = find(program, Numbers(step.groups, self._lanes(program.group_size), given))
+        findings = analyse(program, LaunchNumbers(step.groups, self._lanes(program.group_size), given))
         polling = long_loops(program, findings.rounds) if self._polls else {}
         with self._lock:
             if len(known.launches) >= _MOST_LAUNCHES:
