@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.choice import choose_axis_scan
+from gpusort.algos.cut import Columns, Cut
 from gpusort.algos.layout import Layout, layout_to_scan
 from gpusort.algos.scan_axis import scan_axis
 from gpusort.targets.registry import target as target_of
@@ -101,3 +102,11 @@ def test_sums_have_numpys_dtype_and_float16_is_rounded_once(target: str) -> None
 def test_what_32_bits_cannot_count_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="expected indices of no more than 4294967295"):
         scan_axis(SUM, Layout(1, 1 << 16, 1 << 16, 0, 1, 0), ScanKind.INCLUSIVE, ScanPolicy())
+
+
+@pytest.mark.parametrize(("columns", "shares"), [(1 << 16, 1), (1 << 10, 1), (1 << 6, 4), (8, 32)])
+def test_as_many_shares_as_there_are_workgroups_for(columns: int, shares: int) -> None:
+    """Half of them, for of several shares all elements are read twice; of one they are read once."""
+    policy = ScanPolicy(64, 4, 64, line=32)
+    layout = Layout(1, 1 << 14, columns, 1, columns, 1)
+    assert Cut.of_scan(Columns.to_scan(layout), policy, 4).shares == shares

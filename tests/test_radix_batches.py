@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import attrs
@@ -238,8 +239,8 @@ def test_few_workgroups_of_a_launch_take_few_rows() -> None:
     assert most_radix_rows(portable, 10 * portable.tile, 65_535) == 6553
     assert most_radix_rows(portable, 65_535 * portable.tile, 65_535) == 1
     assert most_radix_rows(portable, 65_535 * portable.tile + 1, 65_535) == 0
-    for rows in (1, 2, 70, 132, 133, 1000, 100_000):
-        groups = SweepState(rows, 100_000, 4, SWEEP).counting_groups()
+    for rows, length in product((1, 2, 70, 132, 133, 1000, 100_000), (100_000, 1 << 20)):
+        groups = SweepState(rows, length, 4, SWEEP).counting_groups()
         assert groups % rows == 0
         assert groups <= max(rows, 4 * SWEEP.count_groups)
 
