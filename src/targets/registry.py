@@ -34,7 +34,7 @@ class Unavailable:
 
 def _cpu() -> Target:
     if find_spec("numba") is None:
-        raise TargetUnavailableError("target 'cpu' needs Numba, which is not installed: pip install numba")
+        raise TargetUnavailableError("target 'cpu' needs Numba, which is not installed, or not to be had in a page")
     from .cpu.target import CpuTarget
 
     return CpuTarget()
