@@ -12,13 +12,14 @@ import pytest
 import gpusort
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.host import fast_paths, sort_path
 from gpusort.targets.cpu.host import row_blocks as many_rows
 from gpusort.targets.cpu.host.network_text import exchanges
 from gpusort.targets.cpu.target import CpuTarget
 
 DTYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "M8[s]")
 SHORT = (((1201, 9), -1), ((9, 1201), 0), ((4, 31, 60), 1), ((31, 7, 101), 1), ((700, 2), 1))
-LONG = (((120, 150), 0), ((100, 7, 20), 0), ((3, 90, 70), 1))
+LONG = (((120, 150), 0), ((100, 7, 20), 0), ((3, 90, 100), 1))
 # Each length of a row is a network, which takes a second to compile for each size of elements: one dtype of floats and
 # one of whole numbers have all of them, and of the other sizes one has the longest that is sorted so, one the shortest.
 SHAPES = {"f4": SHORT + LONG, "u1": SHORT + LONG, "f2": (*SHORT[:2], SHORT[4], *LONG), "i8": (*SHORT[:3], *LONG)}
@@ -89,6 +90,37 @@ def test_rows_are_sorted_as_each_one_is(dtype: str, descending: bool, monkeypatc
             found = gpusort.sort(laid_out(x, layout), axis=axis, descending=descending, target=SHARING)
             np.testing.assert_array_equal(bits(found), expected)
             assert "_by_network" in taken if (shape, axis) in SHORT else "_by_blocks" in taken or layout == "Fortran"
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", ">i4", "u1"])
+@pytest.mark.parametrize(("shape", "axis"), [((40, 70, 20), 1), ((30, 5, 70, 9), 2), ((500, 70), 0)])
+def test_blocks_of_several_slices(
+    shape: tuple[int, ...], axis: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows between other axes, of which few lie side by side."""
+    in_blocks: list[bool] = []
+    for module, name in ((sort_path, "sort_spread_rows"), (fast_paths, "argsort_spread_rows")):
+        own: Callable[..., bool] = getattr(module, name)
+
+        def watched(*given: object, own: Callable[..., bool] = own) -> bool:
+            in_blocks.append(own(*given))
+            return in_blocks[-1]
+
+        monkeypatch.setattr(module, name, watched)
+    target = CpuTarget(HostSortPolicy(serial_below=1000, chunk=1500, part_bytes_from=1 << 20))
+    x = numbers(dtype, shape)
+    for descending in (False, True):
+        for layout in LAYOUTS:
+            given = laid_out(x, layout)
+            in_blocks.clear()
+            found = gpusort.sort(given, axis=axis, descending=descending, target=target)
+            expected = one_by_one(x, axis, descending).astype(dtype)
+            np.testing.assert_array_equal(bits(found), bits(expected))
+            indices = gpusort.argsort(given, axis=axis, descending=descending, target=target)
+            places = gpusort.argsort(x, axis=axis, descending=descending, target="simulator")
+            np.testing.assert_array_equal(indices, places)
+            assert len(shape) < 3 or layout == "Fortran" or all(in_blocks)
+            assert in_blocks
 
 
 @pytest.mark.parametrize(("shape", "axis"), [*SHORT[:3], LONG[0]])

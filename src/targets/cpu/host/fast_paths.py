@@ -136,7 +136,7 @@ class ArgsortPath:
             return self._indices(x).reshape(x.shape)
         indices = cast(Indices, np.empty(x.shape, _INDEX))
         spread = np.moveaxis(indices, axis, -1)
-        if x.ndim == 2 and not self.by_bits and argsort_spread_rows(rows, spread, self.order, self.policy):
+        if x.ndim > 1 and not self.by_bits and argsort_spread_rows(rows, spread, self.order, self.policy):
             return indices
         packed = rows if is_packed(rows) else np.array(rows, native(x.dtype), order="C")
         spread[...] = self._indices(packed).reshape(rows.shape)

@@ -32,6 +32,7 @@ _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: lo
 _LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
 _BLOCK = 64  # rows at least that are brought together
 _TASKS = 1 << 14  # elements at least that a thread takes at a time
+_LEAST = 1 << 13  # elements at least of a block: each is a task of Python's
 
 
 @attrs.frozen
@@ -41,6 +42,11 @@ class Lying:
     plan: npt.NDArray[np.int64]
     flat: Elements  # the memory, as words
     out: Elements
+
+    @property
+    def side_by_side(self) -> int:
+        """How many rows lie so that one block can have them."""
+        return int(self.plan[5])
 
     @classmethod
     def of(cls, x: HostArray, results: HostArray, axis: int) -> Lying | None:
@@ -85,7 +91,7 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
     ):
         return False
     lying = Lying.of(x, results, axis)
-    if lying is None:
+    if lying is None or (not places and lying.side_by_side * length < _LEAST):
         return False
     if places:
         _by_network(lying, dtype, places, order)

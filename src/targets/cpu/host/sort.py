@@ -122,14 +122,16 @@ def in_blocks(
     longest: int,
     work: Callable[[HostArray, HostArray], None],
 ) -> bool:
-    """Has work(rows, results) done to packed blocks of rows that do not lie side by side, if they are many and short:
-    a few columns of a matrix fill whole cache lines. Whether it is done."""
-    rows, length = source.shape
+    """Calls work(rows, results) with packed copies of blocks of strided rows, if these are many and short. Rows are
+    along the last axis, and blocks are slices of the first; of a matrix they are wide enough for columns to fill cache
+    lines. Returns whether it was done."""
+    count, length = source.shape[0], source.shape[-1]
     if not source.size or not 2 <= length < longest:
         return False
     pool = Pool(1) if source.size < policy.serial_below else shared_pool()
-    block = max(_LINE // source.itemsize, policy.chunk // length)
-    if rows < 2 * pool.threads * block:
+    least = _LINE // source.itemsize if source.ndim == 2 else 1
+    block = max(least, policy.chunk * count // source.size)
+    if count < 2 * pool.threads * block:
         return False
     dtype, result = source.dtype.newbyteorder("="), results.dtype.newbyteorder("=")
 
@@ -137,10 +139,10 @@ def in_blocks(
         own = slice(number * block, (number + 1) * block)
         packed = np.array(source[own], dtype, order="C")
         found: HostArray = np.empty(packed.shape, result)
-        work(packed, found)
+        work(packed.reshape(-1, length), found.reshape(-1, length))
         results[own] = found
 
-    pool.run(work_on, -(-rows // block))
+    pool.run(work_on, -(-count // block))
     return True
 
 

@@ -128,7 +128,7 @@ class SortPath:
             rows = x.reshape(shape)
             sort_rows(rows, rows if in_place else results.reshape(shape), self.order, self.policy, self.stable)
             return
-        if x.ndim == 2 and sort_spread_rows(x, results, self.order, self.policy, self.stable):
+        if x.ndim > 1 and sort_spread_rows(x, results, self.order, self.policy, self.stable):
             return
         packed = results if is_packed(results) else np.empty(x.shape, native(x.dtype))
         copy_elements(x, packed)
