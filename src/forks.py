@@ -267,9 +267,9 @@ _own_locks: WeakSet[OwnLock] = WeakSet()
 
 # -- devices ----------------------------------------------------------------------------------------------
 
-# Sets and a hook, not process numbers: to ask for one is a system call, several in each call of some microseconds.
-_opened: set[str] = set()  # the targets that this process has opened
-_opened_before_fork: set[str] = set()  # those that a process did from which this one was forked
+# Sets and a fork hook, not process ids: os.getpid() is a system call, and warm calls of some microseconds check twice.
+_opened: set[str] = set()  # targets that this process has opened
+_opened_before_fork: set[str] = set()  # targets that a parent had opened when it forked this process
 _on_devices: WeakSet[object] = WeakSet()
 
 

@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind, refused by their name before anything is done with them."""
+"""Validates arguments: each error names the argument, and is raised before any work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_ALGORITHMS = ("placements", "most_rows", "schedule")
 
 
 def checked_flag(name: str, value: object) -> bool:
-    """True or False, or 1 or 0 as NumPy takes them too: what is merely not empty, such as "no", is a mistake."""
+    """A flag as a bool. Accepts 0 and 1, as NumPy does; what is merely truthy, such as "no", is refused."""
     if isinstance(value, bool | np.bool_):
         return bool(cast(object, value))
     if isinstance(value, int | np.integer) and value in (0, 1):
@@ -30,14 +30,14 @@ def checked_flag(name: str, value: object) -> bool:
 
 
 def checked_order(descending: object, key: object) -> SortOrder:
-    """The order that a flag says, of elements that compare by a key or by themselves."""
+    """The sort order of a `descending` flag; checks the key too."""
     if key is not None:
         check_key(key)
     return ORDERS[descending is not False and checked_flag("descending", descending)]
 
 
 def checked_count(k: object) -> int:
-    """How many elements are asked for."""
+    """`k` as an int."""
     try:
         count = operator.index(cast(SupportsIndex, k))
     except TypeError as error:  # NumPy's, too, of an array of several
@@ -48,12 +48,12 @@ def checked_count(k: object) -> int:
 
 
 def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:
-    """An axis as a plain int, so that what is equal to one is not taken for it."""
+    """The axis as a plain int or None: plans are cached by it, and True == 1."""
     return None if axis is None else index_of(axis, expected)
 
 
 def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
-    """The same of what may be several."""
+    """The same for an axis that may be a tuple."""
     expected = "an int, a tuple of ints or None"
     if not isinstance(axis, tuple):
         return axis_or_none(axis, expected)
@@ -64,7 +64,7 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
 
 
 def check_monoid(monoid: object) -> None:
-    """Refuses what has not all that a monoid needs."""
+    """Raises UnsupportedTypeError for anything without a monoid's members, and names the missing ones."""
     expected = "monoid: expected a monoid, e.g. Sum(number_for(x.dtype)),"
     if isinstance(monoid, type):
         raise UnsupportedTypeError(f"{expected} found the class {monoid.__name__}: make a value of it")
@@ -74,7 +74,7 @@ def check_monoid(monoid: object) -> None:
 
 
 def check_algorithm(algorithm: object) -> None:
-    """Refuses what is neither None nor has all that an algorithm needs."""
+    """Raises UnsupportedTypeError for anything but None or an object with an algorithm's members."""
     expected = "algorithm: expected a value such as Bitonic(), or None,"
     if isinstance(algorithm, type):
         raise UnsupportedTypeError(f"{expected} found the class {algorithm.__name__}: make a value of it")
@@ -86,7 +86,7 @@ def check_algorithm(algorithm: object) -> None:
 
 
 def check_policy(policy: object, kind: type[P]) -> None:
-    """Refuses what is neither None nor a policy of this kind."""
+    """Raises UnsupportedTypeError for anything but None or a policy of this class."""
     from ..algos.fit import checked_policy
 
     if policy is not None:
@@ -97,7 +97,7 @@ _OF_KEYS = ("element", "word", "to_word", "from_word")
 
 
 def check_key(key: object) -> None:
-    """Refuses what is neither None nor has all that a key needs."""
+    """Raises UnsupportedTypeError for anything but None or an object with a key's members."""
     if key is None:
         return
     expected = "key: expected a SortableKey, e.g. key_for(x.dtype), or None,"

@@ -1,6 +1,6 @@
-"""Every call: an operation, whose plan is found by what the arrays are like, or made.
+"""Dispatch: every public function is an operation on arrays, whose plan is looked up in one cache, or made.
 
-A plan is kept by the operation's settings, the target, and each array's kind and signature. So a warm call looks into
+A plan's key is the operation's settings, the target, and each array's kind and signature. So a warm call looks into
 one dictionary, for every kind of array, and then runs what was made ready.
 """
 
@@ -37,8 +37,8 @@ find_run = _runs.get
 def call(
     make: Maker, settings: Settings, target: str | Target | Planning, x: object, short_key: Hashable = None
 ) -> object:
-    """The result of an operation with these settings on an array. Settings that are equal must be of one class. What
-    the call runs is kept by a shorter key too, if one is given, for a caller who looks there first."""
+    """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key. With a
+    `short_key` the plan's function is cached by that too, for callers who look it up themselves."""
     try:
         if type(x) is ndarray:  # as in _key, without calling it
             run = find_run((make, settings, target, x.dtype, x.ndim))
@@ -65,7 +65,7 @@ def call_with(
     make: Maker, settings: Settings, target: str | Target | Planning, arrays: tuple[object, ...], out: object = None,
     short_key: Hashable = None,
 ) -> object:  # fmt: skip
-    """The same of several arrays, or of one into an array that the caller brought: then what is kept by the shorter key
+    """Applies an operation to several arrays, or to one into `out`. In the latter case `short_key` gets a function that
     writes short arrays, see `WritesShort`."""
     if out is None:
         run = _met(_runs, make, settings, target, arrays)
@@ -117,7 +117,7 @@ def _keep_writer(short_key: Hashable, plan: Plan) -> None:
 def _met(
     kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning, arrays: Arrays
 ) -> T | None:
-    """What is kept of a call that was made before, of arrays that are all of one class, which has one kind."""
+    """A cache lookup for arrays of one class, if that class has one kind; None for a miss."""
     first = cast("type[object]", type(arrays[0]))
     kind = KNOWN.get(first)
     if kind is None:
@@ -132,7 +132,7 @@ def _met(
 
 
 def _key(make: Maker, settings: Settings, target: object, kind: Kind, arrays: Arrays) -> Hashable:
-    """What tells a plan. Of NumPy's arrays it is made without asking their kind, which takes time."""
+    """The cache key of a plan. NumPy's arrays take a path without calls of their kind, which cost time."""
     if kind is NUMPY:
         if len(arrays) == 1:
             return make, settings, target, arrays[0].dtype, arrays[0].ndim
@@ -143,7 +143,7 @@ def _key(make: Maker, settings: Settings, target: object, kind: Kind, arrays: Ar
 
 
 def _alike(names: tuple[str, ...], arrays: tuple[object, ...]) -> tuple[tuple[Kind, ...], tuple[Any, ...]]:
-    """The arrays, all of one kind."""
+    """Kinds and arrays, NumPy's made of lists; raises UnsupportedTypeError unless all are of one kind."""
     found = [recognised(name, x) for name, x in zip(names, arrays, strict=True)]
     first, like = found[0]
     for (kind, array), name in zip(found, names, strict=True):
@@ -162,7 +162,7 @@ def _are_alike(kind: Kind, other: Kind) -> bool:
 def planned(
     make: Maker, settings: Settings, target: str | Target | Planning, kinds: tuple[Kind, ...], arrays: tuple[Any, ...]
 ) -> Plan:
-    """The plan of a call, kept if it can be told by its parts."""
+    """The plan of a call, from the cache or made and cached. Settings that do not hash have it made each time."""
     if isinstance(target, Planning):
         target = cast("str | Target", target.target)
     key = _key(make, settings, target, kinds[0], arrays)
@@ -185,6 +185,6 @@ def planned(
 
 
 def forget_plans() -> None:
-    """What was chosen may be chosen anew."""
+    """Empties the plan cache: after tuning, or when targets or libraries change."""
     _plans.clear()
     _runs.clear()

@@ -1,4 +1,4 @@
-"""Searches of rows in which kernels cannot count places: the first of each part, and of those the first."""
+"""Top-k, argmin and argmax of host rows beyond 32-bit indices: candidates of each part, then the best of those."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Search: TypeAlias = TopK | Reduce
 
 @attrs.frozen(eq=False)
 class CandidatesInPieces:
-    """Long rows, one after another. What parts leave is few: the host keeps it, with where each stands in its row."""
+    """Long rows, one after another. The host keeps each part's few candidates, with their indices in the row."""
 
     target: HasRoom
     operation: Search
@@ -47,7 +47,7 @@ class CandidatesInPieces:
 
     @cached_property
     def tasks(self) -> tuple[Task, Task, Task]:
-        """Of most parts, of the last, and of what all of them leave."""
+        """The tasks of a whole part, of the last part, and of the candidates."""
         last = self.length % self.part or self.part
         each, least = (self._task(self._within(count), count) for count in (self.part, last))
         parts = -(-self.length // self.part)
@@ -77,7 +77,7 @@ class CandidatesInPieces:
                 left[-1][...] = places[left[-1].view(np.int64)]
 
     def _candidates(self, desk: Desk, x: HostArray) -> tuple[HostArray, npt.NDArray[np.int64]]:
-        """Of all parts, in order, and their places in the row."""
+        """The candidates of all parts, in order, and their indices in the row."""
         each, last, _ = self.tasks
         starts = np.arange(0, self.length, self.part)
         counts = np.array([_left_by(each)] * (starts.size - 1) + [_left_by(last)])
@@ -94,7 +94,7 @@ class CandidatesInPieces:
 
 
 def _left_by(task: Task) -> int:
-    """How many places."""
+    """The number of candidates that a task leaves."""
     return task.left[-1] // INDEX.itemsize
 
 

@@ -1,4 +1,4 @@
-"""What is done to one piece on a device, how much of its memory that takes, and the doing of it, piece after piece.
+"""Runs pieces of host arrays on a device: each piece's task, the device memory it takes, and that memory's layout.
 
 All memory is had at once, before anything is done: two slots for what travels there, two for what travels back, what
 stays from piece to piece, and scratch.
@@ -32,7 +32,7 @@ _APART = 256  # bytes from one array to the next on a device: a multiple of that
 
 @attrs.frozen(eq=False)
 class Task:
-    """Steps on what travels there, what travels back, and what stays, in this order."""
+    """The steps for a piece. Their arrays are numbered: uploaded ones, downloaded ones, then resident ones."""
 
     steps: Steps
     given: tuple[int, ...]  # bytes of each
@@ -40,7 +40,7 @@ class Task:
 
     @classmethod
     def of(cls, operation: Operation, specs: tuple[Spec, ...], target: Target) -> Self:
-        """A whole operation on packed arrays of the machine's byte order."""
+        """A whole operation on packed arrays of native byte order."""
         outputs, works = operation.outputs(*specs), operation.works(specs, target.info, in_place=False) or ()
         results = [Spec(output.shape, output.dtype) for output in outputs]
         lie = any(work.as_it_lies for work in works)
@@ -59,7 +59,7 @@ class Task:
 
     @property
     def scratch(self) -> int:
-        """At most: what lies between its works, and what each of its runs works in."""
+        """An upper bound in bytes: intermediates between works, and the scratch of all runs."""
         launches = [step for step in self.steps.steps if isinstance(step, Launch)]
         buffers = [b.nbytes for step in launches for b in step.run.schedule.buffers if b.role is Role.SCRATCH]
         return span([bytes_of(lines) for lines in self.steps.temporaries]) + span(buffers)
@@ -70,13 +70,13 @@ def bytes_of(array: Spec | Lines) -> int:
 
 
 def span(sizes: Iterable[int]) -> int:
-    """Of arrays that lie one behind the other on a device."""
+    """Bytes of arrays laid out one after another on a device, each aligned."""
     return sum(-(-size // _APART) * _APART for size in sizes)
 
 
 @attrs.frozen
 class Demand:
-    """Bytes of a device's memory for the largest of some pieces."""
+    """Device memory in bytes, by use, for the largest of several tasks."""
 
     given: int
     left: int
@@ -102,7 +102,7 @@ def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Sp
 
 
 class Demanding(Protocol):
-    """What takes memory of a device."""
+    """Anything with a demand of device memory."""
 
     @property
     def demand(self) -> Demand: ...
@@ -112,7 +112,7 @@ W = TypeVar("W", bound=Demanding)
 
 
 def fitting(wanted: int, made: Callable[[int], W], free: int) -> W | None:
-    """What is made of the greatest number, as wanted or less, for which there is memory; as near as matters."""
+    """`made(n)` for the greatest n up to `wanted` whose demand fits `free` bytes, to within a sixteenth, or None."""
     while wanted > 0:
         way = made(wanted)
         total = way.demand.total
@@ -123,7 +123,7 @@ def fitting(wanted: int, made: Callable[[int], W], free: int) -> W | None:
 
 
 class Desk:
-    """Memory of a device laid out for pieces: where they go, how they are worked on, and what comes back."""
+    """Device memory laid out for pieces: double-buffered input and output slots, resident arrays, scratch."""
 
     def __init__(self, target: Target, room: Room, demand: Demand, stays: Sequence[int] = ()) -> None:
         self._target, self._room = target, room
@@ -160,14 +160,14 @@ class Desk:
                 self._room.download(address, array)
 
     def fetch(self, number: int, array: HostArray) -> None:
-        """What has stayed there."""
+        """Downloads a resident array."""
         self._room.download(self._stays[number], array)
 
     def _scratch_for(self, sizes: Sequence[int]) -> tuple[object, list[Any]]:
-        """One run works in it at a time."""
+        """Scratch of the room: one run uses it at a time."""
         return None, list(_places(self._scratch, sizes))
 
 
 def _places(first: int, sizes: Sequence[int]) -> list[int]:
-    """Where arrays of these bytes begin, one behind the other."""
+    """Addresses of arrays of these sizes, laid out one after another."""
     return list(accumulate((span([size]) for size in sizes), initial=first))[:-1]

@@ -1,4 +1,4 @@
-"""gpusort's own functions as the engine of external/, for what fits into memory."""
+"""The in-memory sort that external sorts (src/external) call: gpusort's own functions."""
 
 from __future__ import annotations
 

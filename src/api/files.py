@@ -1,4 +1,4 @@
-"""Sorting files that may outgrow memory: arguments checked, a format chosen, and external/ at work."""
+"""sort_file and argsort_file: checks arguments, chooses the format, and runs the external sort of src/external."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def argsort_file(
 
 @attrs.frozen
 class _Job:
-    """What sorting files has in common."""
+    """What sort_file and argsort_file share."""
 
     source: Path
     target: Path
@@ -138,7 +138,7 @@ class _Job:
 
 
 def _path(name: str, path: object) -> Path:
-    """Without links: what is renamed is the file itself."""
+    """The path with symbolic links resolved, so that the rename replaces the file and not a link."""
     text: object = fspath(cast("PathLike[str]", path)) if isinstance(path, PathLike) else path
     if not isinstance(text, str):
         raise UnsupportedTypeError(f"{name}: expected a path, found {path!r}")
@@ -158,7 +158,7 @@ def _dtype_or_none(dtype: npt.DTypeLike | None) -> np.dtype[np.generic] | None:
 
 
 def _fields(layout: Layout, by: By) -> tuple[str, ...]:
-    """The fields that records are sorted by; none for elements that are keys themselves."""
+    """The fields that records are sorted by; empty for elements that are keys themselves."""
     known = layout.dtype.names
     if known is None:
         if by is not None:

@@ -1,4 +1,4 @@
-"""The steps of a call on NumPy's arrays: NumPy moves elements, kernels are handed arrays."""
+"""Executes the steps of a call on NumPy arrays: NumPy packs and unpacks, and kernels take arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Look: TypeAlias = Callable[[list[HostArray]], HostArray]
 
 
 class HostCall:
-    """All steps of a call."""
+    """The steps of a call, prepared for host arrays."""
 
     scratch_bytes = 0
 
@@ -56,7 +56,7 @@ def _launcher(launch: Launch) -> Step:
 
 
 def _taken(lines: Lines, part: tuple[int, int] | None) -> Look:
-    """What a kernel is handed of an array."""
+    """The view of an array that a kernel is given."""
     look = _look(lines)
     if part is not None:
         first, end = part[0], part[0] + part[1]
@@ -69,7 +69,7 @@ def _taken(lines: Lines, part: tuple[int, int] | None) -> Look:
 
 
 def _look(lines: Lines) -> Look:
-    """An array with its axes in the order of rows."""
+    """The view with the axes of a row last."""
     number, order = lines.number, cast(Any, lines.axes)
     if lines.first is not None:
         first, end = lines.first, lines.first + lines.shape[0]

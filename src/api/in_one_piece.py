@@ -1,4 +1,4 @@
-"""Host arrays that are better kept on a device from the first step to the last, where it holds all at once.
+"""Host arrays whose whole call runs on the device, from packing to unpacking, where device memory holds all of it.
 
 Rows that do not follow each other travel as they lie, and are turned there: on the host that would be a loop over
 strides, which takes many times as long as all the rest. And what takes several schedules, as a stable sort of floats
@@ -24,7 +24,7 @@ LEAST_BYTES_OF_SEVERAL = 1 << 24  # fewer travel back and forth in as much time 
 
 @attrs.frozen(eq=False)
 class InOnePiece:
-    """An array in C order, and its results."""
+    """A call of one C-contiguous array."""
 
     operation: Operation
     specs: tuple[Spec, ...]
@@ -34,7 +34,7 @@ class InOnePiece:
 
     @classmethod
     def of(cls, operation: Operation, specs: tuple[Spec, ...], target: HasRoom) -> InOnePiece | None:
-        """None where one schedule does all on rows that follow each other, or where there are too few bytes."""
+        """None for a single schedule on contiguous rows, which needs no packing, and for small arrays."""
         (spec, *others), ndim = specs, len(specs[0].shape)
         axes = operation.axes(0, spec)
         follow = axes == tuple(range(ndim - len(axes), ndim))

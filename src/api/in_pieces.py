@@ -1,4 +1,4 @@
-"""Operations on host arrays that a device cannot hold at once: how each can be cut, and into what.
+"""Out-of-core calls: how each operation on host arrays larger than device memory is cut into pieces.
 
 All work on arrays laid out in rows. Where a device holds several rows at once, batches of rows travel. A longer row
 that is sorted is cut into runs and buckets; two that are merged are runs already. Of any other, what kernels leave of a
@@ -32,20 +32,20 @@ ByRows: TypeAlias = Sort | Argsort | TopK | Reduction | Scanning
 
 
 class InPieces(Protocol):
-    """A way for some arrays, with as much memory as was free."""
+    """A way to run a call in pieces, sized for the memory that was free."""
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:
-        """Rows to results, which may be the rows' own memory where it `can_be_in_place`."""
+        """Runs the call. Outputs may be the inputs' memory if `can_be_in_place`."""
         ...
 
     @property
     def can_be_in_place(self) -> bool:
-        """Whether an exception then leaves every element there, in some order."""
+        """Whether it works in place so that an exception loses no element."""
         ...
 
 
 def way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int) -> InPieces | None:
-    """How it can be done in so much of the device's memory; None where it cannot be."""
+    """The way that fits `free` bytes of device memory; None if there is none."""
     rows, length = rows_of(specs[0], operation.axes(0, specs[0]))
     dtypes = tuple(native(spec.dtype) for spec in specs)
     if isinstance(operation, Merge):

@@ -1,4 +1,4 @@
-"""A monoid tried on some elements, by a target that looks for mistakes."""
+"""Checks the monoid laws (identity, associativity) on a sample of the elements, on targets that look for mistakes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOKED_AT = 12
 
 @attrs.frozen(eq=False)
 class MonoidCheck:
-    """Before each call, on elements of all of the array."""
+    """The check before each call, on elements sampled from the whole array."""
 
     target: ChecksMonoids
     operation: Operation
@@ -30,7 +30,7 @@ class MonoidCheck:
 
     @classmethod
     def of(cls, operation: Operation, spec: Spec, target: Target) -> MonoidCheck | None:
-        """Of a user's monoid, where the target checks such."""
+        """The check, for a user's monoid on a target that checks them; else None."""
         monoid = operation.checked_monoid
         return (
             cls(target, operation, monoid, spec) if monoid is not None and isinstance(target, ChecksMonoids) else None

@@ -1,4 +1,4 @@
-"""Memory-mapped arrays that are too much for memory."""
+"""Sorts of memory-mapped arrays larger than memory, by the external sort."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MappedCall:
     target: str | Target
 
     def sorted(self, x: object, out: object, axis: int | None) -> object | None:
-        """The result; None where the usual way is to be taken: everything fits, or does not lie in one piece."""
+        """The result; None if the array fits into memory or is not contiguous, so that the usual path is taken."""
         said = word("GPUSORT_MEMORY")
         if not said and cast(Array, x if x.__class__ is np.memmap else out).nbytes <= _NOT_ASKED:
             return None  # one of them is mapped
@@ -57,7 +57,7 @@ class MappedCall:
         return out
 
     def _into(self, x: Array, out: Array, memory: int) -> None:
-        """Row by row, where one is too much; as many at a time as are not."""
+        """Sorts batches of rows that fit into memory, or single rows by the external sort."""
         if x.ndim > 1 and x[0].nbytes <= memory:
             from .sorting import sort
 
@@ -87,7 +87,7 @@ class MappedCall:
 
 
 def _of_one_piece(x: object, axis: int | None) -> Array | None:
-    """An array whose rows lie one behind the other in memory."""
+    """The array if it is a C-contiguous memory map; else None."""
     if not isinstance(x, np.ndarray):
         return None
     array = cast(Array, x)

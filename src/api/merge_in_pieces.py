@@ -1,7 +1,7 @@
-"""Two sorted host arrays merged on a device that does not hold them: they are runs, of which buckets are cut exactly.
+"""Out-of-core merge: two sorted host arrays are runs already, which exact cuts split into buckets.
 
-The device sorts each bucket, which takes less time than its way there and back; of equals the first array's come first,
-for that sort is stable.
+The device sorts each bucket, which takes less time than its transfer. The sort is stable, so equal elements of the
+first array come first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .sort_in_pieces import SortedRuns
 
 @attrs.frozen(eq=False)
 class MergeInPieces:
-    """Buckets of both arrays."""
+    """The merge of two arrays, in buckets of `piece` elements."""
 
     target: HasRoom
     runs: SortedRuns

@@ -1,5 +1,4 @@
-"""The plan of host arrays that may be more than a device holds, or that are better turned there: it is asked each time
-how much memory is free."""
+"""The plan for host arrays that may exceed device memory, or are transposed there: each call asks how much is free."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ ALWAYS_FIT = 1 << 26  # bytes of arrays for which it is not asked
 
 @attrs.frozen(eq=False)
 class PiecesPlan(Plan):
-    """All at once where there is memory for it, or else in pieces."""
+    """Runs a call at once if device memory suffices, or else in pieces."""
 
     kind: Located[HostArray]
     operation: Operation
@@ -47,7 +46,7 @@ class PiecesPlan(Plan):
         cls, kind: Located[HostArray], operation: Operation, specs: tuple[Spec, ...], target: HasRoom,
         keeps_scratch: bool = False,
     ) -> Plan:  # fmt: skip
-        """Of short arrays the plan that does all at once."""
+        """This plan, or for small arrays a plain KernelPlan."""
         try:
             whole: KernelPlan | CapabilityError = KernelPlan(kind, operation, specs, target, keeps_scratch)
         except CapabilityError as error:
@@ -112,7 +111,7 @@ class PiecesPlan(Plan):
         )
 
     def _run(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
-        """Packed in rows there and back, where arrays do not lie so; or in C order, if they are turned there."""
+        """Packs strided arrays into rows on the host before and after; not if the device transposes them."""
         turn = way is not self.turned
         axes = [self.operation.axes(number, spec) if turn else () for number, spec in enumerate(self.specs)]
         results = [output.axes if turn else () for output in self.operation.outputs(*self.specs)]
@@ -129,7 +128,7 @@ class PiecesPlan(Plan):
 
 
 def _may_be_written(out: HostArray, arrays: Arrays, way: InPieces) -> bool:
-    """Whether results may go there while the arrays are read."""
+    """Whether results may be written to `out` while inputs are still read."""
     if not any(np.may_share_memory(out, array) for array in arrays):
         return True
     x = arrays[0]
@@ -137,7 +136,7 @@ def _may_be_written(out: HostArray, arrays: Arrays, way: InPieces) -> bool:
 
 
 def _in_rows(array: HostArray, axes: tuple[int, ...]) -> HostArray:
-    """With the axes of a row last."""
+    """The view with the axes of a row last."""
     return array.transpose(*(axis for axis in range(array.ndim) if axis not in axes), *axes)
 
 
@@ -159,7 +158,7 @@ _CALLED: dict[type[Operation], str] = {
 
 
 def called(operation: Operation) -> str:
-    """As the caller has called it."""
+    """The public function's name, for messages."""
     if isinstance(operation, Reduce):
         return operation.reducer.value
     if isinstance(operation, Merge):

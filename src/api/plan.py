@@ -1,4 +1,4 @@
-"""The plan of a call: all that does not depend on where arrays of one kind lie, made once."""
+"""Plans: what a warm call runs, made once for all arrays of equal signatures, wherever in memory they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Arrays: TypeAlias = Sequence[Any]
 
 @attrs.frozen
 class Cost:
-    """What a call asks of the device. None where the host's own way decides as it goes."""
+    """What a call costs the device; None for what a fast path on the host decides at run time."""
 
     launches: int
     temporary_bytes: int | None
@@ -29,7 +29,7 @@ class Cost:
 
 
 def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -> Cost:
-    """Of schedules that run one after another: each with scratch of its own, unless it is told how much there is."""
+    """The cost of schedules that run in order. Temporary bytes are the most that any of them takes, unless given."""
     from ..kernel.launch import Role, is_buffer
 
     launches = [launch for schedule in schedules for launch in schedule.launches]
@@ -41,38 +41,38 @@ def cost_of(schedules: Sequence[Schedule], temporary_bytes: int | None = None) -
 
 
 class Plan(ABC):
-    """What a warm call runs. Safe to use from several threads."""
+    """A call made ready. Thread-safe."""
 
     operation: Operation
 
     @property
     def function(self) -> Callable[..., object]:
-        """What `__call__` is, with as little around it as can be: to be kept for warm calls."""
+        """`__call__` with the least overhead, for the cache of warm calls."""
         return self.__call__
 
     @abstractmethod
     def __call__(self, x: Any, /, *others: Any) -> object:
-        """New outputs: one array, or a tuple of several."""
+        """Allocates and returns the outputs: one array, or a tuple of several."""
 
     @abstractmethod
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        """The same into arrays that are there; those may be inputs, or share memory with them."""
+        """Writes the outputs to given arrays, which may be inputs or overlap with them."""
 
     @property
     def into_short(self) -> Callable[[Any, Any], bool] | None:
-        """For one short array: `into` without a look at anything else; see targets/base.py."""
+        """`into` for one short array without any checks before it; see WritesShort in targets/base.py."""
         return None
 
     @abstractmethod
     def new_outputs(self, arrays: Arrays) -> list[Any]:
-        """Arrays for results of such arrays, which hold anything."""
+        """Uninitialised arrays for the outputs."""
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        """The same for arrays of these specs alone, with scratch of its own; not for several threads at once."""
+        """A plan for these specs alone that owns its scratch, so that a call allocates nothing; not thread-safe."""
         return self
 
     def make_ready(self, arrays: Arrays) -> None:
-        """Compiles, and allocates what is kept, for such arrays."""
+        """Compiles kernels and allocates what the plan keeps."""
         return
 
     def cost(self, specs: tuple[Spec, ...]) -> Cost:
@@ -91,7 +91,7 @@ def one_or_all(outs: list[Any]) -> object:
 
 
 def require_fitting(kind: Kind, outs: Arrays, outputs: tuple[Output, ...]) -> None:
-    """Refuses arrays that results cannot be written to."""
+    """Raises InvalidArgumentError for an `out` of another shape or dtype, or one that cannot be written."""
     for out, output in zip(outs, outputs, strict=True):
         spec = kind.spec("out", out)
         if spec.shape != output.shape or spec.dtype != output.dtype:
@@ -121,12 +121,12 @@ def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
 
 
 def answers(operation: Operation, specs: tuple[Spec, ...]) -> tuple[HostArray, ...]:
-    """What the shapes alone tell."""
+    """Outputs that follow from the shapes alone: of arrays without elements."""
     found = operation.answer(*specs)
     assert found is not None, "of arrays without elements"
     return found
 
 
 def scalar_of(array: HostArray, output: Output) -> object:
-    """As NumPy gives it: one value of a reduction is no array."""
+    """A scalar in place of a 0-d array, where NumPy's function returns one."""
     return array[()] if output.is_scalar and output.shape == () else array

@@ -1,6 +1,6 @@
-"""Which plan suits a call: a target's own function on NumPy's arrays, or schedules of kernels.
+"""Makes plans: a fast path of the target on host arrays where it has one, or else schedules of kernels.
 
-Arrays of other libraries are seen as those that plans are for.
+Arrays of other libraries are viewed, without a copy, as arrays of the few libraries that plans work on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_SHAPES = 256
 
 
 def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: Target) -> Plan:
-    """The way that suits arrays of a kind, on a target."""
+    """Chooses and makes the plan of an operation for arrays of a kind and these specs on a target."""
     if is_viewed(kind):
         return ViewedPlan(kind, operation, plan_for(operation, kind.base, specs, target))
     found = cast("Located[Any]", kind)
@@ -56,7 +56,7 @@ def _function_within(plan: ViewedPlan) -> Callable[..., object]:
 
 @attrs.frozen(eq=False)
 class ViewedPlan(Plan):
-    """Of arrays that are seen as another library's."""
+    """A plan for arrays that are viewed as another library's, and its results converted back."""
 
     kind: Viewed[Any, Any]
     operation: Operation
@@ -70,7 +70,7 @@ class ViewedPlan(Plan):
             return one_or_all([self._given_back(values, like) for values in as_tuple(found)])
 
     def _given_back(self, values: Any, like: Any) -> object:
-        """States of several fields are NumPy's in all libraries: others have no dtype for them."""
+        """The result as the caller's kind of array; structured ones stay NumPy's, as no other library has such."""
         return values if values.dtype.names is not None else self.kind.given_back(values, like)
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
@@ -113,7 +113,7 @@ def _native_into(plan: NativePlan) -> Callable[[Arrays, Arrays], None] | None:
 
 @attrs.frozen(eq=False)
 class NativePlan(Plan):
-    """A function of the target's own, for NumPy's arrays of any shape that it has seen a signature of."""
+    """A fast path of the target on NumPy's arrays: one for all shapes of a dtype and number of dimensions."""
 
     kind: Located[HostArray]
     operation: Operation
@@ -166,13 +166,13 @@ class NativePlan(Plan):
 
 
 def new_host_arrays(outputs: Sequence[Output], x: HostArray) -> list[Any]:
-    """Arrays for results, those that lie like the operation's first array so too."""
+    """Uninitialised arrays for results; outputs that are `is_like` take the axis order of `x`."""
     like = strides_like(x.shape, x.strides, x.itemsize)
     return [HOST.empty(output.shape, output.dtype, like if output.is_like else None)() for output in outputs]
 
 
 def _overlap_partly(array: HostArray, out: HostArray) -> bool:
-    """Whether arrays share memory, or may, but are not the same."""
+    """Whether two arrays overlap without being the same elements in the same layout."""
     if array is out or not np.may_share_memory(array, out):
         return False
     first, other = array.ctypes.data, out.ctypes.data
@@ -184,8 +184,8 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
 
 
 class ShapedPlan(Plan):
-    """Of NumPy's arrays, whose signatures leave out their shapes: a plan for each. One way of a target's own may serve
-    all that have few elements."""
+    """Kernel plans for NumPy's arrays, one for each shape, as signatures of host arrays leave the shape out. A fast
+    path of the target may serve small arrays."""
 
     def __init__(
         self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None, most: int = 0
@@ -250,7 +250,7 @@ class ShapedPlan(Plan):
 
 
 class ByValues(Plan):
-    """Reserved plans, of which every call takes the one that suits what the arrays hold then."""
+    """Prepared plans, from which each call picks by the values in its arrays: see Operation.for_values."""
 
     def __init__(self, operation: Operation, reserve: Callable[[Operation], Plan]) -> None:
         self.operation, self._reserve, self._usual = operation, reserve, reserve(operation)

@@ -22,7 +22,8 @@ from .plan import Cost, Plan, require_fitting, specs_of
 
 @attrs.frozen(eq=False)
 class PreparedCall:
-    """A call for arrays of one kind, shape, dtype and layout. Its results are its own, written anew by every call."""
+    """A prepared call, for arrays of one kind, shape, dtype and layout. It owns its results, and each call overwrites
+    them."""
 
     plan: Plan
     kind: Kind
@@ -31,7 +32,7 @@ class PreparedCall:
     outs: tuple[Any, ...]
 
     def __call__(self, *arrays: object) -> Any:
-        """The results: the same arrays in every call, those that were handed in as `out` where there were such."""
+        """Runs the call and returns its results, the same arrays each time: those given as `out`, or its own."""
         try:
             is_known = [self.kind.layout(x) for x in arrays] == self.layouts
         except AttributeError:  # no array at all, or one of another library
@@ -80,7 +81,7 @@ def _told(spec: Spec) -> str:
 
 @attrs.frozen(eq=False)
 class Planning:
-    """Stands for a target in a call that is to be planned, and not made."""
+    """Passed in place of a target: the call is then prepared, and not run."""
 
     target: Any
 
@@ -103,7 +104,7 @@ class Planning:
 
 
 class Function(Protocol):
-    """One of gpusort's functions of arrays."""
+    """A public function of gpusort that takes arrays."""
 
     def __call__(self, *arrays: Any, target: Any, **settings: Any) -> Any: ...
 
@@ -124,7 +125,7 @@ _HOMES = tuple(f"{__package__}.{name}" for name in ("sorting", "merging", "selec
 
 
 def check_planned(function: object) -> None:
-    """Refuses what no call can be prepared of, with what to write instead."""
+    """Raises for a function that cannot be prepared, and names what to write instead."""
     home, name = getattr(function, "__module__", None), getattr(function, "__name__", None)
     if home in _HOMES and name != "sort_inplace":
         return

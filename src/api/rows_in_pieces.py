@@ -1,4 +1,4 @@
-"""Many rows on a device that does not hold all of them: batches of whole rows."""
+"""Out-of-core calls on many rows: batches of whole rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
 
 @attrs.frozen(eq=False)
 class RowsInPieces:
-    """Batches of whole rows, each by itself."""
+    """Batches of whole rows, which are independent."""
 
     target: HasRoom
     rows: int

@@ -1,4 +1,4 @@
-"""The runs of a work: as many rows at once as fit."""
+"""Batching: splits the rows of a work into runs of as many rows as one launch takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .steps import Run
 
 
 def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Run, ...]:
-    """In order, each made ready as far as its target does that before it runs."""
+    """The runs of a work in order, prepared by the target."""
     made: dict[int, tuple[Schedule, Prepared, tuple[str, ...]]] = {}
     runs: list[Run] = []
     for first in range(0, work.rows, max(1, work.together)):
@@ -26,7 +26,7 @@ def runs_of(work: Work, target: Target, keeps_scratch: bool = False) -> tuple[Ru
 
 
 def _slice(work: Work, part: Part, first: int, count: int) -> tuple[int, int] | None:
-    """Which elements of an array a run of some rows takes: the first and how many. None for all."""
+    """The slice of an array that a batch of rows takes, as (first, count) in elements; None for all."""
     if part.first is not None:
         return part.first, part.each
     return None if count == work.rows else (first * part.each, count * part.each)

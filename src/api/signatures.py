@@ -1,4 +1,4 @@
-"""What the checkers know of calls: which class of array, scalar and dtype comes back for what goes in.
+"""Overloads for type checkers: the class of array, scalar and dtype that each call returns.
 
 Functions that give back the same share their overloads here; a decorator puts them on. To Python a bool is an int, and
 an int a float, so overloads for lists of them overlap, and are read in turn: that is what the ignores here are for.

@@ -1,4 +1,4 @@
-"""What the checkers know of `reduce` and `scan`: which scalar of NumPy's a monoid's state comes back as.
+"""Overloads of `reduce` and `scan` for type checkers: the NumPy scalar of a monoid's state.
 
 Of a state that is no scalar class itself (a newtype, a struct) they know no more than that it is one of NumPy's.
 """

@@ -1,4 +1,4 @@
-"""Long rows that are sorted on a device that does not hold one: runs, exact cuts, buckets."""
+"""Out-of-core sort of long rows: sorted runs, exact cuts, buckets (a sample sort with exact splitters)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
 
 @attrs.frozen(eq=False)
 class SortedRuns:
-    """How pieces of a row are sorted, and the buckets that they are made into."""
+    """How runs and buckets of a row are sorted on the device."""
 
     words: Callable[[], Transform]  # by which runs are cut
     columns: tuple[DType, ...]  # of a run: its keys, and what goes along with them
@@ -32,8 +32,7 @@ class SortedRuns:
 
     @classmethod
     def of(cls, operation: Operation, dtypes: tuple[DType, ...], target: Target) -> SortedRuns | None:
-        """None where it cannot be cut: by a key whose words do not tell which elements they are of, results of pieces
-        would have to be elements, and are words."""
+        """None if the operation cannot be cut: with a lossy key, elements cannot be told from the words of a run."""
         match operation:
             case Sort():
                 return cls._alike(attrs.evolve(operation, axis=0), dtypes, target, operation.stable)
@@ -46,7 +45,7 @@ class SortedRuns:
 
     @classmethod
     def _alike(cls, asked: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target, ranks: bool) -> SortedRuns:
-        """Runs and buckets are sorted as the row is to be."""
+        """For sorts whose runs and buckets are sorted by the same operation as the row."""
 
         @cache
         def task(count: int) -> Task:
@@ -57,7 +56,7 @@ class SortedRuns:
 
     @classmethod
     def _of_places(cls, asked: Argsort, dtype: DType, target: Target) -> SortedRuns:
-        """Keys go along with their places in the row, and stay behind at the end."""
+        """For argsort: keys travel with their indices, and are dropped at the end."""
         key = key_for(dtype) if asked.key is None else asked.key
         pairs, columns = SortPairs(asked.order, RankKey(key)), (dtype, INDEX)
 
@@ -74,7 +73,7 @@ class SortedRuns:
 
 @attrs.frozen(eq=False)
 class SortInPieces:
-    """Long rows, one after another: runs, cuts, buckets."""
+    """The sort of long rows, one after another."""
 
     target: HasRoom
     runs: SortedRuns

@@ -1,6 +1,6 @@
-"""A call as steps: arrays that lie in any way are packed, kernels run on rows, results are put back.
+"""A call as a list of steps: strided arrays are packed into rows, kernels run on rows, results are copied back.
 
-Here it is said what is done, for all memories alike; how, by host_call.py and stream_call.py.
+The steps are the same for all memories; host_call.py and stream_call.py execute them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..types.specs import Spec, bounds, lies_packed, packed_strides
 
 @attrs.frozen
 class Run:
-    """One run of a schedule: its arrays, and which elements of each, all of them if there is but one run."""
+    """One run of a schedule, on slices of arrays, or on whole arrays if one run does all rows."""
 
     schedule: Schedule
     prepared: Prepared
@@ -33,7 +33,7 @@ Works: TypeAlias = Sequence[tuple[Work, tuple[Run, ...]]]
 
 
 class Way(Enum):
-    """How results come to where they belong."""
+    """How outputs alias inputs."""
 
     APART = "apart"  # they lie apart from all that is read
     BEHIND = "behind"  # they may lie where something is read: they get there when all is done
@@ -42,7 +42,7 @@ class Way(Enum):
 
 @attrs.frozen
 class Lines:
-    """An array, or what is to be one, and how it lies."""
+    """An array, given or temporary, with its layout."""
 
     number: int  # of what a call is handed; temporaries come behind it
     shape: Shape
@@ -62,12 +62,12 @@ class Lines:
         return cls(number, shape, strides, spec.dtype, is_packed, order, origin)
 
     def part(self, first: int, shape: Shape) -> Lines:
-        """So many neighbours, of a packed array of one dimension."""
+        """A slice of a packed one-dimensional array, from element `first` on."""
         return attrs.evolve(self, shape=shape, origin=self.origin + first * self.dtype.itemsize, first=first)
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Where its bytes begin and end, from the first element on."""
+        """The byte offsets between which its elements lie, relative to the first."""
         return bounds(self.shape, self.strides, self.dtype.itemsize)
 
     def lies_like(self, other: Lines) -> bool:
@@ -76,7 +76,7 @@ class Lines:
 
 @attrs.frozen
 class Move:
-    """The elements of an array to another of its shape; or of as many elements, in the same order, that is packed."""
+    """A copy to an array of the same shape, or to a packed one of as many elements in the same order."""
 
     source: Lines
     to: Lines
@@ -84,7 +84,7 @@ class Move:
 
 @attrs.frozen
 class Launch:
-    """A run on arrays that are packed, or read as they lie."""
+    """A run of kernels on packed arrays, or on strided ones where the kernels take strides."""
 
     run: Run
     arrays: tuple[Lines, ...]
@@ -92,7 +92,7 @@ class Launch:
 
 @attrs.frozen
 class Steps:
-    """All that is done in one call, in order."""
+    """The steps of one call, in order."""
 
     given: int  # so many arrays that the call is handed
     temporaries: list[Lines] = attrs.field(factory=list[Lines])
@@ -112,8 +112,8 @@ def steps_of(
     inputs: Sequence[Lines], raw: Sequence[Lines], outs: Sequence[Lines], between: Sequence[Output], works: Works,
     way: Way,
 ) -> Steps:  # fmt: skip
-    """All runs of all works, and what has to be moved for them. `inputs` and `outs` are laid out in rows, `raw` are the
-    inputs as they lie. `between` is what one work leaves for another."""
+    """The runs of all works, and the copies around them. `inputs` and `outs` have the axes of a row last, `raw` are the
+    inputs in their own axis order. `between` are intermediate arrays, from one work to another."""
     steps = Steps(len(inputs) + len(outs))
     results = [steps.temporary(out.shape, out.dtype) if way is Way.BEHIND or not out.is_packed else out for out in outs]
     rows = [*inputs, *results, *(steps.temporary(output.shape, output.dtype) for output in between)]

@@ -1,6 +1,6 @@
-"""The steps of a call on a device: all elements are moved by kernels of ours, all steps go to one stream, in one run.
+"""The steps of a call on a device: packing and unpacking are kernels too, and all go to one stream, in one run.
 
-Nothing is made current and nothing is looked up again. Scratch comes from the caller's library, in the order of the
+A warm call makes no device current and looks nothing up. Scratch comes from the caller's library, in the order of the
 stream that its work goes to; kernels are handed addresses.
 """
 
@@ -28,13 +28,14 @@ _WORD = 8  # the most bytes that are moved as one
 
 
 class StreamCall:
-    """All steps of a call."""
+    """The steps of a call, prepared for one device."""
 
     def __init__(
         self, target: Target, alignment: int, new_scratch: Callable[[Sequence[int]], tuple[object, list[Any]]],
         steps: Steps, keeps_scratch: bool,
     ) -> None:  # fmt: skip
-        """On a device, which is the current one: where its memory may begin, and how scratch is come by."""
+        """For the current device. `alignment` is that of its memory in bytes; `new_scratch` allocates pieces of given
+        sizes, and returns what owns them and their handles."""
         made: list[tuple[Schedule, Prepared]] = []
         places: list[tuple[int, int]] = []  # which memory each kernel takes, and from which byte on
         for step in steps.steps:
@@ -62,7 +63,7 @@ class StreamCall:
 
     @property
     def at_once(self) -> Callable[[tuple[Any, ...], int], None] | None:
-        """The launches alone, where they take what is handed in and nothing else."""
+        """The launch function itself, if it takes the arrays as they are and no scratch; else None."""
         if self._sizes or self._places is not None or not isinstance(self._run, LaunchesAtOnce):
             return None
         return self._run.launch
@@ -95,7 +96,7 @@ class StreamCall:
 def _copies(
     source: Lines, to: Lines, alignment: int, limits: Limits
 ) -> Iterator[tuple[Schedule, list[tuple[int, int]]]]:  # fmt: skip
-    """The kernels that move elements, and their memory: several where indices, or a binding, do not reach so far."""
+    """Strided copies, with the memory of each: several where 32-bit indices, or a binding, do not span the arrays."""
     shape, size = source.shape, source.dtype.itemsize
     to_strides = to.strides if to.shape == shape else packed_strides(shape, size)  # which it is
     word = math.gcd(_WORD, size, source.origin, to.origin, *source.strides, *to_strides)
@@ -122,7 +123,7 @@ class _Piece:
 
 
 def _pieces(shape: Shape, all_strides: Sequence[Shape], size: int, most: int) -> Iterator[_Piece]:
-    """Such that none lies over more bytes than that in any array."""
+    """Halves a shape until no part spans more than `most` bytes in any array."""
     whole = _Piece(shape, (0,) * len(all_strides))
     if all(high - low <= most for low, high in (bounds(shape, strides, size) for strides in all_strides)):
         yield whole

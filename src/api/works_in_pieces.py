@@ -1,4 +1,4 @@
-"""Reductions, scans and selections of rows that a device does not hold: part after part.
+"""Out-of-core reductions, scans and selections: rows are streamed through the device part by part.
 
 The works are those of a device whose bindings hold no row. Parts of the array travel there; what one work leaves for
 another stays, and so do results, unless they are many.
@@ -32,7 +32,7 @@ Part: TypeAlias = tuple[int, slice]  # of which array, inputs first
 
 @attrs.frozen(eq=False)
 class WorksInPieces:
-    """Runs in order, each on parts of what travels."""
+    """Runs in order, each on the parts of arrays that it takes."""
 
     target: HasRoom
     tasks: list[tuple[Task, list[Part], list[Part]]]  # what they are given, and what they leave
@@ -45,7 +45,7 @@ class WorksInPieces:
     def of(
         cls, operation: Operation, rows: int, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
     ) -> WorksInPieces | None:
-        """By the bindings that suit best, of those that leave room enough."""
+        """Chooses the size of parts, by pretending bindings of that size, so that all fits `free` bytes."""
         specs = specs_on_device((rows, length), dtypes)
         nbytes = sum(map(bytes_of, specs))
         wanted = power_below(min(free, (_PLACED if isinstance(operation, TopK) else 1) * piece_length(nbytes, 1)))
@@ -64,7 +64,7 @@ class WorksInPieces:
     def _with(
         cls, binding: int, operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int
     ) -> WorksInPieces | None:
-        """None where a work takes something else than parts."""
+        """None if a work needs more than parts of the arrays."""
         info = attrs.evolve(target.info, limits=attrs.evolve(target.info.limits, storage_bytes=binding))
         results = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
         between = [Spec(output.shape, output.dtype) for output in operation.between(specs, info)]
@@ -103,14 +103,13 @@ class WorksInPieces:
 
 @attrs.frozen(eq=False)
 class _Cut:
-    """Inputs, results and what is between, and which of them stay on the device."""
+    """Inputs, outputs and intermediates, and which of them stay resident on the device."""
 
     arrays: Sequence[Spec]
     stay: dict[int, int]
 
     def task(self, run: Run) -> tuple[Task, list[Part], list[Part]] | None:
-        """A run on what travels there, what it leaves, and what stays; None where it takes more than a part in one
-        direction."""
+        """A run as a task with its uploads and downloads; None if an array would travel both ways."""
         given: list[tuple[Part, int]] = []
         left: list[tuple[Part, int]] = []
         buffers = given_buffers(run.schedule)

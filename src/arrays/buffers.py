@@ -1,4 +1,4 @@
-"""Buffers for results on WebGPU's devices: that of an earlier result which nobody holds any more, if one is there.
+"""Recycles buffers for results on WebGPU devices: that of an earlier result which nobody references any more, if any.
 
 A driver takes longer to make a buffer, and to let one go, than many a kernel runs. So the buffers of the last few
 results are kept when these go, as recycled.py keeps the host's memory: a buffer leaves the shelf for another result
@@ -25,16 +25,16 @@ _kept: Shelf[wgpu.GPUDevice, wgpu.GPUBuffer] = Shelf(_MOST)
 
 
 class Held:
-    """A buffer in which an array lies, with all its views."""
+    """A buffer shared by an array and its views."""
 
     __slots__ = ("_owner", "buffer")
 
     def __init__(self, buffer: wgpu.GPUBuffer, owner: wgpu.GPUDevice | None = None) -> None:
-        """Kept for others only if its device is told."""
+        """Recycled when the last reference goes, if `owner`, its device, is given."""
         self.buffer, self._owner = buffer, owner
 
     def shown(self) -> wgpu.GPUBuffer:
-        """To a caller, who may do anything with it."""
+        """Hands the buffer to a caller, who may keep it: it is not recycled any more."""
         self._owner = None
         return self.buffer
 
@@ -44,12 +44,12 @@ class Held:
 
 
 def held(buffer: wgpu.GPUBuffer | Held) -> Held:
-    """One of a caller's, as it is."""
+    """Wraps a caller's own buffer, which is never recycled."""
     return buffer if isinstance(buffer, Held) else Held(buffer)
 
 
 def new_buffer(device: wgpu.GPUDevice, size: int) -> Held:
-    """Of so many bytes, which hold anything."""
+    """An uninitialised buffer of `size` bytes, recycled or new."""
     if size > most_bytes():
         return Held(device.create_buffer(size=size, usage=USAGE))
     found = _kept.take(lambda owner, kept: owner is device and kept.size == size)
@@ -57,5 +57,5 @@ def new_buffer(device: wgpu.GPUDevice, size: int) -> Held:
 
 
 def forget() -> None:
-    """Gives back what is kept."""
+    """Releases the recycled buffers."""
     _kept.clear()

@@ -37,7 +37,7 @@ _DEFAULT_STREAM = 1  # how the interface writes CUDA's default stream; cupy and 
 
 
 def ensure_cupy() -> None:
-    """One clear sentence where an array lies on a CUDA device and cupy is not there."""
+    """Raises TargetUnavailableError if cupy does not import."""
     try:
         import_uninterrupted("cupy")
     except ImportError as error:
@@ -94,7 +94,7 @@ class CupyKind(Located["cupy.ndarray"]):
 
 
 def spec_on_device(array: cupy.ndarray) -> Spec:
-    """Of an array as cupy sees it."""
+    """The spec of a cupy array."""
     is_aligned = not array.data.ptr % min(array.itemsize, _ALIGNMENT)
     return Spec(array.shape, array.dtype, Memory.CUDA, None if array.flags.c_contiguous else array.strides, is_aligned)
 
@@ -104,8 +104,8 @@ def on_cuda(
     empty: Callable[[Shape, DType, Shape | None], Callable[[], A]], block: Callable[[int], tuple[object, int]],
     from_host: Callable[[HostArray], A], to_host: Callable[[A], HostArray],
 ) -> Device[A]:  # fmt: skip
-    """Where kernels take addresses. Scratch is one block, of the library that the arrays are from: it is used again in
-    the order of the stream."""
+    """A Device whose handles are addresses. Scratch is one block of the arrays' own library, whose allocator reuses it
+    in stream order."""
 
     def scratch(sizes: Sequence[int]) -> tuple[object, list[int]]:
         firsts = [0, *accumulate([-(-size // _APART) * _APART for size in sizes])]
@@ -129,7 +129,7 @@ class HasInterface(Protocol):
 
 
 class InterfaceKind(Viewed[HasInterface, "cupy.ndarray"]):
-    """What has __cuda_array_interface__, of a library that is not known here. Results are cupy's."""
+    """Arrays with __cuda_array_interface__ of any other library. Results are cupy's."""
 
     base = CUPY
 
@@ -220,7 +220,7 @@ def device_of(pointer: int | None, shape: Sequence[int]) -> int:
 def seen_by_cupy(
     owner: object, pointer: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None, device: int
 ) -> cupy.ndarray:
-    """Another library's memory as an array of cupy's, which holds on to its owner. Nothing is copied or waited for."""
+    """A zero-copy cupy view of another library's memory, which keeps the owner alive. Does not synchronise."""
     import cupy
 
     nbytes = dtype.itemsize * math.prod(shape) if strides is None else bounds(shape, strides, dtype.itemsize)[1]
@@ -230,7 +230,7 @@ def seen_by_cupy(
 
 @attrs.frozen
 class _StreamOf:
-    """Another library's stream, as cupy wants to be shown it."""
+    """Another library's stream, in the form of cupy's stream protocol."""
 
     pointer: int
 
@@ -240,7 +240,7 @@ class _StreamOf:
 
 @contextmanager
 def on_stream(device: int, pointer: int) -> Generator[None]:
-    """Work goes to another library's stream."""
+    """Makes another library's stream cupy's current one."""
     import cupy
 
     with cupy.cuda.Device(device), cupy.cuda.Stream.from_external(_StreamOf(pointer)):
@@ -249,7 +249,7 @@ def on_stream(device: int, pointer: int) -> Generator[None]:
 
 @contextmanager
 def _in_order_with(device: int, pointer: int) -> Generator[None]:
-    """Work goes to cupy's current stream: behind what another stream has to do, and before what it gets to do."""
+    """Orders cupy's current stream after another stream's work so far, and that stream after ours, by events."""
     import cupy
 
     with cupy.cuda.Device(device):

@@ -1,4 +1,4 @@
-"""JAX's arrays, and whatever else has __dlpack__: read where they lie, on the host or on a CUDA device.
+"""JAX arrays and everything else with __dlpack__: used in place, on the host or on a CUDA device.
 
 Results are made in memory of our own and handed over once they are there, or under way on the current stream: by JAX's
 from_dlpack or that of the array's own library, without a copy. A library that has none gets NumPy's or cupy's arrays.
@@ -31,14 +31,14 @@ _ON_HOST, _ON_CUDA = (1, 3), (2, 13)  # how DLPack numbers memory: plain and pin
 
 
 class Exporter(Protocol):
-    """What has DLPack."""
+    """Any array with the DLPack protocol."""
 
     def __dlpack__(self, *, stream: int | None = None) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class DLPackKind(Viewed[Any, V]):
-    """What all of them have in common."""
+    """Common to arrays on the host and on devices."""
 
     copies = True  # or may: a library says no more than that it took the memory
 
@@ -46,7 +46,7 @@ class DLPackKind(Viewed[Any, V]):
         return cast(Hashable, type(array)), self.spec("x", array), self.place(array)
 
     def place(self, array: Exporter) -> Hashable:
-        """Which of several devices it lies on."""
+        """Number of its device; None on the host."""
         return None
 
     def spec(self, name: str, array: Any) -> Spec:
@@ -63,7 +63,7 @@ class DLPackKind(Viewed[Any, V]):
 
 
 class OnHost(DLPackKind[HostArray]):
-    """Such arrays in the host's memory."""
+    """DLPack arrays in host memory."""
 
     is_host, base = True, NUMPY
 
@@ -81,7 +81,7 @@ class OnHost(DLPackKind[HostArray]):
 
 
 class OnCuda(DLPackKind["cupy.ndarray"]):
-    """Such arrays on CUDA devices. Whoever views one has it behind all that its library still does to it."""
+    """DLPack arrays on CUDA devices. A view is ordered after the work that the array's library has queued."""
 
     def __init__(self) -> None:
         from .cuda import CUPY
@@ -116,7 +116,7 @@ class OnCuda(DLPackKind["cupy.ndarray"]):
 
 
 class _Jax(DLPackKind[V]):
-    """JAX's arrays cannot be written: results are new ones. They lie packed."""
+    """JAX arrays: immutable, so results are new arrays, and always packed."""
 
     def signature(self, array: Any) -> Hashable:
         return array.dtype, array.shape, array.sharding
@@ -157,7 +157,7 @@ _made: dict[type, Kind] = {}
 
 
 def _kind(made_by: type[Kind]) -> Kind:
-    """The one object of a class: those for CUDA are made once cupy is there."""
+    """The single instance of a kind; CUDA kinds are made only once cupy has been imported."""
     found = _made.get(made_by)
     if found is None:
         if issubclass(made_by, OnCuda):
@@ -169,7 +169,7 @@ def _kind(made_by: type[Kind]) -> Kind:
 
 
 def choose_jax(name: str, array: Any) -> Kind:
-    """By the platform, which an array that is traced has none of."""
+    """Chooses by the array's platform; refuses traced arrays, which have none."""
     if isinstance(array, _jax().core.Tracer):
         raise UnsupportedTypeError(
             f"{name}: found a traced array of JAX, which holds no elements yet; call gpusort outside of jit and vmap"
@@ -189,7 +189,7 @@ def choose_jax(name: str, array: Any) -> Kind:
 
 
 def choose(name: str, array: Exporter) -> Kind:
-    """By the memory that its library says it lies in."""
+    """Chooses by the device type that DLPack reports."""
     try:
         kind = int(array.__dlpack_device__()[0])
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
@@ -214,7 +214,7 @@ def _as_it_is(values: object) -> object:
 
 @lru_cache(maxsize=64)
 def _handover_to(library: Hashable) -> Handover:
-    """How the library of a class of arrays takes over another's."""
+    """The `from_dlpack` of an array class's library."""
     package = sys.modules.get(library.__module__.partition(".")[0])
     for place in (package, *(getattr(package, name, None) for name in ("dlpack", "utils"))):
         found = getattr(place, "from_dlpack", None)

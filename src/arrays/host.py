@@ -1,4 +1,4 @@
-"""NumPy's arrays, of any subclass, and what NumPy makes arrays of."""
+"""NumPy arrays, subclasses, and whatever NumPy converts to arrays; copies between layouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with 
 
 
 def is_packed(array: HostArray) -> bool:
-    """Whether kernels can work on it as it lies: in C order, aligned, in native byte order."""
+    """Whether an array is C-contiguous, aligned and in native byte order, so that kernels can use it in place."""
     return array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative
 
 
@@ -34,8 +34,8 @@ _LEAST_PLANE = 1 << 14  # elements, where one plane after the other is worth Pyt
 
 
 def copy_elements(source: HostArray, to: HostArray) -> None:
-    """To an array of the same shape. Where neighbours of the one are far apart in the other, in tiles: NumPy goes along
-    one of them, and fetches each of the other's cache lines once for every element in it."""
+    """Copies to an array of the same shape, in cache-sized tiles where it is a transposition: NumPy runs along one
+    layout and would fetch each cache line of the other once for every element in it."""
     if to.nbytes >= _LEAST_TILED and not np.may_share_memory(source, to):
         near, across = _nearest(to), _nearest(source)
         if near != across:
@@ -52,7 +52,7 @@ def copy_elements(source: HostArray, to: HostArray) -> None:
 
 
 def _nearest(array: HostArray) -> int:
-    """The axis along which neighbours are nearest; -1 if there is none."""
+    """The axis of the smallest stride; -1 if there is none."""
     strides = [(abs(stride), axis) for axis, stride in enumerate(array.strides) if array.shape[axis] > 1]
     return min(strides, default=(0, -1))[1]
 
@@ -89,7 +89,7 @@ HOST: Device[HostArray] = Device(
 
 
 class NumPyKind(Located[HostArray]):
-    """NumPy's own class. Neither shape nor layout is part of a signature: the CPU's own ways take any."""
+    """numpy.ndarray itself. Shape and layout are not part of the signature, as the CPU's fast paths take any."""
 
     is_host = True
 
@@ -113,7 +113,7 @@ NUMPY = NumPyKind()
 
 
 class SubclassKind(Viewed[HostArray, HostArray]):
-    """A subclass of NumPy's, which makes of results what it makes of a ufunc's."""
+    """Subclasses of ndarray; results are wrapped by __array_wrap__, as a ufunc's are."""
 
     is_host, base = True, NUMPY
 
@@ -142,7 +142,7 @@ SUBCLASS = SubclassKind()
 
 
 def converted(name: str, x: object) -> HostArray:
-    """The array that NumPy makes of a list, a number or whatever knows how to be one."""
+    """Converts a list, a number or anything else that NumPy makes an array of."""
     try:
         found = cast(HostArray, np.asanyarray(x))
     except ValueError as error:

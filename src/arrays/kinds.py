@@ -1,4 +1,4 @@
-"""What the front asks of an array, whatever library it is from.
+"""The interface to array libraries: what plans need to know of an array, whatever library it is from.
 
 An ArrayKind knows one library: how to tell which plan suits an array (`signature`) and what there is to know of it
 (`spec`). Plans work on the arrays of a few libraries only: NumPy's on the host, cupy's and torch's on a CUDA device,
@@ -31,7 +31,7 @@ B = TypeVar("B")  # those as which it is seen
 
 @attrs.frozen
 class Device(Generic[A]):
-    """Memory and streams where an array lies: functions that were looked up once, for calls of some microseconds."""
+    """Memory and streams of one device, as functions that were looked up once, for calls that take microseconds."""
 
     stream: Callable[[], int | None]  # what work on an array goes to; None while its device is not the current one
     device: Callable[[A], object]  # which one an array lies on
@@ -47,68 +47,68 @@ class Device(Generic[A]):
 
 
 class ArrayKind(ABC, Generic[A]):
-    """One library's arrays."""
+    """One array library, in one kind of memory."""
 
     is_host: bool = False
 
     @abstractmethod
     def signature(self, array: A) -> Hashable:
-        """All that a plan depends on: two arrays with equal signatures have the same spec and lie on the same device.
-        Those of the host may leave out their shape and layout."""
+        """The array's part of a plan's cache key: equal signatures mean equal specs on the same device. Host arrays may
+        leave out shape and layout."""
 
     def layout(self, array: A) -> object:
-        """What is equal for two arrays of one signature if their specs are."""
+        """A key that is equal for two arrays of one signature exactly if their specs are equal."""
         return self.spec("x", array) if self.is_host else self.signature(array)
 
     @abstractmethod
     def spec(self, name: str, array: A) -> Spec:
-        """Shape, dtype and memory. Raises UnsupportedTypeError, by the argument's name, for what cannot be used."""
+        """Shape, dtype, strides and memory. Raises UnsupportedTypeError, with the argument's name, if unsupported."""
 
     def is_read_only(self, array: A) -> bool:
         return False
 
     def device(self, array: A) -> object | None:
-        """The caller's own device, if the target is to be opened on that one."""
+        """The caller's own device, where the target must run on it; None for the target's choice."""
         return None
 
     def recording(self, encoder: object) -> AbstractContextManager[object]:
-        """Within it, work is not done, but recorded into a caller's encoder."""
+        """A context in which calls are recorded into the caller's command encoder and not run."""
         raise UnsupportedTypeError("encode: expected arrays on a device of WebGPU; others have no encoder")
 
     def scope(self, array: A) -> AbstractContextManager[object] | None:
-        """Within it, work goes to the device and the stream of this array. None where that is so already."""
+        """A context that makes the array's device and stream current; None if they are."""
         return None
 
 
 class Located(ArrayKind[A]):
-    """Arrays that plans work on."""
+    """Arrays that plans work on directly."""
 
     @abstractmethod
     def placed(self, like: A) -> Device[A]:
-        """Where arrays with the signature of this one lie."""
+        """The device of arrays with this one's signature."""
 
 
 class Viewed(ArrayKind[A], Generic[A, B]):
-    """Arrays that are seen as those of another library."""
+    """Arrays that plans use through a zero-copy view as another library's."""
 
     base: Located[B]
     copies: bool = False  # whether what is given back is another's memory, so that it cannot be written anew
 
     @abstractmethod
     def view(self, array: A) -> B:
-        """The same memory."""
+        """A zero-copy view."""
 
     @abstractmethod
     def given_back(self, values: B, like: A) -> object:
-        """A result as one of this library, beside another: the same memory, unless it `copies`."""
+        """Converts a result to this library, zero-copy unless the kind `copies`; `like` is the caller's array."""
 
 
 class Deferred(ArrayKind[A]):
-    """Arrays of which nothing is computed yet. Calls with them have no plan: they make another array of their kind."""
+    """Lazy arrays, such as dask's. Calls with them make no plan, but another lazy array."""
 
     @abstractmethod
     def deferred(self, operation: object, target: object, arrays: tuple[A, ...]) -> object:
-        """What an operation makes of them."""
+        """The lazy result of an operation."""
 
 
 Kind: TypeAlias = ArrayKind[Any]

@@ -1,4 +1,4 @@
-"""Memory for long results: that of an earlier result which nobody holds any more, if one is there.
+"""Recycles host memory for large results: that of an earlier result which nobody references any more, if any.
 
 The system hands out new memory page by page, cleared, as it is first written to. For a long array that can take longer
 than sorting it. So the memory of the last two long results is kept when they go, and the next of about their size
@@ -40,7 +40,7 @@ _kept: Shelf[None, _Block] = Shelf(2)
 
 
 def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
-    """A new array in C order, which holds anything."""
+    """An uninitialised C-contiguous array, in recycled memory or new."""
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes < _LEAST or nbytes > most_bytes():
         return np.empty(shape, dtype)
@@ -55,23 +55,23 @@ def new_array(shape: tuple[int, ...], dtype: D) -> np.ndarray[Any, D]:
 
 
 def most_bytes() -> int:
-    """How long a result may be for its memory to be kept."""
+    """The largest block, in bytes, that is recycled."""
     return whole_number("GPUSORT_KEEP_BYTES", _MOST, least=0, what="a number of bytes, e.g. 0") if _COUNTED else 0
 
 
 def forget() -> None:
-    """Gives back to the system what is kept."""
+    """Releases the recycled blocks."""
     _kept.clear()
 
 
 def _is_whole(block: _Block) -> bool:
-    """Whether a block is as it was made: whoever had it may have changed how its memory is looked at."""
+    """Whether a block still has its flags and shape: users can change these through a result's base."""
     flags = block.flags
     return block.dtype == _BYTE and block.ndim == 1 and flags.c_contiguous and flags.writeable and flags.owndata
 
 
 def _counts_references() -> bool:
-    """Whether the interpreter knows at any moment who holds an object: CPython does, where threads take turns."""
+    """Whether reference counts are exact, as in CPython with a GIL."""
     return sys.implementation.name == "cpython" and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 

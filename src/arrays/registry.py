@@ -1,4 +1,4 @@
-"""Which kind of array something is.
+"""Finds the kind of an array by its class, without importing any array library.
 
 A library is looked for only among what the caller has imported: nothing is imported here for its sake but cupy, and
 that only for an array on a CUDA device.
@@ -27,7 +27,7 @@ _PLAIN = frozenset((list, tuple, int, float, bool, range))  # of which NumPy mak
 
 
 def recognised(name: str, x: object) -> tuple[Kind, Any]:
-    """The kind of an argument, and the array itself: another only where NumPy made one, of a list."""
+    """The kind of an argument, and the argument, or the array that NumPy converts it to."""
     kind = KNOWN.get(type(x))
     if kind is not None:
         return kind, x
@@ -49,7 +49,7 @@ def recognised(name: str, x: object) -> tuple[Kind, Any]:
 
 
 def forget_classes() -> None:
-    """Looks for the kind of every class anew: for tests, in which libraries come and go."""
+    """Empties the cache of kinds by class: for tests, in which libraries come and go."""
     KNOWN.clear()
     KNOWN[np.ndarray] = NUMPY
     CHOSEN.clear()
@@ -59,13 +59,13 @@ def forget_classes() -> None:
 
 
 def _imported(package: str, name: str) -> type | tuple[()]:
-    """A class of a package that the caller has imported, for isinstance; nothing where it is not."""
+    """A class of an imported package, for isinstance; () if the package is not imported."""
     found = getattr(sys.modules.get(package), name, ())
     return found if isinstance(found, type) else ()
 
 
 def _from(module: str, name: str) -> Any:
-    """What a module beside this one has by that name: it is imported for the first array that needs it."""
+    """A name of a module of this package, which is imported lazily."""
     return getattr(import_module(f".{module}", __package__), name)
 
 

@@ -1,4 +1,4 @@
-"""Memory that may be used again once nobody holds it, by CPython's own count of references."""
+"""A cache of memory blocks that are reused once their reference count says that nobody else holds them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ T = TypeVar("T")
 
 
 class Shelf(Generic[O, T]):
-    """The last few that were put here. That one was is no more than a hint: it leaves for another use only if nobody
-    but the shelf holds it."""
+    """The blocks put here last. A block is taken out for reuse only if nobody but the shelf references it."""
 
     def __init__(self, most: int) -> None:
         self._kept: deque[tuple[O, T]] = deque(maxlen=most)  # appending and popping need no lock
@@ -25,7 +24,7 @@ class Shelf(Generic[O, T]):
         self._kept.clear()
 
     def take(self, suits: Callable[[O, T], bool | None]) -> T | None:
-        """One that suits. Where the answer is None, it never will, and goes."""
+        """Takes a free block for which `suits` is true; drops those for which it is None."""
         for _ in range(len(self._kept)):
             try:
                 entry = self._kept.popleft()
@@ -41,7 +40,7 @@ class Shelf(Generic[O, T]):
 
 
 def _count_alone() -> int:
-    """What is counted of a thing that came off the shelf, and that nobody else holds."""
+    """The reference count of a block just taken off the shelf that nobody else references, measured once."""
     shelf = deque([(None, object())])
     entry = shelf.popleft()
     _, thing = entry

@@ -1,4 +1,4 @@
-"""torch's tensors, on the CPU and on CUDA devices. Of the module only what is used here is known.
+"""torch tensors, on the CPU and on CUDA devices. torch itself is typed here by protocols of what is used.
 
 A tensor is used where it lies, without its history: what comes back needs no gradient.
 """
@@ -101,7 +101,7 @@ class TorchKind(ArrayKind[Tensor]):
         return Spec(tuple(array.shape), dtype, self.memory_kind, strides, is_aligned)
 
     def _look(self, array: Tensor) -> None:
-        """Raises what torch has to say against using it."""
+        """Raises torch's own error if the tensor cannot be used."""
 
     @staticmethod
     def _refused(name: str, array: Tensor, why: str = "") -> UnsupportedTypeError:
@@ -118,7 +118,7 @@ class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
     memory_kind = Memory.HOST
 
     def signature(self, array: Tensor) -> Hashable:
-        """Without the shape, as NumPy's own has it."""
+        """Leaves out the shape, as for NumPy arrays."""
         try:
             if array.is_contiguous():
                 return array.dtype, array.ndim, array.data_ptr() & _BEYOND_ALIGNED, array.is_neg(), array.get_device()
@@ -137,7 +137,7 @@ class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
 
 
 class CudaTensors(TorchKind, Located[Tensor]):
-    """Tensors on CUDA devices. Work on one goes to torch's current stream for its device."""
+    """Tensors on CUDA devices. Work goes to torch's current stream of the tensor's device."""
 
     memory_kind = Memory.CUDA
 
@@ -211,7 +211,7 @@ class CudaTensors(TorchKind, Located[Tensor]):
 
 @lru_cache(maxsize=4)
 def chooser(torch: Torch) -> Callable[[str, Tensor], Kind]:
-    """Tells tensors in the host's memory from those on a CUDA device; others are refused as host tensors."""
+    """Chooses between host and CUDA tensors; those on other devices are refused as host tensors."""
     host = HostTensors(torch)
     on_device: list[Kind] = []
 

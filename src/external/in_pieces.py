@@ -111,8 +111,8 @@ class PieceSort(Generic[T]):
             raise
 
     def merge(self, runs: Sequence[Sequence[Array]], out: Sequence[Array | None]) -> None:
-        """Sorted runs of the same columns become one row: bucket after bucket of exact cuts, which goes through the
-        device once. `out` lies apart from them."""
+        """Merges sorted runs of the same columns, in buckets by exact cuts: each element travels to the device and back
+        once. `out` must not overlap with the runs."""
         count = sum(run[0].size for run in runs)
         stretches = [slice(start, min(start + self.length, count)) for start in range(0, count, self.length)]
         sizes = [part.stop - part.start for part in stretches]
@@ -131,5 +131,5 @@ class PieceSort(Generic[T]):
 
 
 def _between(column: Sequence[Array], lows: list[int], highs: list[int]) -> list[Array]:
-    """Of every run what lies between two cuts, where there is anything."""
+    """Each run's slice between two cuts, without empty ones."""
     return [run[low:high] for run, low, high in zip(column, lows, highs, strict=True) if low < high]

@@ -1,1 +1,1 @@
-"""What can be asked of arrays: a frozen value each, which knows algorithms, but no target and no array library."""
+"""Operations: frozen values that describe a computation on arrays, and know no target and no array library."""

@@ -1,4 +1,4 @@
-"""Where elements come from in order, and values sorted along with their keys."""
+"""Argsort, and sorting keys together with their values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLACED = 16  # of a word with its place, at most
 
 @attrs.frozen
 class Argsort(Operation):
-    """The permutation that sorts, always stable."""
+    """The permutation that sorts, as int64 indices; always stable."""
 
     axis: int | None = -1
     order: SortOrder = SortOrder.ASCENDING
@@ -91,7 +91,7 @@ class Argsort(Operation):
     def _in_pieces(
         self, ranks: SortableKey[Any, Any], rows: int, pieces: Pieces, network: Bitonic, info: TargetInfo
     ) -> Iterator[Work]:
-        """A work for each row, on all its pieces."""
+        """A work for each row that no binding holds, on all pieces of it."""
         from ..algos.argsort_parts import argsort_parts
         from ..algos.choice import choose_pairs
 
@@ -106,7 +106,7 @@ class Argsort(Operation):
             yield single(once, parts)
 
     def _together(self, length: int, itemsize: int, network: Bitonic, info: TargetInfo) -> int:
-        """How many rows the network argsorts at once."""
+        """Rows per launch of the bitonic network."""
         limits = info.limits
         most = min(
             limits.storage_bytes // (length * _PLACED), LARGEST_U32 // length, network.most_rows(length, limits.groups)
@@ -120,7 +120,7 @@ class Argsort(Operation):
 
 
 def require_plain(name: str, values: Spec) -> None:
-    """Python counts who refers to an object, which kernels that move its address do not."""
+    """Refuses values of dtype object: kernels would move references without counting them."""
     if values.dtype.hasobject:
         raise UnsupportedTypeError(
             f"{name}: elements of dtype {values.dtype} hold Python's objects, which no kernel moves; "
@@ -152,7 +152,7 @@ class SortPairs(Operation):
         return Output(keys.shape, keys.dtype, (0,)), Output(values.shape, values.dtype, (0,))
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The permutation, where no sort takes values of their size along, or no binding holds all."""
+        """The permutation, where no sort carries values of this size, or a binding does not hold all."""
         return () if self._sort(given, info) is not None else self._permutation.outputs(given[0])
 
     @property

@@ -1,4 +1,4 @@
-"""An operation: what is asked of arrays, apart from where they lie and who works.
+"""Operations: a computation on arrays, independent of the array library and of the target.
 
 It says what comes out of arrays of given shapes and dtypes, as NumPy has it, and raises every error of arguments there;
 and it says what kernels are to be run on rows. A row is what one result depends on: the elements along an axis, or
@@ -36,7 +36,7 @@ Axis: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
 
 @attrs.frozen
 class Output:
-    """A new array."""
+    """The description of a new array."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -47,7 +47,7 @@ class Output:
 
 @attrs.frozen
 class Part:
-    """What a buffer of a schedule holds of an array: so many elements of each row."""
+    """The part of an array that a buffer of a schedule is bound to: `each` elements of every row."""
 
     array: int  # its number: inputs first, then outputs, then what is between works
     each: int
@@ -56,7 +56,7 @@ class Part:
 
 @attrs.frozen
 class Copy:
-    """An array copied to another."""
+    """A copy from one array to another, before the launches of a work."""
 
     to: int
     source: int
@@ -65,7 +65,7 @@ class Copy:
 
 @attrs.frozen
 class Work:
-    """Rows for a schedule to run on."""
+    """A schedule, and the rows that it runs on in batches."""
 
     rows: int
     together: int  # at most so many in a run
@@ -76,59 +76,59 @@ class Work:
 
 
 class Operation(ABC):
-    """Operations are compared by value: plans are kept by them."""
+    """The base of all operations. They compare and hash by value, as they are part of a plan's key."""
 
     commutes: bool = True  # whether elements of a row may be combined in any order
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the inputs, in messages."""
+        """Names of the inputs, for error messages."""
         return ("x",)
 
     @property
     def checked_monoid(self) -> Monoid[Any, Any] | None:
-        """A user's monoid, which a target may try before it is relied on."""
+        """A user's monoid, whose laws a target may check on the data."""
         return None
 
     def simplest(self, *given: Spec) -> Operation:
-        """The same in the narrowest words: what more is known of, by kernels and by the host's own functions."""
+        """An equivalent operation in its most specific form, e.g. a reduction by `Sum` as NumPy's sum."""
         return self
 
     def for_values(self, arrays: tuple[HostArray, ...]) -> Operation:
-        """The same where what host arrays hold tells which kernels may do it; looked at anew in every call."""
+        """The operation to run for the values in these host arrays; asked in every call that runs kernels on them."""
         return self
 
     def is_the_hosts(self, given: Spec) -> bool:
-        """Whether the order in which NumPy adds decides the result, so that no kernel gives it: of times, where a sum
-        may become NaT on its way. The host's own way is taken then, whichever target is asked for."""
+        """Whether the result depends on NumPy's order of additions, so that the host's fast path runs whatever the
+        target: sums of times, which may overflow to NaT on the way."""
         return False
 
     @abstractmethod
     def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        """Which axes of an input make a row."""
+        """The axes of an input that make a row."""
 
     @abstractmethod
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
-        """What comes out. Every error of arguments is raised here."""
+        """Shapes and dtypes of the outputs. All argument errors are raised here."""
 
     @abstractmethod
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
-        """What kernels do, in turn. In place, the output is the input's own memory; None where that cannot be."""
+        """The schedules to run, in order. In place, the output is the input's memory; None if that is not supported."""
 
     def answer(self, *given: Spec) -> tuple[HostArray, ...] | None:
-        """The outputs, if shapes and dtypes tell them: where none has an element."""
+        """The outputs, if they follow from shapes and dtypes: where none has an element. Else None."""
         outputs = self.outputs(*given)
         if any(0 not in output.shape for output in outputs):
             return None
         return tuple(np.empty(output.shape, output.dtype) for output in outputs)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """What one work leaves for another: arrays that are numbered behind the outputs, packed."""
+        """Intermediate arrays from one work to another: packed, numbered after the outputs."""
         return ()
 
 
 def checked_axis(axis: object, ndim: int, expected: str = "an int or None") -> int:
-    """The axis counted from the front. Raises NumPy's AxisError where there is none."""
+    """The axis as a non-negative int. Raises numpy.exceptions.AxisError if it is out of range."""
     number = index_of(axis, expected)
     try:
         return normalize_axis_index(number, ndim, "axis")
@@ -146,7 +146,7 @@ _AXES = "an int, a tuple of ints or None"
 
 
 def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
-    """The axes that go, counted from the front, in order."""
+    """The axes to reduce over, as non-negative ints in ascending order; None means all."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple):
@@ -169,18 +169,18 @@ def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
 
 
 def rows_of(given: Spec, axes: tuple[int, ...]) -> tuple[int, int]:
-    """How many rows there are, and how long one is."""
+    """The number of rows and their length."""
     length = math.prod(given.shape[axis] for axis in axes)
     return math.prod(size for axis, size in enumerate(given.shape) if axis not in axes), length
 
 
 def fits(schedule: Schedule, info: TargetInfo) -> bool:
-    """Whether a target launches as many workgroups."""
+    """Whether all launches are within the target's limit of workgroups."""
     return all(launch.grid.groups <= info.limits.groups for launch in schedule.launches)
 
 
 def moved_by(permutation: tuple[Work, ...], numbers: Mapping[int, int]) -> tuple[Work, ...]:
-    """Works of another operation on arrays that have other numbers here."""
+    """Works of another operation, with its arrays renumbered."""
     return tuple(
         attrs.evolve(
             work,
@@ -192,13 +192,13 @@ def moved_by(permutation: tuple[Work, ...], numbers: Mapping[int, int]) -> tuple
 
 
 def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ...] = ()) -> Work:
-    """One run."""
+    """A work of a single run."""
     return Work(1, 1, lambda _: schedule, parts, copies)
 
 
 def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name: str = "x") -> int:
-    """Rows a launch, of so many elements, bytes in the largest buffer and workgroups each; CapabilityError where one
-    row is too much."""
+    """Rows per launch, given a row's elements, bytes in the largest buffer and workgroups; raises CapabilityError if
+    one row does not fit."""
     limits = info.limits
     most = min(LARGEST_U32 // max(1, length), limits.storage_bytes // max(1, nbytes), limits.groups // groups)
     if most < 1:
@@ -211,14 +211,14 @@ def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name:
 
 
 def require_readable(name: str, given: Spec, element: Any, reader: str) -> None:
-    """Refuses an array whose elements are not such, nor the bits of such."""
+    """Raises UnsupportedTypeError unless the dtype is the element's, or that of unsigned words of its bits."""
     found, wanted = given.dtype.newbyteorder("="), dtype_of(element)
     if found != wanted and not (wanted.kind == "u" and found.itemsize == wanted.itemsize and found.kind in "biufmM"):
         raise UnsupportedTypeError(f"{name}: expected dtype {wanted}, as {reader} takes, found {given.dtype}")
 
 
 def key_of(name: str, given: Spec, wished: SortableKey[Any, Any] | None) -> SortableKey[Any, Any]:
-    """The caller's key, if the elements are what it takes, or else NumPy's order."""
+    """The caller's key, checked against the dtype; without one, the key of NumPy's order."""
     if wished is None:
         return key_for(given.dtype, name)
     require_readable(name, given, wished.element, type(wished).__name__)

@@ -1,4 +1,4 @@
-"""Two sorted arrays made one."""
+"""Merging two sorted arrays, with or without values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VALUES = ("first_values", "second_values", "moved")
 
 @attrs.frozen
 class Merge(Operation):
-    """Keys of both arrays in order, of equals those of the first array first; with values, also each key's value."""
+    """The keys of both arrays in order, equal ones of the first array first; with values, also each key's value."""
 
     order: SortOrder = SortOrder.ASCENDING
     key: SortableKey[Any, Any] | None = None
@@ -59,15 +59,15 @@ class Merge(Operation):
         return tuple(Output(shape, spec.dtype, (0,)) for spec in given[:each])
 
     def for_values(self, arrays: tuple[HostArray, ...]) -> Operation:
-        """Where ties of floats are in another order than that of their bits, by which the arrays would be cut at places
-        that do not fit together, they are merged as equals: those of the first array come first."""
+        """If an array has tied floats (zeros of both signs, NaNs) in another order than that of their bits, by which
+        merge path would cut both arrays inconsistently, ties are merged as equal: the first array's come first."""
         keys = arrays[:: 2 if self.with_values else 1]
         if self.key is not None or keys[0].dtype.kind != "f" or all(has_ties_in_order(x, self.order) for x in keys):
             return self
         return attrs.evolve(self, key=RankKey(key_for(keys[0].dtype)))
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """Where no binding holds the result: both arrays one behind the other, and what their sort leaves."""
+        """If no binding holds the result: the concatenated arrays, and the intermediates of their sort."""
         joined = self._joined(given)
         if not self._is_sorted_anew(given, info):
             return ()
@@ -101,14 +101,14 @@ class Merge(Operation):
 
     @property
     def sort(self) -> Operation:
-        """What gives the same of both arrays one behind the other."""
+        """The sort of the concatenated arrays, which gives the same result."""
         return SortPairs(self.order, self.key) if self.with_values else Sort(0, self.order, key=self.key)
 
     def _joined(self, given: tuple[Spec, ...]) -> tuple[Spec, ...]:
         return tuple(Spec(output.shape, output.dtype) for output in self.outputs(*given))
 
     def _is_sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> bool:
-        """Whether one launch does not reach the whole result."""
+        """Whether the result is too large for one launch or binding."""
         from ..algos.choice import choose_merge
 
         joined = self._joined(given)
@@ -119,7 +119,7 @@ class Merge(Operation):
         return not fits_binding(count, itemsize, info) or -(-count // policy.tile) > info.limits.groups
 
     def _sorted_anew(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Work, ...]:
-        """Where the elements of a piece come from is known to the device alone, and bindings are chosen by the host."""
+        """Sorts the concatenation: a merge cannot be cut into bindings, as only the device knows where cuts fall."""
         from ..kernel.launch import Schedule
 
         joined = self._joined(given)

@@ -1,4 +1,4 @@
-"""Rows that one binding does not hold: the one place where they are cut, for every operation.
+"""Cuts rows that exceed one buffer binding into pieces, for every operation.
 
 A row is cut into pieces, each of which a binding does hold. What is left of a piece (a state, a few candidates) goes
 into arrays between works, at places where any device binds.
@@ -18,7 +18,7 @@ from .base import DType, Output
 
 @attrs.frozen
 class Piece:
-    """Of a row: which one, where it begins, and how many elements it has."""
+    """A piece of a row: its number, first element and length."""
 
     number: int
     first: int
@@ -27,7 +27,7 @@ class Piece:
 
 @attrs.frozen
 class Pieces:
-    """All pieces of a row. They are as long but for the last."""
+    """All pieces of a row, of equal length but for the last."""
 
     length: int
     most: int
@@ -46,13 +46,13 @@ class Pieces:
 
 
 def fits_binding(length: int, itemsize: int, info: TargetInfo) -> bool:
-    """Whether a row, of elements that take so many bytes of the largest buffer, need not be cut."""
+    """Whether a row fits one binding and 32-bit indices; `itemsize` is an element's bytes in the largest buffer."""
     return length <= LARGEST_U32 and length * itemsize <= info.limits.storage_bytes
 
 
 def pieces_of(length: int, itemsize: int, info: TargetInfo, name: str = "x") -> Pieces:
-    """A row in as few pieces as can be, of a power of two of elements: so each begins where a device binds, if the row
-    does."""
+    """Cuts a row into as few pieces as possible, of a power of two of elements: each then starts at an aligned binding
+    if the row does."""
     from ..algos.fit import power_below
 
     most = min(LARGEST_U32, info.limits.storage_bytes // max(1, itemsize))
@@ -64,7 +64,7 @@ def pieces_of(length: int, itemsize: int, info: TargetInfo, name: str = "x") -> 
 
 
 def require_counted(length: int, info: TargetInfo, name: str = "x") -> None:
-    """Refuses a row in which the place of an element has no number of 32 bits."""
+    """Raises CapabilityError for a row whose indices exceed 32 bits."""
     if length > LARGEST_U32:
         raise CapabilityError(
             f"{name}: a row of {length} elements is more than kernels count places in on target {info.name!r}: at most "
@@ -74,20 +74,20 @@ def require_counted(length: int, info: TargetInfo, name: str = "x") -> None:
 
 @attrs.frozen
 class Slots:
-    """One value for each piece of each row, in an array of their own."""
+    """An array with one value for each piece of each row."""
 
     count: int
     apart: int  # elements from one value to the next
 
     @classmethod
     def of(cls, count: int, dtype: DType, info: TargetInfo) -> Slots:
-        """Where any device binds, if one binding then still holds all."""
+        """Spaced so that each value can be bound on any device, if one binding then still holds all."""
         apart = cls(count, bound_together(dtype.itemsize))
         return apart if fits_binding(apart.span, dtype.itemsize, info) else cls(count, 1)
 
     @property
     def span(self) -> int:
-        """From the first value to the last."""
+        """Elements from the first value to the last."""
         return (self.count - 1) * self.apart + 1
 
     def output(self, dtype: DType) -> Output:

@@ -1,4 +1,4 @@
-"""Keys in order, each with where it stood: what a run is made of whose elements are to be found again."""
+"""Sorted runs of an external argsort: keys in order, with their original indices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ E = TypeVar("E")
 
 @attrs.frozen
 class CountedFrom(Generic[E]):
-    """The greatest place of an element, counted from a number on: a scan by it numbers the elements of a row."""
+    """The monoid of the greatest index, counted from `first`: its scan numbers the elements of a row."""
 
     element: type[E]
     first: U64
@@ -39,8 +39,8 @@ class CountedFrom(Generic[E]):
 
 @attrs.frozen
 class SortPlaced(Operation):
-    """Sorted keys, and the places from which they come, counted from a number on. Keys that compare equal keep their
-    order, and may come back as one of them: -0.0 as 0.0, any NaN as another."""
+    """Sorted keys with their indices, counted from `first`. Stable; equal keys may come back as one of them: -0.0 as
+    0.0, one NaN as another."""
 
     first: int
     order: SortOrder = SortOrder.ASCENDING
@@ -54,7 +54,7 @@ class SortPlaced(Operation):
         return Output(x.shape, x.dtype, (0,)), Output(x.shape, INDEX, (0,))
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The places in order, and what the sort leaves."""
+        """The indices before the sort, and the sort's own intermediates."""
         return Output(given[0].shape, INDEX, (0,)), *self._sort(given[0]).between(self._pairs(given[0]), info)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:

@@ -1,4 +1,4 @@
-"""Reductions over axes: NumPy's, and those of any monoid."""
+"""Reductions over axes: NumPy's functions, and any monoid."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class Reducer(Enum):
-    """Reductions that NumPy has, by their names there."""
+    """NumPy's reductions, by their names there."""
 
     __hash__ = object.__hash__  # each call looks a plan up by it, and Enum's own is slow
 
@@ -83,7 +83,7 @@ _COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")
 
 @lru_cache(maxsize=512)
 def result_dtype(function: str, dtype: DType) -> DType:
-    """The dtype that NumPy's function gives for arrays of a dtype, on a machine of 64 bits."""
+    """The result dtype of NumPy's function on a 64-bit platform."""
     numpys: Callable[..., Any] = getattr(np, function)
     try:
         found: DType = np.asarray(numpys(np.zeros((1, 1), dtype), axis=1)).dtype
@@ -95,7 +95,7 @@ def result_dtype(function: str, dtype: DType) -> DType:
 
 @attrs.frozen
 class Reduction(Operation):
-    """A row becomes one value."""
+    """An operation that reduces each row to one value."""
 
     axis: int | tuple[int, ...] | None = None
     keepdims: bool = False
@@ -111,7 +111,7 @@ class Reduction(Operation):
 
     @abstractmethod
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        """Over the elements as they are read."""
+        """The monoid over elements as kernels read them."""
 
     @abstractmethod
     def finish(self, given: Spec) -> Finish[Any, Any]:
@@ -119,7 +119,7 @@ class Reduction(Operation):
 
     @property
     def ignores_indices(self) -> bool:
-        """Whether it makes no difference where in its row an element stands."""
+        """Whether the result does not depend on the order of the elements."""
         return False
 
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
@@ -153,7 +153,7 @@ class Reduction(Operation):
         return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, 1)}),)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """What the pieces of rows come to that no binding holds."""
+        """Partial results of the pieces of rows that exceed a binding."""
         (x,) = given
         if fits_binding(rows_of(x, self.axes(0, x))[1], x.dtype.itemsize, info):
             return ()
@@ -172,8 +172,8 @@ class Reduction(Operation):
         return ReducedPieces(monoid, self.finish(given), self.ignores_indices, policy, rows, pieces, slots)
 
     def _as_it_lies(self, given: Spec, axes: tuple[int, ...], info: TargetInfo) -> tuple[Layout, ...] | None:
-        """How kernels read the array where it is, in one step or several; None where it has to be packed, or read in
-        several runs."""
+        """The layouts by which kernels read the strided array in place, in one step or several; None if it must be
+        packed or read in several runs."""
         from ..algos.layout import layout_to_reduce, layouts_to_reduce
 
         if not given.is_plain:
@@ -188,7 +188,7 @@ class Reduction(Operation):
 
 @attrs.frozen
 class Reduce(Reduction):
-    """One of NumPy's reductions, with its results."""
+    """One of NumPy's reductions, with NumPy's result dtypes."""
 
     reducer: Reducer = Reducer.SUM
     key: SortableKey[Any, Any] | None = None  # of min, max, argmin and argmax
@@ -226,7 +226,7 @@ class Reduce(Reduction):
         return (np.asarray(found, result_dtype(self.reducer.value, x.dtype)),)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """Where each row's extreme stands, if the key's words do not tell which element it is."""
+        """The index of each row's extreme, where a lossy key's words do not tell the element."""
         if not self._goes_by_place:
             return super().between(given, info)
         return (Output((*self.shape(given[0]), 1), INDEX, ()), *self._place.between(given, info))
@@ -278,7 +278,7 @@ _NUMPYS: dict[type, Reducer] = {Sum: Reducer.SUM, Product: Reducer.PROD}
 
 
 def adds_as_numpy(monoid: Monoid[Any, Any], function: str, dtype: DType) -> bool:
-    """Whether a built-in monoid over numbers is NumPy's function of such elements, its results' dtype included."""
+    """Whether a built-in monoid gives the same as NumPy's function, result dtype included."""
     try:
         is_its = getattr(monoid, "number", None) == number_for(dtype)
     except UnsupportedTypeError:
@@ -288,7 +288,7 @@ def adds_as_numpy(monoid: Monoid[Any, Any], function: str, dtype: DType) -> bool
 
 @attrs.frozen
 class Fold(Reduction):
-    """A reduction over any monoid, to its states."""
+    """A reduction by a monoid, whose states are the result."""
 
     of: Monoid[Any, Any] = attrs.field(kw_only=True)
     policy: ReducePolicy | None = None
@@ -339,7 +339,7 @@ _HAS_DOUBLES = "simulator" if sys.platform == "emscripten" else "cpu"
 
 
 def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
-    """Refuses arithmetic that the target lacks before anything is compiled for it."""
+    """Raises CapabilityError for 64-bit float arithmetic on a target without it, before anything is compiled."""
     if Capability.FLOAT64 in info.capabilities:
         return
     if any(leaf.type is Type.F64 for element in (monoid.element, monoid.state) for leaf in leaves(element)):

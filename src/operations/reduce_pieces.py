@@ -1,4 +1,4 @@
-"""Reductions of rows that no binding holds: each piece to a state, and those to a result."""
+"""Reductions of rows that exceed a binding: each piece to a state, then the states to a result."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class ReducedPieces:
 
     @property
     def left(self) -> Output:
-        """The states, which are between the works: behind an input and an output."""
+        """The intermediate array of states."""
         return self.slots.output(dtype_of(self.monoid.state))
 
     def works(self) -> Iterator[Work]:
-        """One for each piece of each row, and one for what they come to."""
+        """A work for each piece of each row, and one that combines their states."""
         from ..algos.layout import Layout
         from ..algos.reduce_axis import reduce_axis
         from ..types.starting_at import StartingAt

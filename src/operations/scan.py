@@ -1,4 +1,4 @@
-"""Scans along an axis: what a monoid makes of every element and all before it, and NumPy's cumulative sum."""
+"""Prefix scans along an axis: of any monoid, inclusive or exclusive, and NumPy's cumulative sum."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Scanning(Operation):
-    """Every element becomes a state."""
+    """An operation that replaces every element by a running state."""
 
     axis: int | None = -1
     kind: ScanKind = ScanKind.INCLUSIVE
@@ -60,7 +60,7 @@ class Scanning(Operation):
 
     @property
     def ignores_indices(self) -> bool:
-        """Whether it makes no difference where in its row an element stands."""
+        """False: a scan depends on the order of the elements."""
         return False
 
     @abstractmethod
@@ -102,7 +102,7 @@ class Scanning(Operation):
         return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, length)}),)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """What the pieces of rows hand on that no binding holds."""
+        """Carries between the pieces of rows that exceed a binding."""
         (x,) = given
         rows, length = rows_of(x, self.axes(0, x))
         if fits_binding(length, self._largest(x), info):
@@ -111,7 +111,7 @@ class Scanning(Operation):
         return (Slots.of(rows * len(self._pieces(x, info)) + 1, state, info).output(state),)
 
     def _largest(self, given: Spec) -> int:
-        """Bytes of an element or of its state, whichever has more."""
+        """Bytes of an element or of its state, whichever is larger."""
         return max(given.dtype.itemsize, dtype_of(self.monoid(given).state).itemsize)
 
     def _pieces(self, given: Spec, info: TargetInfo) -> Pieces:
@@ -121,7 +121,7 @@ class Scanning(Operation):
         return pieces_of(length, self._largest(given), info)
 
     def _in_pieces(self, x: Spec, rows: int, pieces: Pieces, info: TargetInfo) -> Iterator[Work]:
-        """A work for each piece of each row. Each begins with what the one before it has left."""
+        """A work for each piece of each row, which starts from the carry of the piece before."""
         from ..algos.layout import Layout
         from ..algos.scan_pieces import scan_in_turn
 
@@ -155,7 +155,7 @@ _MANY = 1 << 16  # elements: copying them takes less time than reading as many l
 
 
 def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetInfo) -> Layout | None:
-    """How kernels read the array where it is; None where it has to be packed, or read in several runs."""
+    """The layout by which kernels read the strided array in place; None if it must be packed, or read in runs."""
     from ..algos.layout import Layout, layout_to_scan
 
     if not given.is_plain:
@@ -176,7 +176,7 @@ def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetI
 
 @attrs.frozen
 class Scan(Scanning):
-    """A scan over any monoid."""
+    """A scan by a monoid, whose states are the result."""
 
     of: Monoid[Any, Any] = attrs.field(kw_only=True)
     commutes = False

@@ -1,4 +1,4 @@
-"""The first k of every row in order, each with where it stands."""
+"""Top-k: the first k elements of every row in order, with their indices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class TopK(Operation):
-    """Values, and their indices along the axis. In order; of equals the first come first."""
+    """Values and int64 indices along the axis. Ties go to the lowest index."""
 
     k: int
     axis: int | None = -1
@@ -52,7 +52,7 @@ class TopK(Operation):
         return Output(shape, x.dtype, axes), Output(shape, INDEX, axes)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """Of rows that no binding holds: their candidates, or their order."""
+        """For rows that exceed a binding: the candidates of their pieces, or their permutation."""
         if self._fits(given[0], info):
             return ()
         (x,) = given
@@ -90,12 +90,12 @@ class TopK(Operation):
     # -- rows that no binding holds -----------------------------------------------------------------------
 
     def _fits(self, given: Spec, info: TargetInfo) -> bool:
-        """Whether one binding holds a row, and another its results."""
+        """Whether a row and its results each fit one binding."""
         _, length = rows_of(given, self.axes(0, given))
         return fits_binding(length, given.dtype.itemsize, info) and fits_binding(self.k, INDEX.itemsize, info)
 
     def _cut(self, given: Spec, info: TargetInfo) -> _Cut | None:
-        """How candidates are found piece by piece; None where k is too large for that."""
+        """The candidates by pieces; None if k is too large for that."""
         from ..algos.argsort import placed_class
         from ..algos.choice import choose_top_k
         from ..algos.select_parts import candidates_of
@@ -116,7 +116,7 @@ class TopK(Operation):
         return cut if is_held and all(fit) and last.most_rows(key, cut.candidates, self.k, limits) >= rows else None
 
     def _in_pieces(self, x: Spec, rows: int, cut: _Cut, info: TargetInfo) -> Iterator[Work]:
-        """The first of each piece, and of those the first."""
+        """Selects from each piece, then from the candidates."""
         from ..algos.choice import choose_top_k
         from ..algos.select import top_k
         from ..algos.select_parts import chosen_indices
@@ -143,7 +143,7 @@ class TopK(Operation):
         return Argsort(self.axis, self.order, self.key)
 
     def _by_permutation(self, x: Spec, rows: int, length: int, info: TargetInfo) -> Iterator[Work]:
-        """All is put in order and most of it forgotten."""
+        """Argsorts the rows and copies the first k: for a k that is a large part of the row."""
         from ..algos.select_parts import copy_indices
 
         yield from moved_by(self._permutation.works((x,), info, in_place=False) or (), {0: 0, 1: 3})
@@ -159,7 +159,7 @@ class TopK(Operation):
 
 @attrs.frozen
 class _Cut:
-    """Pieces of a row, each of which leaves so many candidates by a selection of its own."""
+    """The pieces of a row, with the candidates that each leaves."""
 
     pieces: Pieces
     left: int
@@ -167,5 +167,5 @@ class _Cut:
 
     @property
     def candidates(self) -> int:
-        """Of a row."""
+        """Candidates of a row."""
         return sum(min(self.left, length) for length in self.pieces.lengths)

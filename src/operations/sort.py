@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Sort(Operation):
-    """A sorted copy; in place, if input and output are one array."""
+    """A sorted copy; in place if input and output are the same array."""
 
     axis: int | None = -1
     order: SortOrder = SortOrder.ASCENDING
@@ -56,12 +56,12 @@ class Sort(Operation):
         return (Output(x.shape, x.dtype, self.axes(0, x), is_like=True),)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """The permutation, where that is what is sorted."""
+        """The permutation, where the sort is an argsort and a gather."""
         return self._permutation.outputs(*given) if self._goes_by_permutation(given[0], info) else ()
 
     def _goes_by_permutation(self, given: Spec, info: TargetInfo) -> bool:
-        """Where the key's words do not tell which elements they are of, and where elements keep their order though no
-        binding holds a row of them."""
+        """Whether to argsort and gather: for lossy keys, whose words do not give the elements back, and for stable
+        sorts of rows that exceed a binding."""
         if self.key is not None:
             return is_lossy(self.key)
         _, length = rows_of(given, self.axes(0, given))
@@ -72,7 +72,7 @@ class Sort(Operation):
         return Argsort(self.axis, self.order, self.key)
 
     def _has_ties(self, given: Spec) -> bool:
-        """Whether equal elements can be told apart, and are to keep their order."""
+        """Whether a stable order is asked for and ties can be told apart, which only floats can."""
         return self.stable and self.key is None and given.dtype.kind == "f"
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
@@ -118,7 +118,7 @@ class Sort(Operation):
     def _in_pieces(
         self, x: Spec, key: SortableKey[Any, Any], rows: int, pieces: Pieces, info: TargetInfo
     ) -> Iterator[Work]:
-        """Of rows of which a binding holds no whole one: a work each."""
+        """A work for each row, for rows that exceed a binding."""
         from ..algos.choice import choose_bitonic, choose_sort
         from ..algos.sort_parts import parts_in, sort_parts
 
@@ -136,7 +136,7 @@ class Sort(Operation):
             yield single(once, parts, (Copy(1, 0),) if is_copied else ())
 
     def _ties(self, x: Spec, key: SortableKey[Any, Any], rows: int, length: int, info: TargetInfo) -> Work:
-        """Floats that are equal are put back into their order, in rows where there are any."""
+        """A second schedule that restores the order of tied floats, in rows that have any."""
         from ..algos.choice import choose_scan
         from ..algos.scan import shares
         from ..algos.ties import restore_ties
@@ -152,7 +152,7 @@ class Sort(Operation):
 
 
 def sorted_together(chosen: SortAlgorithm, length: int, itemsize: int, info: TargetInfo) -> int:
-    """Rows a launch; CapabilityError where one row is too much."""
+    """Rows per launch; raises CapabilityError if one row does not fit."""
     length = max(1, length)
     fitting, sortable = info.limits.storage_bytes // (length * itemsize), chosen.most_rows(length, info.limits.groups)
     row = f"x: a row of {length} elements of {itemsize} bytes is more than"

@@ -1,4 +1,4 @@
-"""Elements of each row by their places in it, which another work has found."""
+"""Gathers: elements of each row by indices that an earlier work has written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INDEX = 8  # bytes
 def taking(
     given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
 ) -> tuple[Work, ...]:  # fmt: skip
-    """From each row of an array the elements at the row's indices: numbers of the array, indices and results."""
+    """Gathers from each row of an array the elements at the row's indices. Arguments are numbers of arrays."""
     from ..algos.copy import take_rows
 
     itemsize = given.dtype.itemsize
@@ -34,7 +34,7 @@ def taking(
 def _in_pieces(
     given: Spec, rows: int, length: int, taken: int, numbers: tuple[int, int, int], info: TargetInfo
 ) -> Iterator[Work]:  # fmt: skip
-    """Each piece of the results from each of the elements: what a place leads to stands in one of them."""
+    """Gathers in pieces that fit bindings: each piece of the results from each piece of the elements."""
     from ..algos.take_within import take_within
 
     require_counted(length, info)

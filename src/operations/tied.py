@@ -1,4 +1,4 @@
-"""Floats that tie: in what order sorted arrays hold their zeros and their NaNs.
+"""Tied floats: whether a sorted array holds its zeros and its NaNs in the order of their bits.
 
 `sort` puts -0.0 before 0.0, and NaNs in the order of their bits. `np.sort` and stable sorts leave them as they come,
 and such an array is no less sorted to those who made it. Both lie together, so a binary search finds them.
@@ -19,7 +19,7 @@ from ..types.keys import FloatKey
 
 
 def has_ties_in_order(x: npt.NDArray[Any], order: SortOrder) -> bool:
-    """Whether zeros and NaNs of a sorted array of floats lie as `sort` leaves them."""
+    """Whether the zeros and NaNs of a sorted array are in `sort`'s order, by binary search for them."""
     key = cast("FloatKey[Any, Any]", key_for(x.dtype))
     bits, up = x.view(f"{x.dtype.byteorder}u{x.itemsize}"), order is SortOrder.ASCENDING
     item: Callable[[int], float] = x.item
@@ -39,7 +39,7 @@ def has_ties_in_order(x: npt.NDArray[Any], order: SortOrder) -> bool:
 
 
 def _ascend(nans: npt.NDArray[Any], key: FloatKey[Any, Any]) -> bool:
-    """Whether the words of NaNs do, which are the same in both orders."""
+    """Whether the words of NaNs ascend; these are the same in both orders."""
     of = nans.dtype.newbyteorder("=").type
     words = np.where(nans & of(key.sign), ~nans, nans ^ of(key.sign)) - of(key.lowest)
     return bool((words[1:] >= words[:-1]).all())
