@@ -1,1 +1,1 @@
-"""The CPU, vectorised: kernels by LLVM, the host's own loops by Numba."""
+"""The CPU target: vectorised kernels compiled by LLVM, and fast paths on host arrays by NumPy, LLVM and Numba."""

@@ -1,4 +1,4 @@
-"""The same memory seen otherwise: as one row, or without its read-only mark.
+"""Views of the same memory: as one contiguous row, or without the read-only flag.
 
 Numba would compile all of its code once more for read-only arrays. What is handed in so is only read: no kernel that
 writes to an INPUT is run.

@@ -1,4 +1,4 @@
-"""Compiled code is loaded aside while NumPy serves: nobody waits for what saves some milliseconds a call.
+"""Background compilation: while compiled loops load in a thread, calls take NumPy's path, which gives the same bits.
 
 A process's first long array is no reason to load anything: it may be the last. From the second on one thread loads
 Numba and compiles what was asked for, or finds it in the cache; a call that comes before it is done takes NumPy's way,
@@ -38,7 +38,7 @@ class _Stopped(BaseException):
 
 
 class Background:
-    """Jobs of loading, each asked for by whoever could use what it loads."""
+    """A queue of jobs that load compiled code, filled by calls that could use it."""
 
     def __init__(self) -> None:
         self.failures: list[BaseException] = []
@@ -48,7 +48,7 @@ class Background:
         self.forget()
 
     def forget(self) -> None:
-        """In a forked child there is no thread that loads, and none that holds the lock."""
+        """Resets the state in a forked child, where the loading thread does not exist."""
         self._lock = threading.Lock()
         self._jobs: deque[tuple[Hashable, Steps]] = deque()
         self._pending: set[Hashable] = set()
@@ -57,7 +57,7 @@ class Background:
         self.is_stopping = False
 
     def has(self, job: Hashable, steps: Steps, nbytes: int, compiler: str = NUMBA) -> bool:
-        """Whether a caller with so many bytes should take the compiled way now. If not, it is being loaded."""
+        """Whether a call on so many bytes should take the compiled path now; if not, its code is being loaded."""
         done = self._done.get(job)
         if done is not None:
             return done
@@ -74,7 +74,7 @@ class Background:
         return False
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until all that was asked for is loaded. Whether it is."""
+        """Waits until all requested code is loaded; returns whether it is."""
         until = math.inf if timeout is None else time.monotonic() + timeout
         while self._pending and time.monotonic() < until:
             time.sleep(_PAUSE)
@@ -82,7 +82,7 @@ class Background:
 
     @contextmanager
     def off(self) -> Generator[None]:
-        """Within this nothing is loaded aside: for measurements of the compiled ways."""
+        """A context in which callers load code themselves: for tests and measurements of compiled paths."""
         before, self.in_caller = self.in_caller, True
         try:
             yield
@@ -90,19 +90,19 @@ class Background:
             self.in_caller = before
 
     def go_on(self) -> None:
-        """Called by whoever compiles, now and then: ends the loading thread when the process ends."""
+        """A cancellation point of the loading thread: raises in it when the process ends."""
         if self.is_stopping and threading.get_ident() == self._loader:
             raise _Stopped
 
     def stop(self) -> None:
-        """At the end of the process: LLVM must not be at work while its library is taken down."""
+        """Stops loading at process exit: LLVM must not run while its library is unloaded."""
         self.is_stopping = True
         until = time.monotonic() + _AT_EXIT
         while self._is_loading and time.monotonic() < until:
             time.sleep(_PAUSE)
 
     def _ask(self, job: Hashable, steps: Steps) -> None:
-        """Wherever an interrupt strikes here, the next who asks begins anew; of two threads the second goes."""
+        """Enqueues a job. Safe to interrupt: the next request starts again; of two loading threads one leaves."""
         with self._lock:
             if self.is_stopping:
                 return
@@ -117,7 +117,7 @@ class Background:
                     _thread.start_new_thread(self._serve, ())
 
     def _serve(self) -> None:
-        """Loads until nothing is left to load."""
+        """The loading thread: runs jobs until the queue is empty."""
         with self._lock:
             if self._is_loading:
                 return

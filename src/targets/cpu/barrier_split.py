@@ -1,4 +1,4 @@
-"""Cuts a kernel at its barriers and subgroup operations into pieces that a CPU runs one after the other.
+"""Barrier splitting (loop fission): cuts a kernel at barriers and subgroup operations into loops over lanes.
 
 A region is a run of statements that every invocation goes through without waiting: it becomes one loop over
 the lanes of the workgroup. Control flow around a barrier is uniform (the uniformity check has seen to that),

@@ -1,4 +1,4 @@
-"""The arrays behind a schedule's buffers: viewed as what a kernel loads, scratch made."""
+"""Binds arrays to the buffers of a schedule: views of the dtypes that kernels load, and new scratch."""
 
 from __future__ import annotations
 

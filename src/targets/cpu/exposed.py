@@ -1,4 +1,4 @@
-"""Which variables a run of statements reads before it has surely given them a value."""
+"""Liveness: which variables a run of statements may read before it assigns them (upward-exposed reads)."""
 
 from __future__ import annotations
 

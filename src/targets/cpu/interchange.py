@@ -1,4 +1,4 @@
-"""Loops that are better run with the lanes inside: those in which neighbouring lanes read neighbours.
+"""Loop interchange: moves the loop over lanes inside loops in which neighbouring lanes read neighbouring elements.
 
 A grid-stride loop leaps over memory within one lane, while the lanes of a workgroup together read a row.
 On a CPU the loop therefore goes outside and the lanes inside: for each round, all lanes. Lanes do not see one

@@ -1,4 +1,4 @@
-"""Numba's decorator for our compiled loops, and what its events are good for. Importing this loads Numba."""
+"""The njit decorator of our compiled loops, with compile-time logging and cancellation. Importing this loads Numba."""
 
 from __future__ import annotations
 

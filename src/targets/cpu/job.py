@@ -1,4 +1,4 @@
-"""One piece of work that several threads share, and that survives whatever strikes the thread that asked for it.
+"""A job of the thread pool: pieces that threads take one at a time (work stealing), safe against Ctrl-C in the caller.
 
 Python runs signal handlers in the main thread, between two bytecodes; what a handler raises, Ctrl-C's
 KeyboardInterrupt for one, comes from there. (CPython looks for signals when a Python function begins, after a call into
@@ -21,7 +21,7 @@ from queue import SimpleQueue
 
 
 class Job:
-    """Pieces 0 to count-1 of one piece of work; whoever is free takes the next."""
+    """Pieces 0 to count-1 of a job; a thread that is free takes the next (work stealing from a shared counter)."""
 
     def __init__(self, work: Callable[[int], None], count: int) -> None:
         self._work = work
@@ -34,12 +34,12 @@ class Job:
         self._failures: list[BaseException] = []
 
     def take_pieces(self) -> None:
-        """Works until no piece is left, or the job is over."""
+        """Takes pieces until none is left or the job is cancelled."""
         while not self._is_over and (piece := next(self._numbers)) < self._count:
             self._work(piece)
 
     def help(self) -> None:
-        """A helper's part. What a piece raises is kept for the caller."""
+        """A worker thread's part. An exception of a piece is stored for the caller."""
         self._came.append(None)  # before it looks whether all is over: else the caller might not wait for it
         try:
             self.take_pieces()
@@ -51,7 +51,7 @@ class Job:
             self._news.put(None)
 
     def end(self) -> None:
-        """Nobody begins another piece, and the helpers who are at one are waited for, whatever strikes meanwhile."""
+        """Cancels the job and waits for workers that are at a piece, even if interrupted meanwhile."""
         struck: BaseException | None = None
         while True:
             try:
@@ -79,16 +79,16 @@ class Job:
 
 
 class WholeJob(Job):
-    """A job of which helpers do all or nothing: the caller only waits."""
+    """A job that workers do wholly or not at all; the caller only waits."""
 
     def take_pieces(self) -> None:
-        """Who begins before the job is over sees it through."""
+        """A worker that starts before cancellation finishes all pieces."""
         if self._is_over:
             return
         while (piece := next(self._numbers)) < self._count:
             self._work(piece)
 
     def wait(self) -> None:
-        """Until all is done: somebody came, and nobody is still at it."""
+        """Waits until at least one worker has come and all have left."""
         while not self._left or len(self._left) < len(self._came):
             self._news.get()

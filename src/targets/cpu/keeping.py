@@ -1,4 +1,4 @@
-"""Compiled loops kept from one process to the next, in files of our own.
+"""The disk cache of Numba-compiled loops, in sealed files of our own.
 
 Numba's cache would keep them too: beside the package's source, where others may be able to write, under an index that
 is a pickle and is read unproven. Here Numba is given another keeper, which believes only what it kept itself. A file's

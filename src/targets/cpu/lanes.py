@@ -1,4 +1,4 @@
-"""A program split at its barriers as text: a loop over the lanes for each region, group control around them."""
+"""Emits a split kernel: a loop over lanes for each region, with uniform control flow around them."""
 
 from __future__ import annotations
 

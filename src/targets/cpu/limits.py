@@ -1,4 +1,4 @@
-"""How far kernels go on the CPU, and what they may use there."""
+"""The limits and capabilities of the CPU target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numba's pipeline for what we compile by it: it asks what type a call gives once."""
+"""Numba's compiler pipeline with memoised typing of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that run pieces of a kernel side by side. Kernels release the GIL, so Python's own threads do.
+"""The thread pool that runs pieces of a kernel in parallel. Kernels release the GIL, so Python threads do.
 
 No OpenMP and no Numba threading layer: those abort or collapse in forked children, under several callers, or
 where other processes share the cores. Here a caller always works too, so a job ends even if no thread helps.
@@ -26,12 +26,12 @@ _MOST_FINISHERS = 8  # as many keep the memory busy
 
 
 def slices(length: int, count: int) -> list[slice]:
-    """Equal parts of a row."""
+    """Cuts 0..length into `count` slices of nearly equal length."""
     return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 
 class _Helper:
-    """A thread that sleeps until there is a job. No signal handler ever runs in it."""
+    """A worker thread, asleep until it gets a job. Signal handlers never run in it."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Job] = SimpleQueue()
@@ -49,8 +49,8 @@ class _Helper:
 
 
 class _Crew:
-    """Threads that sleep until there is a job. The same ones are called for each: their cores are awake, and their
-    caches hold what the last job left there. A queue for all of them would call the one that slept longest."""
+    """Worker threads. Each job wakes the same ones, whose cores are awake and whose caches are warm; a shared queue
+    would wake the one that slept longest."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -83,7 +83,7 @@ def _is_busy(helper: _Helper) -> bool:
 
 
 class Pool:
-    """Helpers that sleep until there is a job. Several threads may hand in jobs at once."""
+    """A thread pool. Several threads may submit jobs at once; the submitting thread works too."""
 
     def __init__(self, threads: int, crews: tuple[_Crew, _Crew] | None = None) -> None:
         self.threads = threads
@@ -92,7 +92,7 @@ class Pool:
         self._helpers, self._finishers = self._crews
 
     def of_at_most(self, threads: int) -> Pool:
-        """Fewer of the same threads: to wake one takes some microseconds, whatever it then finds to do."""
+        """A pool of fewer of the same threads: waking one costs microseconds, however little work there is."""
         return self if threads >= self.threads else Pool(max(1, threads), self._crews)
 
     def run(self, work: Callable[[int], None], count: int) -> None:
@@ -134,12 +134,12 @@ class Pool:
         _see_through(job, wait)
 
     def all_over(self, length: int, holds: Callable[[slice], bool], pieces: int | None = None) -> bool:
-        """Whether it holds of all such slices. Once it does not of one, no other is asked."""
+        """Whether `holds` is true of all slices; stops at the first that is false."""
         parts = slices(length, pieces or 4 * self.threads)
         return self.all(lambda number: holds(parts[number]), len(parts))
 
     def all(self, holds: Callable[[int], bool], count: int) -> bool:
-        """Whether holds(0) … holds(count - 1) are all true. Once one is not, no other is asked."""
+        """Whether holds(0) … holds(count - 1) are all true; stops at the first that is false."""
         failed: list[int] = []
 
         def ask(number: int) -> None:
@@ -173,8 +173,7 @@ def _see_through(job: Job, take_part: Callable[[], None]) -> None:
 
 
 def thread_count() -> int:
-    """How many threads to use: $GPUSORT_THREADS, though no more than could help; else the cores this process may run
-    on."""
+    """The number of threads: $GPUSORT_THREADS, within limits, or else the cores that this process may run on."""
     asked = whole_number("GPUSORT_THREADS", 0, least=1, most=MOST_THREADS, what="a number of threads, e.g. 4")
     return asked or core_count()
 
@@ -186,7 +185,7 @@ class _Pools:
     made: dict[int, Pool] = attrs.field(factory=dict[int, Pool])
 
     def forget(self) -> None:
-        """In a forked child the helpers do not exist."""
+        """Drops all pools in a forked child, where their threads do not exist."""
         self.made = {}
 
 
@@ -196,7 +195,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def shared_pool() -> Pool:
-    """The process's pool of as many threads as are asked for now."""
+    """The process-wide pool of `thread_count()` threads."""
     wanted = thread_count()
     pool = _pools.made.get(wanted)
     return pool if pool is not None else _pools.made.setdefault(wanted, Pool(wanted))

@@ -1,4 +1,4 @@
-"""Schedules made ready: kernels compiled, and all that does not depend on where arrays lie looked up once."""
+"""Prepared schedules: kernels compiled, and everything that does not depend on addresses looked up once."""
 
 from __future__ import annotations
 

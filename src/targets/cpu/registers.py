@@ -1,4 +1,4 @@
-"""Which register arrays one region of a split kernel has to itself."""
+"""Finds register arrays that a single region of a split kernel uses, so that all lanes share one array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that may never end: Ctrl-C, or whatever else is raised in the thread that called, makes them end.
+"""Cancels kernels that may never end: they poll a flag, which Ctrl-C or any exception in the caller sets.
 
 Compiled code runs no signal handlers, so another thread runs it, and the caller waits where Python raises what there
 is to raise. Then a word of memory tells the kernel to end, and the caller goes on only once it has: until then it

@@ -1,4 +1,4 @@
-"""The CPU target: kernels compiled by LLVM, workgroups shared out over threads; or the host's own ways without any."""
+"""The CPU target: LLVM-compiled kernels, whose workgroups are shared among threads, and fast paths without kernels."""
 
 from __future__ import annotations
 

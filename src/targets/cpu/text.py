@@ -1,4 +1,4 @@
-"""A program as the text that is compiled for the CPU: one function, for the workgroups [first, last)."""
+"""Emits a program as the text that is compiled for the CPU: one function, over the workgroups [first, last)."""
 
 from __future__ import annotations
 

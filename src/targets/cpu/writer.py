@@ -1,4 +1,4 @@
-"""Statements as text for one lane: what a serial kernel and a loop over lanes have in common."""
+"""Emits statements for one lane, shared by serial kernels and loops over lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the extremes of long arrays are: by compiled loops along an axis, by NumPy in threads in a whole array."""
+"""argmin and argmax of long arrays: compiled loops along an axis, NumPy in threads over a whole array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Argsort of host arrays, always stable: which way suits an array's dtype, length and number of rows."""
+"""Stable argsort of host arrays: chooses an algorithm by dtype, length and number of rows."""
 
 from __future__ import annotations
 

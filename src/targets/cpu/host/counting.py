@@ -1,5 +1,5 @@
-"""Long rows of 8 or 16 bits an element: sorted by how often each value occurs; argsorted by dealing out indices, by one
-byte of the rank or by two."""
+"""Counting sort of long rows of 8- and 16-bit elements by histograms; argsort of them by one or two radix passes that
+scatter indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cumulative sums of host arrays: a callable for each dtype and axis, found once and called for every array.
+"""Cumulative sums of host arrays: a closure for each dtype and axis, made once and called for every array.
 
 Short arrays go to NumPy's loop, long ones to compiled loops, which keep the order of NumPy's additions but for few long
 rows of floats: these are added up in pieces of one length, so that the result depends on the shape alone.

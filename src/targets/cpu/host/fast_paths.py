@@ -1,4 +1,4 @@
-"""The CPU's own ways: what NumPy's SIMD sort, shared out among threads, does faster than kernels."""
+"""Fast paths on host arrays without kernels: NumPy's SIMD sort and loops, shared among threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long rows of few different elements: how often each occurs is all there is to know.
+"""Sorts long rows with few distinct elements by counting how often each occurs.
 
 So few that comparing with each is fastest are counted so; some more are found by a perfect hash. For an argsort, a byte
 says which of them each element is, and bytes are counted.

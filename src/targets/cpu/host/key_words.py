@@ -1,4 +1,4 @@
-"""Keys applied to whole arrays: what their methods do to one element, done by NumPy to the bits of many."""
+"""Built-in keys vectorised: the transform from elements to words, by NumPy on whole arrays."""
 
 from __future__ import annotations
 

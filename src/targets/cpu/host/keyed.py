@@ -1,4 +1,4 @@
-"""Sorting host arrays by any key: the words of all elements are sorted as the integers they are.
+"""Sorts host arrays by a user's key: computes the words of all elements and sorts these as integers.
 
 Elements come back from their words. By a key that is lossy, whose words do not tell all elements apart, it is found
 where they come from, and they are taken from there.

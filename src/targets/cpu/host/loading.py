@@ -1,4 +1,4 @@
-"""Whether the compiled loops for a dtype are there: asked before every long array, answered at once."""
+"""Tells whether the compiled loops for a dtype are loaded, and requests them in the background if not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merging short host arrays: NumPy's stable sort of both, one behind the other, finds that they are two runs."""
+"""Merges short host arrays by NumPy's stable sort of their concatenation, whose timsort finds the two runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short rows, many at a time: NumPy's sort between two cheap turns, then what it loses put back. Never loads Numba.
+"""Sorts batches of short rows by NumPy: a cheap transform before and after, then -0.0 and NaN bits restored. No Numba.
 
 NumPy sorts ascending. Descending, integers are sorted inverted and floats negated.
 """

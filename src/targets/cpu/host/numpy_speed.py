@@ -1,4 +1,4 @@
-"""Whether NumPy's own sort is fast on this processor: that is measured, once, for no list of processors stays true.
+"""Measures once whether NumPy's own sort is fast on this processor, as no list of processors stays true.
 
 Its vectorised code needs AVX2 or AVX-512, and one of its instructions is slow on some processors that have it. There a
 radix sort takes a fifth of the time.

@@ -1,4 +1,4 @@
-"""Compiled loops over large arrays before and after they are parted. Only imported for those: it loads Numba."""
+"""Compiled loops over large arrays before and after partitioning. Imported only for those: it loads Numba."""
 
 from __future__ import annotations
 

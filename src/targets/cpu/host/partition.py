@@ -1,4 +1,4 @@
-"""Parts a long row about pivots by all threads, pass by pass, each of which halves all parts; and sorts the parts."""
+"""Partitions a long row about pivots with all threads, in passes that halve all parts, then sorts the parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled loop that parts large arrays in two. Only imported for those: it loads Numba.
+"""The compiled two-way partition of large arrays. Imported only for those: it loads Numba.
 
 An x86 processor with AVX-512 parts a vector of elements by two compressions; any other takes them one by one, without
 branches. Numba keeps compiled code by processor, so a cache may be shared.

@@ -1,4 +1,4 @@
-"""One long row: parted about pivots by all threads, then its parts sorted by NumPy side by side.
+"""Sorts one long row: a parallel partition about pivots, then NumPy's SIMD sort of the parts in parallel.
 
 NumPy's vectorised sort runs without the GIL. A pass of partition is cheap beside it, so each thread gets a part of its
 own to sort. Input that is in order, or holds few different elements, is seen first.

@@ -1,4 +1,4 @@
-"""Rows sorted by the kernels of a radix sort, on processors where NumPy's own sort is slow.
+"""Sorts rows by the radix sort kernels, on processors where NumPy's own sort is slow.
 
 The schedule is the one that `algorithm=SerialRadix()` runs. Digits in which no element differs from another are left
 out.

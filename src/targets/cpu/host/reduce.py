@@ -1,4 +1,4 @@
-"""Reductions of host arrays: a callable for each function, dtype and axis, found once and called for every array.
+"""Reductions of host arrays: a closure for each function, dtype and axis, made once and called for every array.
 
 Short arrays go straight to NumPy's loops, past the Python in front of them; what is longer goes to folding.py. Which
 way an array takes, and so the order in which its floats are added, depends on its shape, dtype and layout alone.

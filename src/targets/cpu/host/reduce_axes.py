@@ -1,4 +1,4 @@
-"""Long arrays reduced along any axes: by compiled loops where these are faster than NumPy's, by several threads.
+"""Reductions of long arrays along any axes: compiled loops where these beat NumPy's, in several threads.
 
 The loops of integers, extrema and truths are loaded aside, while NumPy gives the same bits. Sums and products of floats
 wait for theirs from `_ADDED` on: the order in which floats are combined depends on shape, dtype and layout alone. So

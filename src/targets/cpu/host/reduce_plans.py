@@ -1,4 +1,4 @@
-"""How the compiled loops reduce arrays that lie in one way: found once, and then gone every time."""
+"""Plans of reductions: how the compiled loops traverse arrays of one shape and layout, made once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short arrays: NumPy's own sort, and as little around it as can be.
+"""Sorts short arrays: NumPy's own sort with the least overhead around it.
 
 Sorted by it floats are in our order too, if no NaN is among them, nor -0.0. Mostly that is so, and
 these look for it in less time than the sort takes.

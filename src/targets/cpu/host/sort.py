@@ -1,4 +1,4 @@
-"""Sorting host arrays on the processor: which way suits an array's dtype, length and number of rows."""
+"""Sorts host arrays: chooses an algorithm by dtype, length and number of rows."""
 
 from __future__ import annotations
 

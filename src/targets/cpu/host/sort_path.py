@@ -1,4 +1,4 @@
-"""The CPU's sort along one axis: short arrays by NumPy alone, with as little around it as can be."""
+"""The fast path of sorts along one axis: packs strided arrays, and gives short ones to NumPy alone."""
 
 from __future__ import annotations
 
