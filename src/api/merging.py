@@ -1,4 +1,4 @@
-"""Merging: two sorted arrays made one, without sorting them again."""
+"""Merging two sorted arrays, with or without values."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ def merge(
 def merge(
     x: object, y: object, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None
 ) -> object:
-    """All elements of two sorted arrays of one dimension and dtype, in order: a new array.
+    """Merges two sorted arrays of one dimension and dtype into a new array.
 
-    Both are to be in the order of `sort` with the same `descending` and `key`; of elements that are not, any order may
-    come out, some twice and some not at all, and it is not looked for. Of equal elements those of `x` come first.
+    Both must be in the order of `sort` with the same `descending` and `key`. This is not checked: for unsorted input
+    the order of the result is undefined, and elements may be lost or repeated. Of equal elements those of `x` come
+    first.
 
-    Zeros of both signs and NaNs may lie in any order in host arrays, as stable sorts and `np.sort` leave them: they are
-    equal then. On a device they are to lie as `sort` puts them unless `stable`: by their bits.
+    In host arrays zeros of both signs and NaNs may be in any order among themselves, as stable sorts and `np.sort`
+    leave them; they are merged as equal then. On a device they must be in the order of their bits, as `sort` leaves
+    them.
     """
     short_key = None
     if descending is False and key is None and target == "auto" and type(x) is ndarray and type(y) is ndarray:
@@ -78,6 +80,6 @@ def merge_by_key(
     keys: object, values: object, other_keys: object, other_values: object, /, *, descending: bool = False,
     target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
-    """Sorted keys of two arrays in order, and each key's value: two new arrays. See `merge`."""
+    """Merges two sorted arrays of keys, and their values with them: two new arrays. See `merge`."""
     arrays = keys, values, other_keys, other_values
     return cast("tuple[object, object]", call_with(Merge, (checked_order(descending, key), key, True), target, arrays))

@@ -1,7 +1,7 @@
-"""Reducing: sums, products, extrema, any, all, over axes, with NumPy's result dtypes; and any monoid of the user's.
+"""Reductions over axes: sum, prod, min, max, argmin, argmax, any and all, with NumPy's result dtypes; and any monoid.
 
 Every function takes `axis` as NumPy does (an int, a tuple where NumPy takes one, or None for all), `keepdims`, and
-`target`: a name of `targets()`, a target, or "auto" to work where the array lies.
+`target`: a name of `targets()`, a target, or "auto" for the array's own device.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def reduce(
     x: object, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto",
     policy: ReducePolicy | None = None,
 ) -> object:  # fmt: skip
-    """The states that a monoid, built in or your own, makes of an array: a scalar, or an array of them along axes.
+    """Reduces an array by a monoid, built in or your own, to its state: a scalar, or an array of states over axes.
 
     The elements are read as `monoid.element`: the array has that dtype or, where that is an unsigned integer, any of
     its size, whose bits are read (as keys do). A state of several fields comes as a structured dtype, in host memory.
@@ -82,7 +82,7 @@ def prod(x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str
 def min(
     x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
-    """The least element, in the order of `key` where there is one; NaN or NaT where there is one."""
+    """The minimum, in the order of `key` if one is given; NaN or NaT where there is one."""
     return _reduced(_MIN, x, axis, keepdims, target, key)
 
 
@@ -90,19 +90,19 @@ def min(
 def max(
     x: object, /, *, axis: Axis = None, keepdims: bool = False, target: str | Target = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
-    """The greatest element, in the order of `key` where there is one; NaN or NaT where there is one."""
+    """The maximum, in the order of `key` if one is given; NaN or NaT where there is one."""
     return _reduced(_MAX, x, axis, keepdims, target, key)
 
 
 @is_place
 def argmin(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: str | Target = "auto") -> object:
-    """Where the least element stands: the first of equals; the first NaN or NaT where there is one."""
+    """The index of the minimum: the first of equals; the first NaN or NaT where there is one."""
     return _reduced(_ARGMIN, x, axis, keepdims, target)
 
 
 @is_place
 def argmax(x: object, /, *, axis: int | None = None, keepdims: bool = False, target: str | Target = "auto") -> object:
-    """Where the greatest element stands: the first of equals; the first NaN or NaT where there is one."""
+    """The index of the maximum: the first of equals; the first NaN or NaT where there is one."""
     return _reduced(_ARGMAX, x, axis, keepdims, target)
 
 

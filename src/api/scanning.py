@@ -1,4 +1,4 @@
-"""Scanning: what a monoid makes of every element and all before it, and NumPy's cumulative sum."""
+"""Prefix scans: of any monoid, inclusive or exclusive, and NumPy's cumulative sum."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def scan(
     x: object, /, monoid: Monoid[E, S], *, axis: SupportsIndex = -1, exclusive: bool = False,
     target: str | Target = "auto", policy: ScanPolicy | None = None,
 ) -> object:  # fmt: skip
-    """The states that a monoid, built in or your own, makes of every element and all before it along an axis.
+    """The prefix scan of an array by a monoid, built in or your own: for every element the state of all up to it.
 
-    Exclusive: of those before it alone, so the first is the monoid's identity. The elements are read as `reduce` reads
-    them, and are combined in their order: `combine` must be associative, nothing more. States come in an array of x's
-    kind; those of several fields as a structured dtype, in host memory.
+    With `exclusive` of all before it, so that the first state is the monoid's identity. The elements are read as
+    `reduce` reads them, and are combined in their order: `combine` must be associative, nothing more. States come in an
+    array of x's kind; those of several fields as a structured dtype, in host memory.
     """
     if axis.__class__ is not int:
         axis = index_of(axis, "an int")
@@ -70,7 +70,7 @@ def cumsum(x: Other, /, *, axis: SupportsIndex | None = None, target: Where = "a
 @overload
 def cumsum(x: npt.ArrayLike, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> HostArray: ...
 def cumsum(x: object, /, *, axis: SupportsIndex | None = None, target: Where = "auto") -> object:
-    """The sums of every element and all before it along an axis, in the dtype of NumPy's `cumsum`.
+    """The cumulative sum along an axis, in the dtype of NumPy's `cumsum`.
 
     `axis=None` takes the flattened array. Floats are added in another order than NumPy's, from left to right within
     blocks, and the same way every time; float16 in 32 bits, rounded once, where NumPy rounds after each element.

@@ -1,4 +1,4 @@
-"""Selecting: the largest or the smallest elements, without sorting all of them."""
+"""Top-k selection: the largest or smallest elements, without sorting the rest."""
 
 from __future__ import annotations
 

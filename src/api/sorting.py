@@ -1,4 +1,4 @@
-"""Sorting: array in, target and algorithm chosen, array of the same kind out."""
+"""Sorting: sort, sort_inplace, argsort and sort_by_key."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def sort(
     """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
 
     `axis=None` sorts the flattened array. `stable` keeps 0.0 and -0.0, and NaNs of different bits, in the order they
-    came in; nothing else can tell. `out` takes the result and must have its shape and dtype; it may be `x`, or lie
-    partly where `x` does, which costs a copy. `target` is a name of `targets()` or a target; "auto" works where the
-    array lies. `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order.
+    came in; nothing else can tell. `out` takes the result and must have its shape and dtype; it may be `x`, or overlap
+    with `x`, which costs a copy. `target` is a name of `targets()` or a target; "auto" runs on the array's own device.
+    `algorithm` is a value such as `Bitonic()`. `key` is a SortableKey of your own, for another order.
     A memory-mapped array that is larger than `$GPUSORT_MEMORY`, by default half of what is free, is sorted by way of a
     file beside it; the result is mapped too.
     """
@@ -114,7 +114,7 @@ def sort_inplace(
     x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False,
     target: str | Target = "auto", algorithm: SortAlgorithm | None = None, key: Keyed = None,
 ) -> None:  # fmt: skip
-    """Sorts an array where it lies. One that no target can work on as it lies is sorted in a copy, and put back."""
+    """Sorts an array in place. Where a target cannot use its layout, through a copy that is written back."""
     if axis.__class__ is not int:
         axis = index_of(axis, "an int")
     short_key: Hashable = None
@@ -132,7 +132,7 @@ def sort_inplace(
 
 
 def _settings(axis: object, descending: object, stable: object, algorithm: object, key: object) -> Settings:
-    """Those of a Sort, in order."""
+    """The checked arguments of Sort, in order."""
     if stable is not False:
         stable = checked_flag("stable", stable)
     if algorithm is not None:
@@ -141,7 +141,7 @@ def _settings(axis: object, descending: object, stable: object, algorithm: objec
 
 
 def _sorted_map(x: object, out: object, settings: Settings, target: str | Target | Planning) -> object | None:
-    """The result where a memory-mapped array is too much for memory; None where it is not."""
+    """The result for a memory-mapped array that exceeds memory; None for any other array."""
     axis, order, stable, key, algorithm = settings
     if key is not None or algorithm is not None or isinstance(target, Planning):
         return None
@@ -151,7 +151,7 @@ def _sorted_map(x: object, out: object, settings: Settings, target: str | Target
     return call.sorted(x, out, cast("int | None", axis))
 
 
-# -- where elements come from ------------------------------------------------------------------------------
+# -- permutations ------------------------------------------------------------------------------------------
 
 
 @overload
@@ -178,10 +178,10 @@ def argsort(
     x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
     target: str | Target = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
-    """Where the elements of the sorted array come from: int64 indices along an axis, as `np.argsort` gives them.
+    """The indices that would sort an array along an axis, in int64, as `np.argsort` gives them.
 
-    Equal elements keep their order in both directions, and so do NaNs, which come last: that is what `stable` asks
-    for, and what costs nothing to leave on. `axis=None` takes the flattened array.
+    Always stable: equal elements keep their order in both directions, and so do NaNs, which come last. `stable=False`
+    is accepted and changes nothing. `axis=None` takes the flattened array.
     """
     if axis.__class__ is not int:
         axis = axis_or_none(axis)
@@ -225,7 +225,7 @@ def sort_by_key(
 def sort_by_key(
     keys: object, values: object, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
-    """Sorted keys, and the values in the order of their keys: two new arrays, of one dimension.
+    """Sorts keys and reorders values with them: two new arrays, of one dimension.
 
     The keys are those of `sort`: -0.0 before 0.0, and NaNs last, by their bits. Keys of the same bits keep the order of
     their values.
