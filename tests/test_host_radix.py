@@ -24,7 +24,7 @@ from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
 from tests.test_cpu_sorting import LENGTHS, SMALL, check_argsort, check_sort, runs
 
-POLICY = attrs.evolve(SMALL, by_radix=True, radix_from=700)
+POLICY = attrs.evolve(SMALL, by_radix=True, radix_from=700, radix_in_all_from=700)
 TARGET = CpuTarget(POLICY)
 DTYPES = ["u4", "i4", "f4", "u8", "i8", "f8", "M8[s]"]
 SHAPES = ((1, 701), (2, 1600), (3, 2600), (9, 1500), (40, 701), (4, 699))
@@ -63,6 +63,10 @@ def test_rows_of_every_length(dtype: str, order: SortOrder, sorted_so: list[tupl
         sorted_so.clear()
         check_sort(sample(dtype, shape, seed=shape[1]), order, TARGET)
         assert bool(sorted_so) is (shape[1] >= POLICY.radix_from)
+        sorted_so.clear()
+        in_all = attrs.evolve(POLICY, radix_in_all_from=shape[0] * shape[1] + 1)
+        check_sort(sample(dtype, shape, seed=shape[1]), order, CpuTarget(in_all))
+        assert not sorted_so
         check_argsort(sample(dtype, shape, seed=shape[1]), order, TARGET)
 
 

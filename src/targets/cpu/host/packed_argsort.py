@@ -200,7 +200,9 @@ class _Rows:
         if pool is None:
             words.sort(axis=1)
             return words
-        if suits_radix(length, words.dtype, self.policy) and can_sort_by_radix(words.dtype, _UP, words.nbytes):
+        if suits_radix(words.size, length, words.dtype, self.policy) and can_sort_by_radix(
+            words.dtype, _UP, words.nbytes
+        ):
             results = new_array(words.shape, words.dtype)
             sort_words(words[0], results[0], bits, pool)
             return results

@@ -31,9 +31,9 @@ _LEAST_SHARE = 1 << 13
 _MOST_SHARES = 1 << 16
 
 
-def suits_radix(length: int, dtype: np.dtype[np.generic], policy: HostSortPolicy) -> bool:
+def suits_radix(size: int, length: int, dtype: np.dtype[np.generic], policy: HostSortPolicy) -> bool:
     """Whether rows of a length are to be sorted by radix."""
-    if not policy.radix_from <= length <= LARGEST_U32 or dtype.itemsize < 4:
+    if not policy.radix_from <= length <= LARGEST_U32 or size < policy.radix_in_all_from or dtype.itemsize < 4:
         return False
     return numpy_sorts_slowly(dtype.itemsize) if policy.by_radix is None else policy.by_radix
 

@@ -45,7 +45,7 @@ def sort_rows(
     is_long = source.size >= policy.serial_below
     if results is not source and (is_long or source.dtype.kind == "f") and np.may_share_memory(source, results):
         source = source.copy()  # the same memory by another name, or some of it
-    if suits_radix(length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
+    if suits_radix(source.size, length, source.dtype, policy) and not (rows == 1 and _is_easy(source[0], policy)):
         if can_sort_by_radix(source.dtype, order, source.nbytes):
             _sort_by_radix(source, results, order, stable)
         else:
