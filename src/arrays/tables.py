@@ -21,18 +21,18 @@ from .kinds import DType, HostArray, Kind, Viewed
 
 
 class ColumnKind(Viewed[Any, HostArray]):
-    """What columns of all libraries have in common."""
+    """Common to the columns of all libraries."""
 
     is_host, base = True, NUMPY
     copies = True  # pandas' and polars' own: what they are made of is not to be written any more
 
     @abstractmethod
     def _dtype(self, column: Any) -> Hashable:
-        """As the library names it."""
+        """The column's dtype, in the library's own terms."""
 
     @abstractmethod
     def _fits(self, column: Any) -> bool:
-        """Whether it holds what NumPy has a dtype for."""
+        """Whether NumPy has a dtype for the elements."""
 
     @abstractmethod
     def _missing(self, column: Any) -> bool:
@@ -40,7 +40,7 @@ class ColumnKind(Viewed[Any, HostArray]):
 
     @abstractmethod
     def _made(self, values: HostArray, like: Any) -> object:
-        """A column of one dimension."""
+        """Makes a column of a one-dimensional array."""
 
     def _scalar(self, value: np.generic) -> object:
         return value
@@ -101,7 +101,7 @@ class PandasKind(ColumnKind):
 
 
 class PandasArrayKind(PandasKind):
-    """What a Series of pandas' own dtypes holds: handed to NumPy, missing integers would be rounded floats and NaN."""
+    """pandas' extension arrays. NumPy itself would round integers to floats and make missing ones NaN."""
 
     def view(self, array: Any) -> HostArray:
         return super().view(_series(array))
@@ -122,7 +122,7 @@ def _series(array: Any) -> Any:
 
 
 def _nullable(values: HostArray, dtype: Any) -> object:
-    """Values as a nullable dtype of pandas has them, none missing: pandas itself would take NaN for missing."""
+    """A nullable pandas array with no element missing: pandas' own constructor would take NaN for missing."""
     made = dtype.construct_array_type()
     if hasattr(dtype, "pyarrow_dtype"):
         return made(sys.modules["pyarrow"].array(values, type=dtype.pyarrow_dtype))
@@ -161,7 +161,7 @@ class PolarsKind(ColumnKind):
         return sys.modules["polars"].Series(like.name, values)
 
     def _scalar(self, value: np.generic) -> object:
-        """As polars' own reductions give it."""
+        """A scalar as polars' own reductions return it."""
         return value.item() if value.dtype.kind not in "mM" else sys.modules["polars"].Series(np.array([value])).item()
 
 

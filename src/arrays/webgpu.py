@@ -34,7 +34,7 @@ _BEYOND_BUFFERS = 40  # bits of an address that say where in a buffer
 
 
 def padded(nbytes: int) -> int:
-    """In whole words, of which a buffer has one at least."""
+    """Rounds bytes up to whole 4-byte words, at least one: the sizes that WebGPU buffers have."""
     return max(_WORD, -(-nbytes // _WORD) * _WORD)
 
 
@@ -71,17 +71,17 @@ class Array:
 
     @cached_property
     def spec(self) -> Spec:
-        """As operations see it."""
+        """The spec of the array."""
         strides = None if lies_packed(self.shape, self.strides, self.itemsize) else self.strides
         return Spec(self.shape, self.dtype, Memory.WEBGPU, strides, not self.offset % _alignment(self.device))
 
     @cached_property
     def signature(self) -> Hashable:
-        """All that a plan depends on."""
+        """The array's part of a plan's cache key."""
         return self.dtype, self.shape, self.strides, self.offset % _alignment(self.device), self.device
 
     def reshape(self, *shape: int) -> Array:
-        """The same elements, which must lie one behind the other, in another shape. One length may be -1."""
+        """A view of another shape, of a packed array. One length may be -1."""
         known = math.prod(length for length in shape if length >= 0)
         found = tuple(self.size // max(1, known) if length == -1 else length for length in shape)
         if math.prod(found) != self.size or shape.count(-1) > 1:
@@ -91,17 +91,17 @@ class Array:
         return attrs.evolve(self, shape=found, strides=packed_strides(found, self.itemsize))
 
     def to_numpy(self) -> HostArray:
-        """A copy in the host's memory, for which all that was submitted is waited for."""
+        """Copies to host memory; waits for all submitted work."""
         buffer, start, size = self._readable()
         return self._of_bytes(self.device.queue.read_buffer(buffer, start, size))
 
     async def fetch(self) -> HostArray:
-        """The same for who must not wait: a page awaits it, and goes on meanwhile."""
+        """Copies to host memory without blocking, for web pages, which must not wait."""
         buffer, start, size = self._readable()
         return self._of_bytes(await read_from_device(self.device, buffer, start, size))
 
     def _extent(self) -> tuple[int, int]:
-        """Its bytes in the buffer, in whole words: the first, and how many."""
+        """The range of the buffer that it spans, in bytes, rounded to whole words: (first, count)."""
         low, high = bounds(self.shape, self.strides, self.itemsize)
         first = (self.offset + low) // _WORD * _WORD
         return first, padded(self.offset + high - first)
@@ -110,14 +110,14 @@ class Array:
         return np.ndarray(self.shape, self.dtype, data, self.offset - self._extent()[0], self.strides).copy("C")
 
     def _readable(self) -> tuple[wgpu.GPUBuffer, int, int]:
-        """A buffer that may be read, and where in it they are."""
+        """A buffer that can be mapped or read, and the array's range in it."""
         if current_encoder() is not None:
             raise CapabilityError("encode: what is recorded cannot be read")
         mine, (first, size) = self.held.buffer, self._extent()
         return (mine, first, size) if mine.usage & COPY_SRC else (self._copied(first, size), 0, size)
 
     def _copied(self, first: int, size: int) -> wgpu.GPUBuffer:
-        """A copy of so many bytes of the buffer, which may be read."""
+        """Copies a range of the buffer to one that can be read: callers' buffers may lack COPY_SRC."""
         count, before = size // _WORD, first % _alignment(self.device) // _WORD
         copy = new_array(self.device, (count,), np.dtype(np.uint32))
         schedule = copy_strided(U32, (count,), Strided(before, (1,), before + count), Strided(0, (1,), count))
@@ -130,7 +130,7 @@ class Array:
 
 
 class Position:
-    """A place in a buffer, as kernels take it. Not attrs', for many are made in every call."""
+    """An offset into a buffer: the handle that kernels take. A plain class, as many are made in every call."""
 
     __slots__ = ("buffer", "device", "offset")
 
@@ -147,7 +147,7 @@ def _position(array: Array) -> Position:
 
 
 def _address(array: Array) -> int:
-    """Buffers have none: those of one buffer are alike but for the offset."""
+    """A pseudo-address for overlap tests, as buffers have none: equal for one buffer but for the offset."""
     return (id(array.held.buffer) << _BEYOND_BUFFERS) + array.offset
 
 
@@ -156,12 +156,12 @@ def _address(array: Array) -> int:
 
 @lru_cache(maxsize=64)
 def _alignment(device: wgpu.GPUDevice) -> int:
-    """Of where a binding begins in its buffer."""
+    """The alignment of bindings in a buffer, in bytes."""
     return max(_WORD, device.limits["min-storage-buffer-offset-alignment"])
 
 
 def new_array(device: wgpu.GPUDevice, shape: Shape, dtype: DType) -> Array:
-    """In a buffer that may have held an earlier result."""
+    """A new array, in a recycled buffer or a new one."""
     buffer = new_buffer(device, padded(math.prod(shape) * dtype.itemsize))
     return Array(buffer, device, dtype, tuple(shape), packed_strides(tuple(shape), dtype.itemsize), 0)
 
@@ -199,7 +199,7 @@ class WebGpuKind(Located[Array]):
             return made if strides is None else lambda: attrs.evolve(made(), strides=strides)
 
         def scratch(sizes: Sequence[int]) -> tuple[object, list[Position]]:
-            """A buffer each: one cannot be read and written at once."""
+            """One buffer for each piece: WebGPU forbids a buffer that is both read and written in a launch."""
             pieces = [device.create_buffer(size=padded(size), usage=USAGE) for size in sizes]
             return pieces, [Position(piece, 0, device) for piece in pieces]
 

@@ -20,7 +20,7 @@ _FEW = 1 << 12  # elements: of more, the greatest is found sooner
 
 def is_any(values: npt.NDArray[np.bool_ | np.unsignedinteger[Any]]) -> bool:
     """`values.any()`."""
-    return count_nonzero(values) > 0 if values.size <= _FEW else bool(np.maximum.reduce(values))
+    return count_nonzero(values) > 0 if values.size <= _FEW else bool(np.maximum.reduce(values, None))
 
 
 def are_all(values: Array) -> bool:

@@ -1,8 +1,8 @@
-"""The last step of sorting in place. An array that is sorted where it lies must hold all its elements at any time:
-whoever strikes meanwhile (Ctrl-C, a handler of another signal, no memory) finds them there, in some order.
+"""Commits in-place sorts: at any time the array holds all its elements, so that Ctrl-C, another signal's handler or a
+MemoryError leaves a permutation of the input.
 
-So long rows are sorted in other memory, and what was given stays whole until all is done. Then one call into C puts the
-result in its place, or threads do, which no handler interrupts.
+Long rows are sorted in scratch memory while the input stays intact. Then one call into C copies the result back, or
+worker threads do, in which signal handlers never run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORTH_SHARING = 1 << 22  # bytes: below, threads take longer to wake than one ca
 
 
 def put_in_place(ordered: Elements, results: Elements, pool: Pool) -> None:
-    """Copies what was ordered elsewhere."""
+    """Copies a sorted row from scratch memory back."""
 
     def put(start: int, stop: int) -> None:
         results[start:stop] = ordered[start:stop]
@@ -28,7 +28,7 @@ def put_in_place(ordered: Elements, results: Elements, pool: Pool) -> None:
 
 
 def write_whole(write: Callable[[int, int], None], results: Elements, pool: Pool) -> None:
-    """Has write(start, stop), which is one call into C, write all of the results."""
+    """Calls write(start, stop), a single call into C, for all of the results, uninterrupted."""
     if results.nbytes < WORTH_SHARING:
         write(0, results.size)
     else:
@@ -36,7 +36,7 @@ def write_whole(write: Callable[[int, int], None], results: Elements, pool: Pool
 
 
 def fill_runs(results: Elements, sequence: Elements, ends: npt.NDArray[np.int64], in_place: bool, pool: Pool) -> None:
-    """Writes sequence[k] as far as ends[k]: where what was counted lay, all of it or nothing."""
+    """Fills results with runs: sequence[k] up to ends[k]. In place, wholly or not at all."""
     from .counting_kernels import fill
 
     def write(start: int, stop: int) -> None:

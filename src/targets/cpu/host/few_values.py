@@ -1,7 +1,7 @@
 """Sorts long rows with few distinct elements by counting how often each occurs.
 
-So few that comparing with each is fastest are counted so; some more are found by a perfect hash. For an argsort, a byte
-says which of them each element is, and bytes are counted.
+Up to `policy.few` distinct elements are counted by comparisons with each; up to 256 by a perfect hash. An argsort maps
+each element to a byte by that hash, and counts bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRIES = 64
 
 @attrs.frozen
 class PerfectHash:
-    """Finds an element among a few by a product: its highest bits are another number for each."""
+    """A multiplicative perfect hash: the highest bits of a product differ for all values."""
 
     values: Elements
     multiplier: np.uint64

@@ -1,4 +1,4 @@
-"""How a reduction goes over memory: axes that stay and axes that go, those that lie alike joined, the nearest last."""
+"""Loop order of strided reductions: kept and reduced axes, contiguous ones merged, the smallest stride innermost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..alias import address_of, as_row
 
 @attrs.frozen
 class Way:
-    """So many elements, so many elements apart."""
+    """A loop: its trip count, and its stride in elements."""
 
     length: int
     stride: int
@@ -22,7 +22,7 @@ class Way:
 
 @attrs.frozen
 class Walk:
-    """The ways through the memory that an array of some shape and strides lies in."""
+    """The loops over an array of some shape and strides: those of kept axes, then those of reduced ones."""
 
     origin: int  # where the array's first element is in that memory
     start: int  # where the walk begins: elsewhere, if it goes backwards
@@ -35,9 +35,9 @@ class Walk:
 
     @classmethod
     def of(cls, x: HostArray, axes: tuple[int, ...], forwards: bool = False) -> Walk | None:
-        """None where the elements do not lie at multiples of their size.
+        """None if strides are no multiples of the element size.
 
-        Axes that go are gone along in the direction in which they lie, unless they are to be gone along forwards.
+        Reduced axes of negative stride are traversed backwards, in memory order, unless `forwards` is asked for.
         """
         size = x.itemsize
         if any(stride % size for stride in x.strides):
@@ -61,17 +61,17 @@ class Walk:
 
     @property
     def length(self) -> int:
-        """Elements that become one."""
+        """Elements that are reduced to one."""
         return math.prod(way.length for way in self.gone)
 
     @property
     def rows(self) -> int:
-        """Results."""
+        """The number of results."""
         return math.prod(way.length for way in self.kept)
 
     @property
     def nearest_goes(self) -> bool:
-        """Whether neighbours in memory become one."""
+        """Whether the axis of the smallest stride is reduced."""
         return not self.kept or (bool(self.gone) and abs(self.gone[-1].stride) <= abs(self.kept[-1].stride))
 
     @property
@@ -79,15 +79,15 @@ class Walk:
         return (self.gone if self.nearest_goes else self.kept)[-1]
 
     def memory(self, x: HostArray, seen_as: np.dtype[np.generic]) -> HostArray:
-        """All that an array's elements lie among, as one row. It may be read only: nobody here writes to it."""
+        """The memory that the array spans, as one contiguous row. May be read-only."""
         return as_row(x, -self.origin * self.size, self.span, seen_as)
 
     def place(self, x: HostArray) -> tuple[int, int]:
-        """Where that row is in memory and how long, for code that takes addresses."""
+        """Address and length of that row, for code that takes addresses."""
         return address_of(x) - self.origin * self.size, self.span
 
     def arranged(self, results: HostArray) -> HostArray:
-        """One value a row in the order of the array's axes."""
+        """Results, in loop order, arranged in the axis order of the array."""
         return results.reshape(self.shape).transpose(self.order)
 
 
