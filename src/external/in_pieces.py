@@ -89,7 +89,7 @@ class PieceSort(Generic[T]):
         for each that is wanted. Those may be the source's: then after an exception they hold its elements in some
         order."""
         count = source[0].size
-        stretches = [slice(start, min(start + self.length, count)) for start in range(0, count, self.length)]
+        stretches = self._stretches(count)
         held = [np.empty(count, dtype) for dtype in columns]
         each_through(
             self.device,
@@ -113,8 +113,7 @@ class PieceSort(Generic[T]):
     def merge(self, runs: Sequence[Sequence[Array]], out: Sequence[Array | None]) -> None:
         """Merges sorted runs of the same columns, in buckets by exact cuts: each element travels to the device and back
         once. `out` must not overlap with the runs."""
-        count = sum(run[0].size for run in runs)
-        stretches = [slice(start, min(start + self.length, count)) for start in range(0, count, self.length)]
+        stretches = self._stretches(sum(run[0].size for run in runs))
         sizes = [part.stop - part.start for part in stretches]
         cuts = held_cuts([run[0] for run in runs], sizes, self.words).tolist()
         each_through(
@@ -128,6 +127,10 @@ class PieceSort(Generic[T]):
                 for part, size, (lows, highs) in zip(stretches, sizes, pairwise(cuts), strict=True)
             ],
         )
+
+    def _stretches(self, count: int) -> list[slice]:
+        """Cuts 0..count into pieces of the length; the last may be shorter."""
+        return [slice(start, min(start + self.length, count)) for start in range(0, count, self.length)]
 
 
 def _between(column: Sequence[Array], lows: list[int], highs: list[int]) -> list[Array]:
