@@ -1,9 +1,9 @@
 """Merges two sorted arrays by merge path, stably: each workgroup writes a tile of the merged array.
 
-A first launch finds, by binary search, where each tile starts in both arrays (merge_path.py). In the second, a
-workgroup loads its tile, each invocation finds its own start in the same way and merges serially. It records the source
-index of each element, so that values can be permuted alike. On CPUs, where an invocation has a tile of its own, it is
-merged as in merge_serial.py.
+A first launch, for floats alone, finds whether tied elements are out of order (merge_ties.py); the next, by binary
+search, where each tile starts in both arrays (merge_path.py). In the last, a workgroup loads its tile, each invocation
+finds its own start in the same way and merges serially. It records the source index of each element, so that values
+can be permuted alike. On CPUs, where an invocation has a tile of its own, it is merged as in merge_serial.py.
 
 Of equal elements, those of the first array come first.
 """
@@ -15,18 +15,18 @@ from typing import Any, TypeVar
 import attrs
 
 from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Role, Schedule
+from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, maximum, minimum
 from ..types.invocation import Invocation
-from ..types.keys import SortableKey, Word
+from ..types.keys import FloatKey, SortableKey, Word
 from ..types.memory import Storage, Workgroup
-from ..types.params import MergePolicy
-from ..types.scalars import U32
-from .bitonic import to_ordered
-from .merge_path import MergeParams, find_cuts, of_first_before
+from ..types.params import MergeParams, MergePolicy
+from ..types.scalars import U32, Bool
+from .merge_path import find_cuts, of_first_before
 from .merge_serial import Merged, serial_merge
+from .merge_ties import MOST_GROUPS, find_unordered_ties, to_merged
 from .sizes import LARGEST_U32
 
 E = TypeVar("E")
@@ -58,7 +58,7 @@ class Tile:
 
 def merge_tile(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], mine: Tile, tile: Workgroup[E],
-    places: Workgroup[U32], order: SortOrder, policy: MergePolicy,
+    places: Workgroup[U32], order: SortOrder, has_ties: bool, by_rank: Bool, policy: MergePolicy,
 ) -> None:  # fmt: skip
     """Loads a tile, and merges it: `places` is the index in `tile` of each merged element."""
     for step in dynamic_range(U32(0), U32(policy.items)):
@@ -70,11 +70,11 @@ def merge_tile(
     cx.barrier()
     of_second = mine.count - mine.of_first
     diagonal = minimum(cx.local_id * policy.items, mine.count)
-    one = of_first_before(key, tile, tile, mine.of_first, mine.of_first, of_second, diagonal, order)
+    one = of_first_before(key, tile, tile, mine.of_first, mine.of_first, of_second, diagonal, order, has_ties, by_rank)
     other = mine.of_first + (diagonal - one)
     last = mine.count - 1
-    ours = to_ordered(key, tile[minimum(one, last)], order)
-    theirs = to_ordered(key, tile[minimum(other, last)], order)
+    ours = to_merged(key, tile[minimum(one, last)], order, has_ties, by_rank)
+    theirs = to_merged(key, tile[minimum(other, last)], order, has_ties, by_rank)
     for step in dynamic_range(U32(0), U32(policy.items)):
         from_second = (one >= mine.of_first) | ((other < mine.count) & (theirs < ours))
         places[cx.local_id * policy.items + step] = other if from_second else one
@@ -82,7 +82,7 @@ def merge_tile(
             other = other + 1
         else:
             one = one + 1
-        following = to_ordered(key, tile[minimum(other if from_second else one, last)], order)
+        following = to_merged(key, tile[minimum(other if from_second else one, last)], order, has_ties, by_rank)
         if from_second:
             theirs = following
         else:
@@ -94,11 +94,12 @@ def merge_tile(
 def merge_keys(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
     cuts: Storage[U32], tile: Workgroup[E], places: Workgroup[U32], params: MergeParams, order: SortOrder,
-    policy: MergePolicy,
+    has_ties: bool, policy: MergePolicy,
 ) -> None:  # fmt: skip
     """Merges a tile of keys."""
     mine = Tile.of(cx.group_id, cuts, params, policy)
-    merge_tile(cx, key, first, second, mine, tile, places, order, policy)
+    by_rank = cuts[params.tiles + 1] != 0 if has_ties else Bool(False)
+    merge_tile(cx, key, first, second, mine, tile, places, order, has_ties, by_rank, policy)
     for step in dynamic_range(U32(0), U32(policy.items)):
         i = step * cx.group_size + cx.local_id
         if i < mine.count:
@@ -109,11 +110,12 @@ def merge_keys(
 def merge_pairs(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], first_values: Storage[V], second: Storage[E],
     second_values: Storage[V], results: Storage[E], moved: Storage[V], cuts: Storage[U32], tile: Workgroup[E],
-    places: Workgroup[U32], params: MergeParams, order: SortOrder, policy: MergePolicy,
+    places: Workgroup[U32], params: MergeParams, order: SortOrder, has_ties: bool, policy: MergePolicy,
 ) -> None:  # fmt: skip
     """Merges a tile of key-value pairs."""
     mine = Tile.of(cx.group_id, cuts, params, policy)
-    merge_tile(cx, key, first, second, mine, tile, places, order, policy)
+    by_rank = cuts[params.tiles + 1] != 0 if has_ties else Bool(False)
+    merge_tile(cx, key, first, second, mine, tile, places, order, has_ties, by_rank, policy)
     for step in dynamic_range(U32(0), U32(policy.items)):
         i = step * cx.group_size + cx.local_id
         if i < mine.count:
@@ -137,23 +139,29 @@ def merge(
     one, other, results = keys = _buffers(("first", "second", "results"), key.element, first, second)
     carried = None if values is None else _buffers(("first_values", "second_values", "moved"), values, first, second)
     tiles = -(-(first + second) // policy.tile)
-    cuts = Buffer("cuts", U32, tiles + 1, Role.SCRATCH)
-    params = MergeParams(U32(first), U32(second), U32(tiles))
-    searchers = Grid(-(-(tiles + 1) // policy.group_size), policy.group_size)
-    find = find_cuts.launch(searchers, key, one, other, cuts, params, order, policy)
-    grid = Grid(tiles, policy.group_size)
-    tile, places = Workgroup(key.element, policy.tile), Workgroup(U32, policy.tile)
-    if policy.group_size == 1:
-        mode = Merged(key.element if values is None else values, takes_values=values is not None)
+    has_ties = isinstance(key, FloatKey)
+    checkers = min(tiles, MOST_GROUPS) if has_ties else 0
+    cuts, unordered = Buffer("cuts", U32, tiles + 2, Role.SCRATCH), Buffer("unordered", U32, checkers, Role.SCRATCH)
+    params = MergeParams(U32(first), U32(second), U32(tiles), U32(checkers))
+    size, tile, places = policy.group_size, Workgroup(key.element, policy.tile), Workgroup(U32, policy.tile)
+    launches: list[Launch] = []
+    if isinstance(key, FloatKey):
+        check, states = Grid(checkers, size), Workgroup(U32, size)
+        launches.append(find_unordered_ties.launch(check, key, one, other, unordered, states, params, order))
+    searchers = Grid(-(-(tiles + 1) // size), size)
+    launches.append(find_cuts.launch(searchers, key, one, other, unordered, cuts, params, order, has_ties, policy))
+    grid = Grid(tiles, size)
+    if size == 1:
+        mode = Merged(key.element if values is None else values, values is not None, has_ties)
         by_tiles = serial_merge.launch(grid, key, *keys, *(carried or keys), cuts, params, order, policy, mode)
     elif carried is None:
-        by_tiles = merge_keys.launch(grid, key, *keys, cuts, tile, places, params, order, policy)
+        by_tiles = merge_keys.launch(grid, key, *keys, cuts, tile, places, params, order, has_ties, policy)
     else:
         by_tiles = merge_pairs.launch(
             grid, key, one, carried[0], other, carried[1], results, carried[2], cuts, tile, places, params, order,
-            policy,
+            has_ties, policy,
         )  # fmt: skip
-    return Schedule((*keys, *(carried or ()), cuts), (find, by_tiles))
+    return Schedule((*keys, *(carried or ()), cuts, unordered), (*launches, by_tiles))
 
 
 def _buffers(

@@ -14,12 +14,11 @@ from ..kernel.kernel import kernel
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
-from ..types.keys import SortableKey, Word
+from ..types.keys import RankKey, SortableKey, Word
 from ..types.memory import Storage
-from ..types.params import MergePolicy
-from ..types.scalars import U32
+from ..types.params import MergeParams, MergePolicy
+from ..types.scalars import U32, Bool
 from .bitonic import to_ordered
-from .merge_path import MergeParams
 
 E = TypeVar("E")
 V = TypeVar("V")
@@ -28,19 +27,19 @@ W = TypeVar("W", bound=Word)
 
 @attrs.frozen
 class Merged(Generic[V]):
-    """Whether keys are merged alone, or with values of a class."""
+    """Whether keys are merged alone, or with values of a class; and whether they may be tied, as floats."""
 
     value: type[V]
     takes_values: bool
+    has_ties: bool
 
 
-@kernel
-def serial_merge(
+def merge_tile_serially(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
     first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], params: MergeParams,
     order: SortOrder, policy: MergePolicy, mode: Merged[V],
 ) -> None:  # fmt: skip
-    """Merges a tile; stable: of equal elements, those of the first array come first."""
+    """Merges a workgroup's tile by a key."""
     start = cx.group_id * policy.tile
     count = minimum(params.first + params.second - start, U32(policy.tile))
     from_one, to_one = cuts[cx.group_id], cuts[cx.group_id + 1]
@@ -85,3 +84,21 @@ def serial_merge(
             results[place] = first[minimum(one_end, params.first - 1)]
             if mode.takes_values:
                 moved[place] = first_values[minimum(one_end, params.first - 1)]
+
+
+@kernel
+def serial_merge(
+    cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], results: Storage[E],
+    first_values: Storage[V], second_values: Storage[V], moved: Storage[V], cuts: Storage[U32], params: MergeParams,
+    order: SortOrder, policy: MergePolicy, mode: Merged[V],
+) -> None:  # fmt: skip
+    """Merges a tile; stable: of equal elements, those of the first array come first."""
+    if cuts[params.tiles + 1] != 0 if mode.has_ties else Bool(False):
+        ranks: RankKey[E, W] = RankKey(key)
+        merge_tile_serially(
+            cx, ranks, first, second, results, first_values, second_values, moved, cuts, params, order, policy, mode
+        )  # fmt: skip
+    else:
+        merge_tile_serially(
+            cx, key, first, second, results, first_values, second_values, moved, cuts, params, order, policy, mode
+        )  # fmt: skip

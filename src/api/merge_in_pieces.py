@@ -1,7 +1,7 @@
 """Out-of-core merge: two sorted host arrays are runs already, which exact cuts split into buckets.
 
 The device sorts each bucket, which takes less time than its transfer. The sort is stable, so equal elements of the
-first array come first.
+first array come first. Tied floats that are not in the order of their bits are merged as equal, as by kernels.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import attrs
 
 from ..external.in_pieces import PieceSort, piece_length
 from ..operations.merge import Merge
+from ..operations.tied import has_ties_in_order
 from ..targets.base import HasRoom
+from ..types.indices import SortOrder
 from .desk import Demand, Desk, DType, Flat, fitting
 from .sort_in_pieces import SortedRuns
 
@@ -21,6 +23,8 @@ class MergeInPieces:
 
     target: HasRoom
     runs: SortedRuns
+    tied: SortedRuns | None  # for floats
+    order: SortOrder
     length: int  # of the result
     piece: int
 
@@ -31,18 +35,26 @@ class MergeInPieces:
         cls, operation: Merge, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
     ) -> MergeInPieces | None:
         columns = dtypes[: len(dtypes) // 2]
-        runs = SortedRuns.of(operation.sort, columns, target)
+        sort = operation.sort
+        runs = SortedRuns.of(sort, columns, target)
         if runs is None:
             return None
+        has_ties = operation.key is None and columns[0].kind == "f"
+        tied = SortedRuns.of_tied(sort, columns, target) if has_ties else None
         most = piece_length(length, sum(dtype.itemsize for dtype in columns))
-        return fitting(most, lambda piece: cls(target, runs, length, piece), free)
+        return fitting(most, lambda piece: cls(target, runs, tied, operation.order, length, piece), free)
 
     @property
     def demand(self) -> Demand:
-        return Demand.of([self.runs.bucket(count) for count in {self.piece, self.length % self.piece or self.piece}])
+        either = [runs for runs in (self.runs, self.tied) if runs is not None]
+        sizes = {self.piece, self.length % self.piece or self.piece}
+        return Demand.of([runs.bucket(count) for runs in either for count in sizes])
 
     def run(self, arrays: Flat, outs: Flat, /) -> None:
-        runs, demand, each = self.runs, self.demand, len(arrays) // 2
+        each, demand = len(arrays) // 2, self.demand
+        runs = self.runs
+        if self.tied is not None and not all(has_ties_in_order(keys, self.order) for keys in arrays[::each]):
+            runs = self.tied
         with self.target.room(demand.total) as room:
             sort = PieceSort(Desk(self.target, room, demand), runs.words(), self.piece, runs.run, runs.bucket)
             sort.merge([arrays[:each], arrays[each:]], outs)

@@ -47,9 +47,8 @@ def merge(
     the order of the result is undefined, and elements may be lost or repeated. Of equal elements those of `x` come
     first.
 
-    In host arrays zeros of both signs and NaNs may be in any order among themselves, as stable sorts and `np.sort`
-    leave them; they are merged as equal then. On a device they must be in the order of their bits, as `sort` leaves
-    them.
+    Zeros of both signs and NaNs may be in any order among themselves, as stable sorts and `np.sort` leave them; they
+    are merged as equal then.
     """
     short_key = None
     if descending is False and key is None and target == "auto" and type(x) is ndarray and type(y) is ndarray:

@@ -221,7 +221,7 @@ class ShapedPlan(Plan):
         few = self._of_few(specs)
         if few is not None:
             return few
-        return ByValues(self.operation, lambda operation: self._plan_for(operation, specs, keeps_scratch=True))
+        return self._plan_for(specs, keeps_scratch=True)
 
     def _of_few(self, arrays: Arrays) -> Plan | None:
         return self._few if self._few is not None and sum([array.size for array in arrays]) <= self._most else None
@@ -230,51 +230,18 @@ class ShapedPlan(Plan):
         few = self._of_few(arrays)
         if few is not None:
             return few
-        operation = self.operation.for_values(tuple(arrays))
         # with the signature all there is to know; an operation of a caller's monoid may have no hash
-        other = None if operation is self.operation else operation
-        key = other, *[(array.shape, array.strides, array.flags.aligned) for array in arrays]
+        key = tuple([(array.shape, array.strides, array.flags.aligned) for array in arrays])
         plan = self._plans.get(key)
         if plan is None:
-            specs = specs_of(self.kind, operation, arrays)
-            operation.outputs(*specs)
-            plan = self._plans[key] = self._plan_for(operation, specs)
+            specs = specs_of(self.kind, self.operation, arrays)
+            self.operation.outputs(*specs)
+            plan = self._plans[key] = self._plan_for(specs)
         return plan
 
-    def _plan_for(self, operation: Operation, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
+    def _plan_for(self, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
         if isinstance(self._target, HasRoom):
             from .pieces_plan import PiecesPlan
 
-            return PiecesPlan.of(self.kind, operation, specs, self._target, keeps_scratch)
-        return _by_kernels(self.kind, operation, specs, self._target, keeps_scratch)
-
-
-class ByValues(Plan):
-    """Prepared plans, from which each call picks by the values in its arrays: see Operation.for_values."""
-
-    def __init__(self, operation: Operation, reserve: Callable[[Operation], Plan]) -> None:
-        self.operation, self._reserve, self._usual = operation, reserve, reserve(operation)
-        self._others: dict[Operation, Plan] = {}
-
-    def _plan(self, arrays: Arrays) -> Plan:
-        operation = self.operation.for_values(tuple(arrays))
-        if operation is self.operation:
-            return self._usual
-        if operation not in self._others:  # seldom: it is made ready by the first call that needs it
-            self._others[operation] = self._reserve(operation)
-        return self._others[operation]
-
-    def __call__(self, *arrays: Any) -> object:
-        return self._plan(arrays)(*arrays)
-
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
-        return self._plan(arrays).into(arrays, outs)
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        return self._usual.new_outputs(arrays)
-
-    def make_ready(self, arrays: Arrays) -> None:
-        self._usual.make_ready(arrays)
-
-    def cost(self, specs: tuple[Spec, ...]) -> Cost:
-        return self._usual.cost(specs)
+            return PiecesPlan.of(self.kind, self.operation, specs, self._target, keeps_scratch)
+        return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import attrs
 
@@ -16,7 +17,7 @@ from ..operations.placed import SortPlaced
 from ..operations.sort import Sort
 from ..targets.base import HasRoom, Target
 from ..types.dtypes import key_for
-from ..types.keys import RankKey, is_lossy
+from ..types.keys import RankKey, SortableKey, is_lossy
 from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
 
 
@@ -35,23 +36,35 @@ class SortedRuns:
         """None if the operation cannot be cut: with a lossy key, elements cannot be told from the words of a run."""
         match operation:
             case Sort():
-                return cls._alike(attrs.evolve(operation, axis=0), dtypes, target, operation.stable)
+                asked = attrs.evolve(operation, axis=0)
+                return cls._alike(asked, dtypes, target, operation.stable, operation.key)
             case SortPairs() if operation.key is None or not is_lossy(operation.key):
-                return cls._alike(operation, dtypes, target, ranks=False)
+                return cls._alike(operation, dtypes, target, False, operation.key)
             case Argsort(by_bits=False) if operation.key is None or not is_lossy(operation.key):
                 return cls._of_places(operation, dtypes[0], target)
             case _:
                 return None
 
     @classmethod
-    def _alike(cls, asked: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target, ranks: bool) -> SortedRuns:
+    def of_tied(cls, operation: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target) -> SortedRuns:
+        """For floats whose ties stay in their order."""
+        if isinstance(operation, Sort):
+            return cls._alike(attrs.evolve(operation, stable=True), dtypes, target, True, None)
+        ranks: RankKey[Any, Any] = RankKey(key_for(dtypes[0]))
+        return cls._alike(attrs.evolve(operation, key=ranks), dtypes, target, True, None)
+
+    @classmethod
+    def _alike(
+        cls, asked: Sort | SortPairs, dtypes: tuple[DType, ...], target: Target, ranks: bool,
+        key: SortableKey[Any, Any] | None,
+    ) -> SortedRuns:  # fmt: skip
         """For sorts whose runs and buckets are sorted by the same operation as the row."""
 
         @cache
         def task(count: int) -> Task:
             return Task.of(asked, specs_on_device((count,), dtypes), target)
 
-        words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=asked.key)
+        words = partial(transform_of, dtypes[0], asked.order, ranks=ranks, key=key)
         return cls(words, dtypes, tuple(range(len(dtypes))), lambda _, count: task(count), task)
 
     @classmethod

@@ -94,10 +94,6 @@ class Operation(ABC):
         """An equivalent operation in its most specific form, e.g. a reduction by `Sum` as NumPy's sum."""
         return self
 
-    def for_values(self, arrays: tuple[HostArray, ...]) -> Operation:
-        """The operation to run for the values in these host arrays; asked in every call that runs kernels on them."""
-        return self
-
     def is_the_hosts(self, given: Spec) -> bool:
         """Whether the result depends on NumPy's order of additions, so that the host's fast path runs whatever the
         target: sums of times, which may overflow to NaT on the way."""

@@ -7,17 +7,15 @@ from typing import Any
 import attrs
 
 from ..machine import TargetInfo
-from ..types.dtypes import key_for
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
-from ..types.keys import RankKey, SortableKey
+from ..types.keys import SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
 from .argsort import SortPairs, require_plain
-from .base import Copy, HostArray, Operation, Output, Part, Work, key_of, moved_by, single
+from .base import Copy, Operation, Output, Part, Work, key_of, moved_by, single
 from .pieces import fits_binding
 from .sort import Sort
-from .tied import has_ties_in_order
 
 _KEYS = ("first", "second", "results")
 _VALUES = ("first_values", "second_values", "moved")
@@ -58,14 +56,6 @@ class Merge(Operation):
         shape = (given[0].size + given[each].size,)
         return tuple(Output(shape, spec.dtype, (0,)) for spec in given[:each])
 
-    def for_values(self, arrays: tuple[HostArray, ...]) -> Operation:
-        """If an array has tied floats (zeros of both signs, NaNs) in another order than that of their bits, by which
-        merge path would cut both arrays inconsistently, ties are merged as equal: the first array's come first."""
-        keys = arrays[:: 2 if self.with_values else 1]
-        if self.key is not None or keys[0].dtype.kind != "f" or all(has_ties_in_order(x, self.order) for x in keys):
-            return self
-        return attrs.evolve(self, key=RankKey(key_for(keys[0].dtype)))
-
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """If no binding holds the result: the concatenated arrays, and the intermediates of their sort."""
         joined = self._joined(given)
@@ -100,7 +90,7 @@ class Merge(Operation):
     # -- more than a binding holds ------------------------------------------------------------------------
 
     @property
-    def sort(self) -> Operation:
+    def sort(self) -> Sort | SortPairs:
         """The sort of the concatenated arrays, which gives the same result."""
         return SortPairs(self.order, self.key) if self.with_values else Sort(0, self.order, key=self.key)
 

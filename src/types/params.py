@@ -240,6 +240,16 @@ class MergePolicy(Policy):
 
 
 @attrs.frozen
+class MergeParams:
+    """The lengths of both arrays, the tiles of the merged one, and the workgroups that check ties, if keys have any."""
+
+    first: U32
+    second: U32
+    tiles: U32
+    groups: U32
+
+
+@attrs.frozen
 class RadixParams:
     """The size of a radix sort."""
 

@@ -79,7 +79,7 @@ class ShortMerge:
 
 def _words(keys: Elements, order: SortOrder, *parts: HostArray) -> Elements:
     """Integers that compare as the keys do, which are those of sorted parts: floats by their bits, but as equals where
-    they tie and a part has its ties in another order. Kernels take long ones so, too: see Merge.for_values."""
+    they tie and a part has its ties in another order. Kernels take long ones so, too: see algos/merge_ties.py."""
     are_equal = keys.dtype.kind == "f" and not all(has_ties_in_order(part, order) for part in parts)
     return (ordered_ranks if are_equal else ordered_words)(key_for(keys.dtype), bits_of(keys), order)
 
