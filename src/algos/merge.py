@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import attrs
 
 from ..kernel.kernel import kernel
-from ..kernel.launch import Buffer, Grid, Launch, Role, Schedule
+from ..kernel.launch import Buffer, Grid, Role, Schedule
 from ..types.errors import InvalidArgumentError
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, maximum, minimum
@@ -26,7 +26,7 @@ from ..types.params import MergeParams, MergePolicy
 from ..types.scalars import U32, Bool
 from .merge_path import find_cuts, of_first_before
 from .merge_serial import Merged, serial_merge
-from .merge_ties import MOST_GROUPS, find_unordered_ties, to_merged
+from .merge_ties import check_ties, checkers_of, to_merged
 from .sizes import LARGEST_U32
 
 E = TypeVar("E")
@@ -139,17 +139,19 @@ def merge(
     one, other, results = keys = _buffers(("first", "second", "results"), key.element, first, second)
     carried = None if values is None else _buffers(("first_values", "second_values", "moved"), values, first, second)
     tiles = -(-(first + second) // policy.tile)
+    size, tile, places = policy.group_size, Workgroup(key.element, policy.tile), Workgroup(U32, policy.tile)
     has_ties = isinstance(key, FloatKey)
-    checkers = min(tiles, MOST_GROUPS) if has_ties else 0
+    checkers = checkers_of(tiles, policy) if has_ties else 0
     cuts, unordered = Buffer("cuts", U32, tiles + 2, Role.SCRATCH), Buffer("unordered", U32, checkers, Role.SCRATCH)
     params = MergeParams(U32(first), U32(second), U32(tiles), U32(checkers))
-    size, tile, places = policy.group_size, Workgroup(key.element, policy.tile), Workgroup(U32, policy.tile)
-    launches: list[Launch] = []
-    if isinstance(key, FloatKey):
-        check, states = Grid(checkers, size), Workgroup(U32, size)
-        launches.append(find_unordered_ties.launch(check, key, one, other, unordered, states, params, order))
     searchers = Grid(-(-(tiles + 1) // size), size)
-    launches.append(find_cuts.launch(searchers, key, one, other, unordered, cuts, params, order, has_ties, policy))
+    launches = [
+        find_cuts.launch(
+            searchers, key, one, other, unordered, cuts, Workgroup(U32, size), params, order, has_ties, policy
+        )
+    ]
+    if isinstance(key, FloatKey):
+        launches.insert(0, check_ties(key, one, other, unordered, params, order, policy))
     grid = Grid(tiles, size)
     if size == 1:
         mode = Merged(key.element if values is None else values, values is not None, has_ties)

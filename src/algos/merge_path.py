@@ -13,13 +13,15 @@ from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
 from ..types.keys import SortableKey, Word
-from ..types.memory import Array, Storage
+from ..types.memory import Array, Storage, Workgroup
 from ..types.params import MergeParams, MergePolicy
 from ..types.scalars import U32, Bool
-from .merge_ties import MOST_HALVINGS, any_unordered, to_merged
+from .merge_ties import any_unordered, to_merged
 
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
+
+_MOST_HALVINGS = 32
 
 
 def of_first_before(
@@ -29,7 +31,7 @@ def of_first_before(
     """How many of the first `diagonal` merged elements are of the first array; the second starts at index `start`."""
     low = diagonal - of_second if diagonal > of_second else U32(0)
     high = minimum(diagonal, of_first)
-    for _ in dynamic_range(U32(0), U32(MOST_HALVINGS)):
+    for _ in dynamic_range(U32(0), U32(_MOST_HALVINGS)):  # a `while` would not be known to end, and have to poll
         if low >= high:
             break
         middle = low + (high - low) // 2
@@ -44,10 +46,11 @@ def of_first_before(
 @kernel
 def find_cuts(
     cx: Invocation, key: SortableKey[E, W], first: Storage[E], second: Storage[E], unordered: Storage[U32],
-    cuts: Storage[U32], params: MergeParams, order: SortOrder, has_ties: bool, policy: MergePolicy,
+    cuts: Storage[U32], shared: Workgroup[U32], params: MergeParams, order: SortOrder, has_ties: bool,
+    policy: MergePolicy,
 ) -> None:  # fmt: skip
     """Finds the start of each tile in the first array; after the last one, its length, and whether to merge by rank."""
-    by_rank = any_unordered(unordered, params.groups) if has_ties else Bool(False)
+    by_rank = any_unordered(cx, unordered, params.groups, shared) if has_ties else Bool(False)
     if cx.global_id < params.tiles:
         diagonal = cx.global_id * policy.tile
         cuts[cx.global_id] = of_first_before(

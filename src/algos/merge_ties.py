@@ -7,28 +7,34 @@ binary search and compares neighbours; if any are out of order, the merge compar
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..kernel.kernel import kernel
+from ..kernel.launch import Buffer, Grid, Launch
 from ..types.indices import SortOrder
 from ..types.intrinsics import dynamic_range, minimum
 from ..types.invocation import Invocation
 from ..types.keys import FloatKey, RankKey, SortableKey, Word
-from ..types.memory import Array, Storage, Workgroup
-from ..types.monoids import Count
-from ..types.params import MergeParams
+from ..types.memory import Storage, Workgroup
+from ..types.params import MergeParams, MergePolicy
 from ..types.scalars import U8, U16, U32, U64, Bool
 from .bitonic import to_ordered
-from .reduce import reduce_workgroup
-from .ties import lesser_zero
+from .ties import first_not_below, lesser_zero, workgroup_sum
 
 A = TypeVar("A", U8, U16, U32, U64)
 N = TypeVar("N", U32, U64)
 E = TypeVar("E")
 W = TypeVar("W", bound=Word)
 
-MOST_HALVINGS = 32  # of a binary search: a `while` would not be known to end, and have to poll
-MOST_GROUPS = 32  # every search for cuts reads what all of them found
+_MOST_CHECKERS = 1024  # workgroups; enough to read ties at a card's bandwidth
+_MOST_SERIAL = 32  # of one invocation each
+_WIDE, _NARROW = 16, 4  # ways of a search, whose loads are independent; on a device they hide its latency
+_ENDS = 6  # of each array: where its zeros start, where they end, where its NaNs start
+
+
+def checkers_of(tiles: int, policy: MergePolicy) -> int:
+    """How many workgroups check the ties of so many tiles."""
+    return min(tiles, _MOST_SERIAL if policy.group_size == 1 else _MOST_CHECKERS)
 
 
 def to_merged(key: SortableKey[E, W], element: E, order: SortOrder, has_ties: bool, by_rank: Bool) -> W:
@@ -41,33 +47,21 @@ def to_merged(key: SortableKey[E, W], element: E, order: SortOrder, has_ties: bo
     return word
 
 
-def lower_bound(key: FloatKey[A, N], data: Array[A], length: U32, bound: N, order: SortOrder) -> U32:
-    """How many elements of a sorted array are less than a word."""
-    low, high = U32(0), length
-    for _ in dynamic_range(U32(0), U32(MOST_HALVINGS)):
-        if low >= high:
-            break
-        middle = low + (high - low) // 2
-        if to_ordered(key, data[middle], order) < bound:
-            low = middle + 1
-        else:
-            high = middle
-    return minimum(low, length)  # as is known to the checks of bounds, then
+def find_end(
+    key: FloatKey[A, N], data: Storage[A], length: U32, which: U32, order: SortOrder, ways: int
+) -> U32:  # fmt: skip
+    """Where a sorted array's zeros start or end, or its NaNs start."""
+    zeros, nans = lesser_zero(key, order), key.word(key.last + 1)
+    bound = zeros if which == 0 else (zeros + 2 if which == 1 else nans)
+    return first_not_below(key, data, U32(0), U32(0), length, bound, order, ways)
 
 
 def is_unordered(
-    cx: Invocation, key: FloatKey[A, N], data: Array[A], length: U32, groups: U32, order: SortOrder
+    cx: Invocation, key: FloatKey[A, N], data: Storage[A], start: U32, end: U32, groups: U32, order: SortOrder
 ) -> Bool:
-    """Whether any pair of neighbours in an invocation's share of the ties is out of order."""
-    stride = groups * cx.group_size
+    """Whether any pair of neighbours in an invocation's share of a range is out of order."""
     found = Bool(False)
-    lesser = lesser_zero(key, order)
-    zeros = lower_bound(key, data, length, lesser, order)
-    numbers = lower_bound(key, data, length, lesser + 2, order)
-    nans = lower_bound(key, data, length, key.word(key.last + 1), order)
-    for i in dynamic_range(zeros + 1 + cx.global_id, numbers, stride):
-        found = found | (to_ordered(key, data[i], order) < to_ordered(key, data[i - 1], order))
-    for i in dynamic_range(nans + 1 + cx.global_id, length, stride):
+    for i in dynamic_range(start + 1 + cx.global_id, end, groups * cx.group_size):
         found = found | (to_ordered(key, data[i], order) < to_ordered(key, data[i - 1], order))
     return found
 
@@ -75,21 +69,38 @@ def is_unordered(
 @kernel
 def find_unordered_ties(
     cx: Invocation, key: FloatKey[A, N], first: Storage[A], second: Storage[A], unordered: Storage[U32],
-    shared: Workgroup[U32], params: MergeParams, order: SortOrder,
+    ends: Workgroup[U32], shared: Workgroup[U32], params: MergeParams, order: SortOrder, ways: int,
 ) -> None:  # fmt: skip
-    """Each workgroup writes whether any of its share of the ties of both arrays are out of order: not 0 if so."""
-    in_first = is_unordered(cx, key, first, params.first, params.groups, order)
-    in_second = is_unordered(cx, key, second, params.second, params.groups, order)
-    shared[cx.local_id] = U32(in_first | in_second)
+    """Each workgroup writes how many of its invocations found ties out of order in their shares of both arrays."""
+    for number in dynamic_range(cx.local_id, U32(_ENDS), cx.group_size):
+        if number < _ENDS // 2:
+            ends[number] = find_end(key, first, params.first, number, order, ways)
+        else:
+            ends[number] = find_end(key, second, params.second, number - _ENDS // 2, order, ways)
     cx.barrier()
-    reduce_workgroup(cx, Count(), shared, cx.group_size)
+    found = is_unordered(cx, key, first, ends[0], minimum(ends[1], params.first), params.groups, order)
+    found = found | is_unordered(cx, key, first, ends[2], params.first, params.groups, order)
+    found = found | is_unordered(cx, key, second, ends[3], minimum(ends[4], params.second), params.groups, order)
+    found = found | is_unordered(cx, key, second, ends[5], params.second, params.groups, order)
+    total = workgroup_sum(cx, U32(found), shared)
     if cx.local_id == 0:
-        unordered[cx.group_id] = shared[0]
+        unordered[cx.group_id] = total
 
 
-def any_unordered(unordered: Storage[U32], groups: U32) -> Bool:
+def check_ties(
+    key: FloatKey[Any, Any], first: Buffer[Any], second: Buffer[Any], unordered: Buffer[U32], params: MergeParams,
+    order: SortOrder, policy: MergePolicy,
+) -> Launch:  # fmt: skip
+    """The launch that checks the ties of two sorted buffers."""
+    size, ways = policy.group_size, _NARROW if policy.group_size == 1 else _WIDE
+    ends, shared = Workgroup(U32, _ENDS), Workgroup(U32, size)
+    grid = Grid(unordered.count, size)
+    return find_unordered_ties.launch(grid, key, first, second, unordered, ends, shared, params, order, ways)
+
+
+def any_unordered(cx: Invocation, unordered: Storage[U32], groups: U32, shared: Workgroup[U32]) -> Bool:
     """Whether any workgroup found ties out of order."""
     found = U32(0)
-    for group in dynamic_range(U32(0), groups):
+    for group in dynamic_range(cx.local_id, groups, cx.group_size):
         found = found | unordered[group]
-    return found != 0
+    return workgroup_sum(cx, U32(found != 0), shared) != 0

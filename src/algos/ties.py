@@ -38,6 +38,7 @@ _NAN_BITS = 16  # the shift of the count of NaNs, packed in a word above that of
 _ZEROS = (1 << _NAN_BITS) - 1
 _FEW_ROWS = 1 << 12  # fewer rows leave a device idle: searches make more loads at a time, to save round trips
 _WIDE, _NARROW = 16, 4  # ways of a search
+_MOST_ROUNDS = 33  # of one in two ways: a `while` would not be known to end, and have to poll
 
 
 @attrs.frozen
@@ -88,7 +89,9 @@ def first_not_below(
     key: FloatKey[A, W], results: Storage[A], first: U32, low: U32, high: U32, bound: W, order: SortOrder, ways: int
 ) -> U32:
     """The lower bound of a word in a sorted row, in [low, high): a `ways`-ary search, whose loads are independent."""
-    while low < high:
+    for _ in dynamic_range(U32(0), U32(_MOST_ROUNDS)):
+        if low >= high:
+            break
         width = high - low
         step = width // ways if width >= ways else U32(1)
         below = U32(0)
