@@ -23,6 +23,7 @@ E = TypeVar("E")
 _GROUP_SIZE = 256
 _TILE = 1024  # elements
 _LEAST_SIDE, _MOST_SIDE = 4, 256
+_LEAST_USED = _TILE // 8  # elements of a tile; of fewer most invocations would idle, and caches serve a plain copy
 
 
 @attrs.frozen
@@ -85,7 +86,8 @@ def transposition(
     source: Buffer[Any], target: Buffer[Any], firsts: tuple[int, int], shape: tuple[int, ...],
     sources: tuple[int, ...], targets: tuple[int, ...],
 ) -> Launch | None:  # fmt: skip
-    """The launch of a copy of two to four axes; None for others, and where the fastest axis of both is the same."""
+    """The launch of a copy of two to four axes; None for others, where the fastest axis of both is the same, and where
+    both are so short that tiles would be nearly empty."""
     axes = range(len(shape))
     if not 2 <= len(shape) <= 4:
         return None
@@ -96,6 +98,8 @@ def transposition(
     missing = (1,) * (2 - len(others))
     outer, inner, size_down, size_across = (*missing, *(shape[axis] for axis in (*others, down, across)))
     side_across, side_down = _sides(size_down, size_across)
+    if min(size_down, side_down) * min(size_across, side_across) < _LEAST_USED:
+        return None
     tiles_down, tiles_across = -(-size_down // side_down), -(-size_across // side_across)
     source_lines, target_lines = (
         Lines(U32(first), *map(wrapped, (*missing, *(strides[axis] for axis in (*others, down, across)))))
