@@ -1,8 +1,8 @@
-"""Out-of-core sort of long rows: sorted runs, exact cuts, buckets (a sample sort with exact splitters)."""
+"""Out-of-core sorts of long rows, and merges: sorted runs, exact cuts, buckets (a sample sort with exact splitters)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 import attrs
@@ -12,12 +12,13 @@ from ..external.in_pieces import PieceSort, piece_length
 from ..external.order import transform_of
 from ..operations.argsort import INDEX, Argsort, SortPairs
 from ..operations.base import Operation
+from ..operations.merge import Merge
 from ..operations.placed import SortPlaced
 from ..operations.sort import Sort
 from ..targets.base import HasRoom, Target
 from ..types.dtypes import key_for
 from ..types.keys import RankKey, is_lossy
-from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 
 @attrs.frozen(eq=False)
@@ -72,39 +73,49 @@ class SortedRuns:
 
 
 @attrs.frozen(eq=False)
-class SortInPieces:
-    """The sort of long rows, one after another."""
+class SortInPieces(InPieces):
+    """The sort of long rows, one after another; or the merge of two arrays, which are sorted runs already.
+
+    The device sorts each bucket of a merge, which takes less time than its transfer. The sort is stable, so equal
+    elements of the first array come first.
+    """
 
     target: HasRoom
     runs: SortedRuns
-    length: int
+    length: int  # of a row, or of a merge's result
     piece: int
+    merges: bool
     can_be_in_place: bool
 
     @classmethod
     def of(
         cls, operation: Operation, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
     ) -> SortInPieces | None:
+        merges, can_be_in_place = isinstance(operation, Merge), isinstance(operation, Sort)
+        if isinstance(operation, Merge):
+            operation, dtypes = operation.sort, dtypes[: len(dtypes) // 2]
         runs = SortedRuns.of(operation, dtypes, target)
         if runs is None:
             return None
 
         def made(piece: int) -> SortInPieces:
-            return cls(target, runs, length, piece, isinstance(operation, Sort))
+            return cls(target, runs, length, piece, merges, can_be_in_place)
 
         return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
 
-    @property
-    def demand(self) -> Demand:
-        last = self.length % self.piece or self.piece
-        return Demand.of([make for n in {self.piece, last} for make in (self.runs.run(0, n), self.runs.bucket(n))])
+    def needed(self) -> Sequence[Task]:
+        counts = {self.piece, self.length % self.piece or self.piece}
+        runs = [] if self.merges else [self.runs.run(0, count) for count in counts]
+        return [*runs, *map(self.runs.bucket, counts)]
 
-    def run(self, arrays: Flat, outs: Flat, /) -> None:
-        runs, demand = self.runs, self.demand
-        with self.target.room(demand.total) as room:
-            desk = Desk(self.target, room, demand)
-            sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
-            for first in range(0, arrays[0].size, self.length):
-                row = slice(first, first + self.length)
-                left = [None if number is None else outs[number][row] for number in runs.left]
-                sort.into([array[row] for array in arrays], left, runs.columns)
+    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
+        runs = self.runs
+        sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
+        if self.merges:
+            each = len(arrays) // 2
+            sort.merge([arrays[:each], arrays[each:]], outs)
+            return
+        for first in range(0, arrays[0].size, self.length):
+            row = slice(first, first + self.length)
+            left = [None if number is None else outs[number][row] for number in runs.left]
+            sort.into([array[row] for array in arrays], left, runs.columns)
