@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from typing import Any, cast
 
-import attrs
 import numpy as np
 
 from ..arrays.host import HOST
@@ -50,18 +49,12 @@ def _by_kernels(
     return KernelPlan(kind, operation, specs, target, keeps_scratch)
 
 
-def _function_within(plan: ViewedPlan) -> Callable[..., object]:
-    return plan.inner.function
-
-
-@attrs.frozen(eq=False)
 class ViewedPlan(Plan):
     """A plan for arrays that are viewed as another library's, and its results converted back."""
 
-    kind: Viewed[Any, Any]
-    operation: Operation
-    inner: Plan
-    _run: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_function_within, takes_self=True))
+    def __init__(self, kind: Viewed[Any, Any], operation: Operation, inner: Plan) -> None:
+        self.kind, self.operation, self.inner = kind, operation, inner
+        self._run = inner.function
 
     def __call__(self, *arrays: Any) -> object:
         kind, like = self.kind, arrays[0]
@@ -87,7 +80,7 @@ class ViewedPlan(Plan):
             return [self._given_back(values, arrays[0]) for values in made]
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return attrs.evolve(self, inner=self.inner.reserved(specs))
+        return ViewedPlan(self.kind, self.operation, self.inner.reserved(specs))
 
     def make_ready(self, arrays: Arrays) -> None:
         self.inner.make_ready([self.kind.view(array) for array in arrays])
@@ -96,37 +89,22 @@ class ViewedPlan(Plan):
         return self.inner.cost(specs)
 
 
-def _native_function(plan: NativePlan) -> Callable[..., object]:
-    if isinstance(plan.native, IsFunction):
-        return plan.native.function
-    native, fitting, call = plan.native, plan.fitting, plan.__call__
-
-    def run_on_two(x: Any, y: Any) -> object:
-        return native(x, y) if (x.shape, y.shape) in fitting else call(x, y)
-
-    return run_on_two if len(plan.operation.names) == 2 else call
-
-
-def _native_into(plan: NativePlan) -> Callable[[Arrays, Arrays], None] | None:
-    return plan.native.into if isinstance(plan.native, WritesInto) else None
-
-
-@attrs.frozen(eq=False)
 class NativePlan(Plan):
     """A fast path of the target on NumPy's arrays: one for all shapes of a dtype and number of dimensions."""
 
-    kind: Located[HostArray]
-    operation: Operation
-    native: Native
-    fitting: Bounded[Hashable, bool] = attrs.field(factory=lambda: Bounded[Hashable, bool](_MOST_SHAPES), init=False)
-    _function: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_native_function, takes_self=True))
-    _into: Callable[[Arrays, Arrays], None] | None = attrs.field(
-        init=False, default=attrs.Factory(_native_into, takes_self=True)
-    )
+    def __init__(self, kind: Located[HostArray], operation: Operation, native: Native) -> None:
+        self.kind, self.operation, self.native = kind, operation, native
+        self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
+        self._into = native.into if isinstance(native, WritesInto) else None
+        own = self._on_two if len(operation.names) == 2 else self.__call__
+        self._function = native.function if isinstance(native, IsFunction) else own
 
     @property
     def function(self) -> Callable[..., object]:
         return self._function
+
+    def _on_two(self, x: Any, y: Any) -> object:
+        return self.native(x, y) if (x.shape, y.shape) in self._fitting else self(x, y)
 
     @property
     def into_short(self) -> Callable[[Any, Any], bool] | None:
@@ -134,12 +112,12 @@ class NativePlan(Plan):
 
     def __call__(self, x: Any, /, *others: Any) -> object:
         shapes = (x.shape, *[other.shape for other in others])
-        if shapes not in self.fitting:  # no part of the signature: what does not fit is refused here
+        if shapes not in self._fitting:  # no part of the signature: what does not fit is refused here
             specs = specs_of(self.kind, self.operation, (x, *others))
             outputs, found = self.operation.outputs(*specs), self.operation.answer(*specs)
             if found is not None:
                 return one_or_all([scalar_of(values, output) for values, output in zip(found, outputs, strict=True)])
-            self.fitting[shapes] = True
+            self._fitting[shapes] = True
         return cast(object, self.native(x, *others))
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
@@ -151,9 +129,9 @@ class NativePlan(Plan):
                 if array is not out and is_apart:
                     is_apart = not _overlap_partly(array, out)
         fitting = tuple(given)
-        if fitting not in self.fitting:
+        if fitting not in self._fitting:
             require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
-            self.fitting[fitting] = True
+            self._fitting[fitting] = True
         if self._into is not None and is_apart:
             self._into(arrays, outs)
         else:
@@ -188,10 +166,11 @@ class ShapedPlan(Plan):
     path of the target may serve small arrays."""
 
     def __init__(
-        self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None, most: int = 0
-    ) -> None:
+        self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None, most: int = 0,
+        keeps_scratch: bool = False,
+    ) -> None:  # fmt: skip
         self.kind, self.operation = kind, operation
-        self._target, self._few, self._most = target, few, most
+        self._target, self._few, self._most, self._keeps_scratch = target, few, most, keeps_scratch
         self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
 
     @property
@@ -221,7 +200,15 @@ class ShapedPlan(Plan):
         few = self._of_few(specs)
         if few is not None:
             return few
-        return ByValues(self.operation, lambda operation: self._plan_for(operation, specs, keeps_scratch=True))
+        if type(self.operation).for_values is Operation.for_values:
+            return self._plan_for(self.operation, specs, keeps_scratch=True)
+        return ShapedPlan(self.kind, self.operation, self._target, keeps_scratch=True)  # each call looks at its values
+
+    def make_ready(self, arrays: Arrays) -> None:
+        self._plan(arrays).make_ready(arrays)
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return self._plan_for(self.operation, specs).cost(specs)
 
     def _of_few(self, arrays: Arrays) -> Plan | None:
         return self._few if self._few is not None and sum([array.size for array in arrays]) <= self._most else None
@@ -238,7 +225,7 @@ class ShapedPlan(Plan):
         if plan is None:
             specs = specs_of(self.kind, operation, arrays)
             operation.outputs(*specs)
-            plan = self._plans[key] = self._plan_for(operation, specs)
+            plan = self._plans[key] = self._plan_for(operation, specs, self._keeps_scratch)
         return plan
 
     def _plan_for(self, operation: Operation, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
@@ -247,34 +234,3 @@ class ShapedPlan(Plan):
 
             return PiecesPlan.of(self.kind, operation, specs, self._target, keeps_scratch)
         return _by_kernels(self.kind, operation, specs, self._target, keeps_scratch)
-
-
-class ByValues(Plan):
-    """Prepared plans, from which each call picks by the values in its arrays: see Operation.for_values."""
-
-    def __init__(self, operation: Operation, reserve: Callable[[Operation], Plan]) -> None:
-        self.operation, self._reserve, self._usual = operation, reserve, reserve(operation)
-        self._others: dict[Operation, Plan] = {}
-
-    def _plan(self, arrays: Arrays) -> Plan:
-        operation = self.operation.for_values(tuple(arrays))
-        if operation is self.operation:
-            return self._usual
-        if operation not in self._others:  # seldom: it is made ready by the first call that needs it
-            self._others[operation] = self._reserve(operation)
-        return self._others[operation]
-
-    def __call__(self, *arrays: Any) -> object:
-        return self._plan(arrays)(*arrays)
-
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
-        return self._plan(arrays).into(arrays, outs)
-
-    def new_outputs(self, arrays: Arrays) -> list[Any]:
-        return self._usual.new_outputs(arrays)
-
-    def make_ready(self, arrays: Arrays) -> None:
-        self._usual.make_ready(arrays)
-
-    def cost(self, specs: tuple[Spec, ...]) -> Cost:
-        return self._usual.cost(specs)
