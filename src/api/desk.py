@@ -21,8 +21,7 @@ from ..kernel.launch import Role
 from ..operations.base import Operation
 from ..targets.base import HasRoom, Room, Target
 from ..types.specs import Memory, Spec
-from .runs import runs_of
-from .steps import Launch, Lines, Steps, Way, steps_of
+from .steps import Launch, Lines, Steps, Way, runs_of, steps_of
 from .stream_call import StreamCall
 
 DType: TypeAlias = np.dtype[Any]

@@ -18,7 +18,7 @@ from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Tar
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
-from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, require_fitting, scalar_of, specs_of
+from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, require_fitting, scalar_of, specs_of
 
 _MOST_SHAPES = 256
 
@@ -44,9 +44,49 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
 def _by_kernels(
     kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
 ) -> Plan:
+    """A plan for these specs alone: of kernels, in pieces if need be, unless there is nothing to compute."""
+    if operation.answer(*specs) is not None:
+        return AnsweredPlan(kind, operation, specs)
+    if kind.is_host and isinstance(target, HasRoom):
+        from .pieces_plan import PiecesPlan
+
+        return PiecesPlan.of(kind, operation, specs, target, keeps_scratch)
     from .kernel_plan import KernelPlan  # and what launches kernels, which the host's own ways do without
 
     return KernelPlan(kind, operation, specs, target, keeps_scratch)
+
+
+class AnsweredPlan(Plan):
+    """Results that follow from the shapes alone: of arrays without elements."""
+
+    def __init__(self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...]) -> None:
+        self.kind, self.operation, self.outputs = kind, operation, operation.outputs(*specs)
+        self._specs = specs
+
+    def __call__(self, *arrays: Any) -> object:
+        if self.kind.is_host:
+            return one_or_all([scalar_of(x, out) for x, out in zip(self._answer(), self.outputs, strict=True)])
+        return one_or_all(self.new_outputs(arrays))
+
+    def into(self, arrays: Arrays, outs: Arrays) -> object:
+        require_fitting(self.kind, outs, self.outputs)
+        if self.kind.is_host:  # elsewhere they were made with what the shapes tell
+            for out, found in zip(outs, self._answer(), strict=True):
+                out[...] = found
+        return one_or_all(list(outs))
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        with self.kind.scope(arrays[0]) or nullcontext():
+            device = placed_together(self.kind, self.operation, arrays)
+            return [x if x.dtype.names is not None else device.from_host(x) for x in self._answer()]
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return Cost(0, 0, 0)
+
+    def _answer(self) -> tuple[HostArray, ...]:
+        found = self.operation.answer(*self._specs)
+        assert found is not None, "of arrays without elements"
+        return found
 
 
 class ViewedPlan(Plan):
@@ -114,9 +154,9 @@ class NativePlan(Plan):
         shapes = (x.shape, *[other.shape for other in others])
         if shapes not in self._fitting:  # no part of the signature: what does not fit is refused here
             specs = specs_of(self.kind, self.operation, (x, *others))
-            outputs, found = self.operation.outputs(*specs), self.operation.answer(*specs)
-            if found is not None:
-                return one_or_all([scalar_of(values, output) for values, output in zip(found, outputs, strict=True)])
+            self.operation.outputs(*specs)
+            if self.operation.answer(*specs) is not None:
+                return AnsweredPlan(self.kind, self.operation, specs)(x, *others)
             self._fitting[shapes] = True
         return cast(object, self.native(x, *others))
 
@@ -229,8 +269,4 @@ class ShapedPlan(Plan):
         return plan
 
     def _plan_for(self, operation: Operation, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
-        if isinstance(self._target, HasRoom):
-            from .pieces_plan import PiecesPlan
-
-            return PiecesPlan.of(self.kind, operation, specs, self._target, keeps_scratch)
         return _by_kernels(self.kind, operation, specs, self._target, keeps_scratch)

@@ -20,8 +20,7 @@ from ..targets.base import HasRoom, given_buffers
 from ..types.errors import CapabilityError
 from ..types.specs import Spec
 from .desk import Desk, DType, Flat, InPieces, Task, bytes_of, span, specs_on_device
-from .runs import runs_of
-from .steps import Launch, Lines, Run, Steps
+from .steps import Launch, Lines, Run, Steps, runs_of
 
 _SHARE = 8  # of the memory: what results may take that stay there
 _MOST_PARTS = 1 << 12
