@@ -75,68 +75,6 @@ __version__ = "0.1.0"
 # An editable install leads here through a symbolic link; debuggers expect modules' real paths.
 __path__[:] = [realpath(folder) for folder in __path__]
 
-__all__ = [
-    "Bitonic",
-    "BitonicPolicy",
-    "BitonicRows",
-    "Capability",
-    "CapabilityError",
-    "DeviceLostError",
-    "DeviceMemoryError",
-    "DiskFullError",
-    "GpusortError",
-    "HostSort",
-    "HostSortPolicy",
-    "InvalidArgumentError",
-    "Limits",
-    "PreparedCall",
-    "Progress",
-    "Radix",
-    "RadixPolicy",
-    "RadixRows",
-    "ReducePolicy",
-    "ScanPolicy",
-    "SerialRadix",
-    "SerialRadixPolicy",
-    "SortAlgorithm",
-    "SortOrder",
-    "Target",
-    "TargetInfo",
-    "TargetUnavailableError",
-    "Unavailable",
-    "UnsupportedTypeError",
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "argsort",
-    "argsort_file",
-    "cumsum",
-    "export",
-    "forget_tuning",
-    "key_for",
-    "max",
-    "merge",
-    "merge_by_key",
-    "min",
-    "multi",
-    "number_for",
-    "plan",
-    "prod",
-    "reduce",
-    "scan",
-    "sort",
-    "sort_by_key",
-    "sort_file",
-    "sort_inplace",
-    "sum",
-    "target",
-    "targets",
-    "top_k",
-    "tune",
-    "webgpu",
-]
-
 # The module of each public name. Imported lazily, as most programs need few, and some are expensive to import.
 _HOMES: dict[str, tuple[str, ...]] = {
     "algos.host_sort": ("HostSort", "HostSortPolicy"),
@@ -169,10 +107,14 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "types.params": ("BitonicPolicy", "RadixPolicy", "ReducePolicy", "ScanPolicy"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = ("export", "multi", "targets", "webgpu")  # export and targets can be called, too
+
+if not TYPE_CHECKING:  # type checkers read the imports above
+    __all__ = [*_HOME_OF, *_MODULES]  # noqa: PLE0604  # strings they are, out of the table
 
 
 def __getattr__(name: str) -> object:
-    if name in ("dask", "export", "multi", "targets", "webgpu"):  # modules; export and targets can be called, too
+    if name in _MODULES or name == "dask":
         return import_module(f".{name}", __name__)
     home = _HOME_OF.get(name)
     if home is None:
@@ -183,4 +125,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME_OF, *_MODULES})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -363,10 +365,25 @@ def test_errors_are_also_of_the_standard_kinds() -> None:
 # -- the package ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", gpusort.__all__)
+PUBLIC: list[str] = vars(gpusort)["__all__"]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_is_there(name: str) -> None:
     assert name in dir(gpusort)
     assert callable(getattr(gpusort, name)) or isinstance(getattr(gpusort, name), ModuleType)
+
+
+def test_type_checkers_find_every_public_name_where_it_is() -> None:
+    found: dict[str, str] = {}
+    for node in ast.walk(ast.parse(Path(gpusort.__file__).read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            found |= {name.asname: f"gpusort.{node.module or name.name}" for name in node.names if name.asname}
+    del found["_forks"]
+    assert sorted(found) == sorted(PUBLIC)
+    for name, home in found.items():
+        here: object = getattr(gpusort, name)
+        assert isinstance(here, ModuleType) or here is getattr(import_module(home), name)
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

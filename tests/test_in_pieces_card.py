@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.api import in_one_piece, pieces_plan
+from gpusort.api import pieces_plan, rows_in_pieces
 from gpusort.api.kernel_plan import KernelPlan
 from gpusort.api.plan import as_tuple
 from gpusort.external import in_pieces
@@ -106,7 +106,7 @@ TURNED: dict[str, Callable[[Array, Any], Any]] = {
 def test_rows_that_do_not_follow_each_other_are_turned_on_the_card(
     card: CudaTarget, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(in_one_piece, "LEAST_BYTES", 0)
+    monkeypatch.setattr(rows_in_pieces, "LEAST_BYTES", 0)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
     x = sample("i4", 880)
     found = TURNED[name](x, card)
@@ -124,7 +124,7 @@ def test_what_takes_several_schedules_travels_once(
     card: CudaTarget, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]
 ) -> None:
     """Ties of floats that differ in their bits are put back after the sort."""
-    monkeypatch.setattr(in_one_piece, "LEAST_BYTES_OF_SEVERAL", 0)
+    monkeypatch.setattr(rows_in_pieces, "LEAST_BYTES_OF_SEVERAL", 0)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
     x = np.random.default_rng(5).choice(np.array([0.0, -0.0, 1.0, np.nan, -np.nan], "f4"), shape)
     expected = gpusort.sort(x, stable=True, target="cpu")
@@ -136,7 +136,7 @@ def test_what_takes_several_schedules_travels_once(
 
 
 def test_columns_in_place(card: CudaTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_one_piece, "LEAST_BYTES", 0)
+    monkeypatch.setattr(rows_in_pieces, "LEAST_BYTES", 0)
     monkeypatch.setattr(fake_cupy.pool, "limit", fake_cupy.pool.used_bytes() + (1 << 18))
     x = sample("f4", 880).reshape(20, 44)
     expected = gpusort.sort(x, axis=0)

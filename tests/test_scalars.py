@@ -268,3 +268,8 @@ def test_equal_scalars_are_one_key() -> None:
     assert {U32(1): "a"}[U32(1)] == "a"
     assert hash(U32(1)) != hash(U64(1))
     assert repr(I64(-3)) == "I64(-3)"
+
+
+@pytest.mark.parametrize("of", [U32, U64, I32, I64, F32, F64])
+def test_a_scalar_knows_numpys_of_its_type(of: type[U32 | U64 | I32 | I64 | F32 | F64]) -> None:
+    assert of.numpys is of.type.dtype.type

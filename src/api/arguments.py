@@ -18,6 +18,7 @@ ORDERS = tuple(SortOrder)  # by whether they descend: a member of an enumeration
 
 _OF_MONOIDS = ("element", "state", "identity", "lift", "combine")
 _OF_ALGORITHMS = ("placements", "most_rows", "schedule")
+_OF_KEYS = ("element", "word", "to_word", "from_word")
 
 
 def checked_flag(name: str, value: object) -> bool:
@@ -65,24 +66,27 @@ def axes_or_none(axis: object) -> int | tuple[int, ...] | None:
 
 def check_monoid(monoid: object) -> None:
     """Raises UnsupportedTypeError for anything without a monoid's members, and names the missing ones."""
-    expected = "monoid: expected a monoid, e.g. Sum(number_for(x.dtype)),"
-    if isinstance(monoid, type):
-        raise UnsupportedTypeError(f"{expected} found the class {monoid.__name__}: make a value of it")
-    missing = [name for name in _OF_MONOIDS if not hasattr(monoid, name)]
-    if missing:
-        raise UnsupportedTypeError(f"{expected} found {monoid!r}, which has no {', '.join(missing)}")
+    _require_members(monoid, _OF_MONOIDS, "monoid: expected a monoid, e.g. Sum(number_for(x.dtype)),")
 
 
 def check_algorithm(algorithm: object) -> None:
     """Raises UnsupportedTypeError for anything but None or an object with an algorithm's members."""
-    expected = "algorithm: expected a value such as Bitonic(), or None,"
-    if isinstance(algorithm, type):
-        raise UnsupportedTypeError(f"{expected} found the class {algorithm.__name__}: make a value of it")
-    if algorithm is None:
-        return
-    missing = [name for name in _OF_ALGORITHMS if not callable(getattr(algorithm, name, None))]
+    if algorithm is not None:
+        _require_members(algorithm, _OF_ALGORITHMS, "algorithm: expected a value such as Bitonic(), or None,")
+
+
+def check_key(key: object) -> None:
+    """Raises UnsupportedTypeError for anything but None or an object with a key's members."""
+    if key is not None:
+        _require_members(key, _OF_KEYS, "key: expected a SortableKey, e.g. key_for(x.dtype), or None,")
+
+
+def _require_members(value: object, members: tuple[str, ...], expected: str) -> None:
+    if isinstance(value, type):
+        raise UnsupportedTypeError(f"{expected} found the class {value.__name__}: make a value of it")
+    missing = [name for name in members if not hasattr(value, name)]
     if missing:
-        raise UnsupportedTypeError(f"{expected} found {algorithm!r}, which has no {', '.join(missing)}")
+        raise UnsupportedTypeError(f"{expected} found {value!r}, which has no {', '.join(missing)}")
 
 
 def check_policy(policy: object, kind: type[P]) -> None:
@@ -91,18 +95,3 @@ def check_policy(policy: object, kind: type[P]) -> None:
 
     if policy is not None:
         checked_policy(policy, kind)
-
-
-_OF_KEYS = ("element", "word", "to_word", "from_word")
-
-
-def check_key(key: object) -> None:
-    """Raises UnsupportedTypeError for anything but None or an object with a key's members."""
-    if key is None:
-        return
-    expected = "key: expected a SortableKey, e.g. key_for(x.dtype), or None,"
-    if isinstance(key, type):
-        raise UnsupportedTypeError(f"{expected} found the class {key.__name__}: make a value of it")
-    missing = [name for name in _OF_KEYS if not hasattr(key, name)]
-    if missing:
-        raise UnsupportedTypeError(f"{expected} found {key!r}, which has no {', '.join(missing)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeAlias, TypeGuard
 
@@ -16,13 +17,13 @@ from ..operations.base import Operation
 from ..operations.reduce import Reduce
 from ..operations.select import TopK
 from ..targets.base import HasRoom
-from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 Search: TypeAlias = TopK | Reduce
 
 
 @attrs.frozen(eq=False)
-class CandidatesInPieces:
+class CandidatesInPieces(InPieces):
     """Long rows, one after another. The host keeps each part's few candidates, with their indices in the row."""
 
     target: HasRoom
@@ -30,8 +31,6 @@ class CandidatesInPieces:
     length: int
     dtype: DType
     part: int
-
-    can_be_in_place = False
 
     @classmethod
     def of(
@@ -53,9 +52,8 @@ class CandidatesInPieces:
         parts = -(-self.length // self.part)
         return each, least, self._task(self.operation, (parts - 1) * _left_by(each) + _left_by(least))
 
-    @property
-    def demand(self) -> Demand:
-        return Demand.of(self.tasks)
+    def needed(self) -> Sequence[Task]:
+        return self.tasks
 
     def _task(self, operation: Search, count: int) -> Task:
         return Task.of(operation, specs_on_device((1, count), (self.dtype,)), self.target)
@@ -64,17 +62,14 @@ class CandidatesInPieces:
         asked = self.operation
         return attrs.evolve(asked, k=min(asked.k, count)) if isinstance(asked, TopK) else asked
 
-    def run(self, arrays: Flat, outs: Flat, /) -> None:
+    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
         (x,), rows = arrays, arrays[0].size // self.length
-        demand = self.demand
-        with self.target.room(demand.total) as room:
-            desk = Desk(self.target, room, demand)
-            for row in range(rows):
-                given = x[row * self.length : (row + 1) * self.length]
-                left = [out[row * (out.size // rows) : (row + 1) * (out.size // rows)] for out in outs]
-                values, places = self._candidates(desk, given)
-                each_through(desk, [Piece([[values]], self.tasks[2], left)])
-                left[-1][...] = places[left[-1].view(np.int64)]
+        for row in range(rows):
+            given = x[row * self.length : (row + 1) * self.length]
+            left = [out[row * (out.size // rows) : (row + 1) * (out.size // rows)] for out in outs]
+            values, places = self._candidates(desk, given)
+            each_through(desk, [Piece([[values]], self.tasks[2], left)])
+            left[-1][...] = places[left[-1].view(np.int64)]
 
     def _candidates(self, desk: Desk, x: HostArray) -> tuple[HostArray, npt.NDArray[np.int64]]:
         """The candidates of all parts, in order, and their indices in the row."""

@@ -6,9 +6,10 @@ stays from piece to piece, and scratch.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -18,10 +19,9 @@ from ..external.in_pieces import Piece
 from ..external.pipeline import SLOTS
 from ..kernel.launch import Role
 from ..operations.base import Operation
-from ..targets.base import Room, Target
+from ..targets.base import HasRoom, Room, Target
 from ..types.specs import Memory, Spec
-from .runs import runs_of
-from .steps import Launch, Lines, Steps, Way, steps_of
+from .steps import Launch, Lines, Steps, Way, runs_of, steps_of
 from .stream_call import StreamCall
 
 DType: TypeAlias = np.dtype[Any]
@@ -101,27 +101,6 @@ def specs_on_device(shape: tuple[int, ...], dtypes: Sequence[DType]) -> tuple[Sp
     return tuple(Spec(shape, dtype, Memory.CUDA) for dtype in dtypes)
 
 
-class Demanding(Protocol):
-    """Anything with a demand of device memory."""
-
-    @property
-    def demand(self) -> Demand: ...
-
-
-W = TypeVar("W", bound=Demanding)
-
-
-def fitting(wanted: int, made: Callable[[int], W], free: int) -> W | None:
-    """`made(n)` for the greatest n up to `wanted` whose demand fits `free` bytes, to within a sixteenth, or None."""
-    while wanted > 0:
-        way = made(wanted)
-        total = way.demand.total
-        if total <= free:
-            return way
-        wanted = min(wanted * 15 // 16, wanted * free // total)
-    return None
-
-
 class Desk:
     """Device memory laid out for pieces: double-buffered input and output slots, resident arrays, scratch."""
 
@@ -171,3 +150,42 @@ class Desk:
 def _places(first: int, sizes: Sequence[int]) -> list[int]:
     """Addresses of arrays of these sizes, laid out one after another."""
     return list(accumulate((span([size]) for size in sizes), initial=first))[:-1]
+
+
+class InPieces(ABC):
+    """A way to run a call in pieces, sized for the memory that was free."""
+
+    target: HasRoom
+    stays: tuple[int, ...] = ()  # bytes of each resident array
+    can_be_in_place: bool = False  # whether outputs may be inputs, so that an exception loses no element
+
+    @abstractmethod
+    def needed(self) -> Sequence[Task]:
+        """Tasks of which none takes more memory than the largest of these."""
+
+    @abstractmethod
+    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
+        """Sends all pieces over the desk."""
+
+    @property
+    def demand(self) -> Demand:
+        return Demand.of(self.needed(), self.stays)
+
+    def run(self, arrays: Flat, outs: Flat, /) -> None:
+        demand = self.demand
+        with self.target.room(demand.total) as room:
+            self.through(Desk(self.target, room, demand, self.stays), arrays, outs)
+
+
+W = TypeVar("W", bound=InPieces)
+
+
+def fitting(wanted: int, made: Callable[[int], W], free: int) -> W | None:
+    """`made(n)` for the greatest n up to `wanted` whose demand fits `free` bytes, to within a sixteenth, or None."""
+    while wanted > 0:
+        way = made(wanted)
+        total = way.demand.total
+        if total <= free:
+            return way
+        wanted = min(wanted * 15 // 16, wanted * free // total)
+    return None

@@ -18,13 +18,21 @@ from ..kernel.launch import Schedule
 from ..operations.base import Operation, Output
 from ..targets.base import Target
 from ..types.bounded import Bounded
-from ..types.errors import InvalidArgumentError
 from ..types.specs import Spec, lies_packed, overlap, strides_like
 from .host_call import HostCall
 from .laws import MonoidCheck
-from .plan import Arrays, Cost, Plan, answers, cost_of, one_or_all, require_fitting, scalar_of
-from .runs import runs_of
-from .steps import Lines, Way, Works, steps_of
+from .plan import (
+    Arrays,
+    Cost,
+    Plan,
+    cost_of,
+    one_or_all,
+    placed_together,
+    require_fitting,
+    require_same_device,
+    scalar_of,
+)
+from .steps import Lines, Way, Works, runs_of, steps_of
 from .stream_call import StreamCall
 
 _BYTE = np.dtype(np.uint8)
@@ -61,8 +69,7 @@ class KernelPlan(Plan):
         self.kind, self.operation, self.specs, self.target = kind, operation, specs, target
         self._keeps_scratch = keeps_scratch
         self.outputs = operation.outputs(*specs)
-        self._is_answered = operation.answer(*specs) is not None
-        self._works = () if self._is_answered else operation.works(specs, target.info, in_place=False) or ()
+        self._works = operation.works(specs, target.info, in_place=False) or ()
         self._between = operation.between(specs, target.info) if self._works else ()
         as_it_lies = any(work.as_it_lies for work in self._works)
         self._row_axes = tuple(() if as_it_lies else output.axes for output in self.outputs)
@@ -79,7 +86,7 @@ class KernelPlan(Plan):
     def __call__(self, *arrays: Any) -> object:
         device, new = self._device, self._new
         if device is None or new is None or (stream := device.stream()) is None:
-            return self._answered(arrays) if self._is_answered else self._within(arrays)
+            return self._within(arrays)
         if self._check is not None:
             self._check.on(arrays[0])
         outs = [make() for make in self._makers]
@@ -125,12 +132,6 @@ class KernelPlan(Plan):
             return self(*arrays)
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
-        if self._is_answered:
-            require_fitting(self.kind, outs, self.outputs)
-            if self.kind.is_host:  # elsewhere they were made with what the shapes tell
-                for out, found in zip(outs, answers(self.operation, self.specs), strict=True):
-                    out[...] = found
-            return one_or_all(list(outs))
         device = self._device
         if device is None or (stream := device.stream()) is None:
             with self.kind.scope(arrays[0]) or nullcontext():
@@ -151,8 +152,6 @@ class KernelPlan(Plan):
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         with self.kind.scope(arrays[0]) or nullcontext():
             self.make_ready(arrays)
-            if self._is_answered:
-                return [self._placed(arrays).from_host(found) for found in answers(self.operation, self.specs)]
             return [make() for make in self._makers]
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
@@ -171,9 +170,9 @@ class KernelPlan(Plan):
     # -- what is made once --------------------------------------------------------------------------------
 
     def make_ready(self, arrays: Arrays) -> None:
-        if self._new is not None or self._is_answered:
+        if self._new is not None:
             return
-        device = self._placed(arrays)
+        device = placed_together(self.kind, self.operation, arrays)
         origins = [device.address(array) % device.alignment for array in arrays]
         given = list(enumerate(zip(self.specs, origins, strict=True)))
         self._inputs = tuple(Lines.of(n, spec, self.operation.axes(n, spec), origin) for n, (spec, origin) in given)
@@ -189,12 +188,6 @@ class KernelPlan(Plan):
         self._outs = self._lines(strides, [0] * len(strides))
         self._device = device
         self._new = self._call(self._outs, Way.APART)
-
-    def _placed(self, arrays: Arrays) -> Device[Any]:
-        device = self.kind.placed(arrays[0])
-        for name, array in zip(self.operation.names, arrays, strict=True):
-            _require_same_device(device, name, array, self.operation.names[0], arrays[0])
-        return device
 
     def _held(self, output: Output) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
         """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""
@@ -248,7 +241,7 @@ class KernelPlan(Plan):
         """Checks `out` arrays and caches how to write to any of their layout."""
         require_fitting(self.kind, outs, self.outputs)
         for out in outs:
-            _require_same_device(device, "out", out, self.operation.names[0], arrays[0])
+            require_same_device(device, "out", out, self.operation.names[0], arrays[0])
         specs = [self.kind.spec("out", out) for out in outs]
         origins = [device.address(out) % device.alignment for out in outs]
         lines = self._lines(
@@ -266,15 +259,6 @@ class KernelPlan(Plan):
 
     # -- what comes back ----------------------------------------------------------------------------------
 
-    def _answered(self, arrays: Arrays) -> object:
-        """Results that follow from the shapes alone: of arrays without elements."""
-        found = answers(self.operation, self.specs)
-        if self.kind.is_host:
-            return one_or_all([scalar_of(x, output) for x, output in zip(found, self.outputs, strict=True)])
-        with self.kind.scope(arrays[0]) or nullcontext():
-            device = self._placed(arrays)
-            return one_or_all([x if x.dtype.names is not None else device.from_host(x) for x in found])
-
     def _finished(self, outs: list[Any]) -> object:
         """Converts results: to NumPy's scalars on the host; structured ones on a device to NumPy's arrays."""
         if self.kind.is_host:
@@ -282,15 +266,6 @@ class KernelPlan(Plan):
         (output,), device = self.outputs, cast("Device[Any]", self._device)
         found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
         return found[()]
-
-
-def _require_same_device(device: Device[Any], name: str, array: Any, first: str, x: Any) -> None:
-    where, found = device.device(x), device.device(array)
-    if found != where:
-        here, there = (
-            f"CUDA device {place}" if isinstance(place, int) else "another device" for place in (where, found)
-        )
-        raise InvalidArgumentError(f"{name}: expected an array on {here}, as {first} is, found one on {there}")
 
 
 def _way(addresses: Sequence[Any], inputs: int, into: _Into) -> Way:

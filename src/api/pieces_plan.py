@@ -1,7 +1,13 @@
-"""The plan for host arrays that may exceed device memory, or are transposed there: each call asks how much is free."""
+"""The plan for host arrays that may exceed device memory, or are transposed there: each call asks how much is free.
+
+All ways to do a call in pieces work on arrays laid out in rows. Where a device holds several rows at once, batches of
+rows travel. A longer row that is sorted is cut into runs and buckets; two that are merged are runs already. Of any
+other, what kernels leave of a part for the next one, or for the end, stays on the device.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -10,22 +16,24 @@ import numpy as np
 from ..arrays.host import copy_elements, is_packed
 from ..arrays.kinds import HostArray, Located
 from ..operations.argsort import Argsort, SortPairs
-from ..operations.base import Operation
+from ..operations.base import Operation, rows_of
 from ..operations.merge import Merge
-from ..operations.reduce import Fold, Reduce
-from ..operations.scan import Cumsum
+from ..operations.reduce import Fold, Reduce, Reduction
+from ..operations.scan import Scanning
 from ..operations.select import TopK
 from ..operations.sort import Sort
 from ..targets.base import HasRoom
 from ..types.dtypes import native
 from ..types.errors import CapabilityError, DeviceMemoryError
 from ..types.specs import Spec
-from .desk import bytes_of
-from .in_one_piece import InOnePiece
-from .in_pieces import InPieces, way_in_pieces
+from .candidates_in_pieces import CandidatesInPieces
+from .desk import InPieces, bytes_of
 from .kernel_plan import KernelPlan
 from .plan import Arrays, Cost, Plan, one_or_all, require_fitting, scalar_of
 from .planning import new_host_arrays
+from .rows_in_pieces import RowsInPieces, is_better_whole
+from .sort_in_pieces import MergeInPieces, SortInPieces
+from .works_in_pieces import WorksInPieces
 
 ALWAYS_FIT = 1 << 26  # bytes of arrays for which it is not asked
 
@@ -39,7 +47,7 @@ class PiecesPlan(Plan):
     specs: tuple[Spec, ...]
     target: HasRoom
     whole: KernelPlan | CapabilityError  # which says why there is none
-    turned: InOnePiece | None
+    is_better_whole: bool
 
     @classmethod
     def of(
@@ -52,9 +60,9 @@ class PiecesPlan(Plan):
         except CapabilityError as error:
             whole = error
         outputs = [Spec(output.shape, output.dtype) for output in operation.outputs(*specs)]
-        turned = None if isinstance(whole, CapabilityError) else InOnePiece.of(operation, specs, target)
-        if turned is not None or sum(map(bytes_of, (*specs, *outputs))) > ALWAYS_FIT:
-            return cls(kind, operation, specs, target, whole, turned)
+        better_whole = isinstance(whole, KernelPlan) and is_better_whole(operation, specs, target)
+        if better_whole or sum(map(bytes_of, (*specs, *outputs))) > ALWAYS_FIT:
+            return cls(kind, operation, specs, target, whole, better_whole)
         if isinstance(whole, CapabilityError):
             raise whole
         return whole
@@ -92,13 +100,17 @@ class PiecesPlan(Plan):
 
     # -- in pieces ----------------------------------------------------------------------------------------
 
+    @cached_property
+    def _at_once(self) -> RowsInPieces | None:
+        return RowsInPieces.whole(self.operation, self.specs[0], self.target) if self.is_better_whole else None
+
     def _way(self, arrays: Arrays) -> KernelPlan | InPieces:
         free, whole = self.target.free_bytes(), self.whole
-        if self.turned is not None and is_packed(arrays[0]) and self.turned.fits(free):
-            return self.turned
+        if self._at_once is not None and is_packed(arrays[0]) and self._at_once.demand.total <= free:
+            return self._at_once
         if isinstance(whole, KernelPlan) and whole.device_bytes <= free:
             return whole
-        way = way_in_pieces(self.operation, self.specs, self.target, free)
+        way = _way_in_pieces(self.operation, self.specs, self.target, free)
         if way is not None:
             return way
         if isinstance(whole, CapabilityError):
@@ -112,7 +124,7 @@ class PiecesPlan(Plan):
 
     def _run(self, way: InPieces, arrays: Arrays, outs: Arrays) -> None:
         """Packs strided arrays into rows on the host before and after; not if the device transposes them."""
-        turn = way is not self.turned
+        turn = way is not self._at_once
         axes = [self.operation.axes(number, spec) if turn else () for number, spec in enumerate(self.specs)]
         results = [output.axes if turn else () for output in self.operation.outputs(*self.specs)]
         given = [_packed(_in_rows(array, own)) for array, own in zip(arrays, axes, strict=True)]
@@ -125,6 +137,24 @@ class PiecesPlan(Plan):
         for out, found in zip(targets, left, strict=True):
             if found is not out:
                 copy_elements(found, out)
+
+
+def _way_in_pieces(operation: Operation, specs: tuple[Spec, ...], target: HasRoom, free: int) -> InPieces | None:
+    """The way that fits `free` bytes of device memory; None if there is none."""
+    rows, length = rows_of(specs[0], operation.axes(0, specs[0]))
+    dtypes = tuple(native(spec.dtype) for spec in specs)
+    if isinstance(operation, Merge):
+        return MergeInPieces.of(operation, operation.outputs(*specs)[0].shape[0], dtypes, target, free)
+    if not isinstance(operation, Sort | Argsort | TopK | Reduction | Scanning):
+        return SortInPieces.of(operation, length, dtypes, target, free)
+    turned = attrs.evolve(operation, axis=1)
+    batches = None if rows == 1 else RowsInPieces.of(turned, rows, length, dtypes, target, free)
+    if batches is not None:
+        return batches
+    if isinstance(operation, Sort | Argsort):
+        return SortInPieces.of(turned, length, dtypes, target, free)
+    parts = WorksInPieces.of(turned, rows, length, dtypes, target, free)
+    return parts or CandidatesInPieces.of(turned, length, dtypes[0], target, free)
 
 
 def _may_be_written(out: HostArray, arrays: Arrays, way: InPieces) -> bool:
@@ -152,9 +182,7 @@ def _told(name: str, spec: Spec) -> str:
     return f"{name}, {bytes_of(spec):,} bytes of {spec.dtype} in shape {spec.shape},"
 
 
-_CALLED: dict[type[Operation], str] = {
-    Sort: "sort", Argsort: "argsort", SortPairs: "sort_by_key", TopK: "top_k", Fold: "reduce", Cumsum: "cumsum",
-}  # fmt: skip
+_CALLED: dict[type[Operation], str] = {SortPairs: "sort_by_key", TopK: "top_k", Fold: "reduce"}
 
 
 def called(operation: Operation) -> str:

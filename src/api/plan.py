@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import attrs
 
-from ..arrays.kinds import Kind
+from ..arrays.kinds import Device, Kind, Located
 from ..operations.base import HostArray, Operation, Output
 from ..types.errors import InvalidArgumentError
 from ..types.specs import Spec
@@ -112,19 +112,29 @@ def require_writable(kind: Kind, name: str, array: Any, spec: Spec) -> None:
         )
 
 
+def placed_together(kind: Located[Any], operation: Operation, arrays: Arrays) -> Device[Any]:
+    """The device of all arrays. Raises InvalidArgumentError if they lie on several."""
+    device = kind.placed(arrays[0])
+    for name, array in zip(operation.names, arrays, strict=True):
+        require_same_device(device, name, array, operation.names[0], arrays[0])
+    return device
+
+
+def require_same_device(device: Device[Any], name: str, array: Any, first: str, x: Any) -> None:
+    where, found = device.device(x), device.device(array)
+    if found != where:
+        here, there = (
+            f"CUDA device {place}" if isinstance(place, int) else "another device" for place in (where, found)
+        )
+        raise InvalidArgumentError(f"{name}: expected an array on {here}, as {first} is, found one on {there}")
+
+
 def as_tuple(found: object) -> tuple[Any, ...]:
     return found if _are_several(found) else (found,)
 
 
 def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(found, tuple)
-
-
-def answers(operation: Operation, specs: tuple[Spec, ...]) -> tuple[HostArray, ...]:
-    """Outputs that follow from the shapes alone: of arrays without elements."""
-    found = operation.answer(*specs)
-    assert found is not None, "of arrays without elements"
-    return found
 
 
 def scalar_of(array: HostArray, output: Output) -> object:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from typing import Any, cast
 
-import attrs
 import numpy as np
 
 from ..arrays.host import HOST
@@ -19,7 +18,7 @@ from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Tar
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
 from ..types.specs import Spec, bounds, overlap, strides_like
-from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, require_fitting, scalar_of, specs_of
+from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, require_fitting, scalar_of, specs_of
 
 _MOST_SHAPES = 256
 
@@ -45,23 +44,57 @@ def plan_for(operation: Operation, kind: Kind, specs: tuple[Spec, ...], target: 
 def _by_kernels(
     kind: Located[Any], operation: Operation, specs: tuple[Spec, ...], target: Target, keeps_scratch: bool = False
 ) -> Plan:
+    """A plan for these specs alone: of kernels, in pieces if need be, unless there is nothing to compute."""
+    if operation.answer(*specs) is not None:
+        return AnsweredPlan(kind, operation, specs)
+    if kind.is_host and isinstance(target, HasRoom):
+        from .pieces_plan import PiecesPlan
+
+        return PiecesPlan.of(kind, operation, specs, target, keeps_scratch)
     from .kernel_plan import KernelPlan  # and what launches kernels, which the host's own ways do without
 
     return KernelPlan(kind, operation, specs, target, keeps_scratch)
 
 
-def _function_within(plan: ViewedPlan) -> Callable[..., object]:
-    return plan.inner.function
+class AnsweredPlan(Plan):
+    """Results that follow from the shapes alone: of arrays without elements."""
+
+    def __init__(self, kind: Located[Any], operation: Operation, specs: tuple[Spec, ...]) -> None:
+        self.kind, self.operation, self.outputs = kind, operation, operation.outputs(*specs)
+        self._specs = specs
+
+    def __call__(self, *arrays: Any) -> object:
+        if self.kind.is_host:
+            return one_or_all([scalar_of(x, out) for x, out in zip(self._answer(), self.outputs, strict=True)])
+        return one_or_all(self.new_outputs(arrays))
+
+    def into(self, arrays: Arrays, outs: Arrays) -> object:
+        require_fitting(self.kind, outs, self.outputs)
+        if self.kind.is_host:  # elsewhere they were made with what the shapes tell
+            for out, found in zip(outs, self._answer(), strict=True):
+                out[...] = found
+        return one_or_all(list(outs))
+
+    def new_outputs(self, arrays: Arrays) -> list[Any]:
+        with self.kind.scope(arrays[0]) or nullcontext():
+            device = placed_together(self.kind, self.operation, arrays)
+            return [x if x.dtype.names is not None else device.from_host(x) for x in self._answer()]
+
+    def cost(self, specs: tuple[Spec, ...]) -> Cost:
+        return Cost(0, 0, 0)
+
+    def _answer(self) -> tuple[HostArray, ...]:
+        found = self.operation.answer(*self._specs)
+        assert found is not None, "of arrays without elements"
+        return found
 
 
-@attrs.frozen(eq=False)
 class ViewedPlan(Plan):
     """A plan for arrays that are viewed as another library's, and its results converted back."""
 
-    kind: Viewed[Any, Any]
-    operation: Operation
-    inner: Plan
-    _run: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_function_within, takes_self=True))
+    def __init__(self, kind: Viewed[Any, Any], operation: Operation, inner: Plan) -> None:
+        self.kind, self.operation, self.inner = kind, operation, inner
+        self._run = inner.function
 
     def __call__(self, *arrays: Any) -> object:
         kind, like = self.kind, arrays[0]
@@ -87,7 +120,7 @@ class ViewedPlan(Plan):
             return [self._given_back(values, arrays[0]) for values in made]
 
     def reserved(self, specs: tuple[Spec, ...]) -> Plan:
-        return attrs.evolve(self, inner=self.inner.reserved(specs))
+        return ViewedPlan(self.kind, self.operation, self.inner.reserved(specs))
 
     def make_ready(self, arrays: Arrays) -> None:
         self.inner.make_ready([self.kind.view(array) for array in arrays])
@@ -96,37 +129,22 @@ class ViewedPlan(Plan):
         return self.inner.cost(specs)
 
 
-def _native_function(plan: NativePlan) -> Callable[..., object]:
-    if isinstance(plan.native, IsFunction):
-        return plan.native.function
-    native, fitting, call = plan.native, plan.fitting, plan.__call__
-
-    def run_on_two(x: Any, y: Any) -> object:
-        return native(x, y) if (x.shape, y.shape) in fitting else call(x, y)
-
-    return run_on_two if len(plan.operation.names) == 2 else call
-
-
-def _native_into(plan: NativePlan) -> Callable[[Arrays, Arrays], None] | None:
-    return plan.native.into if isinstance(plan.native, WritesInto) else None
-
-
-@attrs.frozen(eq=False)
 class NativePlan(Plan):
     """A fast path of the target on NumPy's arrays: one for all shapes of a dtype and number of dimensions."""
 
-    kind: Located[HostArray]
-    operation: Operation
-    native: Native
-    fitting: Bounded[Hashable, bool] = attrs.field(factory=lambda: Bounded[Hashable, bool](_MOST_SHAPES), init=False)
-    _function: Callable[..., object] = attrs.field(init=False, default=attrs.Factory(_native_function, takes_self=True))
-    _into: Callable[[Arrays, Arrays], None] | None = attrs.field(
-        init=False, default=attrs.Factory(_native_into, takes_self=True)
-    )
+    def __init__(self, kind: Located[HostArray], operation: Operation, native: Native) -> None:
+        self.kind, self.operation, self.native = kind, operation, native
+        self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
+        self._into = native.into if isinstance(native, WritesInto) else None
+        own = self._on_two if len(operation.names) == 2 else self.__call__
+        self._function = native.function if isinstance(native, IsFunction) else own
 
     @property
     def function(self) -> Callable[..., object]:
         return self._function
+
+    def _on_two(self, x: Any, y: Any) -> object:
+        return self.native(x, y) if (x.shape, y.shape) in self._fitting else self(x, y)
 
     @property
     def into_short(self) -> Callable[[Any, Any], bool] | None:
@@ -134,12 +152,12 @@ class NativePlan(Plan):
 
     def __call__(self, x: Any, /, *others: Any) -> object:
         shapes = (x.shape, *[other.shape for other in others])
-        if shapes not in self.fitting:  # no part of the signature: what does not fit is refused here
+        if shapes not in self._fitting:  # no part of the signature: what does not fit is refused here
             specs = specs_of(self.kind, self.operation, (x, *others))
-            outputs, found = self.operation.outputs(*specs), self.operation.answer(*specs)
-            if found is not None:
-                return one_or_all([scalar_of(values, output) for values, output in zip(found, outputs, strict=True)])
-            self.fitting[shapes] = True
+            self.operation.outputs(*specs)
+            if self.operation.answer(*specs) is not None:
+                return AnsweredPlan(self.kind, self.operation, specs)(x, *others)
+            self._fitting[shapes] = True
         return cast(object, self.native(x, *others))
 
     def into(self, arrays: Arrays, outs: Arrays) -> object:
@@ -151,9 +169,9 @@ class NativePlan(Plan):
                 if array is not out and is_apart:
                     is_apart = not _overlap_partly(array, out)
         fitting = tuple(given)
-        if fitting not in self.fitting:
+        if fitting not in self._fitting:
             require_fitting(self.kind, outs, self.operation.outputs(*specs_of(self.kind, self.operation, arrays)))
-            self.fitting[fitting] = True
+            self._fitting[fitting] = True
         if self._into is not None and is_apart:
             self._into(arrays, outs)
         else:
@@ -189,7 +207,7 @@ class ShapedPlan(Plan):
 
     def __init__(
         self, kind: Located[HostArray], operation: Operation, target: Target, few: Plan | None = None, most: int = 0
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.kind, self.operation = kind, operation
         self._target, self._few, self._most = target, few, most
         self._plans: Bounded[Hashable, Plan] = Bounded(_MOST_SHAPES)
@@ -240,8 +258,4 @@ class ShapedPlan(Plan):
         return plan
 
     def _plan_for(self, specs: tuple[Spec, ...], keeps_scratch: bool = False) -> Plan:
-        if isinstance(self._target, HasRoom):
-            from .pieces_plan import PiecesPlan
-
-            return PiecesPlan.of(self.kind, self.operation, specs, self._target, keeps_scratch)
         return _by_kernels(self.kind, self.operation, specs, self._target, keeps_scratch)

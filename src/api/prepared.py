@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, NoReturn, Protocol, SupportsIndex, cast
+from typing import Any, NoReturn, SupportsIndex
 
 import attrs
 
@@ -103,19 +103,13 @@ class Planning:
         return PreparedCall(plan, kind, specs, [kind.layout(x) for x in arrays], tuple(outs))
 
 
-class Function(Protocol):
-    """A public function of gpusort that takes arrays."""
-
-    def __call__(self, *arrays: Any, target: Any, **settings: Any) -> Any: ...
-
-
 def plan(function: Callable[..., object], /, *arrays: object, target: Any = "auto", **settings: Any) -> PreparedCall:
     """The call `function(*arrays, **settings)` made ready, but not made: kernels compiled, results and scratch
     allocated. It takes arrays of the same kind, shape, dtype and layout, and gives back the same results' arrays each
     time: those of `out`, or its own.
     """
     check_planned(function)
-    found = cast(Function, function)(*arrays, target=Planning(target), **settings)
+    found = function(*arrays, target=Planning(target), **settings)
     assert isinstance(found, PreparedCall), function
     return found
 

@@ -1,8 +1,8 @@
-"""Out-of-core calls on many rows: batches of whole rows."""
+"""Out-of-core calls on many rows, in batches of whole rows; and arrays that lie on a device for a whole call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -10,20 +10,23 @@ from ..arrays.kinds import HostArray
 from ..external.in_pieces import Piece, each_through, piece_length
 from ..operations.base import Operation
 from ..targets.base import HasRoom
+from ..types.dtypes import native
 from ..types.errors import CapabilityError
-from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
+from ..types.specs import Spec
+from .desk import Desk, DType, Flat, InPieces, Task, bytes_of, fitting, specs_on_device
+
+LEAST_BYTES = 1 << 20  # fewer are turned on the host, in as much time as it takes to find out what fits
+LEAST_BYTES_OF_SEVERAL = 1 << 24  # fewer travel back and forth in as much time as it takes to make room
 
 
 @attrs.frozen(eq=False)
-class RowsInPieces:
+class RowsInPieces(InPieces):
     """Batches of whole rows, which are independent."""
 
     target: HasRoom
     rows: int
     length: int
     tasks: dict[int, Task]  # by rows of a batch: of most of them, and of the last
-
-    can_be_in_place = False
 
     @classmethod
     def of(
@@ -39,14 +42,20 @@ class RowsInPieces:
         except CapabilityError:  # of a row longer than kernels take
             return None
 
-    @property
-    def demand(self) -> Demand:
-        return Demand.of(list(self.tasks.values()))
+    @classmethod
+    def whole(cls, operation: Operation, spec: Spec, target: HasRoom) -> RowsInPieces | None:
+        """All of a C-contiguous array at once, as it lies. None if it has more elements than kernels count."""
+        try:
+            task = Task.of(operation, specs_on_device(spec.shape, (native(spec.dtype),)), target)
+        except CapabilityError:
+            return None
+        return cls(target, 1, spec.size, {1: task})
 
-    def run(self, arrays: Flat, outs: Flat, /) -> None:
-        demand = self.demand
-        with self.target.room(demand.total) as room:
-            each_through(Desk(self.target, room, demand), list(self._pieces(arrays[0], outs)))
+    def needed(self) -> Sequence[Task]:
+        return list(self.tasks.values())
+
+    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
+        each_through(desk, list(self._pieces(arrays[0], outs)))
 
     def _pieces(self, x: HostArray, outs: Flat) -> Iterator[Piece[Task]]:
         batch, each = max(self.tasks), [out.size // self.rows for out in outs]
@@ -55,3 +64,18 @@ class RowsInPieces:
             given = x[first * self.length : last * self.length]
             left = [out[first * count : last * count] for out, count in zip(outs, each, strict=True)]
             yield Piece([[given]], self.tasks[last - first], left)
+
+
+def is_better_whole(operation: Operation, specs: tuple[Spec, ...], target: HasRoom) -> bool:
+    """Whether a call had better run on the device from packing to unpacking, if that holds all of it.
+
+    Rows that do not follow each other travel as they lie then, and are turned there: on the host that would be a loop
+    over strides, which takes many times as long as all the rest. And what takes several schedules, as a stable sort of
+    floats does, would come back to the host after each.
+    """
+    (spec, *others), ndim = specs, len(specs[0].shape)
+    axes = operation.axes(0, spec)
+    follow = axes == tuple(range(ndim - len(axes), ndim))
+    if others or bytes_of(spec) < (LEAST_BYTES_OF_SEVERAL if follow else LEAST_BYTES):
+        return False
+    return not follow or len(operation.works(specs, target.info, in_place=False) or ()) > 1

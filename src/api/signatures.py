@@ -19,6 +19,8 @@ from ..types.keys import SortableKey
 
 T = TypeVar("T")
 G = TypeVar("G", bound=np.generic)
+G_co = TypeVar("G_co", bound=np.generic, covariant=True)
+A_contra = TypeVar("A_contra", contravariant=True)
 F = TypeVar("F", bound=np.floating | np.timedelta64)
 Other = TypeVar("Other", bound=OnCard | Tensor | InBuffer | Chunked)
 
@@ -169,53 +171,34 @@ class Extremum(Protocol):
     ) -> np.generic | HostArray: ...  # fmt: skip
 
 
-class Place(Protocol):
-    """argmin, argmax: a place, along one axis or in the flattened array."""
+class Settled(Protocol[G_co, A_contra]):
+    """argmin, argmax, any, all: one class whatever the elements; along axes of these."""
 
     @overload
     def __call__(
-        self, x: Other, /, *, axis: SupportsIndex | None = None, keepdims: bool = False, target: Where = "auto"
+        self, x: Other, /, *, axis: A_contra | None = None, keepdims: bool = False, target: Where = "auto"
     ) -> Other: ...
     @overload
     def __call__(
         self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
-    ) -> np.int64: ...
+    ) -> G_co: ...
     @overload
     def __call__(
         self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
-    ) -> npt.NDArray[np.int64]: ...
+    ) -> npt.NDArray[G_co]: ...
     @overload
     def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: SupportsIndex, keepdims: bool = False, target: Where = "auto"
-    ) -> npt.NDArray[np.int64]: ...
+        self, x: HostArray | npt.ArrayLike, /, *, axis: A_contra, keepdims: bool = False, target: Where = "auto"
+    ) -> npt.NDArray[G_co]: ...
     @overload
     def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: SupportsIndex | None = None, keepdims: bool = False,
+        self, x: HostArray | npt.ArrayLike, /, *, axis: A_contra | None = None, keepdims: bool = False,
         target: Where = "auto",
-    ) -> np.int64 | npt.NDArray[np.int64]: ...  # fmt: skip
+    ) -> G_co | npt.NDArray[G_co]: ...  # fmt: skip
 
 
-class Truth(Protocol):
-    """any, all."""
-
-    @overload
-    def __call__(self, x: Other, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto") -> Other: ...
-    @overload
-    def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Whole = False, target: Where = "auto"
-    ) -> np.bool_: ...
-    @overload
-    def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: None = None, keepdims: Kept, target: Where = "auto"
-    ) -> npt.NDArray[np.bool_]: ...
-    @overload
-    def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: Axes, keepdims: bool = False, target: Where = "auto"
-    ) -> npt.NDArray[np.bool_]: ...
-    @overload
-    def __call__(
-        self, x: HostArray | npt.ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, target: Where = "auto"
-    ) -> np.bool_ | npt.NDArray[np.bool_]: ...
+Place: TypeAlias = Settled[np.int64, SupportsIndex]
+Truth: TypeAlias = Settled[np.bool_, Axes]
 
 
 # -- decorators: what they are put on is handed back as it is ----------------------------------------------

@@ -14,11 +14,30 @@ import numpy.typing as npt
 from ..arrays.kinds import HostArray
 from ..types.monoids import Monoid
 from ..types.params import ReducePolicy, ScanPolicy
-from ..types.scalars import F32, F64, I32, I64, U32, U64
-from .signatures import Axes, Axis, Other, Where, Whole
+from ..types.scalars import U32
+from .signatures import Axes, Axis, G, G_co, Other, Where, Whole
 
 E = TypeVar("E")
 S = TypeVar("S")
+
+
+class _Scalar(Protocol[G_co]):
+    """A scalar of kernels, such as U32, which knows NumPy's of its type."""
+
+    @property
+    def numpys(self) -> type[G_co]: ...
+
+
+class _OfScalars(Protocol[E, S, G_co]):
+    """A monoid whose states are such scalars."""
+
+    @property
+    def element(self) -> type[E]: ...
+    @property
+    def state(self) -> type[S]: ...
+    def identity(self) -> _Scalar[G_co]: ...
+    def lift(self, element: E, index: U32, /) -> S: ...
+    def combine(self, a: S, b: S, /) -> S: ...
 
 
 class _Unknown:
@@ -41,94 +60,19 @@ class Reduce(Protocol):
     ) -> np.generic | HostArray: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, U32], *, axis: None = None, keepdims: Whole = False,
+        self, x: npt.ArrayLike, /, monoid: _OfScalars[E, S, G], *, axis: None = None, keepdims: Whole = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.uint32: ...  # fmt: skip
+    ) -> G: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, U32], *, axis: Axes, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: _OfScalars[E, S, G], *, axis: Axes, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> npt.NDArray[np.uint32]: ...  # fmt: skip
+    ) -> npt.NDArray[G]: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, U32], *, axis: Axis = None, keepdims: bool = False,
+        self, x: npt.ArrayLike, /, monoid: _OfScalars[E, S, G], *, axis: Axis = None, keepdims: bool = False,
         target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.uint32 | npt.NDArray[np.uint32]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, U64], *, axis: None = None, keepdims: Whole = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.uint64: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, U64], *, axis: Axes, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> npt.NDArray[np.uint64]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, U64], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.uint64 | npt.NDArray[np.uint64]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, I32], *, axis: None = None, keepdims: Whole = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.int32: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, I32], *, axis: Axes, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> npt.NDArray[np.int32]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, I32], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.int32 | npt.NDArray[np.int32]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, I64], *, axis: None = None, keepdims: Whole = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.int64: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, I64], *, axis: Axes, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> npt.NDArray[np.int64]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, I64], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.int64 | npt.NDArray[np.int64]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, F32], *, axis: None = None, keepdims: Whole = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.float32: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, F32], *, axis: Axes, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> npt.NDArray[np.float32]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, F32], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.float32 | npt.NDArray[np.float32]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, F64], *, axis: None = None, keepdims: Whole = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.float64: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, F64], *, axis: Axes, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> npt.NDArray[np.float64]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, F64], *, axis: Axis = None, keepdims: bool = False,
-        target: Where = "auto", policy: ReducePolicy | None = None,
-    ) -> np.float64 | npt.NDArray[np.float64]: ...  # fmt: skip
+    ) -> G | npt.NDArray[G]: ...  # fmt: skip
     @overload
     def __call__(
         self, x: npt.ArrayLike, /, monoid: Monoid[E, S], *, axis: Axis = None, keepdims: bool = False,
@@ -151,34 +95,9 @@ class Scan(Protocol):
     ) -> HostArray: ...  # fmt: skip
     @overload
     def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, U32], *, axis: SupportsIndex = -1, exclusive: bool = False,
+        self, x: npt.ArrayLike, /, monoid: _OfScalars[E, S, G], *, axis: SupportsIndex = -1, exclusive: bool = False,
         target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> npt.NDArray[np.uint32]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, U64], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> npt.NDArray[np.uint64]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, I32], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> npt.NDArray[np.int32]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, I64], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> npt.NDArray[np.int64]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, F32], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> npt.NDArray[np.float32]: ...  # fmt: skip
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, /, monoid: Monoid[E, F64], *, axis: SupportsIndex = -1, exclusive: bool = False,
-        target: Where = "auto", policy: ScanPolicy | None = None,
-    ) -> npt.NDArray[np.float64]: ...  # fmt: skip
+    ) -> npt.NDArray[G]: ...  # fmt: skip
     @overload
     def __call__(
         self, x: npt.ArrayLike, /, monoid: Monoid[E, S], *, axis: SupportsIndex = -1, exclusive: bool = False,

@@ -1,8 +1,8 @@
-"""Out-of-core sort of long rows: sorted runs, exact cuts, buckets (a sample sort with exact splitters)."""
+"""Out-of-core sorts of long rows, and merges: sorted runs, exact cuts, buckets (a sample sort with exact splitters)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -13,12 +13,15 @@ from ..external.in_pieces import PieceSort, piece_length
 from ..external.order import transform_of
 from ..operations.argsort import INDEX, Argsort, SortPairs
 from ..operations.base import Operation
+from ..operations.merge import Merge
 from ..operations.placed import SortPlaced
 from ..operations.sort import Sort
+from ..operations.tied import has_ties_in_order
 from ..targets.base import HasRoom, Target
 from ..types.dtypes import key_for
+from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey, is_lossy
-from .desk import Demand, Desk, DType, Flat, Task, fitting, specs_on_device
+from .desk import Desk, DType, Flat, InPieces, Task, fitting, specs_on_device
 
 
 @attrs.frozen(eq=False)
@@ -85,7 +88,7 @@ class SortedRuns:
 
 
 @attrs.frozen(eq=False)
-class SortInPieces:
+class SortInPieces(InPieces):
     """The sort of long rows, one after another."""
 
     target: HasRoom
@@ -107,17 +110,62 @@ class SortInPieces:
 
         return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
 
-    @property
-    def demand(self) -> Demand:
-        last = self.length % self.piece or self.piece
-        return Demand.of([make for n in {self.piece, last} for make in (self.runs.run(0, n), self.runs.bucket(n))])
+    def needed(self) -> Sequence[Task]:
+        return [make for n in _lengths(self.length, self.piece) for make in (self.runs.run(0, n), self.runs.bucket(n))]
 
-    def run(self, arrays: Flat, outs: Flat, /) -> None:
-        runs, demand = self.runs, self.demand
-        with self.target.room(demand.total) as room:
-            desk = Desk(self.target, room, demand)
-            sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
-            for first in range(0, arrays[0].size, self.length):
-                row = slice(first, first + self.length)
-                left = [None if number is None else outs[number][row] for number in runs.left]
-                sort.into([array[row] for array in arrays], left, runs.columns)
+    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
+        runs = self.runs
+        sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
+        for first in range(0, arrays[0].size, self.length):
+            row = slice(first, first + self.length)
+            left = [None if number is None else outs[number][row] for number in runs.left]
+            sort.into([array[row] for array in arrays], left, runs.columns)
+
+
+@attrs.frozen(eq=False)
+class MergeInPieces(InPieces):
+    """The merge of two arrays, which are sorted runs already.
+
+    The device sorts each bucket, which takes less time than its transfer. The sort is stable, so equal elements of the
+    first array come first. Tied floats that are not in the order of their bits are merged as equal, as by kernels.
+    """
+
+    target: HasRoom
+    order: SortOrder
+    runs: SortedRuns
+    tied: SortedRuns | None  # for floats whose ties are not in order
+    length: int  # of the result
+    piece: int
+    can_be_in_place = False
+
+    @classmethod
+    def of(
+        cls, operation: Merge, length: int, dtypes: tuple[DType, ...], target: HasRoom, free: int
+    ) -> MergeInPieces | None:
+        columns, sort = dtypes[: len(dtypes) // 2], operation.sort
+        runs = SortedRuns.of(sort, columns, target)
+        if runs is None:
+            return None
+        has_ties = operation.key is None and columns[0].kind == "f"
+        tied = SortedRuns.of_tied(sort, columns, target) if has_ties else None
+
+        def made(piece: int) -> MergeInPieces:
+            return cls(target, operation.order, runs, tied, length, piece)
+
+        return fitting(piece_length(length, sum(dtype.itemsize for dtype in columns)), made, free)
+
+    def needed(self) -> Sequence[Task]:
+        either = [runs for runs in (self.runs, self.tied) if runs is not None]
+        return [runs.bucket(count) for runs in either for count in _lengths(self.length, self.piece)]
+
+    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
+        each, runs = len(arrays) // 2, self.runs
+        if self.tied is not None and not all(has_ties_in_order(keys, self.order) for keys in arrays[::each]):
+            runs = self.tied
+        sort = PieceSort(desk, runs.words(), self.piece, runs.run, runs.bucket)
+        sort.merge([arrays[:each], arrays[each:]], outs)
+
+
+def _lengths(length: int, piece: int) -> set[int]:
+    """Those of the pieces of a row."""
+    return {piece, length % piece or piece}

@@ -19,9 +19,8 @@ from ..operations.select import TopK
 from ..targets.base import HasRoom, given_buffers
 from ..types.errors import CapabilityError
 from ..types.specs import Spec
-from .desk import Demand, Desk, DType, Flat, Task, bytes_of, span, specs_on_device
-from .runs import runs_of
-from .steps import Launch, Lines, Run, Steps
+from .desk import Desk, DType, Flat, InPieces, Task, bytes_of, span, specs_on_device
+from .steps import Launch, Lines, Run, Steps, runs_of
 
 _SHARE = 8  # of the memory: what results may take that stay there
 _MOST_PARTS = 1 << 12
@@ -31,15 +30,13 @@ Part: TypeAlias = tuple[int, slice]  # of which array, inputs first
 
 
 @attrs.frozen(eq=False)
-class WorksInPieces:
+class WorksInPieces(InPieces):
     """Runs in order, each on the parts of arrays that it takes."""
 
     target: HasRoom
     tasks: list[tuple[Task, list[Part], list[Part]]]  # what they are given, and what they leave
     stays: tuple[int, ...]  # bytes
     kept: dict[int, int]  # results that stay: which of what stays each is
-
-    can_be_in_place = False
 
     @classmethod
     def of(
@@ -84,21 +81,18 @@ class WorksInPieces:
         found = [task for task in tasks if task is not None]
         return cls(target, found, stays, kept)
 
-    @property
-    def demand(self) -> Demand:
-        return Demand.of([task for task, _, _ in self.tasks], self.stays)
+    def needed(self) -> Sequence[Task]:
+        return [task for task, _, _ in self.tasks]
 
-    def run(self, arrays: Flat, outs: Flat, /) -> None:
-        held, demand = [*arrays, *outs], self.demand
+    def through(self, desk: Desk, arrays: Flat, outs: Flat, /) -> None:
+        held = [*arrays, *outs]
         pieces = [
             Piece([[held[number][part]] for number, part in given], task, [held[number][part] for number, part in left])
             for task, given, left in self.tasks
         ]
-        with self.target.room(demand.total) as room:
-            desk = Desk(self.target, room, demand, self.stays)
-            each_through(desk, pieces)
-            for number, place in self.kept.items():
-                desk.fetch(place, held[number])
+        each_through(desk, pieces)
+        for number, place in self.kept.items():
+            desk.fetch(place, held[number])
 
 
 @attrs.frozen(eq=False)

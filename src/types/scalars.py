@@ -292,6 +292,7 @@ class U32(Unsigned):
 
     __slots__ = ()
     type = Type.U32
+    numpys = np.uint32  # by which type checkers know the results of reductions and scans
 
 
 class U64(Unsigned):
@@ -299,6 +300,7 @@ class U64(Unsigned):
 
     __slots__ = ()
     type = Type.U64
+    numpys = np.uint64
 
 
 class I32(Signed):
@@ -306,6 +308,7 @@ class I32(Signed):
 
     __slots__ = ()
     type = Type.I32
+    numpys = np.int32
 
 
 class I64(Signed):
@@ -313,6 +316,7 @@ class I64(Signed):
 
     __slots__ = ()
     type = Type.I64
+    numpys = np.int64
 
 
 class Float(Number[float]):
@@ -359,6 +363,7 @@ class F32(Float):
 
     __slots__ = ()
     type = Type.F32
+    numpys = np.float32
 
 
 class F64(Float):
@@ -366,6 +371,7 @@ class F64(Float):
 
     __slots__ = ()
     type = Type.F64
+    numpys = np.float64
 
 
 UNSIGNED: dict[int, Any] = {1: U8, 2: U16, 4: U32, 8: U64}  # by size in bytes, for moving bits
