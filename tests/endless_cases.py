@@ -9,6 +9,7 @@ import signal
 import sys
 
 import numpy as np
+import numpy.typing as npt
 
 import gpusort
 from gpusort.kernel.kernel import kernel
@@ -49,29 +50,38 @@ def meeting(cx: Invocation, data: Storage[U32], shared: Workgroup[U32]) -> None:
         data[cx.global_id + 1] = cx.local_id
 
 
-def run(target: str, name: str, endless: bool) -> None:
+@kernel
+def marking(cx: Invocation, data: Storage[U32]) -> None:
+    """A launch behind an endless one: whoever stops that is not to begin this."""
+    data[data.length - 1] = U32(1)
+
+
+def run(target: str, name: str, endless: bool, array: npt.NDArray[np.uint32]) -> None:
     found = {"spinning": spinning, "counting": counting, "meeting": meeting}[name]
-    groups = 20_000 if target == "cpu" else 2  # enough for several threads
-    data: Buffer[U32] = Buffer("data", U32, groups * 8 + 1, Role.INOUT)
-    array = np.zeros(data.count, np.uint32)
+    groups = (array.size - 2) // 8
+    data: Buffer[U32] = Buffer("data", U32, array.size, Role.INOUT)
+    array[:] = 0
     array[0] = endless
-    schedule = Schedule((data,), (found.launch(Grid(groups, 8), data, Workgroup(U32, 1)),))
-    gpusort.target(target).run(schedule, {"data": array})
+    launches = found.launch(Grid(groups, 8), data, Workgroup(U32, 1)), marking.launch(Grid(1, 1), data)
+    gpusort.target(target).run(Schedule((data,), launches), {"data": array})
 
 
 def main() -> None:
     target, name = sys.argv[1:]
-    run(target, name, endless=False)
+    groups = 20_000 if target == "cpu" else 2  # enough for several threads
+    array = np.zeros(groups * 8 + 2, np.uint32)
+    run(target, name, False, array)
+    assert array[-1] == 1
     print("begins", flush=True)
     try:
-        run(target, name, endless=True)
+        run(target, name, True, array)
     except KeyboardInterrupt:
-        outcome = "interrupted"
+        outcome = "interrupted, and went on" if array[-1] else "interrupted"
     except gpusort.CapabilityError as error:
         outcome = f"refused: {error}"
     else:
         outcome = "ended"
-    run(target, name, endless=False)
+    run(target, name, False, array)
     print(outcome, flush=True)
 
 

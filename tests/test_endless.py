@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import get_ident
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from gpusort.kernel.kernel import Kernel, kernel
 from gpusort.kernel.launch import Buffer, Grid, Role
 from gpusort.kernel.span import KernelError
 from gpusort.kernel.specialise import specialise
-from gpusort.targets.cpu.stopping import run_stoppable
+from gpusort.targets.cpu.stopping import Flag, run_stoppable
 from gpusort.types.invocation import Invocation
 from gpusort.types.memory import Storage
 from gpusort.types.scalars import U32
@@ -52,10 +53,10 @@ def test_an_endless_kernel_is_interrupted(target: str, name: str) -> None:
 
 def test_work_is_called_with_an_address_and_its_failure_is_raised() -> None:
     seen: list[int] = []
-    run_stoppable(seen.append)
+    run_stoppable(lambda stop: seen.append(stop.address))
     assert seen[0] > 0
 
-    def fails(address: int) -> None:
+    def fails(stop: Flag) -> None:
         raise LookupError("as told")
 
     with pytest.raises(LookupError, match="as told"):
@@ -69,9 +70,9 @@ def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
 
     running: list[bool] = []
 
-    def works(address: int) -> None:
+    def works(stop: Flag) -> None:
         running.append(True)
-        word, end = ctypes.c_int64.from_address(address), time.monotonic() + 0.05
+        word, end = ctypes.c_int64.from_address(stop.address), time.monotonic() + 0.05
         while not word.value and time.monotonic() < end:
             time.sleep(0.001)
         running.pop()
@@ -96,6 +97,38 @@ def test_an_interrupt_at_any_line_leaves_nothing_running(line: int) -> None:
     finally:
         sys.settrace(None)
     assert not running
+
+
+def test_runs_share_a_thread_and_those_within_runs_have_another() -> None:
+    seen: list[int] = []
+    for _ in range(50):
+        run_stoppable(lambda stop: seen.append(get_ident()))
+    assert len(set(seen)) == 1
+    assert get_ident() not in seen
+
+    def works(stop: Flag) -> None:
+        run_stoppable(lambda inner: seen.append(get_ident()))
+        seen.append(get_ident())
+
+    run_stoppable(works)
+    assert seen[-1] == seen[0]
+    assert seen[-2] not in (seen[0], get_ident())
+
+
+def test_without_threads_the_caller_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    seen: list[int] = []
+
+    def works(stop: Flag) -> None:
+        seen.append(get_ident())
+        if len(seen) < 20:  # more than there are threads asleep
+            run_stoppable(works)
+
+    run_stoppable(works)
+    assert seen[-1] == seen[-2]
 
 
 # -- what is refused before it is compiled ------------------------------------------------------------------------

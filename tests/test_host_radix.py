@@ -24,10 +24,10 @@ from tests.covering import few_cases
 from tests.reference import Array, assert_same_bits, sample
 from tests.test_cpu_sorting import LENGTHS, SMALL, check_argsort, check_sort, runs
 
-POLICY = attrs.evolve(SMALL, by_radix=True, radix_from=700, radix_in_all_from=700)
+POLICY = attrs.evolve(SMALL, by_radix=True, radix_from=700, radix_rows_from=500, radix_in_all_from=2000)
 TARGET = CpuTarget(POLICY)
 DTYPES = ["u4", "i4", "f4", "u8", "i8", "f8", "M8[s]"]
-SHAPES = ((1, 701), (2, 1600), (3, 2600), (9, 1500), (40, 701), (4, 699))
+SHAPES = ((1, 701), (2, 1600), (3, 2600), (9, 1500), (40, 701), (4, 699), (2, 600), (9, 499))
 
 
 @pytest.fixture(autouse=True, params=["2", "5"], ids=lambda threads: f"{threads}-threads")
@@ -62,10 +62,12 @@ def test_rows_of_every_length(dtype: str, order: SortOrder, sorted_so: list[tupl
     for shape in (*((1, length) for length in LENGTHS), *SHAPES):
         sorted_so.clear()
         check_sort(sample(dtype, shape, seed=shape[1]), order, TARGET)
-        assert bool(sorted_so) is (shape[1] >= POLICY.radix_from)
+        size = shape[0] * shape[1]
+        are_many = shape[1] >= POLICY.radix_rows_from and size >= POLICY.radix_in_all_from
+        assert bool(sorted_so) is (shape[1] >= POLICY.radix_from or are_many)
         sorted_so.clear()
-        in_all = attrs.evolve(POLICY, radix_in_all_from=shape[0] * shape[1] + 1)
-        check_sort(sample(dtype, shape, seed=shape[1]), order, CpuTarget(in_all))
+        too_few = attrs.evolve(POLICY, radix_from=shape[1] + 1, radix_in_all_from=size + 1)
+        check_sort(sample(dtype, shape, seed=shape[1]), order, CpuTarget(too_few))
         assert not sorted_so
         check_argsort(sample(dtype, shape, seed=shape[1]), order, TARGET)
 
@@ -163,3 +165,26 @@ def test_what_is_no_answer_is_refused() -> None:
     wrong: object = 1
     with pytest.raises(InvalidArgumentError, match="by_radix: expected a bool or None, found 1"):
         HostSortPolicy(by_radix=wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # wrong it is
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f8"])
+def test_long_rows_of_a_small_array_go_by_radix_wherever_they_are_sorted_into(
+    dtype: str, sorted_so: list[tuple[int, int]]
+) -> None:
+    algorithm = HostSort(attrs.evolve(POLICY, serial_below=1 << 16))
+    for shape, axis in (((3, 800), 1), ((800, 3), 0)):
+        x = sample(dtype, shape, seed=8)
+        wanted = gpusort.sort(x, axis=axis, algorithm=HostSort(attrs.evolve(POLICY, by_radix=False)), target="cpu")
+        assert not sorted_so
+        assert_same_bits(gpusort.sort(x, axis=axis, algorithm=algorithm, target="cpu"), wanted)
+        assert sorted_so
+        sorted_so.clear()
+        out = np.empty_like(x)
+        gpusort.sort(x, axis=axis, algorithm=algorithm, out=out, target="cpu")
+        assert_same_bits(out, wanted)
+        assert sorted_so
+        sorted_so.clear()
+        gpusort.sort_inplace(x, axis=axis, algorithm=algorithm, target="cpu")
+        assert_same_bits(x, wanted)
+        assert sorted_so
+        sorted_so.clear()

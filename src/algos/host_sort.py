@@ -71,10 +71,12 @@ class HostSortPolicy:
     thread_bytes: int = attrs.field(default=1 << 18, validator=_COUNT)
     # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_bool_or_none)
-    # then rows from this size
-    radix_from: int = attrs.field(default=1 << 14, validator=_COUNT)
-    # of this many elements in all: below, the launches of a radix sort take longer than any sort
-    radix_in_all_from: int = attrs.field(default=1 << 16, validator=_COUNT)
+    # then rows from this size: the launches for a shorter one take longer than NumPy's sort
+    radix_from: int = attrs.field(default=11 << 10, validator=_COUNT)
+    # and several rows from this size, which the same launches sort
+    radix_rows_from: int = attrs.field(default=1 << 12, validator=_COUNT)
+    # of this many elements in all
+    radix_in_all_from: int = attrs.field(default=1 << 17, validator=_COUNT)
     # elements that a thread partitions at a time: a block fits its nearer caches
     block: int = attrs.field(default=1 << 16, validator=_COUNT)
     # elements sampled before a strategy is chosen

@@ -43,8 +43,8 @@ class SerialRadixPolicy:
         return 1 << self.digit_bits
 
     def share(self, rows: int, length: int) -> int:
-        """The elements in a share. With several rows, each is a share."""
-        return length if rows > 1 else max(self.least, -(-length // self.shares))
+        """The elements in a share, never more than there are. With several rows, each is a share."""
+        return length if rows > 1 else min(length, max(self.least, -(-length // self.shares)))
 
 
 def serial_radix_sort(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol, cast
 
@@ -16,7 +16,7 @@ from ..binding import Work, work_of
 from .alias import without_lock
 from .compiler.loading import Kernel
 from .pool import shared_pool
-from .stopping import run_stoppable
+from .stopping import Flag, run_stoppable
 from .writer import asks, memory_type
 
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
@@ -47,22 +47,16 @@ class Ready:
             tuple(memory_type(memory.type).dtype for memory in program.storage),
         )
 
-    def run(self, arrays: Sequence[HostArray]) -> None:
-        """On this thread, or in pieces of some workgroups each on all of them."""
+    def run(self, arrays: Sequence[HostArray], stop: Flag | None) -> None:
+        """On this thread, or in pieces of some workgroups each on all of them. A kernel that asks has a flag to ask."""
         views = [
             array if array.dtype is dtype else array.view(dtype)
             for array, dtype in zip(arrays, self.types, strict=True)
         ]
-        if self.asks:
-            run_stoppable(partial(self._in_pieces, views))
-        else:
-            self._in_pieces(views)
-
-    def _in_pieces(self, views: Sequence[HostArray], *stop: int) -> None:
-        """Where the kernel asks whether to stop, with the address to look at."""
         groups, kernel = self.groups, self.kernel
         places = [number for view in views for number in (view.__array_interface__["data"][0], view.size)]
-        arguments = (groups, *stop, *places, *self.values)
+        asked = [stop.address] if self.asks and stop is not None else []
+        arguments = (groups, *asked, *places, *self.values)
         if groups < 2 or not self._is_worth_sharing(views):
             if groups:
                 kernel(0, groups, *arguments)
@@ -85,6 +79,21 @@ def _number(type: Type, value: int | float | bool) -> int | float:
     return int(value) if not type.is_float else float(value)
 
 
+def run_launches(launches: Iterable[tuple[Ready, Sequence[HostArray]]], *, asks: bool) -> None:
+    """One after the other. Where one of them asks whether to stop, all run on a thread that can be told to."""
+    if asks:
+        run_stoppable(partial(_run_until, launches))
+    else:
+        _run_until(launches, None)
+
+
+def _run_until(launches: Iterable[tuple[Ready, Sequence[HostArray]]], stop: Flag | None) -> None:
+    for ready, arrays in launches:
+        if stop is not None and stop.is_set():
+            return
+        ready.run(arrays, stop)
+
+
 class Makes(Protocol):
     """What checks and compiles a schedule's launches."""
 
@@ -98,6 +107,7 @@ class _Made:
     work: Work
     launches: tuple[tuple[Ready, tuple[int, ...]], ...]  # and which arrays each takes: those given, then scratch
     scratch: tuple[Callable[[], HostArray], ...]
+    asks: bool  # whether any of the launches does
 
 
 class CpuPrepared:
@@ -113,8 +123,8 @@ class CpuPrepared:
             made = self._made = self._make()
         arrays = [_flat(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)]
         arrays += [make() for make in made.scratch]
-        for ready, places in made.launches:
-            ready.run([arrays[place] for place in places])
+        launches = ((ready, [arrays[place] for place in places]) for ready, places in made.launches)
+        run_launches(launches, asks=made.asks)
 
     def _make(self) -> _Made:
         work = work_of(self._schedule)
@@ -122,7 +132,8 @@ class CpuPrepared:
         scratch = [buffer for buffer in work.buffers if buffer.role is Role.SCRATCH]
         names = [buffer.name for buffer in (*self._given, *scratch)]
         places = [tuple(names.index(buffer.name) for buffer in step.buffers) for step in work.steps]
-        return _Made(work, tuple(zip(launches, places, strict=True)), tuple(map(_maker, scratch)))
+        asks = any(ready.asks for ready in launches)
+        return _Made(work, tuple(zip(launches, places, strict=True)), tuple(map(_maker, scratch)), asks)
 
 
 def _maker(buffer: Buffer[object]) -> Callable[[], HostArray]:

@@ -197,16 +197,13 @@ class _Rows:
         """The words in order: where they are, or in an array of their own. By the bits below these they are already,
         and none is set above."""
         pool, (_, length) = self.pool, words.shape
-        if pool is None:
-            words.sort(axis=1)
-            return words
         if suits_radix(words.size, length, words.dtype, self.policy) and can_sort_by_radix(
             words.dtype, _UP, words.nbytes
         ):
             results = new_array(words.shape, words.dtype)
-            sort_words(words[0], results[0], bits, pool)
+            sort_words(words, results, bits, 1 if pool is None else pool.threads)
             return results
-        if length < self.policy.part_from(words.dtype):
+        if pool is None or length < self.policy.part_from(words.dtype):
             words.sort(axis=1)
             return words
         results = new_array(words.shape, words.dtype)

@@ -33,7 +33,8 @@ _MOST_SHARES = 1 << 16
 
 def suits_radix(size: int, length: int, dtype: np.dtype[np.generic], policy: HostSortPolicy) -> bool:
     """Whether rows of a length are to be sorted by radix."""
-    if not policy.radix_from <= length <= LARGEST_U32 or size < policy.radix_in_all_from or dtype.itemsize < 4:
+    are_many = length >= policy.radix_rows_from and size >= policy.radix_in_all_from
+    if not (length >= policy.radix_from or are_many) or length > LARGEST_U32 or dtype.itemsize < 4:
         return False
     return numpy_sorts_slowly(dtype.itemsize) if policy.by_radix is None else policy.by_radix
 
@@ -68,9 +69,9 @@ def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool:
         _sort(source[start : start + batch], results[start : start + batch], order, bits, 1)
 
 
-def sort_words(words: Elements, results: Elements, bits: range, pool: Pool) -> None:
-    """Sorts a row of unsigned integers by some of their bits: those that are alike in these keep their order."""
-    _sort(words[np.newaxis], results[np.newaxis], SortOrder.ASCENDING, bits, pool.threads)
+def sort_words(words: Elements, results: Elements, bits: range, threads: int) -> None:
+    """Sorts rows of unsigned integers by some of their bits: those that are alike in these keep their order."""
+    _sort(words, results, SortOrder.ASCENDING, bits, threads)
 
 
 def _sort(source: HostArray, results: HostArray, order: SortOrder, bits: range, shares: int) -> None:

@@ -117,12 +117,14 @@ def one_row_sorter(
     return sort_floats if dtype.kind == "f" else sort_bytes if dtype.itemsize == 1 else sort
 
 
-def rows_sorter(dtype: np.dtype[np.generic], short: int, axis: int, turn: np.ufunc | None, go_on: Sorted) -> Sorted:
-    """The same along one axis of several."""
+def rows_sorter(
+    dtype: np.dtype[np.generic], short: int, long_row: int, axis: int, turn: np.ufunc | None, go_on: Sorted
+) -> Sorted:
+    """The same along one axis of several. `go_on` is for rows of `long_row` elements, too."""
     is_bytes = dtype.itemsize == 1
 
     def sort(x: HostArray) -> HostArray:
-        if x.size > short:
+        if x.size > short or x.shape[axis] >= long_row:
             return go_on(x)
         results: HostArray = x.copy("K")
         if turn is not None:
@@ -140,7 +142,7 @@ def rows_sorter(dtype: np.dtype[np.generic], short: int, axis: int, turn: np.ufu
 
     def sort_floats(x: HostArray) -> HostArray:
         size = x.size
-        if size > short:
+        if size > short or x.shape[axis] >= long_row:
             return go_on(x)
         results: HostArray = x.copy("K")
         if not size:
@@ -161,13 +163,15 @@ def rows_sorter(dtype: np.dtype[np.generic], short: int, axis: int, turn: np.ufu
     return sort_floats
 
 
-def short_writer(sort: Sorted, short: int, axis: int, sorts_at_once: bool) -> Callable[[HostArray, HostArray], bool]:
+def short_writer(
+    sort: Sorted, is_short: Callable[[HostArray], bool], axis: int, sorts_at_once: bool
+) -> Callable[[HostArray, HostArray], bool]:
     """Sorts one short array into another or where it lies: either is written by one call into C. False, and nothing
     done, where it is longer, or where the other is not known to take the result."""
 
     def write(x: HostArray, out: HostArray) -> bool:
         flags = out.flags
-        if x.size > short or not (flags.forc and flags.writeable):
+        if not is_short(x) or not (flags.forc and flags.writeable):
             return False
         if out is not x and (out.dtype is not x.dtype or out.shape != x.shape):
             return False

@@ -33,7 +33,7 @@ def short_sort(
     turn = turning(order, kind)
     if ndim == 1 or axis is None:
         return SHORT, False, turn
-    # Bytes are counted, and float16 is sorted as integers; all else needs threads to be faster.
+    # Bytes are counted, and float16 is sorted as integers; all else needs threads, or rows worth a radix sort.
     most = SHORT if given.dtype.itemsize == 1 or given.dtype == np.float16 else max(SHORT, policy.serial_below)
     return most, True, turn
 
@@ -59,7 +59,7 @@ class SortPath:
         is_plain = self.turn is None and self.dtype.isnative and self.dtype.kind != "f"
         object.__setattr__(self, "sorts_at_once", is_plain and self.axis is not None)
         into_short = (
-            None if self.axis is None else short_writer(self.function, self.short, self.axis, self.sorts_at_once)
+            None if self.axis is None else short_writer(self.function, self._is_short, self.axis, self.sorts_at_once)
         )
         object.__setattr__(self, "into_short", into_short)
 
@@ -72,7 +72,7 @@ class SortPath:
         if axis is None or not self.has_rows:
             sort = one_row_sorter(seen, short, axis is None, turn, go_on)
         else:
-            sort = rows_sorter(seen, short, axis, turn, go_on)
+            sort = rows_sorter(seen, short, self.policy.radix_from, axis, turn, go_on)
 
         def sort_seen(x: HostArray) -> HostArray:
             return sort(x.view(seen)).view(dtype) if x.size <= short else go_on(x)
@@ -96,15 +96,22 @@ class SortPath:
 
     def into(self, arrays: Sequence[HostArray], outs: Sequence[HostArray], /) -> None:
         x, results = arrays[0], outs[0]
-        if self.sorts_at_once and x.size <= self.short:
+        is_short = self._is_short(x)
+        if self.sorts_at_once and is_short:
             if results is not x:
                 results[...] = x
             results.sort(-1 if self.axis is None else self.axis)
-        elif self.axis is None or x.size <= self.short:
+        elif self.axis is None or is_short:
             results[...] = self.function(x)
         else:
             in_place = _address_of(x) == _address_of(results) and x.strides == results.strides
             self._sort_along(self.axis, x, x if in_place else results)
+
+    def _is_short(self, x: HostArray) -> bool:
+        """Whether NumPy's sort alone is tried."""
+        if x.size > self.short:
+            return False
+        return self.axis is None or not self.has_rows or x.shape[self.axis] < self.policy.radix_from
 
     def _flat(self, x: HostArray) -> HostArray:
         flat = x.flatten()
