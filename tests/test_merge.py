@@ -60,9 +60,9 @@ def test_merging_is_sorting_both(target: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i8", "f2", "M8[s]", ">f4", ">i8"])
-@pytest.mark.parametrize("sizes", [(4095, 1), (4096, 1), (1, 4200), (20_000, 17_000)])
+@pytest.mark.parametrize("sizes", [(8191, 1), (8192, 1), (1, 8300), (20_000, 17_000)])
 def test_short_and_long_on_the_host(sizes: tuple[int, int], dtype: str) -> None:
-    """Up to 4096 elements go by NumPy's sort, more by kernels."""
+    """Up to 8192 elements go by NumPy's sort, more by kernels."""
     x, y = (gpusort.sort(sample(dtype, n, seed=n)) for n in sizes)
     together = np.concatenate([x, y], dtype=x.dtype)  # else in the machine's byte order
     assert_same_bits(gpusort.merge(x, y, target="cpu"), gpusort.sort(together))
@@ -182,7 +182,7 @@ def test_ties_of_floats_may_lie_in_any_order(target: str, dtype: str, descending
     """As stable sorts and `np.sort` leave zeros of both signs and NaNs: elements were lost, and others came twice."""
     if target == "python" and (dtype, descending) != ("f4", False):
         pytest.skip("takes too long there")
-    sizes = {30, {"python": 30, "cpu": 5000}.get(target, 300)}  # on the CPU by NumPy's sort, and by kernels
+    sizes = {30, {"python": 30, "cpu": 9000}.get(target, 300)}  # on the CPU by NumPy's sort, and by kernels
     values, random = np.array([0.0, -0.0, 1.0, -1.0, np.nan, -np.nan], dtype), np.random.default_rng(3)
     for odd, number in product(([0, 1, 2, 3], [2, 4, 5], [0, 1, 2, 3, 4, 5]), sizes):
         x, y = (

@@ -136,6 +136,7 @@ class NativePlan(Plan):
         self.kind, self.operation, self.native = kind, operation, native
         self._fitting: Bounded[Hashable, bool] = Bounded(_MOST_SHAPES)
         self._into = native.into if isinstance(native, WritesInto) else None
+        self._into_short = native.into_short if isinstance(native, WritesShort) else None
         own = self._on_two if len(operation.names) == 2 else self.__call__
         self._function = native.function if isinstance(native, IsFunction) else own
 
@@ -148,7 +149,7 @@ class NativePlan(Plan):
 
     @property
     def into_short(self) -> Callable[[Any, Any], bool] | None:
-        return self.native.into_short if isinstance(self.native, WritesShort) else None
+        return self._into_short
 
     def __call__(self, x: Any, /, *others: Any) -> object:
         shapes = (x.shape, *[other.shape for other in others])

@@ -125,6 +125,8 @@ class ArgsortPath:
         axis = self.axis
         if not x.size:
             return np.empty((0,) if axis is None else x.shape, _INDEX)
+        if axis is not None and x.ndim and x.shape[axis] == 1:
+            return np.zeros(x.shape, _INDEX)
         if self.is_plain and self._is_short(x) and (not self.by_bits or is_ordered_by_numpy(x)):
             return x.argsort(-1 if x.ndim == 0 else axis, "stable")
         if self.turn is not None and x.ndim and self._is_short(x):

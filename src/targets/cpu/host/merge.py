@@ -16,7 +16,7 @@ from ...counts import count_nonzero
 from .key_words import Elements, bits_of, ordered_ranks, ordered_words
 from .short_sort import FEW_IN_ORDER, has_minus_zero, is_ordered_by_numpy, turned_as, turning
 
-_MOST = 1 << 12  # elements of both: of more the kernels take less time
+_MOST = 1 << 13  # elements of both: of more the kernels take less time
 
 
 @attrs.frozen(eq=False)

@@ -17,7 +17,7 @@ from .key_words import Elements, elements_in_order, ordered_words
 from .ties import restore_ties
 
 _SHORT = 1 << 10  # elements that are looked up in tables
-_COUNTED = 16  # a row of bytes this long
+_COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
@@ -38,7 +38,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
         case (("M" | "m"), _):
             _sort_times(*_seen_as(np.int64, source, results), order)
         case "b", _:
-            _sort_integers(*_seen_as(np.uint8, source, results), order)
+            _sort_integers(*_seen_as(np.uint8, source, results), order, _COUNTED_BOOLS)
         case _:
             _sort_integers(source, results, order)
 
@@ -60,21 +60,21 @@ def _room(source: Elements, results: Elements) -> Elements | None:
     return None if results is source else results
 
 
-def _sort_integers(source: Elements, results: Elements, order: SortOrder) -> None:
+def _sort_integers(source: Elements, results: Elements, order: SortOrder, counted: int = _COUNTED) -> None:
     match order:
         case SortOrder.ASCENDING:
             if results is not source:
                 results[...] = source
-            _sort_words(results)
+            _sort_words(results, counted)
         case SortOrder.DESCENDING:
             inverted: Elements = np.invert(source, out=_room(source, results))
-            _sort_words(inverted)
+            _sort_words(inverted, counted)
             np.invert(inverted, out=results)
 
 
-def _sort_words(words: Elements) -> None:
-    if words.itemsize == 1 and words.shape[-1] >= _COUNTED:
-        words.sort(axis=-1, kind="stable")  # counts, where the other kind compares
+def _sort_words(words: Elements, counted: int) -> None:
+    if words.itemsize == 1 and words.shape[-1] >= counted:
+        words.sort(axis=-1, kind="stable")
     else:
         words.sort(axis=-1)
 
