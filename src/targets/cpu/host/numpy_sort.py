@@ -14,10 +14,11 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from .key_words import Elements, elements_in_order, ordered_words
+from .numpy_speed import numpy_sorts_halves
+from .short_sort import INSERTED, counted_from, is_ordered_by_numpy
 from .ties import restore_ties
 
 _SHORT = 1 << 10  # elements that are looked up in tables
-_COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
@@ -27,7 +28,7 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
     that tie keep their order where it is asked for.
     """
     match source.dtype.kind, source.dtype.itemsize:
-        case "f", 2:
+        case "f", 2 if not numpy_sorts_halves():
             if stable and results is source:
                 source = source.copy()
             _sort_halves(*_seen_as(np.uint16, source, results), order)
@@ -38,9 +39,9 @@ def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: 
         case (("M" | "m"), _):
             _sort_times(*_seen_as(np.int64, source, results), order)
         case "b", _:
-            _sort_integers(*_seen_as(np.uint8, source, results), order, _COUNTED_BOOLS)
+            _sort_integers(*_seen_as(np.uint8, source, results), order, counted_from(source.dtype))
         case _:
-            _sort_integers(source, results, order)
+            _sort_integers(source, results, order, counted_from(source.dtype))
 
 
 def sort_row(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
@@ -60,7 +61,7 @@ def _room(source: Elements, results: Elements) -> Elements | None:
     return None if results is source else results
 
 
-def _sort_integers(source: Elements, results: Elements, order: SortOrder, counted: int = _COUNTED) -> None:
+def _sort_integers(source: Elements, results: Elements, order: SortOrder, counted: int) -> None:
     match order:
         case SortOrder.ASCENDING:
             if results is not source:
@@ -73,10 +74,9 @@ def _sort_integers(source: Elements, results: Elements, order: SortOrder, counte
 
 
 def _sort_words(words: Elements, counted: int) -> None:
-    if words.itemsize == 1 and words.shape[-1] >= counted:
-        words.sort(axis=-1, kind="stable")
-    else:
-        words.sort(axis=-1)
+    length = words.shape[-1]
+    takes_numpys_stable = length >= counted if words.itemsize == 1 else words.itemsize > 2 and length <= INSERTED
+    words.sort(axis=-1, kind="stable" if takes_numpys_stable else None)
 
 
 def _sort_times(source: Elements, results: Elements, order: SortOrder) -> None:
@@ -87,7 +87,7 @@ def _sort_times(source: Elements, results: Elements, order: SortOrder) -> None:
             lowered.sort(axis=-1)
             np.add(lowered, 1, out=results)
         case SortOrder.DESCENDING:
-            _sort_integers(source, results, order)
+            _sort_integers(source, results, order, counted_from(source.dtype))
 
 
 def _sort_halves(source: Elements, results: Elements, order: SortOrder) -> None:
@@ -115,6 +115,9 @@ def half_tables(order: SortOrder) -> tuple[Elements, Elements]:
 
 
 def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: bool) -> None:
+    if results is source and order is SortOrder.ASCENDING and is_ordered_by_numpy(source):
+        source.sort(axis=-1)
+        return
     floats: Elements = np.empty_like(source) if results is source else results  # ties are looked up in the source
     if order is SortOrder.ASCENDING:
         floats[...] = source

@@ -19,7 +19,8 @@ from .key_words import Elements
 Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
-_COUNTED = 200  # bytes: NumPy counts those of a longer row where its sort is to be stable, which takes less time
+_COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
+INSERTED = 6  # elements of a row of 32 or 64 bits: NumPy's stable sort inserts them before its SIMD sort has begun
 FEW_IN_ORDER = 640  # the same of a search for zero in a sorted row
 _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them
     2: (np.dtype(np.int16), -(1 << 15)), 4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
@@ -56,6 +57,12 @@ def turned_as(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     return np.dtype({"b": np.uint8, "M": np.int64, "m": np.int64}.get(dtype.kind, dtype))
 
 
+def counted_from(dtype: np.dtype[np.generic]) -> int:
+    """The length of rows of bytes from which counting them takes less time than NumPy's other sort, which finds equal
+    ones, as bools are, at once."""
+    return _COUNTED_BOOLS if dtype.kind == "b" else _COUNTED
+
+
 # -- what is done to a short array: all that is known of its signature is bound ------------------------------
 
 
@@ -66,6 +73,7 @@ def one_row_sorter(
     -0.0 or NaN is, whose bits NumPy's sort may lose."""
     copy = cast(Sorted, np.ndarray.flatten if is_flat else np.ndarray.copy)
     zero: HostArray = np.zeros((), dtype)
+    counted = counted_from(dtype)
 
     def sort(x: HostArray) -> HostArray:
         if x.size > short:
@@ -80,7 +88,7 @@ def one_row_sorter(
 
     def sort_bytes(x: HostArray) -> HostArray:
         size = x.size
-        if not _COUNTED < size <= short:
+        if not counted < size <= short:
             return sort(x)
         results = copy(x)
         if turn is not None:
@@ -121,18 +129,20 @@ def rows_sorter(
     dtype: np.dtype[np.generic], short: int, long_row: int, axis: int, turn: np.ufunc | None, go_on: Sorted
 ) -> Sorted:
     """The same along one axis of several. `go_on` is for rows of `long_row` elements, too."""
-    is_bytes = dtype.itemsize == 1
+    inserted = INSERTED if dtype.itemsize > 2 else 0
+    counted = counted_from(dtype) if dtype.itemsize == 1 else long_row
 
     def sort(x: HostArray) -> HostArray:
-        if x.size > short or x.shape[axis] >= long_row:
+        length = x.shape[axis]
+        if x.size > short or length >= long_row:
             return go_on(x)
         results: HostArray = x.copy("K")
         if turn is not None:
             turn(results, results)
-        if is_bytes and x.shape[axis] > _COUNTED:
-            results.sort(axis, "stable")
-        else:
+        if inserted < length <= counted:
             results.sort(axis)
+        else:
+            results.sort(axis, "stable")
         if turn is not None:
             turn(results, results)
         return results
@@ -155,7 +165,10 @@ def rows_sorter(
             return go_on(x)
         if turn is not None:
             turn(results, results)
-        results.sort(axis)
+        if x.shape[axis] > inserted:
+            results.sort(axis)
+        else:
+            results.sort(axis, "stable")
         if turn is not None:
             turn(results, results)
         return results

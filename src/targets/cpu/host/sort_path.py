@@ -20,7 +20,7 @@ from .sort import sort_rows, sort_spread_rows
 
 PLAIN = "biufMm"
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
-_SHORT_STABLE = 64  # of rows: NumPy's stable sort inserts into runs of about as many
+_SHORT_STABLE, _FEW_STABLE = 24, 128  # elements of a row, and in all
 
 
 def short_sort(
@@ -31,11 +31,11 @@ def short_sort(
     if kind not in PLAIN:
         return 0, False, None
     turn = turning(order, kind)
+    is_half = given.dtype == np.float16
     if ndim == 1 or axis is None:
-        return SHORT, False, turn
-    # Bytes are counted, and float16 is sorted as integers; all else needs threads, or rows worth a radix sort.
-    most = SHORT if given.dtype.itemsize == 1 or given.dtype == np.float16 else max(SHORT, policy.serial_below)
-    return most, True, turn
+        return (SHORT if is_half else max(SHORT, min(policy.serial_below, policy.radix_from))), False, turn
+    # float16 is sorted as integers; all else needs threads, or rows worth a radix sort.
+    return (SHORT if is_half else max(SHORT, policy.serial_below)), True, turn
 
 
 @attrs.frozen(eq=False)
@@ -122,7 +122,7 @@ class SortPath:
         """Whether floats are few, or rows short: NumPy's stable sort then takes less time than putting ties back."""
         if not self.stable or self.dtype.kind != "f" or self.axis is None:
             return False
-        return x.size <= SHORT or (x.size < self.policy.serial_below and x.shape[self.axis] <= _SHORT_STABLE)
+        return x.size <= _FEW_STABLE or (x.size < self.policy.serial_below and x.shape[self.axis] <= _SHORT_STABLE)
 
     def _sorted_stably(self, x: HostArray) -> HostArray:
         results = x.astype(native(x.dtype))
