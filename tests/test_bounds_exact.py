@@ -124,8 +124,9 @@ def in_steps(cx: Invocation, out: Storage[U32], count: U32) -> None:
 # How many elements each touches. What is masked is a multiple of four.
 TOUCHED: dict[Guarded, int] = {
     below: COUNT, not_from: COUNT, up_to: COUNT + 1, not_beyond: COUNT + 1, not_the_first: INVOCATIONS - 1,
-    not_the_last: INVOCATIONS - 1, only_one: COUNT + 1, between: COUNT - 4, not_outside: COUNT - 4, chosen_where_below: COUNT - 4, chosen_where_not_beyond: COUNT - 3, backwards: COUNT,
-    doubled: 2 * COUNT, halved: COUNT // 2, shifted: COUNT // 4, remaining: COUNT, masked: 13, in_steps: COUNT,
+    not_the_last: INVOCATIONS - 1, only_one: COUNT + 1, between: COUNT - 4, not_outside: COUNT - 4,
+    chosen_where_below: COUNT - 4, chosen_where_not_beyond: COUNT - 3, backwards: COUNT, doubled: 2 * COUNT,
+    halved: COUNT // 2, shifted: COUNT // 4, remaining: COUNT, masked: 13, in_steps: COUNT,
 }  # fmt: skip
 
 
