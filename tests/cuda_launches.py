@@ -6,7 +6,7 @@ import ast
 import ctypes
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from types import CodeType, SimpleNamespace
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,8 @@ from tests.cuda_stand_in import KINDS, WARP, Group, Invocation, Kind, Meeting, M
 
 def _signature(source: str) -> Sequence[Kind | Pointer]:
     """What a kernel takes, as its source says."""
-    line = next(line for line in source.splitlines() if line.startswith("SIGNATURE"))
-
-    def void(*kinds: Kind | Pointer) -> Sequence[Kind | Pointer]:
-        return kinds
-
-    fakes = SimpleNamespace(CPointer=Pointer, void=void)
-    found: Sequence[Kind | Pointer] = eval(line.partition("=")[2], {"types": fakes, **KINDS})
-    return found
+    words = source.partition('SIGNATURE = "void(')[2].partition(")")[0].split(", ")
+    return [Pointer(KINDS[word[:-1]]) if word.endswith("*") else KINDS[word] for word in words if word]
 
 
 def arguments_at(source: str, pointers: int) -> list[Scalar | Memory]:

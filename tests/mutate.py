@@ -16,13 +16,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree
 
 import attrs
 
 ROOT = Path(__file__).parent.parent
+TIMES = ROOT / "build" / "tests.xml"
 MUTATED = ("src/algos", "src/kernel")
 SWAPPED: dict[type[ast.operator | ast.cmpop], tuple[str, str]] = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.FloorDiv: ("//", "*"), ast.Mod: ("%", "//"),
@@ -34,6 +38,11 @@ SWAPPED: dict[type[ast.operator | ast.cmpop], tuple[str, str]] = {
 LEFT_OUT = (
     "background", "benchmarks", "covering", "dask", "docs", "examples", "export", "files", "forks", "golden",
     "interrupt", "kept", "packaging", "ptx", "shipped", "site", "type_errors", "vulkan", "web",
+)  # fmt: skip
+# What sorts, selects, reduces and scans on every target, and says what the compiler reads: run for every mutant.
+EVERYDAY = (
+    "test_api", "test_argsort", "test_expressions", "test_merge", "test_pairs", "test_reader", "test_reduce_api",
+    "test_scan_api", "test_select", "test_simulator", "test_verify",
 )  # fmt: skip
 MEASURED = ("table.py", "tuned.py")  # numbers for speed, where the next one is as right
 SECONDS = 1800.0  # a mutant that takes longer does not end, or the machine is busy: it counts as not caught
@@ -93,26 +102,58 @@ def _all_but_defaults(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def near(path: Path, tests: list[Path]) -> list[Path]:
-    """The tests named after a file, and those that name something it defines."""
-    defined = [
-        n.name for n in ast.parse((ROOT / path).read_text()).body if isinstance(n, ast.FunctionDef | ast.ClassDef)
+    """The tests named after a file, and those that name something that it defines, or that an importer of it defines:
+    schedules, mostly, of which kernels are a part. Those that take least time come first."""
+    word, paths = path.stem.split("_")[0], [path, *_importers(path)]
+    defined = {name for one in paths for name in _defined(one)}
+    named = re.compile(rf"\b({'|'.join(map(re.escape, sorted(defined)))})\b") if defined else None
+    found = [
+        test
+        for test in tests
+        if word in test.name or test.stem in EVERYDAY or (named and named.search(test.read_text()))
     ]
-    named = re.compile(rf"\b({'|'.join(defined)})\b") if defined else None
-    word = path.stem.split("_")[0]
-    return [test for test in tests if word in test.name or (named and named.search(test.read_text()))]
+    return sorted(found, key=lambda test: _seconds().get(test.stem, 0.0))
 
 
-def fate(mutant: Mutant, tree: Path, jobs: int) -> tuple[str, str]:
+def _importers(path: Path) -> list[Path]:
+    """The modules of ours that import one of ours."""
+    imported = re.compile(rf"^from \.[\w.]*\b{path.stem} import", re.MULTILINE)
+    return [
+        one.relative_to(ROOT)
+        for folder in MUTATED
+        for one in sorted((ROOT / folder).rglob("*.py"))
+        if imported.search(one.read_text())
+    ]
+
+
+def _defined(path: Path) -> list[str]:
+    body = ast.parse((ROOT / path).read_text()).body
+    return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"]
+
+
+@cache
+def _seconds() -> Mapping[str, float]:
+    """What each file of tests took in the last `make test`, if there was one."""
+    found: defaultdict[str, float] = defaultdict(float)
+    if TIMES.exists():
+        for case in ElementTree.parse(TIMES).iter("testcase"):
+            found[case.get("classname", "").split(".")[1]] += float(case.get("time", 0))
+    return found
+
+
+def fate(mutant: Mutant, tree: Path, jobs: int, near_only: bool) -> tuple[str, str]:
     """What becomes of it, and which test saw it. The tests named after its file are run first."""
     target = tree / mutant.path
     target.write_text(mutant.source())
     tests = [path for path in sorted(tree.glob("tests/test_*.py")) if not any(word in path.name for word in LEFT_OUT)]
     first = near(mutant.path, tests)
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", str(jobs), "-p", "no:cacheprovider", "--tb=no"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
+    command += ["-n", str(jobs)] if jobs > 1 else []
+    command += ["-k", "not wgsl"] if near_only else []  # the same kernels once more, and the slowest of all
     searched = [str(tree / "typings" / "on-path"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(searched), "XDG_CACHE_HOME": str(tree.parent / "cache")}
     try:
-        for some in (first, [path for path in tests if path not in first]):
+        for some in (first,) if near_only else (first, [path for path in tests if path not in first]):
             found = subprocess.run(
                 [*command, *map(str, some)], cwd=tree, env=environment, capture_output=True, text=True,
                 timeout=SECONDS, check=False,
@@ -134,6 +175,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes a mutant")
     parser.add_argument("--trees", type=int, default=1, help="mutants at once, each in a tree of its own")
+    parser.add_argument(
+        "--near", action="store_true", help="only tests that name what it or its importers define, and not on wgsl"
+    )
     given = parser.parse_args()
     paths = [path.relative_to(ROOT) for folder in MUTATED for path in sorted((ROOT / folder).rglob("*.py"))]
     paths = [path for path in paths if path.name not in MEASURED]
@@ -147,7 +191,7 @@ def main() -> None:
         shutil.copytree(ROOT, folder / "tree", symlinks=True, ignore=ignored)
         for number in iter(lambda: next(waiting, None), None):
             mutant = chosen[number]
-            found, by = fate(mutant, folder / "tree", given.jobs)
+            found, by = fate(mutant, folder / "tree", given.jobs, given.near)
             if found == "caught":
                 caught.append(mutant)
             print(f"{number:3} {found:8} {mutant}  {by}", flush=True)

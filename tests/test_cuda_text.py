@@ -1,4 +1,4 @@
-"""What kernels become for CUDA: Numba source, PTX and machine code. No card is needed."""
+"""What kernels become for CUDA: source, PTX and machine code. No card is needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,8 +15,6 @@ from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda import compile as cuda_compile
-from gpusort.targets.cuda import pipeline
-from gpusort.targets.cuda.numba_passes import NO_EFFECT
 from gpusort.targets.cuda.table import INTRINSICS
 from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import TargetUnavailableError
@@ -25,9 +22,6 @@ from gpusort.types.indices import SortOrder
 from gpusort.types.params import BitonicPolicy
 from gpusort.types.scalars import F32, F64, U32
 from tests.cuda_cases import WORDS, N, lanes_case, memories_case, products, schedule_of, wait_for_flag
-
-if TYPE_CHECKING:
-    from numba.core.compiler_machinery import PassManager
 
 
 def program_of(schedule: Schedule) -> ir.Program:
@@ -49,8 +43,8 @@ def test_a_kernel_takes_pointers_lengths_and_scalars() -> None:
     schedule, _, _ = memories_case(N)
     text = kernel_text(program_of(schedule))
     assert "def kernel(data, out, flags, length_of_data, limit, step):" in text.source
-    pointers = "types.CPointer(u4), types.CPointer(u4), types.CPointer(u1)"
-    assert f"SIGNATURE = types.void({pointers}, u4, u4, u4)" in text.source
+    pointers = "u4*, u4*, u1*"
+    assert f'SIGNATURE = "void({pointers}, u4, u4, u4)"' in text.source
     assert [memory.name for memory in text.lengths] == ["data"]
     ptx = cuda_compile.compile_ptx(program_of(schedule), (9, 0))
     assert re.findall(r"\.param \.(\w+) gpusort_through_memories_param_\d", ptx) == ["u64"] * 3 + ["u32"] * 3
@@ -151,33 +145,6 @@ def test_fewer_registers_are_asked_for_where_more_workgroups_fit(monkeypatch: py
     assert b".minnctapersm 7" in code
 
 
-def test_fewer_passes_compile_kernels_of_ours_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[set[str], set[str]]] = []
-
-    def watched(manager: PassManager) -> PassManager:
-        shorter = without_no_effect(manager)
-        left_out, kept = ({one.__name__ for one, _ in passes.passes} for passes in (manager, shorter))
-        asked.append((left_out - kept, kept))
-        return shorter
-
-    without_no_effect = pipeline.without_no_effect
-    monkeypatch.setattr(pipeline, "without_no_effect", watched)
-    cuda_compile.compile_uncached(program_of(memories_case(N)[0]), (9, 0))
-    ((left_out, kept),) = asked
-    assert left_out == NO_EFFECT, "Numba CUDA names its passes otherwise"
-    assert {"NopythonTypeInference", "CUDANativeLowering", "CUDABackend"} <= kept
-
-    from numba import cuda
-    from numba.cuda import types
-
-    def foreign(a: int, b: int) -> int:
-        return a + b
-
-    ptx, _ = cuda.compile(foreign, (types.uint32, types.uint32), device=True, cc=(9, 0))
-    assert "add" in ptx
-    assert len(asked) == 1
-
-
 def test_compiled_kernels_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
     program = program_of(memories_case(N)[0])
@@ -195,13 +162,14 @@ def test_compiled_kernels_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         cuda_compile.compile_ptx(program, (8, 0))
 
 
-def test_without_numba_cuda_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def absent(package: str) -> None:
-        return None
+@pytest.mark.parametrize("package", ["cuda-bindings", "nvidia-nvvm"])
+def test_without_nvvm_it_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def version_of(name: str) -> str | None:
+        return None if name == package else "13"
 
     monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cuda_compile, "find_spec", absent)
-    with pytest.raises(TargetUnavailableError, match=r"numba-cuda is not installed: .*gpusort\[cuda\]"):
+    monkeypatch.setattr(cuda_compile, "version_of", version_of)
+    with pytest.raises(TargetUnavailableError, match=rf"{package} is not installed: .*gpusort\[cuda\]"):
         cuda_compile.compile_ptx(program_of(memories_case(N)[0]), (9, 0))
 
 

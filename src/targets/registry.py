@@ -189,14 +189,9 @@ def _cuda_text(step: Step) -> str:
 
 
 def _ptx_text(step: Step) -> str:
-    try:
-        from .cuda.compile import compile_ptx
+    from .cuda.compile import compile_ptx
 
-        return compile_ptx(step.program)
-    except ImportError as error:
-        raise TargetUnavailableError(
-            f"PTX is compiled by numba-cuda: pip install 'numba-cuda[cu13]' ({error})"
-        ) from error
+    return compile_ptx(step.program)
 
 
 def _ir_text(step: Step) -> str:

@@ -71,8 +71,10 @@ def either(first: Condition, second: Condition) -> Condition:
 def assume(facts: Facts, condition: Condition, holds: bool = True) -> None:
     """Adds the facts that follow from a condition, or from its negation."""
     match condition:
+        case AtLeastZero() if holds:
+            facts.assume(condition.sum)
         case AtLeastZero():
-            facts.assume(condition.sum if holds else condition.sum.scaled(-1).plus(Sum((), -1)))
+            assume(facts, negated(condition))
         case Zero() if holds:
             facts.assume(condition.sum)
             facts.assume(condition.sum.scaled(-1))

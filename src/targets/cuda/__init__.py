@@ -1,1 +1,1 @@
-"""The target "cuda": NVIDIA cards, by Numba CUDA and cupy."""
+"""The target "cuda": NVIDIA cards, by NVVM and cupy."""

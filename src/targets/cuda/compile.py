@@ -1,6 +1,6 @@
-"""Compiles a program to PTX (Numba, NVVM) and to machine code (nvJitLink's assembler). No card is needed.
+"""Compiles a program to PTX (NVVM) and to machine code (nvJitLink's assembler). No card is needed.
 
-PTX and cubin are cached on disk under a digest of their inputs: a later process loads neither Numba nor NVVM.
+PTX and cubin are cached on disk under a digest of their inputs: a later process loads neither llvmlite nor NVVM.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -24,15 +23,9 @@ from ...kernel import ir
 from ...types.errors import TargetUnavailableError
 from ..gc_pause import gc_paused
 from ..uninterrupted import import_uninterrupted
-from .pipeline import MODULES, install_short_pipeline
 from .shipped import SHIPPED_FOR, shipped_ptx
 from .text import KernelText, kernel_text
 from .writer import WARP
-
-if TYPE_CHECKING:
-    from types import FunctionType
-
-    from numba.core.typing import Signature
 
 ComputeCapability: TypeAlias = tuple[int, int]  # the compute capability of a card, e.g. (9, 0)
 DEFAULT_CAPABILITY: ComputeCapability = (9, 0)
@@ -42,7 +35,8 @@ INSTALL = 'pip install "gpusort[cuda]"'
 _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
-_COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm")
+_COMPILERS = ("llvmlite", "nvidia-nvvm")
+_NVVM = ("cuda-bindings", "nvidia-nvvm")
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 
 
@@ -152,7 +146,7 @@ _texts: WeakKeyDictionary[ir.Program, KernelText] = WeakKeyDictionary()
 
 
 def text_of(program: ir.Program) -> KernelText:
-    """The program's Numba source, memoised as long as the program lives."""
+    """The program's source, memoised as long as the program lives."""
     text = _texts.get(program)
     if text is None:
         text = _texts[program] = kernel_text(program)
@@ -167,41 +161,20 @@ def entry_name(program: ir.Program) -> str:
 def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
     """Compiles a program to PTX, whether or not it is cached or shipped."""
     text = text_of(program)
-    _prepare_for_numba_cuda()
-    import_uninterrupted("numba.cuda")
-    from numba import cuda
+    require_compiler()
+    import_uninterrupted("llvmlite.ir")
+    from .nvvm import ptx_of
+    from .translate import llvm_text
 
-    install_short_pipeline()
-    namespace: dict[str, object] = {"__name__": f"{MODULES}.{program.name}"}
-    exec(compile(text.source, f"<{program.name} for CUDA>", "exec"), namespace)
     with gc_paused():
-        ptx, _ = cuda.compile(
-            cast("FunctionType", namespace["kernel"]),
-            cast("Signature", namespace["SIGNATURE"]),
-            device=False,
-            abi="numba",
-            fastmath=False,
-            cc=capability,
-            launch_bounds=program.group_size,
-        )
-    return _tidied(ptx, entry_name(program))
+        return ptx_of(llvm_text(text.source, entry_name(program), program.group_size), capability)
 
 
-def _tidied(ptx: str, entry: str) -> str:
-    """The PTX with a readable entry point, and without Numba's environment symbol, which no kernel uses."""
-    found = re.search(r"^\.visible \.entry (\S+)\(", ptx, re.MULTILINE)
-    assert found is not None, "a compiled kernel has an entry"
-    without_environment = re.sub(r"^\.common \.global .* _ZN\d+NumbaEnv\S+;\n", "", ptx, flags=re.MULTILINE)
-    return without_environment.replace(found.group(1), entry)
-
-
-def _prepare_for_numba_cuda() -> None:
-    """Makes numba.cuda importable; raises TargetUnavailableError if it is not installed."""
-    # Removed in NumPy 2.5, but used by numba-cuda up to 0.30 when it is imported.
-    if not hasattr(np, "row_stack"):
-        setattr(np, "row_stack", np.vstack)  # noqa: B010  (checkers do not know it as an attribute)
-    if find_spec("numba_cuda") is None:
-        raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}")
+def require_compiler() -> None:
+    """Raises TargetUnavailableError where NVVM's package is not installed."""
+    for package in _NVVM:
+        if version_of(package) is None:
+            raise TargetUnavailableError(f"target 'cuda': {package} is not installed: {INSTALL}")
 
 
 # -- the cache --------------------------------------------------------------------------------------------

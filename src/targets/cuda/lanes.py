@@ -1,4 +1,4 @@
-"""Subgroup operations as warp intrinsics for Numba CUDA: ballot, match, shuffle, sums.
+"""Subgroup operations as warp intrinsics : ballot, match, shuffle, sums.
 
 Every operation takes a member mask of the lanes that exist: bit i for lane i. The last warp of a workgroup may be
 partial, and a `.sync` instruction that names an absent lane would wait for it forever.
@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from llvmlite import ir
-from numba.cuda import types
 
-from .lower import I1, I32, I64, Body, Lowering, call, constant, lowered, plainly
+from .kinds import BOOLEAN, UINT32, UINT64, Boolean, Float, Integer, Kind, Number, Shared
+from .lower import I1, I32, I64, Emit, Intrinsic, Lowering, call, constant, lowered
 from .memory import shared_element
-
-if TYPE_CHECKING:
-    from numba.extending import CodegenContext, Intrinsic
 
 _WARP = 32
 _INDEXED, _UP, _DOWN, _XOR = (constant(mode) for mode in range(4))
@@ -27,11 +24,11 @@ _FIRST_LANE, _LAST_LANE = constant(0), constant(_WARP - 1)
 # -- votes and matches ------------------------------------------------------------------------------------
 
 
-def _of_lanes(given: types.Type, taken: types.Type, body: Body) -> Intrinsic:
+def _of_lanes(given: Kind, taken: Kind, body: Emit) -> Intrinsic:
     """An intrinsic of the member mask and a value of type `taken` from each lane."""
 
-    def define(mask: types.Type, value: types.Type) -> Lowering:
-        return given(types.uint32, taken), plainly(body)
+    def define(mask: Kind, value: Kind) -> Lowering:
+        return Lowering(given, (UINT32, taken), body)
 
     return lowered(define)
 
@@ -49,8 +46,8 @@ def _alike(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
 
 # Masks as U64: of the lanes for which a predicate holds; and of those with this lane's value, by `match.any`, which
 # takes longer the more distinct values there are.
-ballot = _of_lanes(types.uint64, types.boolean, _vote)
-match = _of_lanes(types.uint64, types.uint32, _alike)
+ballot = _of_lanes(UINT64, BOOLEAN, _vote)
+match = _of_lanes(UINT64, UINT32, _alike)
 
 
 def _same_bit(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bit: ir.Value) -> ir.Value:
@@ -79,16 +76,16 @@ def lanes_alike(builder: ir.IRBuilder, mask: ir.Value, value: ir.Value, bits: in
 
 
 @lowered
-def match_low_bits(mask: types.Type, value: types.Type, bits: types.Type) -> Lowering | None:
+def match_low_bits(mask: Kind, value: Kind, bits: Kind) -> Lowering | None:
     """`match` for values of a known number of bits (a literal): one ballot a bit."""
-    if not isinstance(bits, types.IntegerLiteral):
+    if not isinstance(bits, Number):
         return None
-    count = int(bits.literal_value)
+    count = bits.value
 
     def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         return builder.zext(lanes_alike(builder, args[0], args[1], count), I64)
 
-    return types.uint64(types.uint32, types.uint32, bits), plainly(body)
+    return Lowering(UINT64, (UINT32, UINT32, bits), body)
 
 
 # -- shuffles ---------------------------------------------------------------------------------------------
@@ -98,15 +95,15 @@ Clamp: TypeAlias = Callable[[ir.IRBuilder, ir.Value], ir.Value]  # from the memb
 Asked: TypeAlias = Callable[[ir.IRBuilder, ir.Value], ir.Value]  # the lane or distance as `shfl.sync` takes it
 
 
-def _in_words(builder: ir.IRBuilder, kind: types.Type, value: ir.Value, exchange: Exchange) -> ir.Value:
+def _in_words(builder: ir.IRBuilder, kind: Kind, value: ir.Value, exchange: Exchange) -> ir.Value:
     """Exchanges any scalar by exchanges of 32-bit words."""
-    if isinstance(kind, types.Boolean):
+    if isinstance(kind, Boolean):
         return builder.trunc(exchange(builder.zext(value, I32)), I1)
-    if isinstance(kind, types.Float):
+    if isinstance(kind, Float):
         word, scalar = (I32, ir.FloatType()) if kind.bitwidth == 32 else (I64, ir.DoubleType())
-        integer = types.uint32 if kind.bitwidth == 32 else types.uint64
+        integer = UINT32 if kind.bitwidth == 32 else UINT64
         return builder.bitcast(_in_words(builder, integer, builder.bitcast(value, word), exchange), scalar)
-    assert isinstance(kind, types.Integer), kind
+    assert isinstance(kind, Integer), kind
     if kind.bitwidth == 32:
         return exchange(value)
     half = ir.Constant(I64, 32)
@@ -137,7 +134,7 @@ def _last_lane(builder: ir.IRBuilder, mask: ir.Value) -> ir.Value:
 def _exchange(mode: ir.Value, clamp: Clamp, asked: Asked) -> Intrinsic:
     """A shuffle of any scalar. The operands are the member mask, the value, and the lane or distance."""
 
-    def define(mask: types.Type, value: types.Type, other: types.Type) -> Lowering:
+    def define(mask: Kind, value: Kind, other: Kind) -> Lowering:
         def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
             mask, other = args[0], asked(builder, args[2])
             farthest = clamp(builder, mask)
@@ -147,7 +144,7 @@ def _exchange(mode: ir.Value, clamp: Clamp, asked: Asked) -> Intrinsic:
 
             return _in_words(builder, value, args[1], exchange)
 
-        return value(types.uint32, value, types.uint32), plainly(body)
+        return Lowering(value, (UINT32, value, UINT32), body)
 
     return lowered(define)
 
@@ -188,8 +185,8 @@ def _sum_below(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
     return builder.sub(_inclusive_add(builder, *args), args[1])
 
 
-lanes_add = _of_lanes(types.uint32, types.uint32, _sum)
-lanes_exclusive_add = _of_lanes(types.uint32, types.uint32, _sum_below)
+lanes_add = _of_lanes(UINT32, UINT32, _sum)
+lanes_exclusive_add = _of_lanes(UINT32, UINT32, _sum_below)
 
 
 # -- match and rank ---------------------------------------------------------------------------------------
@@ -211,21 +208,20 @@ sub.u32 $0, upto, 1; }"""
 
 @lowered
 def match_and_rank(
-    mask: types.Type, counters: types.Type, first: types.Type, digit: types.Type,
-    bits: types.Type,
+    mask: Kind, counters: Kind, first: Kind, digit: Kind,
+    bits: Kind,
 ) -> Lowering | None:  # fmt: skip
     """Increments the digit's counter (that of digit 0 is at index `first`) once a lane; returns the count before.
 
     Lanes with one digit are counted in the order of lanes, so ranks are stable.
     """
-    if not isinstance(bits, types.IntegerLiteral) or not isinstance(counters, types.Array):
+    if not isinstance(bits, Number) or not isinstance(counters, Shared):
         return None
-    count = int(bits.literal_value)
+    count = bits.value
 
-    def emit(context: CodegenContext, builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
+    def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         mask, digit = args[0], args[3]
-        assert isinstance(counters, types.Array)
-        address = shared_element(context, builder, counters, args[1:])
+        address = shared_element(builder, counters, args[1:])
         lane = builder.call(ir.InlineAsm(ir.FunctionType(I32, []), "mov.u32 $0, %laneid;", "=r"), [])
         upto = builder.sub(builder.shl(constant(2), lane), constant(1))
         alike = lanes_alike(builder, mask, digit, count)
@@ -233,4 +229,4 @@ def match_and_rank(
         assembly = ir.InlineAsm(kind, _TAKE.replace("\n", " "), "=r,l,r,r,r,~{memory}", side_effect=True)
         return builder.call(assembly, [address, alike, upto, mask])
 
-    return types.uint32(types.uint32, counters, types.uint32, types.uint32, bits), emit
+    return Lowering(UINT32, (UINT32, counters, UINT32, UINT32, bits), emit)

@@ -1,47 +1,47 @@
-"""Helpers to define Numba CUDA intrinsics: typing signature and LLVM IR emission in one function."""
+"""Helpers to define intrinsics: the types of operands and result, and the LLVM IR, in one function."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+import attrs
 from llvmlite import ir
-from numba.cuda.extending import intrinsic
 
-if TYPE_CHECKING:
-    from numba.core.typing import Signature
-    from numba.extending import CodegenContext, Intrinsic, TypingContext
+from .kinds import Kind
 
-# Emits an intrinsic's LLVM IR and returns the value it computes.
-Emit: TypeAlias = "Callable[[CodegenContext, ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]"
-# The same without Numba's code generation context.
-Body: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], ir.Value]
-_NumbaEmit: TypeAlias = "Callable[[CodegenContext, ir.IRBuilder, Signature, tuple[ir.Value, ...]], ir.Value]"
-# One overload of an intrinsic: its Numba signature, and what emits it.
-Lowering: TypeAlias = "tuple[Signature, Emit]"
+# Emits an intrinsic's LLVM IR and returns the value it computes, None if it computes none.
+Emit: TypeAlias = Callable[[ir.IRBuilder, tuple[ir.Value, ...]], "ir.Value | None"]
 
 I1 = ir.IntType(1)
 I32 = ir.IntType(32)
 I64 = ir.IntType(64)
 
 
+@attrs.frozen
+class Lowering:
+    """An intrinsic for certain types of operands. Literals are none of the values that `emit` gets."""
+
+    result: Kind
+    operands: tuple[Kind, ...]
+    emit: Emit
+
+
+@attrs.frozen
+class Intrinsic:
+    """What a kernel's source calls by its name."""
+
+    define: Callable[..., Lowering | None]
+
+    def lowering(self, kinds: Sequence[Kind]) -> Lowering | None:
+        """For operands of these types; None if it takes others."""
+        found = self.define(*kinds)
+        return found if found is not None and found.operands == tuple(kinds) else None
+
+
 def lowered(define: Callable[..., Lowering | None]) -> Intrinsic:
-    """Decorator: makes a Numba intrinsic of a function from operand types to an overload, or None if there is none."""
-
-    def definition(_: TypingContext, *kinds: object) -> tuple[Signature, _NumbaEmit] | None:
-        found = define(*kinds)
-        if found is None:
-            return None
-        signature, emit = found
-        return signature, lambda context, builder, _, args: emit(context, builder, args)
-
-    taken = inspect.signature(define)
-    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    shown = taken.replace(parameters=[context, *taken.parameters.values()])  # Numba inspects the parameter names
-    setattr(definition, "__signature__", shown)  # noqa: B010  (checkers do not know it as an attribute)
-    definition.__name__ = define.__name__
-    return intrinsic(definition)
+    """Decorator: makes an intrinsic of a function from operand types to how it is lowered, or None if it is not."""
+    return Intrinsic(define)
 
 
 def constant(value: int) -> ir.Constant:
@@ -55,8 +55,3 @@ def call(builder: ir.IRBuilder, name: str, result: ir.Type, operands: Sequence[i
     if not isinstance(function, ir.Function):
         function = ir.Function(builder.module, ir.FunctionType(result, [o.type for o in operands]), name)
     return builder.call(function, list(operands))
-
-
-def plainly(body: Body) -> Emit:
-    """Adapts a body that does not use Numba's context."""
-    return lambda _, builder, args: body(builder, args)

@@ -1,20 +1,29 @@
-"""Intrinsics for operations that Numba CUDA lacks, or lowers otherwise than the kernel language defines them.
+"""Intrinsics for operations as the kernel language defines them, each a few LLVM instructions.
 
-Numba widens to 64 bits, branches on a zero divisor, or lets NVVM contract a product and a sum to a fused multiply-add,
-which rounds differently. Each intrinsic is a few LLVM instructions.
+Divisions by zero neither trap nor branch, and no product is contracted with a sum to a fused multiply-add, which rounds
+differently.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from llvmlite import ir
-from numba.cuda import types
 
-from .lower import I1, I32, I64, Lowering, call, constant, lowered, plainly
-
-if TYPE_CHECKING:
-    from numba.extending import Intrinsic
+from .kinds import (
+    BOOLEAN,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    UINT32,
+    UINT64,
+    Float,
+    Integer,
+    Kind,
+    Number,
+)
+from .lower import I1, I32, I64, Intrinsic, Lowering, call, constant, lowered
 
 # -- integers ---------------------------------------------------------------------------------------------
 
@@ -26,38 +35,38 @@ def _not_zero(builder: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
 
 
 @lowered
-def divide(a: types.Type, b: types.Type) -> Lowering:
+def divide(a: Kind, b: Kind) -> Lowering:
     """Unsigned division."""
-    return a(a, a), plainly(lambda builder, args: builder.udiv(args[0], _not_zero(builder, args[1])))
+    return Lowering(a, (a, a), lambda builder, args: builder.udiv(args[0], _not_zero(builder, args[1])))
 
 
 @lowered
-def remainder(a: types.Type, b: types.Type) -> Lowering:
+def remainder(a: Kind, b: Kind) -> Lowering:
     """Unsigned remainder."""
-    return a(a, a), plainly(lambda builder, args: builder.urem(args[0], _not_zero(builder, args[1])))
+    return Lowering(a, (a, a), lambda builder, args: builder.urem(args[0], _not_zero(builder, args[1])))
 
 
-def _amount(builder: ir.IRBuilder, a: types.Integer, amount: ir.Value) -> ir.Value:
+def _amount(builder: ir.IRBuilder, a: Integer, amount: ir.Value) -> ir.Value:
     """The shift amount modulo the width, in the type of the shifted value."""
     within = builder.and_(amount, constant(a.bitwidth - 1))
     return builder.zext(within, I64) if a.bitwidth > 32 else within
 
 
 @lowered
-def shift_left(a: types.Integer, amount: types.Type) -> Lowering:
+def shift_left(a: Integer, amount: Kind) -> Lowering:
     """A left shift by the amount modulo the width."""
-    return a(a, types.uint32), plainly(lambda builder, args: builder.shl(args[0], _amount(builder, a, args[1])))
+    return Lowering(a, (a, UINT32), lambda builder, args: builder.shl(args[0], _amount(builder, a, args[1])))
 
 
 @lowered
-def shift_right(a: types.Integer, amount: types.Type) -> Lowering:
+def shift_right(a: Integer, amount: Kind) -> Lowering:
     """A right shift by the amount modulo the width: arithmetic if signed."""
 
     def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         shift = builder.ashr if a.signed else builder.lshr
         return shift(args[0], _amount(builder, a, args[1]))
 
-    return a(a, types.uint32), plainly(emit)
+    return Lowering(a, (a, UINT32), emit)
 
 
 _PRMT = "prmt.b32 $0, $1, 0, $2;"  # byte permute: selectors 0 to 3 are bytes of the word, 4 to 7 of the zero
@@ -65,29 +74,29 @@ _REST_ZERO = (0x4440, 0x5550)  # two equivalent selectors with zeros in the uppe
 
 
 @lowered
-def byte(word: types.Type, place: types.Type, form: types.Type) -> Lowering | None:
+def byte(word: Kind, place: Kind, form: Kind) -> Lowering | None:
     """Byte `place` of a word (0 is the lowest), by byte permute. `form`, a literal 0 or 1, chooses between selectors:
     the assembler does not merge common subexpressions of different forms."""
-    if not isinstance(form, types.IntegerLiteral):
+    if not isinstance(form, Number):
         return None
-    rest = ir.Constant(I32, _REST_ZERO[int(form.literal_value)])
+    rest = ir.Constant(I32, _REST_ZERO[form.value])
     assembly = ir.InlineAsm(ir.FunctionType(I32, [I32, I32]), _PRMT, "=r,r,r", side_effect=True)
 
     def emit(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
         return builder.call(assembly, [args[0], builder.or_(args[1], rest)])
 
-    return types.uint32(types.uint32, types.uint32, form), plainly(emit)
+    return Lowering(UINT32, (UINT32, UINT32, form), emit)
 
 
 def _extreme(comparison: Literal["<", ">"]) -> Intrinsic:
     """The minimum or maximum of two integers."""
 
-    def define(a: types.Integer, b: types.Type) -> Lowering:
+    def define(a: Integer, b: Kind) -> Lowering:
         def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
             compare = builder.icmp_signed if a.signed else builder.icmp_unsigned
             return builder.select(compare(comparison, args[0], args[1]), args[0], args[1])
 
-        return a(a, a), plainly(body)
+        return Lowering(a, (a, a), body)
 
     return lowered(define)
 
@@ -96,21 +105,20 @@ minimum, maximum = _extreme("<"), _extreme(">")
 
 
 @lowered
-def choose(condition: types.Type, a: types.Type, b: types.Type) -> Lowering:
+def choose(condition: Kind, a: Kind, b: Kind) -> Lowering:
     """A select without a branch."""
-    kind = types.boolean if isinstance(a, types.Boolean) else a
-    return kind(types.boolean, kind, kind), plainly(lambda builder, args: builder.select(args[0], args[1], args[2]))
+    return Lowering(a, (BOOLEAN, a, a), lambda builder, args: builder.select(args[0], args[1], args[2]))
 
 
 def _counting(name: str, *flags: ir.Value) -> Intrinsic:
     """A bit count, as a U32 whatever the operand's width."""
 
-    def define(a: types.Integer) -> Lowering:
+    def define(a: Integer) -> Lowering:
         def body(builder: ir.IRBuilder, args: tuple[ir.Value, ...]) -> ir.Value:
             count = call(builder, f"llvm.{name}.i{a.bitwidth}", ir.IntType(a.bitwidth), (args[0], *flags))
             return builder.trunc(count, I32) if a.bitwidth > 32 else count
 
-        return types.uint32(a), plainly(body)
+        return Lowering(UINT32, (a,), body)
 
     return lowered(define)
 
@@ -124,21 +132,21 @@ leading_zeros, trailing_zeros = _counting("ctlz", _ZERO_HAS_A_COUNT), _counting(
 
 
 @lowered
-def multiply_rounded(a: types.Float, b: types.Type) -> Lowering:
+def multiply_rounded(a: Float, b: Kind) -> Lowering:
     """A float product that is rounded by itself: never contracted to a fused multiply-add."""
     name, kind = ("llvm.nvvm.mul.rn.f", ir.FloatType()) if a.bitwidth == 32 else ("llvm.nvvm.mul.rn.d", ir.DoubleType())
-    return a(a, a), plainly(lambda builder, args: call(builder, name, kind, args))
+    return Lowering(a, (a, a), lambda builder, args: call(builder, name, kind, args))
 
 
-def _bits_as(to: types.Type, kind: ir.Type) -> Intrinsic:
+def _bits_as(to: Kind, kind: ir.Type) -> Intrinsic:
     """A bitcast."""
 
-    def define(a: types.Type) -> Lowering:
-        return to(a), plainly(lambda builder, args: builder.bitcast(args[0], kind))
+    def define(a: Kind) -> Lowering:
+        return Lowering(to, (a,), lambda builder, args: builder.bitcast(args[0], kind))
 
     return lowered(define)
 
 
-bits_u4, bits_i4 = _bits_as(types.uint32, I32), _bits_as(types.int32, I32)
-bits_u8, bits_i8 = _bits_as(types.uint64, I64), _bits_as(types.int64, I64)
-bits_f4, bits_f8 = _bits_as(types.float32, ir.FloatType()), _bits_as(types.float64, ir.DoubleType())
+bits_u4, bits_i4 = _bits_as(UINT32, I32), _bits_as(INT32, I32)
+bits_u8, bits_i8 = _bits_as(UINT64, I64), _bits_as(INT64, I64)
+bits_f4, bits_f8 = _bits_as(FLOAT32, ir.FloatType()), _bits_as(FLOAT64, ir.DoubleType())

@@ -1,4 +1,4 @@
-"""Ahead-of-time compiled PTX in the package: the first call of a common kernel needs only the assembler, not Numba.
+"""Ahead-of-time compiled PTX in the package: the first call of a common kernel needs only the assembler, not NVVM.
 
 PTX is forward compatible, and NVVM's output for these kernels differs between architectures only in `.target`. Entries
 are named by a digest of all that they were compiled from, so a changed kernel misses and is compiled.
@@ -20,7 +20,10 @@ SHIPPED_FOR = (8, 0)  # the lowest compute capability that it runs on
 SHIPPED_VERSION = "7.0"  # PTX ISA version: the first that has this capability
 ARCHIVE = Path(__file__).with_name("shipped.zip")
 
-_INTRINSICS = ("arithmetic.py", "lanes.py", "memory.py", "ops.py")  # inlined into kernels, so part of the digest
+# What a source becomes LLVM IR by, so part of the digest.
+_COMPILER = (
+    "arithmetic.py", "expressions.py", "kinds.py", "lanes.py", "lower.py", "memory.py", "ops.py", "translate.py",
+)  # fmt: skip
 
 
 def shipped_ptx(program: ir.Program, text: KernelText) -> str | None:
@@ -33,8 +36,8 @@ def shipped_ptx(program: ir.Program, text: KernelText) -> str | None:
 
 
 def entry_of(program: ir.Program, text: KernelText) -> str:
-    """The program's entry in the archive: a digest of its source, its group size and the intrinsics."""
-    parts = (text.source, str(program.group_size), program.name, _intrinsics())
+    """The program's entry in the archive: a digest of its source, its group size and this compiler."""
+    parts = (text.source, str(program.group_size), program.name, _compiler())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
@@ -44,6 +47,6 @@ def portable(ptx: str) -> str:
 
 
 @cache
-def _intrinsics() -> str:
+def _compiler() -> str:
     folder = Path(__file__).parent
-    return "".join(hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _INTRINSICS)
+    return "".join(hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _COMPILER)

@@ -1,4 +1,4 @@
-"""The CUDA target's operation table: how each IR operation is written in Numba CUDA source, mostly as an intrinsic."""
+"""The CUDA target's operation table: how each IR operation is written in a kernel's source, mostly as an intrinsic."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _product(node: ir.Apply, operands: Sequence[str]) -> str:
 
 
 def _cast(node: ir.Apply, operands: Sequence[str]) -> str:
-    """Integer to integer by an intrinsic. Numba has no cast from Bool to float, so that goes through U32."""
+    """Integer to integer by an intrinsic. From Bool to float by way of U32."""
     given = node.operands[0].type
     if node.type.is_integer and not given.is_float:
         return f"as_{TYPE_NAMES[node.type]}({operands[0]})"

@@ -1,4 +1,4 @@
-"""The CUDA target: kernels compiled by Numba, loaded and launched by cupy, on device arrays in place."""
+"""The CUDA target: kernels compiled by NVVM, loaded and launched by cupy, on device arrays in place."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from .compile import (
     ComputeCapability,
     capability_of_card,
     compile_machine_code,
+    require_compiler,
     text_of,
     version_of,
 )
@@ -148,7 +149,7 @@ class CudaTarget:
         return cupy.cuda.get_elapsed_time(begin, end) / 1e3
 
     def source(self, step: Step) -> str:
-        """The Numba CUDA module of a kernel."""
+        """The source of a kernel's module."""
         return text_of(self._safety.safe(step).program).source
 
     # -- preparation --------------------------------------------------------------------------------------
@@ -285,8 +286,7 @@ def _require_card() -> None:
         import cupy
     except ImportError as error:
         raise TargetUnavailableError(f"target 'cuda': cupy is not installed or does not load: {INSTALL}") from error
-    if version_of("numba-cuda") is None:
-        raise TargetUnavailableError(f"target 'cuda': numba-cuda is not installed: {INSTALL}")
+    require_compiler()
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -305,7 +305,7 @@ def _describe(device: int) -> TargetInfo:
     properties, attributes = runtime.getDeviceProperties(device), card.attributes
     name = properties["name"]
     major, minor = _capability_of(device)
-    compilers = f"cupy {cupy.__version__}, numba-cuda {version_of('numba-cuda')}"
+    compilers = f"cupy {cupy.__version__}, NVVM {version_of('nvidia-nvvm')}"
     return TargetInfo(
         name="cuda",
         adapter=name.decode() if isinstance(name, bytes) else str(name),

@@ -1,6 +1,6 @@
-"""Code generation: a program as the source of a Numba CUDA module with one kernel.
+"""Code generation: a program as the source of one kernel, in the subset of Python that translate.py reads.
 
-Storage is passed as raw pointers (a Numba array takes seven kernel parameters), integers stay unsigned and 32 bits
+Storage is passed as raw pointers, integers stay unsigned and 32 bits
 wide, loops stay loops. Workgroup memory beyond CUDA's 48 KiB of static shared memory is dynamic: each memory has an
 offset from one base, and the launch asks for the bytes.
 """
@@ -98,15 +98,8 @@ def _head(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory],
         imports += f"from {package}.{module} import {', '.join(used)}\n" if used else ""
     return f'''"""Kernel {program.name}, {shape}. Generated; do not edit."""
 
-import math
-from math import inf, nan
-
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.types import {", ".join(sorted(TYPE_NAMES.values()))}
-
 {imports}
-SIGNATURE = types.void({", ".join(types)})
+SIGNATURE = "void({", ".join(types)})"
 
 
 def kernel({", ".join(names)}):
@@ -115,7 +108,7 @@ def kernel({", ".join(names)}):
 
 def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Memory]) -> tuple[list[str], list[str]]:
     """The kernel's parameters: names, and types as source text."""
-    arguments = [(writer.memory(m), f"types.CPointer({TYPE_NAMES[stored_type(m.type)]})") for m in program.storage]
+    arguments = [(writer.memory(m), f"{TYPE_NAMES[stored_type(m.type)]}*") for m in program.storage]
     arguments += [(writer.lengths[memory], "u4") for memory in lengths]
     arguments += [(writer.parameter(p), TYPE_NAMES[stored_type(p.type)]) for p in program.parameters]
     return [name for name, _ in arguments], [type for _, type in arguments]
@@ -133,15 +126,14 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
         for memory in program.memories:
             if memory.space is not ir.Space.STORAGE:
                 place = "local" if memory.space is ir.Space.REGISTERS else "shared"
-                length = 0 if memory in offsets else _length(memory)  # 0 means dynamic shared memory to Numba
+                length = 0 if memory in offsets else _length(memory)  # 0 means dynamic shared memory
                 element = TYPE_NAMES[stored_type(memory.type)]
                 lines.add(f"{writer.memory(memory)} = cuda.{place}.array({length}, {element})")
         for binding in writer.constants.bindings():
             lines.add(binding)
         inner = scopes_of(program).inner
         for variable in program.variables:
-            # An initial value tells Numba the type; every variable is assigned before it is read anyway. Left out where
-            # the variable is assigned once: a second assignment makes Numba's SSA pass walk the whole kernel.
+            # Where only some branches assign a variable, it has a value in the others too.
             if variable not in inner:
                 lines.add(f"{writer.variable(variable)} = {literal(0, variable.type)}")
     return lines.text()

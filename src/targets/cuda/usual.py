@@ -1,7 +1,6 @@
 """Builds the archive of ahead-of-time compiled PTX (shipped.py): `python -m gpusort.targets.cuda.usual`.
 
-It holds the kernels of common calls: usual dtypes, lengths and axes. Takes some minutes; needs numba-cuda and NVVM, and
-no card.
+It holds the kernels of common calls: usual dtypes, lengths and axes. Needs NVVM, and no card.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Emits a kernel's body as Numba CUDA source, statement by statement."""
+"""Emits a kernel's body as the source that translate.py reads, statement by statement."""
 
 from __future__ import annotations
 

@@ -1,0 +1,139 @@
+"""Range analysis to the element: what a condition leaves of the indices is proven, and one element less is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import attrs
+import pytest
+
+from gpusort.kernel.kernel import kernel
+from gpusort.kernel.launch import Buffer, Grid, Role
+from gpusort.kernel.specialise import specialise
+from gpusort.types.intrinsics import dynamic_range
+from gpusort.types.invocation import Invocation
+from gpusort.types.memory import Storage
+from gpusort.types.scalars import U32, Bool
+from tests.test_bounds import needed
+
+Guarded: TypeAlias = Callable[[Invocation, Storage[U32], U32], None]
+INVOCATIONS, COUNT = 32, 20
+
+
+def below(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id < count:
+        out[cx.global_id] = count
+
+
+def not_from(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id >= count:
+        out[0] = count
+    else:
+        out[cx.global_id] = count
+
+
+def up_to(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id <= count:
+        out[cx.global_id] = count
+
+
+def not_beyond(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if not cx.global_id > count:
+        out[cx.global_id] = count
+
+
+def not_the_first(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id != 0:
+        out[cx.global_id - 1] = count
+
+
+def not_the_last(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id != 31:
+        out[cx.global_id] = count
+
+
+def only_one(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id == count:
+        out[cx.global_id] = count
+
+
+def between(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id > 3 and cx.global_id < count:
+        out[cx.global_id - 4] = count
+
+
+def not_outside(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id <= 3 or cx.global_id >= count:
+        out[0] = count
+    else:
+        out[cx.global_id - 4] = count
+
+
+def chosen_where_below(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id < count:
+        inside = cx.global_id > 3
+    else:
+        inside = Bool(False)
+    if inside:
+        out[cx.global_id - 4] = count
+
+
+def chosen_where_not_beyond(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id > count:
+        inside = Bool(False)
+    else:
+        inside = cx.global_id > 3
+    if inside:
+        out[cx.global_id - 4] = count
+
+
+def backwards(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id < count:
+        out[count - 1 - cx.global_id] = count
+
+
+def doubled(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id < count:
+        out[cx.global_id * 2 + 1] = count
+
+
+def halved(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id < count:
+        out[cx.global_id // 2] = count
+
+
+def shifted(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    if cx.global_id < count:
+        out[cx.global_id >> 2] = count
+
+
+def remaining(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[cx.global_id % count] = count
+
+
+def masked(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    out[(cx.global_id * count) & 15] = count
+
+
+def in_steps(cx: Invocation, out: Storage[U32], count: U32) -> None:
+    for i in dynamic_range(cx.global_id, count, U32(7)):
+        out[i] = count
+
+
+# How many elements each touches. What is masked is a multiple of four.
+TOUCHED: dict[Guarded, int] = {
+    below: COUNT, not_from: COUNT, up_to: COUNT + 1, not_beyond: COUNT + 1, not_the_first: INVOCATIONS - 1,
+    not_the_last: INVOCATIONS - 1, only_one: COUNT + 1, between: COUNT - 4, not_outside: COUNT - 4,
+    chosen_where_below: COUNT - 4, chosen_where_not_beyond: COUNT - 3, backwards: COUNT, doubled: 2 * COUNT,
+    halved: COUNT // 2, shifted: COUNT // 4, remaining: COUNT, masked: 13, in_steps: COUNT,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("guarded", TOUCHED, ids=lambda function: function.__name__)
+def test_exactly_what_is_touched_is_proven(guarded: Guarded) -> None:
+    launch = kernel(guarded).launch(Grid(1, INVOCATIONS), Buffer("out", U32, TOUCHED[guarded], Role.OUTPUT), U32(COUNT))
+    step = specialise(launch)
+    assert needed(step) == 0
+    shorter = Buffer("out", U32, TOUCHED[guarded] - 1, Role.OUTPUT)
+    assert needed(attrs.evolve(step, buffers=(shorter,))) == 1

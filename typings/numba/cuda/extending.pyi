@@ -1,1 +1,0 @@
-from ..extending import intrinsic as intrinsic
