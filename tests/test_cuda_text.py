@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from cuda.pathfinder import DynamicLibNotFoundError, LoadedDL
 
 from gpusort.algos.bitonic import bitonic_sort
 from gpusort.kernel import ir
 from gpusort.kernel.launch import Buffer, Grid, Role, Schedule
 from gpusort.kernel.specialise import specialise
 from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import nvvm as cuda_nvvm
 from gpusort.targets.cuda.table import INTRINSICS
 from gpusort.targets.cuda.text import kernel_text
 from gpusort.types.errors import TargetUnavailableError
@@ -162,15 +164,32 @@ def test_compiled_kernels_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         cuda_compile.compile_ptx(program, (8, 0))
 
 
-@pytest.mark.parametrize("package", ["cuda-bindings", "nvidia-nvvm"])
-def test_without_nvvm_it_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def version_of(name: str) -> str | None:
-        return None if name == package else "13"
-
+def test_without_nvvm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cuda_compile, "version_of", version_of)
-    with pytest.raises(TargetUnavailableError, match=rf"{package} is not installed: .*gpusort\[cuda\]"):
-        cuda_compile.compile_ptx(program_of(memories_case(N)[0]), (9, 0))
+    program = program_of(memories_case(N)[0])
+
+    def nowhere(name: str) -> LoadedDL:
+        raise DynamicLibNotFoundError(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", nowhere)
+        cuda_nvvm._folder.cache_clear()
+        with pytest.raises(TargetUnavailableError, match=r"NVVM is not installed or does not load: .*gpusort\[cuda\]"):
+            cuda_compile.compile_ptx(program, (9, 0))
+    monkeypatch.setattr(cuda_compile, "version_of", lambda name: None)
+    with pytest.raises(TargetUnavailableError, match=r"cuda-bindings is not installed: .*gpusort\[cuda\]"):
+        cuda_compile.compile_ptx(program, (9, 0))
+
+
+def test_the_device_library_is_found_as_toolkits_have_it(tmp_path: Path) -> None:
+    """And as conda and packages do: beside the folder of the compiler, or in one of the folder above."""
+    for folder, library in (("a/nvvm/lib64", "a/nvvm/libdevice"), ("b/lib", "b/nvvm/libdevice")):
+        for made in (folder, library):
+            (tmp_path / made).mkdir(parents=True)
+        (tmp_path / library / "libdevice.10.bc").write_bytes(folder.encode())
+        assert cuda_nvvm._device_library(tmp_path / folder) == folder.encode()
+    with pytest.raises(cuda_nvvm.NvvmMissing, match="no libdevice"):
+        cuda_nvvm._device_library(tmp_path / "c" / "lib")
 
 
 def test_no_numba_is_loaded_until_a_kernel_is_compiled() -> None:

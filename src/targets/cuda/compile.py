@@ -35,8 +35,7 @@ INSTALL = 'pip install "gpusort[cuda]"'
 _REGISTERS, _REGISTER_UNIT, _WARPS = 65536, 8, 64
 _SHARED_BYTES, _RESERVED_BYTES = 228 << 10, 1 << 10
 
-_COMPILERS = ("llvmlite", "nvidia-nvvm")
-_NVVM = ("cuda-bindings", "nvidia-nvvm")
+_COMPILERS = ("llvmlite", "cuda-bindings", "nvidia-nvvm")  # NVVM may also be a toolkit's, which no package tells of
 _ASSEMBLERS = ("nvidia-nvjitlink",)
 
 
@@ -163,18 +162,20 @@ def compile_uncached(program: ir.Program, capability: ComputeCapability) -> str:
     text = text_of(program)
     require_compiler()
     import_uninterrupted("llvmlite.ir")
-    from .nvvm import ptx_of
+    from .nvvm import NvvmMissing, ptx_of
     from .translate import llvm_text
 
     with gc_paused():
-        return ptx_of(llvm_text(text.source, entry_name(program), program.group_size), capability)
+        try:
+            return ptx_of(llvm_text(text.source, entry_name(program), program.group_size), capability)
+        except NvvmMissing as error:
+            raise TargetUnavailableError(f"target 'cuda': NVVM is not installed or does not load: {INSTALL}") from error
 
 
 def require_compiler() -> None:
-    """Raises TargetUnavailableError where NVVM's package is not installed."""
-    for package in _NVVM:
-        if version_of(package) is None:
-            raise TargetUnavailableError(f"target 'cuda': {package} is not installed: {INSTALL}")
+    """Raises TargetUnavailableError where the bindings of NVVM are not installed."""
+    if version_of("cuda-bindings") is None:
+        raise TargetUnavailableError(f"target 'cuda': cuda-bindings is not installed: {INSTALL}")
 
 
 # -- the cache --------------------------------------------------------------------------------------------

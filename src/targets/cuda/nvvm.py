@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import distribution
+from pathlib import Path
 
 LIBRARY = "__nv_"  # how the names of libdevice's functions begin
 
@@ -12,10 +12,15 @@ class NvvmRefusal(Exception):
     """NVVM refused a module: a defect here."""
 
 
+class NvvmMissing(Exception):
+    """NVVM, or its library of functions, is neither in a package of NVIDIA's nor in a toolkit."""
+
+
 def ptx_of(module: str, capability: tuple[int, int]) -> str:
-    """The PTX of a module."""
+    """The PTX of a module. Raises NvvmMissing."""
     from cuda.bindings import nvvm
 
+    folder = _folder()
     options = ["-opt=3", f"-arch=compute_{capability[0]}{capability[1]}"]
     program = nvvm.create_program()
     try:
@@ -24,7 +29,7 @@ def ptx_of(module: str, capability: tuple[int, int]) -> str:
         try:
             nvvm.verify_program(program, 0, [])
             if LIBRARY in module:
-                library = _device_library()
+                library = _device_library(folder)
                 nvvm.lazy_add_module_to_program(program, library, len(library), "libdevice")
             nvvm.compile_program(program, len(options), options)
         except nvvm.nvvmError as error:
@@ -45,7 +50,23 @@ def _log(program: int) -> str:
 
 
 @cache
-def _device_library() -> bytes:
-    """NVIDIA's library of functions such as exponentials, as LLVM bitcode."""
-    files = distribution("nvidia-nvvm").files or ()
-    return next(file for file in files if file.name.startswith("libdevice")).read_binary()
+def _folder() -> Path:
+    """Where NVVM was loaded from: a package's folder, conda's or a toolkit's."""
+    from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+
+    try:
+        path = load_nvidia_dynamic_lib("nvvm").abs_path
+    except DynamicLibNotFoundError as error:
+        raise NvvmMissing(str(error)) from error
+    if path is None:
+        raise NvvmMissing("it was loaded from an unknown place")
+    return Path(path).parent
+
+
+@cache
+def _device_library(folder: Path) -> bytes:
+    """NVIDIA's library of functions such as exponentials, as LLVM bitcode. It lies near NVVM."""
+    for above in folder.parents[:2]:
+        for found in sorted((*above.glob("libdevice/libdevice*.bc"), *above.glob("nvvm/libdevice/libdevice*.bc"))):
+            return found.read_bytes()
+    raise NvvmMissing(f"no libdevice near {folder}")

@@ -305,7 +305,7 @@ def _describe(device: int) -> TargetInfo:
     properties, attributes = runtime.getDeviceProperties(device), card.attributes
     name = properties["name"]
     major, minor = _capability_of(device)
-    compilers = f"cupy {cupy.__version__}, NVVM {version_of('nvidia-nvvm')}"
+    compilers = f"cupy {cupy.__version__}, cuda-bindings {version_of('cuda-bindings')}"
     return TargetInfo(
         name="cuda",
         adapter=name.decode() if isinstance(name, bytes) else str(name),
