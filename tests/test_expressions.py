@@ -17,7 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpusort.kernel.launch import Launch
+from gpusort.kernel.specialise import specialise
 from gpusort.targets import registry
+from gpusort.targets.cuda.compile import compile_ptx
 from gpusort.types import ops
 from gpusort.types.errors import CapabilityError, TargetUnavailableError
 from gpusort.types.layout import Type
@@ -214,3 +216,14 @@ def test_division_by_zero(target: str, tmp_path: Path) -> None:
             run(target, launch, words)
     else:
         assert run(target, launch, words).ravel().tolist() == [5, 7, 0, 0] * 2
+
+
+_NUMBERS = [type for type in ALL if type is not Type.BOOL]
+
+
+@pytest.mark.parametrize("of", _NUMBERS, ids=[type.name for type in _NUMBERS])
+def test_every_form_becomes_ptx(of: Type, tmp_path: Path) -> None:
+    """Without a card: a form that the compiler does not know would be found by users only."""
+    values = words_of(edges(of)[:2], of)
+    launch, _ = _launch(_table(of, ALL), ALL, {of: (values, values)}, tmp_path)
+    assert ".entry" in compile_ptx(specialise(launch).program)

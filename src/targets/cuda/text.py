@@ -110,7 +110,7 @@ def _arguments(program: ir.Program, writer: BodyWriter, lengths: Sequence[ir.Mem
     """The kernel's parameters: names, and types as source text."""
     arguments = [(writer.memory(m), f"{TYPE_NAMES[stored_type(m.type)]}*") for m in program.storage]
     arguments += [(writer.lengths[memory], "u4") for memory in lengths]
-    arguments += [(writer.parameter(p), TYPE_NAMES[stored_type(p.type)]) for p in program.parameters]
+    arguments += [(writer.argument(p), TYPE_NAMES[stored_type(p.type)]) for p in program.parameters]
     return [name for name, _ in arguments], [type for _, type in arguments]
 
 
@@ -121,8 +121,7 @@ def _prologue(program: ir.Program, writer: BodyWriter, offsets: Mapping[ir.Memor
         _own_numbers(program.group_size, writer, lines)
         for parameter in program.parameters:
             if parameter.type is Type.BOOL:
-                name = writer.parameter(parameter)
-                lines.add(f"{name} = unequal({name}, u1(0))")
+                lines.add(f"{writer.parameter(parameter)} = unequal({writer.argument(parameter)}, u1(0))")
         for memory in program.memories:
             if memory.space is not ir.Space.STORAGE:
                 place = "local" if memory.space is ir.Space.REGISTERS else "shared"

@@ -42,6 +42,8 @@ class BodyWriter:
         # Looked up by value: statements may hold equal copies of the program's memories and parameters.
         outer: tuple[ir.Memory | ir.Parameter, ...] = (*program.memories, *program.parameters)
         self._outer = {thing: self._names.of(thing, thing.name) for thing in outer}
+        bools = [parameter for parameter in program.parameters if parameter.type is Type.BOOL]
+        self._bytes = {parameter: self._names.of(object(), f"{parameter.name}_byte") for parameter in bools}
         self._expressions = Expressions(
             target="cuda",
             operations={
@@ -70,6 +72,12 @@ class BodyWriter:
 
     def memory(self, memory: ir.Memory) -> str:
         return self._outer[memory]
+
+    def argument(self, parameter: ir.Parameter) -> str:
+        """The name by which the kernel takes a parameter: of a Bool the byte that it is passed as."""
+        if parameter.type is not Type.BOOL:
+            return self.parameter(parameter)
+        return self._bytes[parameter]
 
     def parameter(self, parameter: ir.Parameter) -> str:
         return self._outer[parameter]
