@@ -334,6 +334,18 @@ def test_too_little_memory_for_the_samples_of_a_huge_file() -> None:
         Plan.within(1 << 30, 10**12, FLOATS)
 
 
+@pytest.mark.parametrize("mebibytes", [1, 4, 16, 64])
+@pytest.mark.parametrize("memory", [1 << 16, 1 << 18, 1 << 20])
+def test_with_hardly_any_memory_buckets_read_hardly_more_than_the_file(memory: int, mebibytes: int) -> None:
+    """Each reads a page at least of each run. What is taken beyond the memory is little."""
+    count = mebibytes << 18
+    plan = Plan.within(memory, count, FLOATS)
+    runs = -(-count // plan.run)
+    assert runs * runs * 4096 <= max(32 * 32 * 4096, 2 * 4 * count)
+    workers = FLOATS.engine.workers
+    assert plan.run * 4 * (2 * (workers + 1) + workers) <= max(memory, 1 << 25)
+
+
 # -- refusals ---------------------------------------------------------------------------------------------
 
 

@@ -180,3 +180,26 @@ import_uninterrupted("colorsys")
 print(_imp.lock_held())
 """
     assert printed(code, timeout=60) == "False"
+
+
+@pytest.mark.parametrize("call", ["sort(x)", "sort_inplace(x)", "sort(x, out=x)", "sum(x)", "merge(x, x)"])
+def test_a_lock_that_a_calls_own_import_has_left_is_let_go(call: str) -> None:
+    """As the call ends: else the next would wait for the thread that loads code, and that one for the lock."""
+    code = f"""
+import _imp
+import numpy as np
+import gpusort
+from gpusort.api import call
+
+def interrupted(*_):
+    _imp.acquire_lock()
+    raise KeyboardInterrupt
+
+call.planned = interrupted
+x = np.arange(3)
+try:
+    gpusort.{call}
+except KeyboardInterrupt:
+    print(_imp.lock_held())
+"""
+    assert printed(code, timeout=60) == "False"

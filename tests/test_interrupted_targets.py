@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import signal
 import sys
 import threading
@@ -240,11 +241,48 @@ def test_an_invocation_without_end_is_ended_by_a_signal() -> None:
 # -- a device of WebGPU's ---------------------------------------------------------------------------------
 
 
-def test_a_device_that_was_interrupted_is_opened_anew() -> None:
+def require_wgsl() -> None:
     try:
         registry.target("wgsl")
     except TargetUnavailableError as error:
         pytest.skip(str(error))
+
+
+def test_no_handler_runs_where_a_device_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A callback of wgpu's would swallow what it raises, and then miss a device."""
+    require_wgsl()
+    from gpusort.targets.wgsl import device, target
+
+    opened: list[threading.Thread] = []
+
+    def open_device() -> device.Device:
+        opened.append(threading.current_thread())
+        return device.open_device()
+
+    monkeypatch.setattr(target, "open_device", open_device)
+    target.WgslTarget()
+    assert threading.current_thread() is threading.main_thread() not in opened
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("name", ["addHandler", "removeHandler"])
+def test_a_call_takes_no_lock_of_loggings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt would leak it, and all other threads that log would hang."""
+    require_wgsl()
+    x = some_floats()
+    gpusort.sort(x, target="wgsl")
+    called: list[logging.Handler] = []
+
+    def call(_: logging.Logger, handler: logging.Handler) -> None:
+        called.append(handler)
+
+    monkeypatch.setattr(logging.Logger, name, call)
+    gpusort.sort(x, target="wgsl")
+    assert called == []
+
+
+def test_a_device_that_was_interrupted_is_opened_anew() -> None:
+    require_wgsl()
     x = some_floats()
     count = events(lambda: gpusort.sort(x, target="wgsl"), "targets/wgsl")
     for place in [*places(count, 2), count - 20]:

@@ -137,6 +137,48 @@ def test_a_process_a_rank(ranks: int) -> None:
         assert_same_bits(keys, values)
 
 
+def errors_of(work: Callable[[Threads], Any], ranks: int) -> list[str]:
+    """What each rank's call raises, of gpusort's errors."""
+
+    def told(comm: Threads) -> str:
+        try:
+            work(comm)
+        except gpusort.GpusortError as error:
+            return str(error)
+        return ""
+
+    return of_all_ranks(told, ranks)
+
+
+OTHERWISE: dict[str, Callable[[Array, Threads], Any]] = {
+    "dtype": lambda x, comm: multi.sort_shard(x.astype("f8" if comm.rank else "f4"), comm),
+    "byte order": lambda x, comm: multi.sort_shard(x.astype(">f4" if comm.rank else "<f4"), comm),
+    "order": lambda x, comm: multi.sort_shard(x, comm, descending=comm.rank == 0),
+    "stable": lambda x, comm: multi.sort_shard(x, comm, stable=comm.rank == 0),
+    "sizes": lambda x, comm: multi.sort_shard(x, comm, sizes="kept" if comm.rank else [10, 10, 10]),
+    "values": lambda x, comm: multi.sort_by_key_shard(x, x.astype("f8" if comm.rank else "f4"), comm),
+    "function": lambda x, comm: multi.sort_shard(x, comm) if comm.rank else multi.argsort_shard(x, comm),
+}
+
+
+@pytest.mark.parametrize("call", OTHERWISE.values(), ids=OTHERWISE)
+def test_ranks_that_are_called_otherwise_are_told_so(call: Callable[[Array, Threads], Any]) -> None:
+    """They exchanged bytes that meant something else to the others."""
+    parts = parts_of("f4", (10, 10, 10))
+    for told in errors_of(lambda comm: call(parts[comm.rank], comm), 3):
+        assert "the same arguments but for the elements" in told
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros((2, 5), np.float32), np.zeros(3, np.complex64), [object()]], ids=["2-D", "complex", "objects"]
+)
+def test_a_rank_that_refuses_leaves_nobody_waiting(wrong: object) -> None:
+    parts = [np.zeros(10, np.float32), wrong, np.zeros(10, np.float32)]
+    told = errors_of(lambda comm: multi.sort_shard(parts[comm.rank], comm), 3)
+    assert told[0] == told[2] == "communicator: rank 1 has refused its arguments"
+    assert told[1].startswith("x: ")
+
+
 @pytest.mark.parametrize("ranks", [2, 16])
 def test_what_ranks_ask_of_each_other(ranks: int) -> None:
     """No element travels more than once, and what is agreed on is little: docs/scale.md counts on it."""

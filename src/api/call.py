@@ -2,6 +2,9 @@
 
 A plan's key is the operation's settings, the target, and each array's kind and signature. So a warm call looks into
 one dictionary, for every kind of array, and then runs what was made ready.
+
+A call may import what it needs first. An interrupt that strikes an import can leave the interpreter's import lock held
+(see `release_import_lock`): then the next call would wait for a thread that loads code, and that one for the lock.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from ..arrays.registry import CHOSEN, KNOWN, recognised
 from ..operations.base import Operation
 from ..targets.base import Target
 from ..targets.registry import choose
+from ..targets.uninterrupted import release_import_lock
 from ..types.bounded import Bounded
 from ..types.errors import UnsupportedTypeError
 from .plan import Arrays, Plan, require_writable
@@ -40,25 +44,29 @@ def call(
     """Applies an operation to one array. Settings that compare equal must be of one class, as they are a key. With a
     `short_key` the plan's function is cached by that too, for callers who look it up themselves."""
     try:
-        if type(x) is ndarray:  # as in _key, without calling it
-            run = find_run((make, settings, target, x.dtype, x.ndim))
-        else:
-            cls = type(x)
-            kind = KNOWN.get(cls)
-            if kind is None and (choose := CHOSEN.get(cls)) is not None:
-                kind = choose("x", x)
-            run = None if kind is None else find_run((make, settings, target, kind, kind.signature(x)))
-    except TypeError:  # what cannot be hashed has its plan made anew
-        run = None
-    if run is not None:
-        if short_key is not None:
-            _runs[short_key] = run
-        return run(x)
-    kind, array = recognised("x", x)
-    if is_deferred(kind):
-        return kind.deferred(make(*settings), target, (array,))
-    plan = planned(make, settings, target, (kind,), (array,))
-    return plan.function(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)
+        try:
+            if type(x) is ndarray:  # as in _key, without calling it
+                run = find_run((make, settings, target, x.dtype, x.ndim))
+            else:
+                cls = type(x)
+                kind = KNOWN.get(cls)
+                if kind is None and (choose := CHOSEN.get(cls)) is not None:
+                    kind = choose("x", x)
+                run = None if kind is None else find_run((make, settings, target, kind, kind.signature(x)))
+        except TypeError:  # what cannot be hashed has its plan made anew
+            run = None
+        if run is not None:
+            if short_key is not None:
+                _runs[short_key] = run
+            return run(x)
+        kind, array = recognised("x", x)
+        if is_deferred(kind):
+            return kind.deferred(make(*settings), target, (array,))
+        plan = planned(make, settings, target, (kind,), (array,))
+        return plan.function(array) if type(target) is not Planning else target.prepared(plan, kind, (array,), None)
+    except BaseException:
+        release_import_lock()
+        raise
 
 
 def call_with(
@@ -67,46 +75,54 @@ def call_with(
 ) -> object:  # fmt: skip
     """Applies an operation to several arrays, or to one into `out`. In the latter case `short_key` gets a function that
     writes short arrays, see `WritesShort`."""
-    if out is None:
-        run = _met(_runs, make, settings, target, arrays)
-        if run is not None:
-            if short_key is not None:
-                _runs[short_key] = run
-            return run(*arrays)
-    else:
-        met = _met(_plans, make, settings, target, arrays) if type(out) is type(arrays[0]) else None
-        if met is not None:
-            _keep_writer(short_key, met)
-            return met.into(arrays, (out,))
-    kinds, arrays = _alike(make(*settings).names, arrays)
-    if is_deferred(kinds[0]):
+    try:
+        if out is None:
+            run = _met(_runs, make, settings, target, arrays)
+            if run is not None:
+                if short_key is not None:
+                    _runs[short_key] = run
+                return run(*arrays)
+        else:
+            met = _met(_plans, make, settings, target, arrays) if type(out) is type(arrays[0]) else None
+            if met is not None:
+                _keep_writer(short_key, met)
+                return met.into(arrays, (out,))
+        kinds, arrays = _alike(make(*settings).names, arrays)
+        if is_deferred(kinds[0]):
+            if out is not None:
+                raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
+            return kinds[0].deferred(make(*settings), target, arrays)
+        plan = planned(make, settings, target, kinds, arrays)
         if out is not None:
-            raise UnsupportedTypeError("out: expected None for arrays of which nothing is computed yet")
-        return kinds[0].deferred(make(*settings), target, arrays)
-    plan = planned(make, settings, target, kinds, arrays)
-    if out is not None:
-        kind, found = recognised("out", out)
-        if found is not out or not _are_alike(kind, kinds[0]):
-            raise UnsupportedTypeError(
-                f"out: expected an array of x's kind, {type(arrays[0]).__name__}, found {type(out).__name__}"
-            )
-    if type(target) is Planning:
-        return target.prepared(plan, kinds[0], arrays, None if out is None else (out,))
-    return plan(*arrays) if out is None else plan.into(arrays, (out,))
+            kind, found = recognised("out", out)
+            if found is not out or not _are_alike(kind, kinds[0]):
+                raise UnsupportedTypeError(
+                    f"out: expected an array of x's kind, {type(arrays[0]).__name__}, found {type(out).__name__}"
+                )
+        if type(target) is Planning:
+            return target.prepared(plan, kinds[0], arrays, None if out is None else (out,))
+        return plan(*arrays) if out is None else plan.into(arrays, (out,))
+    except BaseException:
+        release_import_lock()
+        raise
 
 
 def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object, short_key: Hashable = None) -> None:
-    met = _met(_plans, make, settings, target, (x,))
-    if met is not None and not KNOWN[type(x)].is_read_only(x):
-        _keep_writer(short_key, met)
-        met.into((x,), (x,))
-        return
-    kind, array = recognised("x", x)
-    if array is not x:
-        raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
-    plan = planned(make, settings, target, (kind,), (array,))
-    require_writable(kind, "x", array, kind.spec("x", array))
-    plan.into((array,), (array,))
+    try:
+        met = _met(_plans, make, settings, target, (x,))
+        if met is not None and not KNOWN[type(x)].is_read_only(x):
+            _keep_writer(short_key, met)
+            met.into((x,), (x,))
+            return
+        kind, array = recognised("x", x)
+        if array is not x:
+            raise UnsupportedTypeError(f"x: expected an array to sort in place, found {type(x).__name__}")
+        plan = planned(make, settings, target, (kind,), (array,))
+        require_writable(kind, "x", array, kind.spec("x", array))
+        plan.into((array,), (array,))
+    except BaseException:
+        release_import_lock()
+        raise
 
 
 def _keep_writer(short_key: Hashable, plan: Plan) -> None:

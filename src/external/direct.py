@@ -14,12 +14,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .crew import uninterrupted
 from .cuts import Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 PAGE = 4096
 _SLICE = 1 << 26  # bytes of one system call, which cannot be interrupted
+_CLOSED = -1
 _DIRECT: int = getattr(os, "O_DIRECT", 0)
 
 
@@ -41,6 +43,14 @@ class DirectFile:
     def __init__(self, path: Path, *, write: bool = False) -> None:
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
         flags |= getattr(os, "O_CLOEXEC", 0)
+        self._fd = _CLOSED
+        try:
+            uninterrupted(lambda: self._open(path, flags))
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, path: Path, flags: int) -> None:
         try:
             self._fd = os.open(path, flags | _DIRECT, 0o666)
         except OSError as error:
@@ -52,7 +62,16 @@ class DirectFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_fd"):  # absent where an interrupt struck in __init__
+            self.close()  # for what strikes between __init__ and a `with`
+
+    def close(self) -> None:
+        open_, self._fd = self._fd, _CLOSED
+        if open_ != _CLOSED:
+            os.close(open_)
 
     def read(self, buffer: Bytes, at: int, start: int, stop: int) -> int:
         """Reads bytes start..stop of the file into the buffer at or after `at`. Returns their position, which depends

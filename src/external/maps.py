@@ -20,6 +20,7 @@ import attrs
 import numpy as np
 
 from ..types.errors import InvalidArgumentError
+from .crew import always_uninterrupted, uninterrupted
 from .cuts import Array
 from .direct import Bytes, DirectFile, whole_pages
 from .passes import Endpoints, Passes
@@ -145,10 +146,15 @@ class MapSort:
         """A result array, mapped to an unlinked temporary file, which is freed with it."""
         folder = self.where or beside.parent
         require_disk_space({folder / "runs": 2 * like.nbytes})
-        with raising_disk_full(like.nbytes, folder), TemporaryFile(dir=folder) as file:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, like.nbytes)
-            return np.memmap(file, like.dtype, "w+", shape=like.shape)
+
+        def make() -> Array:
+            with TemporaryFile(dir=folder) as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, like.nbytes)
+                return np.memmap(file, like.dtype, "w+", shape=like.shape)
+
+        with raising_disk_full(like.nbytes, folder):
+            return uninterrupted(make)
 
     def into(self, x: Array, out: Array) -> None:
         """Sorts into another array. After an exception its contents are undefined."""
@@ -168,11 +174,15 @@ class MapSort:
         """An unlinked file for runs, which the system frees with the process."""
         folder = self.where or beside.parent
         require_disk_space({folder / "runs": whole_pages(nbytes)})
-        with TemporaryDirectory(prefix=f".{beside.name}.", dir=folder) as held:
-            path = Path(held) / "runs"
-            file = DirectFile(path, write=True)
-            path.unlink()
-        with file:
+
+        def make() -> DirectFile:
+            with TemporaryDirectory(prefix=f".{beside.name}.", dir=folder) as held:
+                path = Path(held) / "runs"
+                file = DirectFile(path, write=True)
+                path.unlink()
+                return file
+
+        with uninterrupted(make) as file:
             file.reserve(whole_pages(nbytes))
             yield file
 
@@ -197,10 +207,7 @@ class MapSort:
                     Passes(self.work, x.size, plan, Endpoints(end, 0, runs, end, 0), scratch, None).run()
                     mapping.sync()
                 except BaseException:
-                    if scratch.has("begun"):
-                        self._restore(x, runs, scratch)
-                        mapping.sync()
-                    scratch.done.clear()  # nothing to resume
+                    always_uninterrupted(lambda: self._restore(x, mapping, runs, scratch))
                     raise
 
     def _agreed(self, scratch: Scratch, mapping: Mapping, x: Array) -> Plan:
@@ -217,14 +224,17 @@ class MapSort:
             ) from error
         return Plan(**cast("dict[str, int]", found))
 
-    def _restore(self, x: Array, runs: DirectFile, scratch: Scratch) -> None:
-        """Copies the runs back to the array."""
-        spilled = self.work.spilled
-        step = _PIECE // spilled.itemsize
-        scratch.mark(f"begun {x.nbytes}", runs.sync, now=True)
-        for start in range(0, x.size, step):
-            count = min(step, x.size - start)
-            x[start : start + count] = runs.read_elements(spilled, start * spilled.itemsize, count)
+    def _restore(self, x: Array, mapping: Mapping, runs: DirectFile, scratch: Scratch) -> None:
+        """Copies the runs back to the array, if it was written to. Then there is nothing to resume."""
+        if scratch.has("begun"):
+            spilled = self.work.spilled
+            step = _PIECE // spilled.itemsize
+            scratch.mark(f"begun {x.nbytes}", runs.sync, now=True)
+            for start in range(0, x.size, step):
+                count = min(step, x.size - start)
+                x[start : start + count] = runs.read_elements(spilled, start * spilled.itemsize, count)
+            mapping.sync()
+        scratch.done.clear()
 
 
 def _memory_owner(array: Array) -> object:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import nullcontext
-from typing import Any, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, TypeVar
+
+from .crew import Call, Crew
 
 Loaded = TypeVar("Loaded")
 Worked = TypeVar("Worked")
-Result = TypeVar("Result")
-P = ParamSpec("P")
 
 SLOTS = 2  # double buffering: the slots of inputs, and of outputs, with one worker
 
@@ -19,15 +18,6 @@ SLOTS = 2  # double buffering: the slots of inputs, and of outputs, with one wor
 def slots_for(workers: int) -> int:
     """The slots of inputs, and of outputs: one for each worker, and one being read or written."""
     return workers + 1
-
-
-class _InlineExecutor(Executor):
-    """An executor that runs calls at once in the caller's thread."""
-
-    def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
-        done: Future[Result] = Future()
-        done.set_result(fn(*args, **kwargs))
-        return done
 
 
 def run_pipeline(
@@ -43,45 +33,72 @@ def run_pipeline(
     A single worker is the caller's thread; several are threads, and pieces are kept in order nevertheless. `worked` is
     called for each piece, in order, in the caller's thread. An exception is raised once all threads have stopped.
     """
+    reader, writer, pool = Crew(1), Crew(1), Crew(workers if workers > 1 else 0)
+    try:
+        try:
+            try:
+                _run(pieces, load, work, keep, worked, max(1, workers), (reader, pool, writer))
+            finally:
+                _close(reader, pool, writer)
+        finally:
+            _close(reader, pool, writer)  # what strikes as a function begins skips all of it
+    finally:
+        _close(reader, pool, writer)
+
+
+def _close(*crews: Crew) -> None:
+    """Waits for the threads: of two that hand on to one another, for the one that does so first."""
+    if crews:
+        try:
+            crews[0].close()
+        finally:
+            _close(*crews[1:])
+
+
+def _run(
+    pieces: Sequence[int],
+    load: Callable[[int, int], Loaded],
+    work: Callable[[int, Loaded, int], Worked],
+    keep: Callable[[int, Worked, int], Any],
+    worked: Callable[[int], object],
+    workers: int,
+    crews: tuple[Crew, Crew, Crew],
+) -> None:
     slots = slots_for(workers)
-    with (
-        ThreadPoolExecutor(1) as reader,
-        ThreadPoolExecutor(1) as writer,
-        ThreadPoolExecutor(workers) if workers > 1 else nullcontext(_InlineExecutor()) as pool,
-    ):
-        writes: list[Future[Any] | None] = [None] * slots
-        under_way: deque[tuple[int, int, Future[Future[Any]]]] = deque()
+    reader, pool, writer = crews
+    writes: list[Call[Any] | None] = [None] * slots
+    under_way: deque[tuple[int, int, Call[Call[Any]]]] = deque()
 
-        def make(piece: int, loaded: Loaded, slot: int, before: Future[Future[Any]] | None) -> Future[Any]:
-            made = work(piece, loaded, slot)
-            if before is not None:
-                before.result()
-            return writer.submit(keep, piece, made, slot)
+    def make(piece: int, loaded: Loaded, slot: int, before: Call[Call[Any]] | None) -> Call[Any]:
+        made = work(piece, loaded, slot)
+        if before is not None:
+            before.result()
+        return writer.submit(partial(keep, piece, made, slot))
 
-        def wait_for_oldest() -> None:
-            piece, slot, made = under_way.popleft()
-            writes[slot] = made.result()
-            worked(piece)
+    def wait_for_oldest() -> None:
+        piece, slot, made = under_way.popleft()
+        writes[slot] = made.result()
+        worked(piece)
 
-        ahead: Future[Loaded] | None = reader.submit(load, pieces[0], 0) if pieces else None
-        for turn, piece in enumerate(pieces):
-            slot = turn % slots
-            assert ahead is not None  # each piece was requested one turn before
-            loaded = ahead.result()
-            while len(under_way) >= workers:
-                wait_for_oldest()
-            later = pieces[turn + 1 : turn + 2]
-            ahead = reader.submit(load, later[0], (turn + 1) % slots) if later else None
-            write = writes[slot]
-            if write is not None:
-                write.result()
-            before = under_way[-1][2] if under_way else None
-            under_way.append((piece, slot, pool.submit(make, piece, loaded, slot, before)))
-            while under_way and under_way[0][2].done():
-                wait_for_oldest()
-        while under_way:
+    ahead: Call[Loaded] | None = reader.submit(partial(load, pieces[0], 0)) if pieces else None
+    for turn, piece in enumerate(pieces):
+        slot = turn % slots
+        assert ahead is not None  # each piece was requested one turn before
+        loaded = ahead.result()
+        while len(under_way) >= workers:
             wait_for_oldest()
-        for turn in range(len(pieces), len(pieces) + slots):  # in order, so that the first failure is raised
-            write = writes[turn % slots]
-            if write is not None:
-                write.result()
+        later = pieces[turn + 1 : turn + 2]
+        ahead = reader.submit(partial(load, later[0], (turn + 1) % slots)) if later else None
+        write = writes[slot]
+        if write is not None:
+            write.result()
+        before = under_way[-1][2] if under_way else None
+        under_way.append((piece, slot, pool.submit(partial(make, piece, loaded, slot, before))))
+        while under_way and under_way[0][2].is_done:
+            wait_for_oldest()
+    while under_way:
+        wait_for_oldest()
+    for turn in range(len(pieces), len(pieces) + slots):  # in order, so that the first failure is raised
+        write = writes[turn % slots]
+        if write is not None:
+            write.result()

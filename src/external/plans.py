@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import gcd, lcm
+from math import gcd, isqrt, lcm
 
 import attrs
 
@@ -15,6 +15,8 @@ from .work import Work
 _LIBRARIES = 3 << 25  # bytes left to NumPy, Numba and others (half of what they take) if the budget is large
 MIN_RUNS = 8  # runs: with fewer, reading the first and writing the last, which overlap with nothing, weigh more
 _LITTLE = 1 << 24  # bytes of samples that are neglected
+FEW_RUNS = 32  # so many are read quickly, however short they are
+LITTLE_IN_ALL = 1 << 25  # bytes that a plan may take beyond the budget; libraries take several times as much
 LARGE_RUN = 1 << 26  # bytes of a run that is long enough for disk throughput and for all threads
 
 
@@ -28,7 +30,11 @@ class Plan:
     @classmethod
     def within(cls, memory: int, count: int, work: Work) -> Plan:
         """One run if everything fits into memory; else as few as fit, but enough for the pipeline to overlap. Raises
-        InvalidArgumentError if not even the samples fit."""
+        InvalidArgumentError if not even the samples fit.
+
+        Each bucket reads a slice of each run, and that at least a page: runs that are more than the square root of the
+        file's pages have most of what is read thrown away. Then a budget of some kilobytes is exceeded instead.
+        """
         memory = data_budget(memory)
         read, spilled, written = work.source.itemsize, work.spilled.itemsize, work.result.itemsize
         if count * (read + written + work.extra) <= memory:
@@ -38,11 +44,13 @@ class Plan:
         workers = work.engine.workers
         each = slots_for(workers) * (max(read, spilled) + max(spilled, written)) + workers * work.extra
         runs = max(2, min(MIN_RUNS, count * read // LARGE_RUN))
+        enough = max(FEW_RUNS, isqrt(count * spilled // PAGE))
         while True:
             run = -(-count // runs // step) * step
             gap = max(PAGE // spilled, 1, usual_gap(count, runs))
             samples = 32 * (count // gap + min(3 * runs * gap, count))
-            if run * each + (samples if samples > _LITTLE else 0) <= memory:
+            taken = run * each + (samples if samples > _LITTLE else 0)
+            if taken <= memory or (runs >= enough and taken <= LITTLE_IN_ALL):
                 return cls(run, gap)
             if run == step:
                 if samples > max(memory, _LITTLE):

@@ -16,10 +16,12 @@ import shutil
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import Self, TypeAlias, cast
 
 from ..types.errors import DiskFullError, InvalidArgumentError
+from .crew import always_uninterrupted, uninterrupted
 
 Facts: TypeAlias = Mapping[str, object]  # a JSON object
 
@@ -39,9 +41,9 @@ class Scratch:
         self.done: set[str] = set()
         self.durable: list[str] = []  # an earlier call's journal lines that can be relied on, in order
         self._keep = keep
-        self._is_ours = True
+        self._is_ours = False  # ours to remove: a sort that was killed may have left what is to be resumed
         self._target = target
-        self._journal = -1
+        self._journal: FileIO | None = None  # while the lock is held
         self._last_sync = time.monotonic()
 
     @property
@@ -50,6 +52,17 @@ class Scratch:
         return self._target.with_name(f"{self._target.name}.part")
 
     def __enter__(self) -> Self:
+        try:
+            uninterrupted(self._enter)
+        except BaseException:
+            self._leave(has_failed=True)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._leave(has_failed=kind is not None)
+
+    def _enter(self) -> None:
         # A part of ours comes with a scratch folder; anything else of that name belongs to somebody else.
         if self.part.is_dir() or (os.path.lexists(self.part) and not self.folder.exists()):
             raise InvalidArgumentError(
@@ -57,12 +70,13 @@ class Scratch:
             )
         while not self._is_locked():
             pass
-        return self
 
     def _is_locked(self) -> bool:
         """Tries to create and lock the folder. False, to try again, if another sort that finished just removed it."""
+        is_new = False
         with suppress(FileExistsError):
             self.folder.mkdir(0o700)  # the data may be private
+            is_new = True
         try:
             is_foreign = next(self.folder.iterdir(), None) is not None and not (self.folder / _JOURNAL).is_file()
         except NotADirectoryError:
@@ -78,39 +92,63 @@ class Scratch:
             )
         path = self.folder / _JOURNAL
         try:
-            self._journal = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            journal = FileIO(path, "a+")
         except FileNotFoundError:
             return False
+        except OSError:
+            if is_new:
+                with suppress(OSError):  # the exception under way matters more
+                    self.folder.rmdir()
+            raise
         try:
-            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_there = path.exists() and path.stat().st_ino == os.fstat(self._journal).st_ino
+            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = path.exists() and path.stat().st_ino == os.fstat(journal.fileno()).st_ino
         except FileNotFoundError:
             is_there = False
         except OSError as error:
-            os.close(self._journal)
+            journal.close()
             raise InvalidArgumentError(f"target: {self._target} is being sorted by another process") from error
-        if not is_there:
-            os.close(self._journal)
+        if is_there:
+            self._journal = journal
+            self._is_ours = not (self._keep and self._lines())
+        else:
+            journal.close()
         return is_there
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if self._is_ours and (kind is None or not (self._keep and self.done)):
-                if kind is not None:
-                    with suppress(OSError):  # the exception under way matters more
-                        self.part.unlink(missing_ok=True)
-                shutil.rmtree(self.folder, ignore_errors=True)
-        finally:
-            os.close(self._journal)
+    def _leave(self, *, has_failed: bool) -> None:
+        """Removes what is not to be kept, and unlocks, whatever strikes meanwhile."""
+
+        def leave() -> None:
+            if self._journal is None:
+                return
+            try:
+                if not has_failed or (self._is_ours and not (self._keep and self.done)):
+                    if has_failed:
+                        with suppress(OSError):  # the exception under way matters more
+                            self.part.unlink(missing_ok=True)
+                    shutil.rmtree(self.folder, ignore_errors=True)
+            finally:
+                self._journal.close()
+                self._journal = None
+
+        always_uninterrupted(leave)
+
+    @property
+    def _log(self) -> int:
+        """The journal's file descriptor."""
+        assert self._journal is not None  # it is locked
+        return self._journal.fileno()
 
     def claim(self, identity: Facts, plan: Facts, *, resume: bool) -> Facts:
         """Starts or resumes: the plan of an earlier call for the same data and arguments, else this one, with a new
         journal. Raises InvalidArgumentError if it is to resume a sort of something else."""
+        return uninterrupted(lambda: self._claim(identity, plan, resume=resume))
+
+    def _claim(self, identity: Facts, plan: Facts, *, resume: bool) -> Facts:
         lines = self._lines()
         if resume and lines:
             earlier = self._first_of(lines)
             if earlier["of"] != json.loads(json.dumps(identity)):
-                self._is_ours = False
                 raise InvalidArgumentError(
                     f"resume: {self.folder} was left by a sort of other data, or with other arguments: "
                     "use the same, or do not resume"
@@ -119,15 +157,17 @@ class Scratch:
             self.done = set(self.durable)
             if not self.part.exists():
                 self.done = {step for step in self.done if not step.startswith("bucket")}
+            self._is_ours = True
             return dict(cast(Facts, earlier["plan"]))
+        os.ftruncate(self._log, 0)  # first: a journal must not tell of files that are gone, whenever this is killed
+        self._is_ours = True
         self.part.unlink(missing_ok=True)
         for entry in self.folder.iterdir():
             if entry.name != _JOURNAL:
                 entry.unlink()
         if self._target.exists():  # the result must not be readable by more users than the file that it replaces
-            os.close(os.open(self.part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        os.ftruncate(self._journal, 0)
-        os.write(self._journal, f"{json.dumps({'of': identity, 'plan': plan, 'boot': _boot()})}\n".encode())
+            self.part.touch(0o600, exist_ok=False)
+        os.write(self._log, f"{json.dumps({'of': identity, 'plan': plan, 'boot': _boot()})}\n".encode())
         return plan
 
     def _lines(self) -> list[str]:
@@ -143,7 +183,6 @@ class Scratch:
         except (ValueError, TypeError):
             known = False
         if not known:
-            self._is_ours = False
             raise InvalidArgumentError(f"resume: {self.folder} has no journal that can be read: do not resume")
         return first
 
@@ -171,14 +210,17 @@ class Scratch:
         """Makes data and journal durable, in this order."""
         sync()
         self._write(_SYNCED)
-        os.fsync(self._journal)
+        os.fsync(self._log)
         self._last_sync = time.monotonic()
 
     def _write(self, line: str) -> None:
-        os.write(self._journal, f"{line}\n".encode())
+        os.write(self._log, f"{line}\n".encode())
 
     def publish(self) -> None:
         """Renames the result, which must be complete and durable, to the target, atomically."""
+        uninterrupted(self._publish)
+
+    def _publish(self) -> None:
         self._write(self._whole(self.part))
         if self._target.exists():
             self.part.chmod(self._target.stat().st_mode & 0o7777)

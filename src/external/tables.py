@@ -7,6 +7,7 @@ cannot be appended to. Nulls come last in both orders.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from .formats import Format
 from .order import Engine, KeyColumn, KeyOrder
 from .passes import Endpoints, Passes
 from .pipeline import run_pipeline
-from .plans import MIN_RUNS, Plan, data_budget
+from .plans import FEW_RUNS, LITTLE_IN_ALL, MIN_RUNS, Plan, data_budget
 from .progress import Meter, Report
 from .scratch import Scratch, raising_disk_full, require_disk_space
 from .sort import resumed_plan
@@ -175,7 +176,10 @@ def _plan_within(memory: int, rows: int, row_bytes: int, extra: int) -> Plan:
     # In memory at once: a piece as batches, concatenated, and sorted, while the next is read and the last is written.
     if rows * (3 * row_bytes + extra) <= memory and rows * row_bytes <= _MOST:
         return Plan(max(1, rows), 1)
-    run = max(1, min(memory // (5 * row_bytes + extra), _MOST // row_bytes))
+    each = 5 * row_bytes + extra
+    enough = max(FEW_RUNS, isqrt(rows // _BATCH))  # with more, most of what buckets read of them is thrown away
+    memory = max(memory, min(-(-rows // enough) * each, LITTLE_IN_ALL))
+    run = max(1, min(memory // each, _MOST // row_bytes))
     runs = max(-(-rows // run), min(MIN_RUNS, rows))
     run = -(-rows // runs)
     return Plan(run, max(1, min(usual_gap(rows, runs), run // 4)))

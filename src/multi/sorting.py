@@ -9,8 +9,9 @@ import numpy as np
 
 from ..api.arguments import ORDERS, check_key, checked_flag
 from ..types.dtypes import key_for
-from ..types.errors import InvalidArgumentError, UnsupportedTypeError
+from ..types.errors import GpusortError, InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey
+from .agreement import REFUSED, agreed_lengths
 from .communicators import communicator_of
 from .driving import Communicator, drive_all, drive_one
 from .memory import DeviceArray
@@ -123,13 +124,20 @@ def _in_one_process(make: _Maker, named: dict[str, Sequence[Any]], sizes: Sizes)
 
 
 def _in_many(make: _Maker, named: dict[str, object], communicator: object, sizes: Sizes) -> tuple[object, ...]:
-    given = tuple(RankArray.of(name, x) for name, x in named.items())
-    _require_alike(given, "")
-    work = make(given[0].spec.dtype)
-    _require_ordered(work, next(iter(named)))
-    comm, memory = communicator_of(communicator), given[0].memory
+    comm = communicator_of(communicator)
+    try:
+        given = tuple(RankArray.of(name, x) for name, x in named.items())
+        _require_alike(given, "")
+        work = make(given[0].spec.dtype)
+        _require_ordered(work, next(iter(named)))
+    except GpusortError:
+        comm.gather(REFUSED)  # else the other ranks would wait for this one
+        raise
+    memory = given[0].memory
     with memory.scope():
-        lengths = [int(length[0]) for length in comm.gather(np.array([given[0].spec.size], np.int64))]
+        wanted = sizes if isinstance(sizes, str) else [int(size) for size in sizes]
+        call = (type(work).__name__, work.order.value, work.stable, type(work.key).__name__, wanted)
+        lengths = agreed_lengths(comm, given[0].spec.size, (*call, *[one.spec.dtype.str for one in given]))
         columns = tuple(one.seen for one in given)
         shard = sort_by_samples(work, memory, columns, comm.rank, lengths, sizes_of(sizes, lengths), _SAMPLE_SORT)
         return _given_back(given, drive_one(shard, comm))

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 import attrs
@@ -166,14 +167,23 @@ def _described_device(handle: wgpu.GPUDevice) -> Device:
 
 
 class _ErrorLog(logging.Handler):
-    """Collects asynchronous errors, which wgpu can only log."""
+    """Collects asynchronous errors, which wgpu can only log, for all that are to be told of them.
+
+    One for the process, and without a lock: an interrupt while a handler is made, added or called leaks logging's own
+    locks, and every other thread that logs would hang.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.messages: list[str] = []
+        self.messages: dict[int, list[str]] = {}  # by the identity of who is told; a change is one call into C
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        self.emit(record)
+        return True
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
+        for messages in list(self.messages.values()):
+            messages.append(record.getMessage())
 
 
 class translated_errors:
@@ -182,28 +192,34 @@ class translated_errors:
     A class: entering it takes less time than a generator.
     """
 
-    __slots__ = ("_errors", "_what")
+    __slots__ = ("_what",)
 
     def __init__(self, what: str) -> None:
         self._what = what
 
     def __enter__(self) -> None:
-        self._errors = _idle.pop() if _idle else _ErrorLog()
-        logging.getLogger(_LOG).addHandler(self._errors)
+        _listening().messages[id(self)] = []
 
     def __exit__(self, _class: object, error: BaseException | None, _traceback: object) -> None:
-        logging.getLogger(_LOG).removeHandler(self._errors)
-        messages = self._errors.messages
-        if not messages:
-            _idle.append(self._errors)
+        messages = _listening().messages.pop(id(self), [])
         if error is None and messages:
             _raise_ours(self._what, _logged("; ".join(messages)))
         elif isinstance(error, Exception):
             _raise_ours(self._what, error)
 
 
-_LOG = "wgpu"  # the logger's name; the logger itself must be made by wgpu
-_idle: list[_ErrorLog] = []  # reused, as making a handler is slow; append and pop of a list are atomic
+def _listening() -> _ErrorLog:
+    """The log of errors, added to wgpu's logger where that does not have it (again: configuring logging removes it)."""
+    logger, errors = _log()
+    if errors not in logger.handlers:
+        logger.addHandler(errors)
+    return errors
+
+
+@cache
+def _log() -> tuple[logging.Logger, _ErrorLog]:
+    """First called as a device is opened, which nothing interrupts, and once wgpu has made its logger."""
+    return logging.getLogger("wgpu"), _ErrorLog()
 
 
 def _logged(messages: str) -> Exception:

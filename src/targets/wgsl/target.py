@@ -16,7 +16,7 @@ from ...types.errors import CapabilityError, DeviceLostError, GpusortError, Targ
 from ..base import given_buffers
 from ..binding import Work, host_arrays, work_of
 from ..pickling import Reduced, reduce_to_name
-from ..uninterrupted import import_uninterrupted
+from ..uninterrupted import import_uninterrupted, run_uninterrupted
 from .clock import FEATURE, Clock
 from .device import device_of_caller, open_device, translated_errors
 from .kernel import lower_to_wgsl
@@ -130,8 +130,16 @@ class WgslTarget:
             self._session = session
 
     def _opened(self) -> Session:
-        with one_opening():
-            return Session(open_device() if self._handle is None else device_of_caller(self._handle))
+        """Opens a device. Not in the main thread: wgpu's callbacks swallow what a signal handler raises in them, and
+        then find no device; and a thread of wgpu's whose start is interrupted stays."""
+        opened: list[Session] = []
+
+        def open_() -> None:
+            with one_opening():
+                opened.append(Session(open_device() if self._handle is None else device_of_caller(self._handle)))
+
+        run_uninterrupted(open_)
+        return opened[0]
 
 
 @lru_cache(maxsize=8)
