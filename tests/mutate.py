@@ -91,9 +91,12 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 
 def _all_but_defaults(node: ast.AST) -> Iterator[ast.AST]:
-    """All below, but for the default values of fields, which are numbers for speed."""
+    """All below, but for annotations, and the default values of fields, which are numbers for speed."""
     yield node
+    annotations = [getattr(node, name, None) for name in ("annotation", "returns")]
     for child in ast.iter_child_nodes(node):
+        if child in annotations:
+            continue
         match child:
             case ast.Call(func=ast.Attribute(value=ast.Name("attrs"), attr="field")):
                 pass

@@ -43,10 +43,7 @@ def test_merging_is_sorting_both(target: str) -> None:
     for number, dtype in enumerate(dtypes_for(target)):
         for first, second in SIZES[: 6 if target == "python" else None]:
             descending = (first + number) % 2 == 0
-            x, y = (
-                gpusort.sort(sample(dtype, n, seed=n), descending=descending, target="simulator")
-                for n in (first, second)
-            )
+            x, y = (gpusort.sort(sample(dtype, n, seed=n), descending=descending) for n in (first, second))
             together = np.concatenate([x, y])
             found = gpusort.merge(x, y, descending=descending, target=target)
             assert_same_bits(found, gpusort.sort(together, descending=descending))
