@@ -48,7 +48,7 @@ def _scan(axis: int, exclusive: bool, policy: ScanPolicy | None, monoid: Monoid[
 
     check_monoid(monoid)
     check_policy(policy, ScanPolicy)
-    return Scan(axis, ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE, policy, of=monoid)
+    return Scan(axis, ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE, of=monoid, policy=policy)
 
 
 @overload
