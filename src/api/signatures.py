@@ -7,22 +7,25 @@ an int a float, so overloads for lists of them overlap, and are read in turn: th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays.kinds import HostArray
-from ..arrays.protocols import Chunked, InBuffer, OnCard, Tensor
+from ..arrays.protocols import Chunked, OnCard, Tensor
 from ..targets.base import Target
 from ..types.keys import SortableKey
+
+if TYPE_CHECKING:
+    from ..arrays.webgpu import Array
 
 T = TypeVar("T")
 G = TypeVar("G", bound=np.generic)
 G_co = TypeVar("G_co", bound=np.generic, covariant=True)
 A_contra = TypeVar("A_contra", contravariant=True)
 F = TypeVar("F", bound=np.floating | np.timedelta64)
-Other = TypeVar("Other", bound=OnCard | Tensor | InBuffer | Chunked)
+Other = TypeVar("Other", bound="OnCard | Tensor | Array | Chunked")
 
 Nested: TypeAlias = "Sequence[T | Nested[T]]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]

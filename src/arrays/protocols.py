@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from .kinds import HostArray
 
@@ -12,7 +12,7 @@ class OnCard(Protocol):
     """Any library's array on a CUDA device."""
 
     @property
-    def __cuda_array_interface__(self) -> Mapping[str, object]: ...
+    def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
 
 class Tensor(Protocol):
@@ -29,16 +29,6 @@ class Tensor(Protocol):
     def flatten(self) -> Self: ...
     def numpy(self) -> HostArray: ...
     def to(self, device: object, /) -> Self: ...
-
-
-class InBuffer(Protocol):
-    """An array of `gpusort.webgpu`."""
-
-    @property
-    def buffer(self) -> object: ...
-    @property
-    def offset(self) -> int: ...
-    def to_numpy(self) -> HostArray: ...
 
 
 class Chunked(Protocol):
