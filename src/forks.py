@@ -29,15 +29,6 @@ _LOCK, _IS_OWNED = "_lock", "_is_owned"  # private attributes, for which there a
 _SPAWN = "start workers with multiprocessing.get_context('spawn')"
 
 
-class _Lock(Protocol):
-    """threading.RLock."""
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
-    def release(self) -> None: ...
-    def __enter__(self) -> object: ...
-    def __exit__(self, *_: object) -> None: ...
-
-
 class _Event(Protocol):
     """An event of Numba's."""
 
@@ -58,10 +49,6 @@ class _ModuleLock(Protocol):
 
     @property
     def owner(self) -> object: ...
-
-
-def _new_lock() -> _Lock:
-    return cast(_Lock, threading.RLock())
 
 
 class _Abandoned:
@@ -87,7 +74,7 @@ class _Compiler:
     """gpusort's own compiler lock, in an attribute of the same name. Without attrs, as every import loads this file."""
 
     def __init__(self) -> None:
-        self._lock = _new_lock()
+        self._lock = threading.RLock()
 
 
 class _Gate:
@@ -127,7 +114,7 @@ class _Gate:
 _compiler = _Compiler()
 _gate = _Gate()
 _listens: list[bool] = []  # not empty once the gate is registered with Numba
-_taken: dict[int, list[_Lock]] = {}  # locks held for a fork, by the forking thread
+_taken: dict[int, list[threading.RLock]] = {}  # locks held for a fork, by the forking thread
 
 
 def compiling() -> AbstractContextManager[object]:
@@ -146,12 +133,12 @@ def _refusal() -> TargetUnavailableError:
     )
 
 
-def _lock_of(holder: object) -> _Lock:
+def _lock_of(holder: object) -> threading.RLock:
     """The lock in a holder: gpusort's, Numba's compiler lock, or llvmlite's library."""
-    return cast(_Lock, getattr(holder, _LOCK))
+    return cast(threading.RLock, getattr(holder, _LOCK))
 
 
-def _is_owned(lock: _Lock) -> bool:
+def _is_owned(lock: threading.RLock) -> bool:
     """Whether this thread holds a lock."""
     return bool(getattr(lock, _IS_OWNED)())
 
@@ -259,7 +246,7 @@ class OwnLock:
         _own_locks.add(self)
 
     def renew(self) -> None:
-        self.held: AbstractContextManager[object] = _new_lock()  # the lock itself, as in `compiling`
+        self.held: AbstractContextManager[object] = threading.RLock()  # the lock itself, as in `compiling`
 
 
 _own_locks: WeakSet[OwnLock] = WeakSet()
