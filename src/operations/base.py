@@ -127,6 +127,27 @@ class Operation(ABC):
         return ()
 
 
+class AlongAxis(Operation):
+    """An operation along one axis, or on the flattened array."""
+
+    axis: int | None
+    takes_scalars: bool = False  # an array of no dimensions for a row of one, as NumPy's function does
+
+    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+        ndim = len(given.shape)
+        if self.axis is None:
+            return tuple(range(ndim))
+        axis = checked_axis(self.axis, 1 if self.takes_scalars and not ndim else ndim)
+        return (axis,) if ndim else ()
+
+    def output(self, given: Spec, dtype: DType, *, is_like: bool = False) -> Output:
+        """A new array of the input's shape, or flattened."""
+        axes = self.axes(0, given)
+        if self.axis is None or not given.shape:
+            return Output((given.size,), dtype, (0,))
+        return Output(given.shape, dtype, axes, is_like)
+
+
 def checked_axis(axis: object, ndim: int, expected: str = "an int or None") -> int:
     """The axis as a non-negative int. Raises numpy.exceptions.AxisError if it is out of range."""
     number = index_of(axis, expected)

@@ -16,12 +16,12 @@ from ..types.indices import ScanKind
 from ..types.monoids import Monoid, RunningSum, Sum
 from ..types.specs import Spec
 from .base import (
+    AlongAxis,
     DType,
     Operation,
     Output,
     Part,
     Work,
-    checked_axis,
     fits,
     require_readable,
     rows_of,
@@ -38,23 +38,16 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Scanning(OverMonoid):
+class Scanning(OverMonoid, AlongAxis):
     """An operation that replaces every element by a running state."""
 
     axis: int | None = -1
     kind: ScanKind = ScanKind.INCLUSIVE
-
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        if self.axis is None or (not given.shape and self.axis in (0, -1)):  # which NumPy lets pass
-            return tuple(range(len(given.shape)))
-        return (checked_axis(self.axis, len(given.shape)),)
+    takes_scalars = True
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        axes = self.axes(0, x)
-        if self.axis is None or not x.shape:
-            return (Output((x.size,), self.result(x), (0,)),)
-        return (Output(x.shape, self.result(x), axes),)
+        return (self.output(x, self.result(x)),)
 
     @abstractmethod
     def result(self, given: Spec) -> DType: ...
