@@ -77,7 +77,8 @@ def call_with(
         met = _met(_plans, make, settings, target, arrays) if type(out) is type(arrays[0]) else None
         if met is not None:
             _keep_writer(short_key, met)
-            return met.into(arrays, (out,))
+            met.into(arrays, (out,))
+            return out
     kinds, arrays = _alike(make(*settings).names, arrays)
     if is_deferred(kinds[0]):
         if out is not None:
@@ -92,7 +93,10 @@ def call_with(
             )
     if type(target) is Planning:
         return target.prepared(plan, kinds[0], arrays, None if out is None else (out,))
-    return plan(*arrays) if out is None else plan.into(arrays, (out,))
+    if out is None:
+        return plan(*arrays)
+    plan.into(arrays, (out,))
+    return out
 
 
 def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object, short_key: Hashable = None) -> None:

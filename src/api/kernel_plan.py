@@ -20,18 +20,8 @@ from ..targets.base import Target
 from ..types.bounded import Bounded
 from ..types.specs import Spec, lies_packed, overlap, strides_like
 from .host_call import HostCall
-from .laws import MonoidCheck
-from .plan import (
-    Arrays,
-    Cost,
-    Plan,
-    cost_of,
-    one_or_all,
-    placed_together,
-    require_fitting,
-    require_same_device,
-    scalar_of,
-)
+from .laws import law_check
+from .plan import Arrays, Cost, Plan, cost_of, placed_together, require_fitting, require_same_device, results_of
 from .steps import Lines, Way, Works, runs_of, steps_of
 from .stream_call import StreamCall
 
@@ -77,7 +67,7 @@ class KernelPlan(Plan):
             output.is_scalar and output.shape == () if kind.is_host else output.dtype.names is not None
             for output in self.outputs
         )
-        self._check = MonoidCheck.of(operation, specs[0], target) if kind.is_host else None
+        self._check = law_check(operation, specs[0], target) if kind.is_host else None
         self._ways: Bounded[Hashable, _Into] = Bounded(_MOST_WAYS)
         # Known with the first arrays:
         self._device: Device[Any] | None = None
@@ -92,7 +82,7 @@ class KernelPlan(Plan):
         if device is None or new is None or (stream := device.stream()) is None:
             return self._within(arrays)
         if self._check is not None:
-            self._check.on(arrays[0])
+            self._check(arrays[0])
         outs = [make() for make in self._makers]
         handle = device.handle
         new([*map(handle, arrays), *map(handle, outs)], stream)
@@ -135,14 +125,15 @@ class KernelPlan(Plan):
             self.make_ready(arrays)
             return self(*arrays)
 
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
         device = self._device
         if device is None or (stream := device.stream()) is None:
             with self.kind.scope(arrays[0]) or nullcontext():
                 self.make_ready(arrays)
-                return self.into(arrays, outs)
+                self.into(arrays, outs)
+            return
         if self._check is not None:
-            self._check.on(arrays[0])
+            self._check(arrays[0])
         known = tuple([self.kind.signature(out) for out in outs])
         if self.kind.is_host:  # whose signatures leave out how arrays lie, and whether they may be written
             known = (*known, *[(out.strides, out.shape, out.flags.writeable, out.flags.aligned) for out in outs])
@@ -154,7 +145,6 @@ class KernelPlan(Plan):
             is_new = way is Way.APART and into.outs == self._outs
             call = into.calls[way] = cast(Call, self._new) if is_new else self._call(into.outs, way)
         call([*map(handle, arrays), *map(handle, outs)], stream)
-        return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         with self.kind.scope(arrays[0]) or nullcontext():
@@ -251,7 +241,7 @@ class KernelPlan(Plan):
     def _finished(self, outs: list[Any]) -> object:
         """Converts results: to NumPy's scalars on the host; structured ones on a device to NumPy's arrays."""
         if self.kind.is_host:
-            return one_or_all([scalar_of(out, output) for out, output in zip(outs, self.outputs, strict=True)])
+            return results_of(outs, self.outputs)
         (output,), device = self.outputs, cast("Device[Any]", self._device)
         found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
         return found[()]

@@ -11,11 +11,10 @@ from numpy import memmap, ndarray
 
 from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
-from ..operations.base import index_of
 from ..operations.sort import Sort
 from ..targets.base import Target
 from ..types.indices import SortOrder
-from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag, checked_order
+from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag, checked_order, index_of
 from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
 from .signatures import Keyed, Nested, Other
@@ -116,7 +115,7 @@ def sort_inplace(
 ) -> None:  # fmt: skip
     """Sorts an array in place. Where a target cannot use its layout, through a copy that is written back."""
     if axis.__class__ is not int:
-        axis = index_of(axis, "an int")
+        axis = index_of(axis)
     short_key: Hashable = None
     if (
         stable is False and descending is False and key is None and algorithm is None and target == "auto"

@@ -100,6 +100,9 @@ class _Jax(DLPackKind[V]):
     """JAX arrays: immutable, so results are new arrays, and always packed."""
 
     def signature(self, array: Any) -> Hashable:
+        if self.is_host:
+            return array.dtype, array.ndim
+        require_own_process("cuda")
         return array.dtype, array.shape, array.sharding
 
     def spec(self, name: str, array: Any) -> Spec:
@@ -118,16 +121,9 @@ class _Jax(DLPackKind[V]):
 class JaxOnHost(_Jax[HostArray], OnHost):
     """On the CPU."""
 
-    def signature(self, array: Any) -> Hashable:
-        return array.dtype, array.ndim
-
 
 class JaxOnCuda(_Jax["cupy.ndarray"], OnCuda):
     """On a CUDA device."""
-
-    def signature(self, array: Any) -> Hashable:
-        require_own_process("cuda")
-        return super().signature(array)
 
 
 def _jax() -> Any:
