@@ -7,7 +7,7 @@ an int a float, so overloads for lists of them overlap, and are read in turn: th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..arrays.webgpu import Array
 
 T = TypeVar("T")
+P = TypeVar("P")
 G = TypeVar("G", bound=np.generic)
 G_co = TypeVar("G_co", bound=np.generic, covariant=True)
 A_contra = TypeVar("A_contra", contravariant=True)
@@ -200,24 +201,14 @@ class Settled(Protocol[G_co, A_contra]):
     ) -> G_co | npt.NDArray[G_co]: ...  # fmt: skip
 
 
-Place: TypeAlias = Settled[np.int64, SupportsIndex]
-Truth: TypeAlias = Settled[np.bool_, Axes]
+class ShownAs(Generic[P]):
+    """A decorator: what it is put on is handed back as it is, and is one of these to type checkers."""
+
+    def __call__(self, function: Callable[..., object]) -> P:
+        return cast(P, function)
 
 
-# -- decorators: what they are put on is handed back as it is ----------------------------------------------
-
-
-def is_arithmetic(function: Callable[..., object]) -> Arithmetic:
-    return cast(Arithmetic, function)
-
-
-def is_extremum(function: Callable[..., object]) -> Extremum:
-    return cast(Extremum, function)
-
-
-def is_place(function: Callable[..., object]) -> Place:
-    return cast(Place, function)
-
-
-def is_truth(function: Callable[..., object]) -> Truth:
-    return cast(Truth, function)
+is_arithmetic = ShownAs[Arithmetic]()
+is_extremum = ShownAs[Extremum]()
+is_place = ShownAs[Settled[np.int64, SupportsIndex]]()
+is_truth = ShownAs[Settled[np.bool_, Axes]]()
