@@ -13,10 +13,9 @@ import os
 import sys
 import threading
 import time
-from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol, cast
+from typing import cast
 from weakref import WeakSet
 
 from .types.errors import TargetUnavailableError
@@ -27,28 +26,6 @@ _COMPILERS = ("numba", "llvmlite")
 _WAITED_FOR = (__name__.partition(".")[0], "numpy", *_COMPILERS)  # NumPy imports some submodules lazily
 _LOCK, _IS_OWNED = "_lock", "_is_owned"  # private attributes, for which there are no public ones
 _SPAWN = "start workers with multiprocessing.get_context('spawn')"
-
-
-class _Event(Protocol):
-    """An event of Numba's."""
-
-    @property
-    def is_start(self) -> bool: ...
-
-
-class _Events(Protocol):
-    """The module numba.core.event."""
-
-    @property
-    def Listener(self) -> ABCMeta: ...
-    def register(self, kind: str, listener: object) -> None: ...
-
-
-class _ModuleLock(Protocol):
-    """importlib's lock of one module."""
-
-    @property
-    def owner(self) -> object: ...
 
 
 class _Abandoned:
@@ -96,9 +73,9 @@ class _Gate:
     def is_open(self) -> bool:
         return not self._is_closed
 
-    def notify(self, event: _Event) -> None:
+    def notify(self, event: object) -> None:
         """Called by Numba before it acquires its lock (`is_start`), and after it has released it."""
-        if event.is_start:
+        if getattr(event, "is_start", False):
             self.pass_through()
 
     def pass_through(self) -> None:
@@ -166,12 +143,12 @@ def _before() -> None:
 
 def _close_gate() -> None:
     _gate.close()
-    found = sys.modules.get("numba.core.event")
-    if not _listens and hasattr(found, "register"):
-        events = cast(_Events, found)
+    events = sys.modules.get("numba.core.event")
+    listener, register = (getattr(events, name, None) for name in ("Listener", "register"))
+    if not _listens and listener is not None and register is not None:
         _listens.append(True)
-        events.Listener.register(_Gate)
-        events.register("numba:compiler_lock", _gate)
+        listener.register(_Gate)
+        register("numba:compiler_lock", _gate)
 
 
 def _take_locks(until: float) -> None:
@@ -218,7 +195,7 @@ def _after_in_child() -> None:
     _leak_device_resources()
 
 
-def _module_locks() -> dict[str, Callable[[], _ModuleLock | None]]:
+def _module_locks() -> dict[str, Callable[[], object]]:
     return getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
 
 
@@ -226,9 +203,9 @@ def _imported() -> dict[str, object]:
     """The modules of gpusort, NumPy and the compilers that are being imported, with the importing threads."""
     found: dict[str, object] = {}
     for name, reference in list(_module_locks().items()):
-        lock = reference()
-        if lock is not None and lock.owner is not None and name.partition(".")[0] in _WAITED_FOR:
-            found[name] = lock.owner
+        owner: object = getattr(reference(), "owner", None)
+        if owner is not None and name.partition(".")[0] in _WAITED_FOR:
+            found[name] = owner
     return found
 
 
