@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
 
 from ..arrays.kinds import Device, HostArray, Located
-from ..kernel.launch import Schedule
 from ..operations.base import Operation, Output
 from ..targets.base import Target
 from ..types.bounded import Bounded
@@ -29,14 +28,7 @@ _BYTE = np.dtype(np.uint8)
 _MOST_WAYS = 64
 
 
-class Call(Protocol):
-    """The steps of a call, prepared for arrays at any addresses."""
-
-    @property
-    def schedules(self) -> tuple[Schedule, ...]: ...
-    @property
-    def scratch_bytes(self) -> int: ...
-    def __call__(self, handles: list[Any], stream: int, /) -> None: ...
+Call: TypeAlias = HostCall | StreamCall  # the steps of a call, prepared for arrays at any addresses
 
 
 @attrs.define(eq=False)

@@ -17,7 +17,7 @@ from ..operations.base import Operation, Output
 from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
-from ..types.specs import Spec, bounds, overlap, strides_like
+from ..types.specs import Spec, strides_like
 from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, require_fitting, results_of, specs_of
 
 _MOST_SHAPES = 256
@@ -190,12 +190,8 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     """Whether two arrays overlap without being the same elements in the same layout."""
     if array is out or not np.may_share_memory(array, out):
         return False
-    first, other = array.ctypes.data, out.ctypes.data
-    if first == other and array.strides == out.strides and array.shape == out.shape:
-        return False
-    return overlap(
-        first, bounds(array.shape, array.strides, array.itemsize), other, bounds(out.shape, out.strides, out.itemsize)
-    )
+    lies, other = ((x.ctypes.data, x.shape, x.strides) for x in (array, out))
+    return lies != other
 
 
 class ShapedPlan(Plan):

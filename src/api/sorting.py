@@ -203,24 +203,13 @@ def sort_by_key(
 ) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...  # fmt: skip
 @overload
 def sort_by_key(
-    keys: Other,
-    values: Other,
-    /,
-    *,
-    descending: bool = False,
-    target: str | Target = "auto",
-    key: Keyed = None,
-) -> tuple[Other, Other]: ...
+    keys: Other, values: Other, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None,
+) -> tuple[Other, Other]: ...  # fmt: skip
 @overload
 def sort_by_key(
-    keys: npt.ArrayLike,
-    values: npt.ArrayLike,
-    /,
-    *,
-    descending: bool = False,
-    target: str | Target = "auto",
+    keys: npt.ArrayLike, values: npt.ArrayLike, /, *, descending: bool = False, target: str | Target = "auto",
     key: Keyed = None,
-) -> tuple[HostArray, HostArray]: ...
+) -> tuple[HostArray, HostArray]: ...  # fmt: skip
 def sort_by_key(
     keys: object, values: object, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
