@@ -18,6 +18,7 @@ from ..targets.base import Target
 from ..types.keys import SortableKey
 
 if TYPE_CHECKING:
+    from ..algos.sorts import SortAlgorithm
     from ..arrays.webgpu import Array
 
 T = TypeVar("T")
@@ -37,6 +38,7 @@ Signed: TypeAlias = npt.NDArray[np.bool_ | np.signedinteger]  # what is added up
 Unsigned: TypeAlias = npt.NDArray[np.unsignedinteger]
 Where: TypeAlias = "str | Target"
 Keyed: TypeAlias = "SortableKey[Any, Any] | None"
+Chosen: TypeAlias = "SortAlgorithm | None"
 
 
 class Arithmetic(Protocol):

@@ -83,9 +83,9 @@ class SortInPieces(InPieces):
     target: HasRoom
     runs: SortedRuns
     length: int  # of a row, or of a merge's result
-    piece: int
     merges: bool
     can_be_in_place: bool
+    piece: int
 
     @classmethod
     def of(
@@ -97,10 +97,7 @@ class SortInPieces(InPieces):
         runs = SortedRuns.of(operation, dtypes, target)
         if runs is None:
             return None
-
-        def made(piece: int) -> SortInPieces:
-            return cls(target, runs, length, piece, merges, can_be_in_place)
-
+        made = partial(cls, target, runs, length, merges, can_be_in_place)
         return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
 
     def needed(self) -> Sequence[Task]:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ..types.errors import UnsupportedTypeError
-from .host import KINDS, NUMPY, SUBCLASS, converted
+from .host import NUMPY, SUBCLASS, converted
 from .kinds import ArrayKind, Kind
 
 # Tells the kind of one array, where those of one class can lie in several kinds of memory.
@@ -135,5 +135,3 @@ _TABLES = {
 _FINDERS: tuple[Callable[[str, object], Kind | Chooser | None], ...] = (
     _numpy, _torch, _library, _table, _cuda, _dlpack,
 )  # fmt: skip
-
-__all__ = ["KINDS", "KNOWN", "forget_classes", "recognised"]
