@@ -7,18 +7,30 @@ an int a float, so overloads for lists of them overlap, and are read in turn: th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    cast,
+    overload,
+)
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays.kinds import HostArray
-from ..arrays.protocols import Chunked, OnCard, Tensor
 from ..targets.base import Target
 from ..types.keys import SortableKey
 
 if TYPE_CHECKING:
     from ..algos.sorts import SortAlgorithm
+    from ..arrays.cuda import OnCard
     from ..arrays.webgpu import Array
 
 T = TypeVar("T")
@@ -39,6 +51,39 @@ Unsigned: TypeAlias = npt.NDArray[np.unsignedinteger]
 Where: TypeAlias = "str | Target"
 Keyed: TypeAlias = "SortableKey[Any, Any] | None"
 Chosen: TypeAlias = "SortAlgorithm | None"
+
+
+# -- other libraries' arrays: what tells them from NumPy's ------------------------------------------------
+
+
+class Tensor(Protocol):
+    """A torch tensor."""
+
+    @property
+    def is_cuda(self) -> bool: ...
+    @property
+    def device(self) -> object: ...
+    @property
+    def dtype(self) -> object: ...
+    def detach(self) -> Self: ...
+    def clone(self) -> Self: ...
+    def flatten(self) -> Self: ...
+    def numpy(self) -> HostArray: ...
+    def to(self, device: object, /) -> Self: ...
+
+
+class Chunked(Protocol):
+    """An array of dask."""
+
+    @property
+    def numblocks(self) -> tuple[int, ...]: ...
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...]: ...
+    def ravel(self) -> Self: ...
+    def persist(self) -> Self: ...
+
+
+# -- reductions -------------------------------------------------------------------------------------------
 
 
 class Arithmetic(Protocol):

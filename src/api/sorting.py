@@ -13,7 +13,7 @@ from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
 from ..operations.sort import Sort
 from ..types.indices import SortOrder
-from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag, checked_order, index_of
+from .arguments import axis_or_none, check_algorithm, checked_flag, checked_order, index_of
 from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
 from .signatures import Chosen, Keyed, Nested, Other, Where
@@ -175,11 +175,7 @@ def argsort(
         axis = axis_or_none(axis)
     if stable is not True:
         checked_flag("stable", stable)
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if key is not None:
-        check_key(key)
-    return call(Argsort, (axis, ORDERS[descending], key), target, x)
+    return call(Argsort, (axis, checked_order(descending, key), key), target, x)
 
 
 # -- values by their keys ----------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -23,7 +23,6 @@ from ..targets.uninterrupted import import_uninterrupted
 from ..types.errors import TargetUnavailableError, UnsupportedTypeError
 from ..types.specs import Memory, Spec, bounds
 from .kinds import Device, DType, HostArray, Kind, Located, Shape, Viewed
-from .protocols import OnCard
 
 if TYPE_CHECKING:
     import cupy
@@ -120,6 +119,13 @@ CUPY = CupyKind()
 
 
 # -- anybody's --------------------------------------------------------------------------------------------
+
+
+class OnCard(Protocol):
+    """Any library's array on a CUDA device."""
+
+    @property
+    def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
 
 class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):

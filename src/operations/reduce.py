@@ -62,10 +62,6 @@ class Reducer(Enum):
     ALL = "all"
 
     @property
-    def numpys(self) -> Callable[..., Any]:
-        return cast("Callable[..., Any]", getattr(np, self.value))
-
-    @property
     def finds_index(self) -> bool:
         return self in (Reducer.ARGMIN, Reducer.ARGMAX)
 
@@ -200,8 +196,9 @@ class Reduce(Reduction):
             if math.prod(self.shape(x)):
                 raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
             return (np.empty(self.shape(x), x.dtype),)
+        numpys: Callable[..., Any] = getattr(np, self.reducer.value)
         try:
-            found = self.reducer.numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
+            found = numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
         except ValueError as error:
             raise InvalidArgumentError(str(error)) from error
         return (np.asarray(found, result_dtype(self.reducer.value, x.dtype)),)
