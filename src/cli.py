@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from . import __version__
 from .machine import TargetInfo
-from .option_names import naming_option
 from .sort_command import add_arguments as add_sort_arguments
 from .sort_command import run as run_sort
 from .targets.registry import FORMS, Unavailable, targets
@@ -44,8 +43,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (GpusortError, OSError, EOFError) as error:
-        print(f"gpusort: {naming_option(str(error), options.command)}", file=sys.stderr)
+        print(f"gpusort: {_naming_option(str(error), options)}", file=sys.stderr)
         return 1
+
+
+# Where an option is not called as the library's parameter is.
+_OPTIONS = {
+    ("sort", "source"): "FILE", ("sort", "target"): "--output", ("sort", "target_device"): "--target",
+    ("export", "operations"): "OPERATION", ("export", "lanes"): "--subgroups",
+}  # fmt: skip
+
+
+def _naming_option(message: str, options: argparse.Namespace) -> str:
+    """An error message of the library, which names a parameter first, with the command's option in its place."""
+    parameter, colon, rest = message.partition(": ")
+    same = f"--{parameter}" if parameter in vars(options) else parameter
+    return f"{_OPTIONS.get((options.command, parameter), same)}{colon}{rest}"
 
 
 def _take_closed_streams() -> None:

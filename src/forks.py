@@ -13,10 +13,9 @@ import os
 import sys
 import threading
 import time
-from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol, cast
+from typing import cast
 from weakref import WeakSet
 
 from .types.errors import TargetUnavailableError
@@ -27,41 +26,6 @@ _COMPILERS = ("numba", "llvmlite")
 _WAITED_FOR = (__name__.partition(".")[0], "numpy", *_COMPILERS)  # NumPy imports some submodules lazily
 _LOCK, _IS_OWNED = "_lock", "_is_owned"  # private attributes, for which there are no public ones
 _SPAWN = "start workers with multiprocessing.get_context('spawn')"
-
-
-class _Lock(Protocol):
-    """threading.RLock."""
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
-    def release(self) -> None: ...
-    def __enter__(self) -> object: ...
-    def __exit__(self, *_: object) -> None: ...
-
-
-class _Event(Protocol):
-    """An event of Numba's."""
-
-    @property
-    def is_start(self) -> bool: ...
-
-
-class _Events(Protocol):
-    """The module numba.core.event."""
-
-    @property
-    def Listener(self) -> ABCMeta: ...
-    def register(self, kind: str, listener: object) -> None: ...
-
-
-class _ModuleLock(Protocol):
-    """importlib's lock of one module."""
-
-    @property
-    def owner(self) -> object: ...
-
-
-def _new_lock() -> _Lock:
-    return cast(_Lock, threading.RLock())
 
 
 class _Abandoned:
@@ -87,7 +51,7 @@ class _Compiler:
     """gpusort's own compiler lock, in an attribute of the same name. Without attrs, as every import loads this file."""
 
     def __init__(self) -> None:
-        self._lock = _new_lock()
+        self._lock = threading.RLock()
 
 
 class _Gate:
@@ -109,9 +73,9 @@ class _Gate:
     def is_open(self) -> bool:
         return not self._is_closed
 
-    def notify(self, event: _Event) -> None:
+    def notify(self, event: object) -> None:
         """Called by Numba before it acquires its lock (`is_start`), and after it has released it."""
-        if event.is_start:
+        if getattr(event, "is_start", False):
             self.pass_through()
 
     def pass_through(self) -> None:
@@ -127,7 +91,7 @@ class _Gate:
 _compiler = _Compiler()
 _gate = _Gate()
 _listens: list[bool] = []  # not empty once the gate is registered with Numba
-_taken: dict[int, list[_Lock]] = {}  # locks held for a fork, by the forking thread
+_taken: dict[int, list[threading.RLock]] = {}  # locks held for a fork, by the forking thread
 
 
 def compiling() -> AbstractContextManager[object]:
@@ -146,12 +110,12 @@ def _refusal() -> TargetUnavailableError:
     )
 
 
-def _lock_of(holder: object) -> _Lock:
+def _lock_of(holder: object) -> threading.RLock:
     """The lock in a holder: gpusort's, Numba's compiler lock, or llvmlite's library."""
-    return cast(_Lock, getattr(holder, _LOCK))
+    return cast(threading.RLock, getattr(holder, _LOCK))
 
 
-def _is_owned(lock: _Lock) -> bool:
+def _is_owned(lock: threading.RLock) -> bool:
     """Whether this thread holds a lock."""
     return bool(getattr(lock, _IS_OWNED)())
 
@@ -179,12 +143,12 @@ def _before() -> None:
 
 def _close_gate() -> None:
     _gate.close()
-    found = sys.modules.get("numba.core.event")
-    if not _listens and hasattr(found, "register"):
-        events = cast(_Events, found)
+    events = sys.modules.get("numba.core.event")
+    listener, register = (getattr(events, name, None) for name in ("Listener", "register"))
+    if not _listens and listener is not None and register is not None:
         _listens.append(True)
-        events.Listener.register(_Gate)
-        events.register("numba:compiler_lock", _gate)
+        listener.register(_Gate)
+        register("numba:compiler_lock", _gate)
 
 
 def _take_locks(until: float) -> None:
@@ -231,7 +195,7 @@ def _after_in_child() -> None:
     _leak_device_resources()
 
 
-def _module_locks() -> dict[str, Callable[[], _ModuleLock | None]]:
+def _module_locks() -> dict[str, Callable[[], object]]:
     return getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
 
 
@@ -239,9 +203,9 @@ def _imported() -> dict[str, object]:
     """The modules of gpusort, NumPy and the compilers that are being imported, with the importing threads."""
     found: dict[str, object] = {}
     for name, reference in list(_module_locks().items()):
-        lock = reference()
-        if lock is not None and lock.owner is not None and name.partition(".")[0] in _WAITED_FOR:
-            found[name] = lock.owner
+        owner: object = getattr(reference(), "owner", None)
+        if owner is not None and name.partition(".")[0] in _WAITED_FOR:
+            found[name] = owner
     return found
 
 
@@ -259,7 +223,7 @@ class OwnLock:
         _own_locks.add(self)
 
     def renew(self) -> None:
-        self.held: AbstractContextManager[object] = _new_lock()  # the lock itself, as in `compiling`
+        self.held: AbstractContextManager[object] = threading.RLock()  # the lock itself, as in `compiling`
 
 
 _own_locks: WeakSet[OwnLock] = WeakSet()

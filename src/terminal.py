@@ -23,13 +23,9 @@ class Terminal:
     def __init__(self, stream: TextIO | None = None) -> None:
         found: TextIO | None = stream if stream is not None else sys.stdout  # None if it was closed at start-up
         self._stream = found if found is not None else open(os.devnull, "w")  # noqa: SIM115  # open until exit
-        self._live = self._stream.isatty() and os.environ.get("TERM") != "dumb"
-        self._colours = self._live and not os.environ.get("NO_COLOR")
-
-    @property
-    def is_live(self) -> bool:
-        """Whether this is a terminal on which a status line can be overwritten."""
-        return self._live
+        # whether this is a terminal on which a status line can be overwritten
+        self.is_live = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._colours = self.is_live and not os.environ.get("NO_COLOR")
 
     def toned(self, text: str, tone: Tone) -> str:
         return f"\x1b[{tone.value}m{text}\x1b[0m" if self._colours else text
@@ -39,9 +35,9 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """Shows a status line, which the next output overwrites; on a terminal only."""
-        if self._live:
+        if self.is_live:
             print(f"\r\x1b[K{text}", end="", file=self._stream, flush=True)
 
     def forget_note(self) -> None:
-        if self._live:
+        if self.is_live:
             print("\r\x1b[K", end="", file=self._stream, flush=True)

@@ -55,7 +55,7 @@ def tune(
         raise UnsupportedTypeError(f"report: expected a function or None, found {report!r}")
     if largest < 1 << 12:
         raise InvalidArgumentError(f"largest: expected a length of at least {1 << 12}, found {largest}")
-    tell = _no_report if report is None else report
+    tell: Report = report or (lambda line: None)
     for found in _targets(target):
         info = found.info
         if target is None and info.is_software:
@@ -71,10 +71,6 @@ def tune(
         forget_plans()
         place = f"in {path}" if path else "for this process alone: there is no cache directory to use"
         tell(f"{info.name}: kept {place}")
-
-
-def _no_report(line: str) -> None:
-    """The report if it is None."""
 
 
 def forget_tuning(target: str | Target | None = None) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import gpusort
 from gpusort.algos.sorts import Radix
+from gpusort.api import call as front
 from gpusort.api import stream_call
 from gpusort.api.call import forget_plans
 from gpusort.arrays import cuda as cuda_arrays
@@ -103,6 +104,24 @@ def test_in_place_and_out(library: str) -> None:
     expected = np.sort(host, axis=0)
     expected[:, ::2].sort()
     np.testing.assert_array_equal(host_of(x), expected)
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_a_warm_call_of_several_arrays_looks_for_no_plan(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = sample("u4", 50)
+    x, values, out = (on_card(library, array) for array in (host, np.arange(50, dtype="i4"), np.zeros_like(host)))
+    calls: list[Callable[[], Any]] = [
+        lambda: call["sort"](x, out=out),
+        lambda: gpusort.sort_by_key(x, values),
+        lambda: gpusort.sort_inplace(out),
+    ]
+    for one in calls * 2:
+        one()
+    monkeypatch.setattr(front, "planned", None)
+    for one in calls:
+        one()
+    np.testing.assert_array_equal(host_of(out), np.sort(host))
+    np.testing.assert_array_equal(host_of(calls[1]()[1]), np.argsort(host, kind="stable"))
 
 
 def test_a_warm_call_launches_and_allocates_its_result_alone() -> None:

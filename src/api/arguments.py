@@ -7,7 +7,6 @@ from typing import SupportsIndex, TypeVar, cast
 
 import numpy as np
 
-from ..operations.base import index_of
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.indices import SortOrder
 from ..types.needs import Policy
@@ -48,8 +47,14 @@ def checked_count(k: object) -> int:
     return count
 
 
+def index_of(axis: object, expected: str = "an int") -> int:
+    """The axis as a plain int: plans are cached by it, and True == 1."""
+    if not hasattr(axis, "__index__") or isinstance(axis, np.ndarray):
+        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}")
+    return operator.index(cast(SupportsIndex, axis))
+
+
 def axis_or_none(axis: object, expected: str = "an int or None") -> int | None:
-    """The axis as a plain int or None: plans are cached by it, and True == 1."""
     return None if axis is None else index_of(axis, expected)
 
 

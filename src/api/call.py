@@ -77,16 +77,17 @@ def call_with(
     writes short arrays, see `WritesShort`."""
     try:
         if out is None:
-            run = _met(_runs, make, settings, target, arrays)
+            run = _met(_runs, make, settings, target, _kind_of(arrays), arrays)
             if run is not None:
                 if short_key is not None:
                     _runs[short_key] = run
                 return run(*arrays)
         else:
-            met = _met(_plans, make, settings, target, arrays) if type(out) is type(arrays[0]) else None
+            met = _met(_plans, make, settings, target, _kind_of((*arrays, out)), arrays)
             if met is not None:
                 _keep_writer(short_key, met)
-                return met.into(arrays, (out,))
+                met.into(arrays, (out,))
+                return out
         kinds, arrays = _alike(make(*settings).names, arrays)
         if is_deferred(kinds[0]):
             if out is not None:
@@ -101,7 +102,10 @@ def call_with(
                 )
         if type(target) is Planning:
             return target.prepared(plan, kinds[0], arrays, None if out is None else (out,))
-        return plan(*arrays) if out is None else plan.into(arrays, (out,))
+        if out is None:
+            return plan(*arrays)
+        plan.into(arrays, (out,))
+        return out
     except BaseException:
         release_import_lock()
         raise
@@ -109,8 +113,9 @@ def call_with(
 
 def call_in_place(make: Maker, settings: Settings, target: str | Target, x: object, short_key: Hashable = None) -> None:
     try:
-        met = _met(_plans, make, settings, target, (x,))
-        if met is not None and not KNOWN[type(x)].is_read_only(x):
+        known = _kind_of((x,))
+        met = _met(_plans, make, settings, target, known, (x,))
+        if known is not None and met is not None and not known.is_read_only(x):
             _keep_writer(short_key, met)
             met.into((x,), (x,))
             return
@@ -130,19 +135,29 @@ def _keep_writer(short_key: Hashable, plan: Plan) -> None:
         _runs[short_key] = plan.into_short
 
 
-def _met(
-    kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning, arrays: Arrays
-) -> T | None:
-    """A cache lookup for arrays of one class, if that class has one kind; None for a miss."""
+def _kind_of(arrays: Arrays) -> Kind | None:
+    """The one kind of arrays of a class that was seen before; None if it is another, or they are of several."""
     first = cast("type[object]", type(arrays[0]))
-    kind = KNOWN.get(first)
-    if kind is None:
-        return None
     for array in arrays:
         if type(array) is not first:
             return None
+    kind = KNOWN.get(first)
+    if kind is None and (choose := CHOSEN.get(first)) is not None:
+        try:
+            kinds = {choose("x", array) for array in arrays}
+        except UnsupportedTypeError:  # to be refused by its own name
+            return None
+        return kinds.pop() if len(kinds) == 1 else None
+    return kind
+
+
+def _met(
+    kept: Bounded[Hashable, T], make: Maker, settings: Settings, target: str | Target | Planning, kind: Kind | None,
+    arrays: Arrays,
+) -> T | None:  # fmt: skip
+    """A cache lookup; None for a miss."""
     try:
-        return kept.get(_key(make, settings, target, kind, arrays))
+        return None if kind is None else kept.get(_key(make, settings, target, kind, arrays))
     except TypeError:  # what cannot be hashed has its plan made anew
         return None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TypeAlias, TypeGuard
+from functools import cached_property, partial
+from typing import TypeAlias
 
 import attrs
 import numpy as np
@@ -36,12 +36,9 @@ class CandidatesInPieces(InPieces):
     def of(
         cls, operation: Operation, length: int, dtype: DType, target: HasRoom, free: int
     ) -> CandidatesInPieces | None:
-        if not _searches(operation):
+        if not (isinstance(operation, TopK) or (isinstance(operation, Reduce) and operation.reducer.finds_index)):
             return None
-
-        def made(part: int) -> CandidatesInPieces:
-            return cls(target, operation, length, dtype, part)
-
+        made = partial(cls, target, operation, length, dtype)
         return fitting(piece_length(length, dtype.itemsize), made, free)
 
     @cached_property
@@ -91,7 +88,3 @@ class CandidatesInPieces(InPieces):
 def _left_by(task: Task) -> int:
     """The number of candidates that a task leaves."""
     return task.left[-1] // INDEX.itemsize
-
-
-def _searches(operation: Operation) -> TypeGuard[Search]:
-    return isinstance(operation, TopK) or (isinstance(operation, Reduce) and operation.reducer.finds_index)

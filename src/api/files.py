@@ -55,7 +55,7 @@ def sort_file(
     """
     order = ORDERS[checked_flag("descending", descending)]
     is_stable = checked_flag("stable", stable)
-    job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
+    job = _Job.of(source, target, memory, scratch, resume, progress)
     engine = OwnEngine.for_files(target_device, job.memory)
     if Format.of(job.source).is_table or Format.of(job.target).is_table:
         job.run_table(by, order, engine, dtype, argsort=False)
@@ -78,7 +78,7 @@ def argsort_file(
     Equal keys keep their order. All else is as for `sort_file`; the target may be .npy or raw, whatever the source is.
     """
     order = ORDERS[checked_flag("descending", descending)]
-    job = _Job.of(source, target, memory, target_device, scratch, resume, progress)
+    job = _Job.of(source, target, memory, scratch, resume, progress)
     if job.source == job.target:
         raise InvalidArgumentError(f"target: expected another file than the source, found {job.target}")
     engine = OwnEngine.for_files(target_device, job.memory)
@@ -102,9 +102,8 @@ class _Job:
 
     @classmethod
     def of(
-        cls, source: Name, target: Name, memory: int | str, device: str | Target, scratch: Name | None, resume: bool,
-        progress: Report,
-    ) -> _Job:  # fmt: skip
+        cls, source: Name, target: Name, memory: int | str, scratch: Name | None, resume: bool, progress: Report
+    ) -> _Job:
         if progress is not None and not callable(progress):
             raise UnsupportedTypeError(f"progress: expected a function of a Progress, or None, found {progress!r}")
         given, wanted = _path("source", source), _path("target", target)

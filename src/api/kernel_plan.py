@@ -8,30 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
 
 from ..arrays.kinds import Device, HostArray, Located
-from ..kernel.launch import Schedule
 from ..operations.base import Operation, Output
 from ..targets.base import Target
 from ..types.bounded import Bounded
 from ..types.specs import Spec, lies_packed, overlap, strides_like
 from .host_call import HostCall
-from .laws import MonoidCheck
-from .plan import (
-    Arrays,
-    Cost,
-    Plan,
-    cost_of,
-    one_or_all,
-    placed_together,
-    require_fitting,
-    require_same_device,
-    scalar_of,
-)
+from .laws import law_check
+from .plan import Arrays, Cost, Plan, cost_of, placed_together, require_fitting, require_same_device, results_of
 from .steps import Lines, Way, Works, runs_of, steps_of
 from .stream_call import StreamCall
 
@@ -39,14 +28,7 @@ _BYTE = np.dtype(np.uint8)
 _MOST_WAYS = 64
 
 
-class Call(Protocol):
-    """The steps of a call, prepared for arrays at any addresses."""
-
-    @property
-    def schedules(self) -> tuple[Schedule, ...]: ...
-    @property
-    def scratch_bytes(self) -> int: ...
-    def __call__(self, handles: list[Any], stream: int, /) -> None: ...
+Call: TypeAlias = HostCall | StreamCall  # the steps of a call, prepared for arrays at any addresses
 
 
 @attrs.define(eq=False)
@@ -73,7 +55,11 @@ class KernelPlan(Plan):
         self._between = operation.between(specs, target.info) if self._works else ()
         as_it_lies = any(work.as_it_lies for work in self._works)
         self._row_axes = tuple(() if as_it_lies else output.axes for output in self.outputs)
-        self._check = MonoidCheck.of(operation, specs[0], target) if kind.is_host else None
+        self._finishes = any(
+            output.is_scalar and output.shape == () if kind.is_host else output.dtype.names is not None
+            for output in self.outputs
+        )
+        self._check = law_check(operation, specs[0], target) if kind.is_host else None
         self._ways: Bounded[Hashable, _Into] = Bounded(_MOST_WAYS)
         # Known with the first arrays:
         self._device: Device[Any] | None = None
@@ -88,7 +74,7 @@ class KernelPlan(Plan):
         if device is None or new is None or (stream := device.stream()) is None:
             return self._within(arrays)
         if self._check is not None:
-            self._check.on(arrays[0])
+            self._check(arrays[0])
         outs = [make() for make in self._makers]
         handle = device.handle
         new([*map(handle, arrays), *map(handle, outs)], stream)
@@ -131,23 +117,26 @@ class KernelPlan(Plan):
             self.make_ready(arrays)
             return self(*arrays)
 
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
         device = self._device
         if device is None or (stream := device.stream()) is None:
             with self.kind.scope(arrays[0]) or nullcontext():
                 self.make_ready(arrays)
-                return self.into(arrays, outs)
+                self.into(arrays, outs)
+            return
         if self._check is not None:
-            self._check.on(arrays[0])
+            self._check(arrays[0])
         known = tuple([self.kind.signature(out) for out in outs])
         if self.kind.is_host:  # whose signatures leave out how arrays lie, and whether they may be written
             known = (*known, *[(out.strides, out.shape, out.flags.writeable, out.flags.aligned) for out in outs])
         into = self._ways.get(known) or self._into(known, device, arrays, outs)
         address, handle = device.address, device.handle
         way = _way([*map(address, arrays), *map(address, outs)], len(arrays), into)
-        call = into.calls.get(way) or self._call_into(into, way)
+        call = into.calls.get(way)
+        if call is None:
+            is_new = way is Way.APART and into.outs == self._outs
+            call = into.calls[way] = cast(Call, self._new) if is_new else self._call(into.outs, way)
         call([*map(handle, arrays), *map(handle, outs)], stream)
-        return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         with self.kind.scope(arrays[0]) or nullcontext():
@@ -177,31 +166,25 @@ class KernelPlan(Plan):
         given = list(enumerate(zip(self.specs, origins, strict=True)))
         self._inputs = tuple(Lines.of(n, spec, self.operation.axes(n, spec), origin) for n, (spec, origin) in given)
         self._raw = tuple(Lines.of(n, spec, (), origin) for n, (spec, origin) in given)
-        strides = [self._strides_like(output, device) for output in self.outputs]
-        self._makers = tuple(
-            device.empty(*self._held(output), found) for output, found in zip(self.outputs, strides, strict=True)
-        )
-        self._finishes = any(
-            output.dtype.names is not None if not self.kind.is_host else output.is_scalar and output.shape == ()
-            for output in self.outputs
-        )
-        self._outs = self._lines(strides, [0] * len(strides))
+        results = [self._new_spec(output, device) for output in self.outputs]
+        self._makers = tuple(device.empty(*self._held(spec), spec.strides) for spec in results)
+        self._outs = self._lines(results, [0] * len(results))
         self._device = device
         self._new = self._call(self._outs, Way.APART)
 
-    def _held(self, output: Output) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-        """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""
-        if self.kind.is_host or output.dtype.names is None:
-            return output.shape, output.dtype
-        return (Spec(output.shape, output.dtype).size * output.dtype.itemsize,), _BYTE
+    def _new_spec(self, output: Output, device: Device[Any]) -> Spec:
+        """A new output: of the first input's order of axes if it is to be like that, or packed."""
+        x, strides = self.specs[0], None
+        if output.is_like and x.strides is not None and device.keeps_order:
+            strides = strides_like(x.shape, x.strides, x.dtype.itemsize)
+            strides = None if lies_packed(x.shape, strides, x.dtype.itemsize) else strides
+        return Spec(output.shape, output.dtype, strides=strides)
 
-    def _strides_like(self, output: Output, device: Device[Any]) -> tuple[int, ...] | None:
-        """Strides of a new output; None for a packed one."""
-        x = self.specs[0]
-        if not output.is_like or x.strides is None or not device.keeps_order:
-            return None
-        found = strides_like(x.shape, x.strides, x.dtype.itemsize)
-        return None if lies_packed(x.shape, found, x.dtype.itemsize) else found
+    def _held(self, spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+        """Shape and dtype of the array that holds an output; structured ones are bytes on a device."""
+        if self.kind.is_host or spec.dtype.names is None:
+            return spec.shape, spec.dtype
+        return (spec.size * spec.dtype.itemsize,), _BYTE
 
     @cached_property
     def _runs(self) -> Works:
@@ -215,15 +198,10 @@ class KernelPlan(Plan):
         works = self.operation.works(self.specs, self.target.info, in_place=True)
         return None if works is None else [(work, runs_of(work, self.target, self._keeps_scratch)) for work in works]
 
-    def _lines(
-        self, all_strides: Sequence[tuple[int, ...] | None], origins: Sequence[int], are_aligned: bool = True
-    ) -> tuple[Lines, ...]:
-        """Outputs of these strides, with the axes of a row last."""
-        lines = zip(self.outputs, all_strides, self._row_axes, origins, strict=True)
-        return tuple(
-            Lines.of(number, Spec(output.shape, output.dtype, strides=strides, is_aligned=are_aligned), axes, origin)
-            for number, (output, strides, axes, origin) in enumerate(lines, len(self.specs))
-        )
+    def _lines(self, results: Sequence[Spec], origins: Sequence[int]) -> tuple[Lines, ...]:
+        """Outputs, with the axes of a row last."""
+        lines = enumerate(zip(results, self._row_axes, origins, strict=True), len(self.specs))
+        return tuple(Lines.of(number, spec, axes, origin) for number, (spec, axes, origin) in lines)
 
     def _call(self, outs: Sequence[Lines], way: Way) -> Call:
         works = self._runs_in_place if way is Way.IN_PLACE else self._runs
@@ -244,25 +222,18 @@ class KernelPlan(Plan):
             require_same_device(device, "out", out, self.operation.names[0], arrays[0])
         specs = [self.kind.spec("out", out) for out in outs]
         origins = [device.address(out) % device.alignment for out in outs]
-        lines = self._lines(
-            [spec.strides for spec in specs], origins, are_aligned=all(spec.is_aligned for spec in specs)
-        )
+        lines = self._lines(specs, origins)
         is_like = len(self._inputs) == len(lines) == 1 and self._inputs[0].lies_like(lines[0])
         into = _Into(lines, tuple(line.bounds for line in (*self._inputs, *lines)), is_like, {})
         self._ways[known] = into
         return into
-
-    def _call_into(self, into: _Into, way: Way) -> Call:
-        is_new = way is Way.APART and into.outs == self._outs and self._new is not None
-        call = into.calls[way] = cast(Call, self._new) if is_new else self._call(into.outs, way)
-        return call
 
     # -- what comes back ----------------------------------------------------------------------------------
 
     def _finished(self, outs: list[Any]) -> object:
         """Converts results: to NumPy's scalars on the host; structured ones on a device to NumPy's arrays."""
         if self.kind.is_host:
-            return one_or_all([scalar_of(out, output) for out, output in zip(outs, self.outputs, strict=True)])
+            return results_of(outs, self.outputs)
         (output,), device = self.outputs, cast("Device[Any]", self._device)
         found: HostArray = device.to_host(outs[0]).view(output.dtype).reshape(output.shape)
         return found[()]

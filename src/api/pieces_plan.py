@@ -29,7 +29,7 @@ from ..types.specs import Spec
 from .candidates_in_pieces import CandidatesInPieces
 from .desk import InPieces, bytes_of
 from .kernel_plan import KernelPlan
-from .plan import Arrays, Cost, Plan, one_or_all, require_fitting, scalar_of
+from .plan import Arrays, Cost, Plan, require_fitting, results_of
 from .planning import new_host_arrays
 from .rows_in_pieces import RowsInPieces, is_better_whole
 from .sort_in_pieces import MergeInPieces, SortInPieces
@@ -73,16 +73,15 @@ class PiecesPlan(Plan):
             return way(*arrays)
         outs = self.new_outputs(arrays)
         self._run(way, arrays, outs)
-        outputs = self.operation.outputs(*self.specs)
-        return one_or_all([scalar_of(out, output) for out, output in zip(outs, outputs, strict=True)])
+        return results_of(outs, self.operation.outputs(*self.specs))
 
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
         way = self._way(arrays)
         if isinstance(way, KernelPlan):
-            return way.into(arrays, outs)
+            way.into(arrays, outs)
+            return
         require_fitting(self.kind, outs, self.operation.outputs(*self.specs))
         self._run(way, arrays, outs)
-        return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return new_host_arrays(self.operation.outputs(*self.specs), arrays[0])

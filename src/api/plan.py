@@ -55,7 +55,7 @@ class Plan(ABC):
         """Allocates and returns the outputs: one array, or a tuple of several."""
 
     @abstractmethod
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
         """Writes the outputs to given arrays, which may be inputs or overlap with them."""
 
     @property
@@ -86,7 +86,7 @@ def specs_of(kind: Kind, operation: Operation, arrays: Arrays) -> tuple[Spec, ..
     return tuple(kind.spec(name, array) for name, array in zip(operation.names, arrays, strict=True))
 
 
-def one_or_all(outs: list[Any]) -> object:
+def one_or_all(outs: Sequence[Any]) -> object:
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
@@ -137,6 +137,7 @@ def _are_several(found: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(found, tuple)
 
 
-def scalar_of(array: HostArray, output: Output) -> object:
-    """A scalar in place of a 0-d array, where NumPy's function returns one."""
-    return array[()] if output.is_scalar and output.shape == () else array
+def results_of(arrays: Sequence[HostArray], outputs: Sequence[Output]) -> object:
+    """What a call gives back: a scalar in place of a 0-d array, where NumPy's function returns one."""
+    found = zip(arrays, outputs, strict=True)
+    return one_or_all([x[()] if output.is_scalar and output.shape == () else x for x, output in found])

@@ -17,8 +17,8 @@ from ..operations.base import Operation, Output
 from ..targets.base import HasNative, HasRoom, IsForFew, IsFunction, Native, Target, WritesInto, WritesShort
 from ..targets.registry import target as target_of
 from ..types.bounded import Bounded
-from ..types.specs import Spec, bounds, overlap, strides_like
-from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, require_fitting, scalar_of, specs_of
+from ..types.specs import Spec, strides_like
+from .plan import Arrays, Cost, Plan, as_tuple, one_or_all, placed_together, require_fitting, results_of, specs_of
 
 _MOST_SHAPES = 256
 
@@ -65,15 +65,14 @@ class AnsweredPlan(Plan):
 
     def __call__(self, *arrays: Any) -> object:
         if self.kind.is_host:
-            return one_or_all([scalar_of(x, out) for x, out in zip(self._answer(), self.outputs, strict=True)])
+            return results_of(self._answer(), self.outputs)
         return one_or_all(self.new_outputs(arrays))
 
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
         require_fitting(self.kind, outs, self.outputs)
         if self.kind.is_host:  # elsewhere they were made with what the shapes tell
             for out, found in zip(outs, self._answer(), strict=True):
                 out[...] = found
-        return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         with self.kind.scope(arrays[0]) or nullcontext():
@@ -106,12 +105,11 @@ class ViewedPlan(Plan):
         """The result as the caller's kind of array; structured ones stay NumPy's, as no other library has such."""
         return values if values.dtype.names is not None else self.kind.given_back(values, like)
 
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
         kind = self.kind
         require_fitting(kind, outs, self.operation.outputs(*specs_of(kind, self.operation, arrays)))
         with kind.scope(arrays[0]) or nullcontext():
             self.inner.into([kind.view(array) for array in arrays], [kind.view(out) for out in outs])
-        return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         kind = self.kind
@@ -161,7 +159,7 @@ class NativePlan(Plan):
             self._fitting[shapes] = True
         return cast(object, self.native(x, *others))
 
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
         given: list[object] = [array.shape for array in arrays]
         is_apart = True
         for out in outs:
@@ -178,7 +176,6 @@ class NativePlan(Plan):
         else:
             for out, values in zip(outs, as_tuple(self(*arrays)), strict=True):
                 out[...] = values
-        return one_or_all(list(outs))
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return new_host_arrays(self.operation.outputs(*specs_of(self.kind, self.operation, arrays)), arrays[0])
@@ -194,12 +191,8 @@ def _overlap_partly(array: HostArray, out: HostArray) -> bool:
     """Whether two arrays overlap without being the same elements in the same layout."""
     if array is out or not np.may_share_memory(array, out):
         return False
-    first, other = array.ctypes.data, out.ctypes.data
-    if first == other and array.strides == out.strides and array.shape == out.shape:
-        return False
-    return overlap(
-        first, bounds(array.shape, array.strides, array.itemsize), other, bounds(out.shape, out.strides, out.itemsize)
-    )
+    lies, other = ((x.ctypes.data, x.shape, x.strides) for x in (array, out))
+    return lies != other
 
 
 class ShapedPlan(Plan):
@@ -230,8 +223,8 @@ class ShapedPlan(Plan):
     def __call__(self, *arrays: Any) -> object:
         return self._plan(arrays)(*arrays)
 
-    def into(self, arrays: Arrays, outs: Arrays) -> object:
-        return self._plan(arrays).into(arrays, outs)
+    def into(self, arrays: Arrays, outs: Arrays) -> None:
+        self._plan(arrays).into(arrays, outs)
 
     def new_outputs(self, arrays: Arrays) -> list[Any]:
         return self._plan(arrays).new_outputs(arrays)

@@ -17,7 +17,7 @@ from ..arrays.kinds import Kind, is_viewed
 from ..arrays.registry import recognised
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .plan import Cost, Plan, require_fitting, specs_of
+from .plan import Cost, Plan, one_or_all, require_fitting, specs_of
 
 
 @attrs.frozen(eq=False)
@@ -39,7 +39,8 @@ class PreparedCall:
             is_known = False
         if not is_known:
             self._require_fitting(arrays)
-        return self.plan.into(arrays, self.outs)
+        self.plan.into(arrays, self.outs)
+        return one_or_all(self.outs)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise UnsupportedTypeError(

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays.kinds import HostArray
-from ..operations.base import index_of
 from ..operations.scan import Cumsum, Scan
 from ..targets.base import Target
 from ..types.indices import ScanKind
-from .arguments import axis_or_none, check_monoid, check_policy, checked_flag
+from .arguments import axis_or_none, check_monoid, check_policy, checked_flag, index_of
 from .call import call
 from .signatures import F, Nested, Other, Signed, Unsigned, Where
 from .signatures_monoids import is_scan
@@ -37,7 +36,7 @@ def scan(
     array of x's kind; those of several fields as a structured dtype, in host memory.
     """
     if axis.__class__ is not int:
-        axis = index_of(axis, "an int")
+        axis = index_of(axis)
     if exclusive is not False:
         exclusive = checked_flag("exclusive", exclusive)
     return call(_scan, (axis, exclusive, policy, monoid), target, x)
@@ -48,7 +47,7 @@ def _scan(axis: int, exclusive: bool, policy: ScanPolicy | None, monoid: Monoid[
 
     check_monoid(monoid)
     check_policy(policy, ScanPolicy)
-    return Scan(axis, ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE, policy, of=monoid)
+    return Scan(axis, ScanKind.EXCLUSIVE if exclusive else ScanKind.INCLUSIVE, of=monoid, policy=policy)
 
 
 @overload

@@ -7,22 +7,39 @@ an int a float, so overloads for lists of them overlap, and are read in turn: th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    cast,
+    overload,
+)
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays.kinds import HostArray
-from ..arrays.protocols import Chunked, InBuffer, OnCard, Tensor
 from ..targets.base import Target
 from ..types.keys import SortableKey
 
+if TYPE_CHECKING:
+    from ..algos.sorts import SortAlgorithm
+    from ..arrays.cuda import OnCard
+    from ..arrays.webgpu import Array
+
 T = TypeVar("T")
+P = TypeVar("P")
 G = TypeVar("G", bound=np.generic)
 G_co = TypeVar("G_co", bound=np.generic, covariant=True)
 A_contra = TypeVar("A_contra", contravariant=True)
 F = TypeVar("F", bound=np.floating | np.timedelta64)
-Other = TypeVar("Other", bound=OnCard | Tensor | InBuffer | Chunked)
+Other = TypeVar("Other", bound="OnCard | Tensor | Array | Chunked")
 
 Nested: TypeAlias = "Sequence[T | Nested[T]]"
 Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
@@ -33,6 +50,40 @@ Signed: TypeAlias = npt.NDArray[np.bool_ | np.signedinteger]  # what is added up
 Unsigned: TypeAlias = npt.NDArray[np.unsignedinteger]
 Where: TypeAlias = "str | Target"
 Keyed: TypeAlias = "SortableKey[Any, Any] | None"
+Chosen: TypeAlias = "SortAlgorithm | None"
+
+
+# -- other libraries' arrays: what tells them from NumPy's ------------------------------------------------
+
+
+class Tensor(Protocol):
+    """A torch tensor."""
+
+    @property
+    def is_cuda(self) -> bool: ...
+    @property
+    def device(self) -> object: ...
+    @property
+    def dtype(self) -> object: ...
+    def detach(self) -> Self: ...
+    def clone(self) -> Self: ...
+    def flatten(self) -> Self: ...
+    def numpy(self) -> HostArray: ...
+    def to(self, device: object, /) -> Self: ...
+
+
+class Chunked(Protocol):
+    """An array of dask."""
+
+    @property
+    def numblocks(self) -> tuple[int, ...]: ...
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...]: ...
+    def ravel(self) -> Self: ...
+    def persist(self) -> Self: ...
+
+
+# -- reductions -------------------------------------------------------------------------------------------
 
 
 class Arithmetic(Protocol):
@@ -197,24 +248,14 @@ class Settled(Protocol[G_co, A_contra]):
     ) -> G_co | npt.NDArray[G_co]: ...  # fmt: skip
 
 
-Place: TypeAlias = Settled[np.int64, SupportsIndex]
-Truth: TypeAlias = Settled[np.bool_, Axes]
+class ShownAs(Generic[P]):
+    """A decorator: what it is put on is handed back as it is, and is one of these to type checkers."""
+
+    def __call__(self, function: Callable[..., object]) -> P:
+        return cast(P, function)
 
 
-# -- decorators: what they are put on is handed back as it is ----------------------------------------------
-
-
-def is_arithmetic(function: Callable[..., object]) -> Arithmetic:
-    return cast(Arithmetic, function)
-
-
-def is_extremum(function: Callable[..., object]) -> Extremum:
-    return cast(Extremum, function)
-
-
-def is_place(function: Callable[..., object]) -> Place:
-    return cast(Place, function)
-
-
-def is_truth(function: Callable[..., object]) -> Truth:
-    return cast(Truth, function)
+is_arithmetic = ShownAs[Arithmetic]()
+is_extremum = ShownAs[Extremum]()
+is_place = ShownAs[Settled[np.int64, SupportsIndex]]()
+is_truth = ShownAs[Settled[np.bool_, Axes]]()

@@ -5,8 +5,7 @@ Of a state that is no scalar class itself (a newtype, a struct) they know no mor
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, SupportsIndex, TypeVar, cast, overload
+from typing import Protocol, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from ..arrays.kinds import HostArray
 from ..types.monoids import Monoid
 from ..types.params import ReducePolicy, ScanPolicy
 from ..types.scalars import U32
-from .signatures import Axes, Axis, G, G_co, Other, Where, Whole
+from .signatures import Axes, Axis, G, G_co, Other, ShownAs, Where, Whole
 
 E = TypeVar("E")
 S = TypeVar("S")
@@ -105,9 +104,5 @@ class Scan(Protocol):
     ) -> HostArray: ...  # fmt: skip
 
 
-def is_reduce(function: Callable[..., object]) -> Reduce:
-    return cast(Reduce, function)
-
-
-def is_scan(function: Callable[..., object]) -> Scan:
-    return cast(Scan, function)
+is_reduce = ShownAs[Reduce]()
+is_scan = ShownAs[Scan]()

@@ -94,8 +94,8 @@ class SortInPieces(InPieces):
     target: HasRoom
     runs: SortedRuns
     length: int
-    piece: int
     can_be_in_place: bool
+    piece: int
 
     @classmethod
     def of(
@@ -104,10 +104,7 @@ class SortInPieces(InPieces):
         runs = SortedRuns.of(operation, dtypes, target)
         if runs is None:
             return None
-
-        def made(piece: int) -> SortInPieces:
-            return cls(target, runs, length, piece, isinstance(operation, Sort))
-
+        made = partial(cls, target, runs, length, isinstance(operation, Sort))
         return fitting(piece_length(length, sum(dtype.itemsize for dtype in runs.columns)), made, free)
 
     def needed(self) -> Sequence[Task]:
@@ -148,10 +145,7 @@ class MergeInPieces(InPieces):
             return None
         has_ties = operation.key is None and columns[0].kind == "f"
         tied = SortedRuns.of_tied(sort, columns, target) if has_ties else None
-
-        def made(piece: int) -> MergeInPieces:
-            return cls(target, operation.order, runs, tied, length, piece)
-
+        made = partial(cls, target, operation.order, runs, tied, length)
         return fitting(piece_length(length, sum(dtype.itemsize for dtype in columns)), made, free)
 
     def needed(self) -> Sequence[Task]:

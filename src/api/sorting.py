@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast, overload
+from typing import SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +11,12 @@ from numpy import memmap, ndarray
 
 from ..arrays.kinds import HostArray
 from ..operations.argsort import Argsort, SortPairs
-from ..operations.base import index_of
 from ..operations.sort import Sort
-from ..targets.base import Target
 from ..types.indices import SortOrder
-from .arguments import ORDERS, axis_or_none, check_algorithm, check_key, checked_flag, checked_order
+from .arguments import axis_or_none, check_algorithm, checked_flag, checked_order, index_of
 from .call import Settings, call, call_in_place, call_with, find_run
 from .prepared import Planning
-from .signatures import Keyed, Nested, Other
-
-if TYPE_CHECKING:
-    from ..algos.sorts import SortAlgorithm
+from .signatures import Chosen, Keyed, Nested, Other, Where
 
 D = TypeVar("D", bound=np.dtype[np.generic])
 V = TypeVar("V", bound=np.dtype[np.generic])
@@ -31,48 +26,41 @@ Shape = TypeVar("Shape", bound=tuple[int, ...])
 @overload
 def sort(
     x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False,
-    out: np.ndarray[Shape, D] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
-    key: Keyed = None,
+    out: np.ndarray[Shape, D] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> np.ndarray[Shape, D]: ...  # fmt: skip
 @overload
 def sort(
     x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = False,
-    out: np.ndarray[tuple[int], D] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
-    key: Keyed = None,
+    out: np.ndarray[tuple[int], D] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> np.ndarray[tuple[int], D]: ...  # fmt: skip
 @overload  # the ignores: to Python a bool is an int, and an int a float, so these overlap, and are read in turn
 def sort(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
     x: Nested[bool], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: npt.NDArray[np.bool_] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
-    key: Keyed = None,
+    out: npt.NDArray[np.bool_] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> npt.NDArray[np.bool_]: ...  # fmt: skip
 @overload
 def sort(  # type: ignore[overload-overlap]
     x: Nested[int], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: npt.NDArray[np.int64] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
-    key: Keyed = None,
+    out: npt.NDArray[np.int64] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> npt.NDArray[np.int64]: ...  # fmt: skip
 @overload
 def sort(
     x: Nested[float], /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: npt.NDArray[np.float64] | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
-    key: Keyed = None,
+    out: npt.NDArray[np.float64] | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> npt.NDArray[np.float64]: ...  # fmt: skip
 @overload
 def sort(
     x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: Other | None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
-    key: Keyed = None,
+    out: Other | None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> Other: ...  # fmt: skip
 @overload
 def sort(
     x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: None = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None,
-    key: Keyed = None,
+    out: None = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> HostArray: ...  # fmt: skip
 def sort(
     x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = False,
-    out: object = None, target: str | Target = "auto", algorithm: SortAlgorithm | None = None, key: Keyed = None,
+    out: object = None, target: Where = "auto", algorithm: Chosen = None, key: Keyed = None,
 ) -> object:  # fmt: skip
     """A sorted copy of an array, in NumPy's order: NaN and NaT last, in both directions.
 
@@ -111,12 +99,12 @@ def sort(
 
 
 def sort_inplace(
-    x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False,
-    target: str | Target = "auto", algorithm: SortAlgorithm | None = None, key: Keyed = None,
+    x: object, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = False, target: Where = "auto",
+    algorithm: Chosen = None, key: Keyed = None,
 ) -> None:  # fmt: skip
     """Sorts an array in place. Where a target cannot use its layout, through a copy that is written back."""
     if axis.__class__ is not int:
-        axis = index_of(axis, "an int")
+        axis = index_of(axis)
     short_key: Hashable = None
     if (
         stable is False and descending is False and key is None and algorithm is None and target == "auto"
@@ -140,7 +128,7 @@ def _settings(axis: object, descending: object, stable: object, algorithm: objec
     return axis, checked_order(descending, key), stable, key, algorithm
 
 
-def _sorted_map(x: object, out: object, settings: Settings, target: str | Target | Planning) -> object | None:
+def _sorted_map(x: object, out: object, settings: Settings, target: Where | Planning) -> object | None:
     """The result for a memory-mapped array that exceeds memory; None for any other array."""
     axis, order, stable, key, algorithm = settings
     if key is not None or algorithm is not None or isinstance(target, Planning):
@@ -157,26 +145,26 @@ def _sorted_map(x: object, out: object, settings: Settings, target: str | Target
 @overload
 def argsort(
     x: np.ndarray[Shape, D], /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True,
-    target: str | Target = "auto", key: Keyed = None,
+    target: Where = "auto", key: Keyed = None,
 ) -> np.ndarray[Shape, np.dtype[np.int64]]: ...  # fmt: skip
 @overload
 def argsort(
-    x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = True,
-    target: str | Target = "auto", key: Keyed = None,
+    x: np.ndarray[Shape, D], /, *, axis: None, descending: bool = False, stable: bool = True, target: Where = "auto",
+    key: Keyed = None,
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]: ...  # fmt: skip
 @overload
 def argsort(
     x: Other, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
-    target: str | Target = "auto", key: Keyed = None,
+    target: Where = "auto", key: Keyed = None,
 ) -> Other: ...  # fmt: skip
 @overload
 def argsort(
     x: npt.ArrayLike, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
-    target: str | Target = "auto", key: Keyed = None,
+    target: Where = "auto", key: Keyed = None,
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]: ...  # fmt: skip
 def argsort(
     x: object, /, *, axis: SupportsIndex | None = -1, descending: bool = False, stable: bool = True,
-    target: str | Target = "auto", key: Keyed = None,
+    target: Where = "auto", key: Keyed = None,
 ) -> object:  # fmt: skip
     """The indices that would sort an array along an axis, in int64, as `np.argsort` gives them.
 
@@ -187,11 +175,7 @@ def argsort(
         axis = axis_or_none(axis)
     if stable is not True:
         checked_flag("stable", stable)
-    if descending is not False:
-        descending = checked_flag("descending", descending)
-    if key is not None:
-        check_key(key)
-    return call(Argsort, (axis, ORDERS[descending], key), target, x)
+    return call(Argsort, (axis, checked_order(descending, key), key), target, x)
 
 
 # -- values by their keys ----------------------------------------------------------------------------------
@@ -200,30 +184,19 @@ def argsort(
 @overload
 def sort_by_key(
     keys: np.ndarray[tuple[int], D], values: np.ndarray[tuple[int], V], /, *, descending: bool = False,
-    target: str | Target = "auto", key: Keyed = None,
+    target: Where = "auto", key: Keyed = None,
 ) -> tuple[np.ndarray[tuple[int], D], np.ndarray[tuple[int], V]]: ...  # fmt: skip
 @overload
 def sort_by_key(
-    keys: Other,
-    values: Other,
-    /,
-    *,
-    descending: bool = False,
-    target: str | Target = "auto",
-    key: Keyed = None,
-) -> tuple[Other, Other]: ...
+    keys: Other, values: Other, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None,
+) -> tuple[Other, Other]: ...  # fmt: skip
 @overload
 def sort_by_key(
-    keys: npt.ArrayLike,
-    values: npt.ArrayLike,
-    /,
-    *,
-    descending: bool = False,
-    target: str | Target = "auto",
+    keys: npt.ArrayLike, values: npt.ArrayLike, /, *, descending: bool = False, target: Where = "auto",
     key: Keyed = None,
-) -> tuple[HostArray, HostArray]: ...
+) -> tuple[HostArray, HostArray]: ...  # fmt: skip
 def sort_by_key(
-    keys: object, values: object, /, *, descending: bool = False, target: str | Target = "auto", key: Keyed = None,
+    keys: object, values: object, /, *, descending: bool = False, target: Where = "auto", key: Keyed = None,
 ) -> tuple[object, object]:  # fmt: skip
     """Sorts keys and reorders values with them: two new arrays, of one dimension.
 

@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import attrs
-
 from ..algos.copy import Strided, copy_strided
 from ..algos.sizes import LARGEST_U32
 from ..arrays.kinds import Shape
@@ -102,35 +100,29 @@ def _copies(
     word = math.gcd(_WORD, size, source.origin, to.origin, *source.strides, *to_strides)
     words = (size // word,) if word < size else ()  # of elements that are none, or that are not aligned
     most = min(LARGEST_U32 * word, limits.storage_bytes) - alignment
-    for piece in _pieces(shape, (source.strides, to_strides), size, most):
+    for part, firsts in _pieces(shape, (source.strides, to_strides), size, most):
         lies: list[Strided] = []
         places: list[tuple[int, int]] = []
-        for lines, strides, first in zip((source, to), (source.strides, to_strides), piece.firsts, strict=True):
-            low, high = bounds(piece.shape, strides, size)
+        for lines, strides, first in zip((source, to), (source.strides, to_strides), firsts, strict=True):
+            low, high = bounds(part, strides, size)
             low -= (lines.origin + first + low) % alignment
             in_words = (*[stride // word for stride in strides], *[1 for _ in words])
             lies.append(Strided(-low // word, in_words, (high - low) // word))
             places.append((lines.number, (lines.first or 0) * size + first + low))
-        yield copy_strided(UNSIGNED[word], piece.shape + words, *lies), places
+        yield copy_strided(UNSIGNED[word], part + words, *lies), places
 
 
-@attrs.frozen
-class _Piece:
-    """Of arrays of one shape."""
-
-    shape: Shape
-    firsts: tuple[int, ...]  # bytes from each array's first element to that of the piece
-
-
-def _pieces(shape: Shape, all_strides: Sequence[Shape], size: int, most: int) -> Iterator[_Piece]:
-    """Halves a shape until no part spans more than `most` bytes in any array."""
-    whole = _Piece(shape, (0,) * len(all_strides))
+def _pieces(
+    shape: Shape, all_strides: Sequence[Shape], size: int, most: int
+) -> Iterator[tuple[Shape, tuple[int, ...]]]:
+    """Halves a shape until no part spans more than `most` bytes in any array: the parts, with the bytes from each
+    array's first element to that of the part."""
     if all(high - low <= most for low, high in (bounds(shape, strides, size) for strides in all_strides)):
-        yield whole
+        yield shape, (0,) * len(all_strides)
         return
     axis = max(range(len(shape)), key=lambda n: (shape[n] - 1) * max(abs(strides[n]) for strides in all_strides))
     half = shape[axis] // 2
     for first, count in ((0, half), (half, shape[axis] - half)):
-        for piece in _pieces((*shape[:axis], count, *shape[axis + 1 :]), all_strides, size, most):
+        for part, firsts in _pieces((*shape[:axis], count, *shape[axis + 1 :]), all_strides, size, most):
             ahead = [first * strides[axis] for strides in all_strides]
-            yield _Piece(piece.shape, tuple(map(sum, zip(piece.firsts, ahead, strict=True))))
+            yield part, tuple(map(sum, zip(firsts, ahead, strict=True)))

@@ -121,19 +121,19 @@ CUPY = CupyKind()
 # -- anybody's --------------------------------------------------------------------------------------------
 
 
-class HasInterface(Protocol):
+class OnCard(Protocol):
     """Any library's array on a CUDA device."""
 
     @property
     def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
 
-class InterfaceKind(Viewed[HasInterface, "cupy.ndarray"]):
+class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
     """Arrays with __cuda_array_interface__ of any other library. Results are cupy's."""
 
     base = CUPY
 
-    def signature(self, array: HasInterface) -> Hashable:
+    def signature(self, array: OnCard) -> Hashable:
         require_own_process("cuda")
         seen = array.__cuda_array_interface__
         pointer, read_only = seen["data"]
@@ -141,7 +141,7 @@ class InterfaceKind(Viewed[HasInterface, "cupy.ndarray"]):
         where = device_of(pointer, shape)
         return seen["typestr"], shape, strides, where, (pointer or 0) & _BEYOND_ALIGNED, bool(read_only)
 
-    def spec(self, name: str, array: HasInterface) -> Spec:
+    def spec(self, name: str, array: OnCard) -> Spec:
         seen = array.__cuda_array_interface__
         dtype = np.dtype(seen["typestr"])
         if dtype.kind not in _NUMBERS or not dtype.isnative:
@@ -152,18 +152,18 @@ class InterfaceKind(Viewed[HasInterface, "cupy.ndarray"]):
             raise UnsupportedTypeError(f"{name}: masked arrays are not supported; fill or compress it first")
         return spec_on_device(self.view(array))
 
-    def is_read_only(self, array: HasInterface) -> bool:
+    def is_read_only(self, array: OnCard) -> bool:
         return bool(array.__cuda_array_interface__["data"][1])
 
-    def view(self, array: HasInterface) -> cupy.ndarray:
+    def view(self, array: OnCard) -> cupy.ndarray:
         seen = array.__cuda_array_interface__
         pointer, shape, strides = seen["data"][0] or 0, tuple(seen["shape"]), seen.get("strides")
         return seen_by_cupy(array, pointer, shape, np.dtype(seen["typestr"]), strides, device_of(pointer, shape))
 
-    def given_back(self, values: cupy.ndarray, like: HasInterface) -> object:
+    def given_back(self, values: cupy.ndarray, like: OnCard) -> object:
         return values
 
-    def scope(self, array: HasInterface) -> AbstractContextManager[object] | None:
+    def scope(self, array: OnCard) -> AbstractContextManager[object] | None:
         import cupy
 
         seen = array.__cuda_array_interface__
@@ -177,7 +177,7 @@ class InterfaceKind(Viewed[HasInterface, "cupy.ndarray"]):
 class NumbaKind(InterfaceKind):
     """Numba's device arrays."""
 
-    def given_back(self, values: cupy.ndarray, like: HasInterface) -> object:
+    def given_back(self, values: cupy.ndarray, like: OnCard) -> object:
         # Not waited for: work on it goes on behind ours, on the stream it is told.
         as_numbas = cast(Callable[..., object], getattr(sys.modules["numba.cuda"], "as_cuda_array"))  # noqa: B009  # no stub of it to name it by
         return as_numbas(values, sync=False)

@@ -7,7 +7,6 @@ from_dlpack or that of the array's own library, without a copy. A library that h
 from __future__ import annotations
 
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -18,7 +17,7 @@ import numpy as np
 from ..forks import require_own_process
 from ..types.errors import UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .host import NUMPY, host_spec
+from .host import NUMPY
 from .kinds import DType, HostArray, Kind, Viewed
 
 if TYPE_CHECKING:
@@ -43,20 +42,13 @@ class DLPackKind(Viewed[Any, V]):
     copies = True  # or may: a library says no more than that it took the memory
 
     def signature(self, array: Any) -> Hashable:
-        return cast(Hashable, type(array)), self.spec("x", array), self.place(array)
-
-    def place(self, array: Exporter) -> Hashable:
-        """Number of its device; None on the host."""
-        return None
+        return cast(Hashable, type(array)), self.spec("x", array), array.__dlpack_device__()
 
     def spec(self, name: str, array: Any) -> Spec:
         try:
-            return self._spec_of(self.view(array))
+            return self.base.spec(name, self.view(array))
         except (TypeError, ValueError, RuntimeError, BufferError) as error:
             raise _refused(name, array, str(error)) from error
-
-    @abstractmethod
-    def _spec_of(self, view: V) -> Spec: ...
 
     def given_back(self, values: V, like: Any) -> object:
         return _handover_to(cast(Hashable, type(like)))(values)
@@ -66,9 +58,6 @@ class OnHost(DLPackKind[HostArray]):
     """DLPack arrays in host memory."""
 
     is_host, base = True, NUMPY
-
-    def _spec_of(self, view: HostArray) -> Spec:
-        return host_spec(view)
 
     def is_read_only(self, array: Any) -> bool:
         return not self.view(array).flags.writeable
@@ -92,14 +81,6 @@ class OnCuda(DLPackKind["cupy.ndarray"]):
         require_own_process("cuda")
         return super().signature(array)
 
-    def place(self, array: Exporter) -> Hashable:
-        return array.__dlpack_device__()[1]
-
-    def _spec_of(self, view: cupy.ndarray) -> Spec:
-        from .cuda import spec_on_device
-
-        return spec_on_device(view)
-
     def view(self, array: Any) -> cupy.ndarray:
         import cupy
 
@@ -119,6 +100,9 @@ class _Jax(DLPackKind[V]):
     """JAX arrays: immutable, so results are new arrays, and always packed."""
 
     def signature(self, array: Any) -> Hashable:
+        if self.is_host:
+            return array.dtype, array.ndim
+        require_own_process("cuda")
         return array.dtype, array.shape, array.sharding
 
     def spec(self, name: str, array: Any) -> Spec:
@@ -137,16 +121,9 @@ class _Jax(DLPackKind[V]):
 class JaxOnHost(_Jax[HostArray], OnHost):
     """On the CPU."""
 
-    def signature(self, array: Any) -> Hashable:
-        return array.dtype, array.ndim
-
 
 class JaxOnCuda(_Jax["cupy.ndarray"], OnCuda):
     """On a CUDA device."""
-
-    def signature(self, array: Any) -> Hashable:
-        require_own_process("cuda")
-        return super().signature(array)
 
 
 def _jax() -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.specs import Memory, Spec
-from .kinds import Device, DType, HostArray, Located, Shape, Viewed
+from .kinds import ArrayKind, Device, DType, HostArray, Located, Shape, Viewed
 from .recycled import new_array
 
 KINDS = "a NumPy or cupy array, a torch tensor, a nested list, or anything with __cuda_array_interface__ or __dlpack__"
@@ -88,22 +88,26 @@ HOST: Device[HostArray] = Device(
 # -- arrays -----------------------------------------------------------------------------------------------
 
 
-class NumPyKind(Located[HostArray]):
-    """numpy.ndarray itself. Shape and layout are not part of the signature, as the CPU's fast paths take any."""
+class _HostKind(ArrayKind[HostArray]):
+    """numpy.ndarray and its subclasses."""
 
     is_host = True
-
-    def signature(self, array: HostArray) -> Hashable:
-        return array.dtype, array.ndim
-
-    def layout(self, array: HostArray) -> object:
-        return array.dtype, array.shape, array.strides, array.flags.aligned
 
     def spec(self, name: str, array: HostArray) -> Spec:
         return host_spec(array)
 
     def is_read_only(self, array: HostArray) -> bool:
         return not array.flags.writeable
+
+
+class NumPyKind(_HostKind, Located[HostArray]):
+    """numpy.ndarray itself. Shape and layout are not part of the signature, as the CPU's fast paths take any."""
+
+    def signature(self, array: HostArray) -> Hashable:
+        return array.dtype, array.ndim
+
+    def layout(self, array: HostArray) -> object:
+        return array.dtype, array.shape, array.strides, array.flags.aligned
 
     def placed(self, like: HostArray) -> Device[HostArray]:
         return HOST
@@ -112,19 +116,13 @@ class NumPyKind(Located[HostArray]):
 NUMPY = NumPyKind()
 
 
-class SubclassKind(Viewed[HostArray, HostArray]):
+class SubclassKind(_HostKind, Viewed[HostArray, HostArray]):
     """Subclasses of ndarray; results are wrapped by __array_wrap__, as a ufunc's are."""
 
-    is_host, base = True, NUMPY
+    base = NUMPY
 
     def signature(self, array: HostArray) -> Hashable:
         return type(array), array.dtype, array.ndim
-
-    def spec(self, name: str, array: HostArray) -> Spec:
-        return host_spec(array)
-
-    def is_read_only(self, array: HostArray) -> bool:
-        return not array.flags.writeable
 
     def view(self, array: HostArray) -> HostArray:
         return np.asarray(array)

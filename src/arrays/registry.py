@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ..types.errors import UnsupportedTypeError
-from .host import KINDS, NUMPY, SUBCLASS, converted
+from .host import NUMPY, SUBCLASS, converted
 from .kinds import ArrayKind, Kind
 
 # Tells the kind of one array, where those of one class can lie in several kinds of memory.
@@ -65,8 +65,8 @@ def _imported(package: str, name: str) -> type | tuple[()]:
 
 
 def _from(module: str, name: str) -> Any:
-    """A name of a module of this package, which is imported lazily."""
-    return getattr(import_module(f".{module}", __package__), name)
+    """A name of a module, which is imported lazily."""
+    return getattr(import_module(module, __package__), name)
 
 
 def _numpy(name: str, x: object) -> Kind | None:
@@ -75,16 +75,10 @@ def _numpy(name: str, x: object) -> Kind | None:
     return SUBCLASS if isinstance(x, np.ndarray) else None
 
 
-def _torch(name: str, x: object) -> Chooser | None:
-    if not isinstance(x, _imported("torch", "Tensor")):
-        return None
-    return cast(Chooser, _from("torch", "chooser")(sys.modules["torch"]))
-
-
 def _table(name: str, x: object) -> Kind | None:
     for package, names in _COLUMNS.items():
         if isinstance(x, tuple(filter(None, (_imported(package, name) for name in names)))):
-            return cast(Kind, _from("tables", "KINDS")[package])
+            return cast(Kind, _from(".tables", "KINDS")[package])
     for package, (names, instead) in _TABLES.items():
         if isinstance(x, tuple(filter(None, (_imported(package, name) for name in names)))):
             raise UnsupportedTypeError(
@@ -94,31 +88,36 @@ def _table(name: str, x: object) -> Kind | None:
     return None
 
 
-def _jax(name: str, x: object) -> Chooser | None:
-    return cast(Chooser, _from("dlpack", "choose_jax")) if isinstance(x, _imported("jax", "Array")) else None
-
-
-def _webgpu(name: str, x: object) -> Kind | None:
-    return cast(Kind, _from("webgpu", "WEBGPU")) if isinstance(x, _imported("gpusort.webgpu", "Array")) else None
-
-
-def _dask(name: str, x: object) -> Kind | None:
-    if not isinstance(x, _imported("dask.array", "Array")):
+def _torch(name: str, x: object) -> Chooser | None:
+    if not isinstance(x, _imported("torch", "Tensor")):
         return None
-    return cast(Kind, import_module("..dask.kind", __package__).DASK)  # which is built on all of the library
+    return cast(Chooser, _from(".torch", "chooser")(sys.modules["torch"]))
+
+
+def _library(name: str, x: object) -> Kind | Chooser | None:
+    for package, (cls, module, found) in _LIBRARIES.items():
+        if isinstance(x, _imported(package, cls)):
+            return cast("Kind | Chooser", _from(module, found))
+    return None
 
 
 def _cuda(name: str, x: object) -> Kind | None:
-    return cast(Kind, _from("cuda", "kind_of")(x)) if hasattr(x, "__cuda_array_interface__") else None
+    return cast(Kind, _from(".cuda", "kind_of")(x)) if hasattr(x, "__cuda_array_interface__") else None
 
 
 def _dlpack(name: str, x: object) -> Chooser | None:
     """NumPy's own scalars have no __dlpack__, and what has an array interface besides NumPy takes faster."""
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         return None
-    return cast(Chooser, _from("dlpack", "choose"))
+    return cast(Chooser, _from(".dlpack", "choose"))
 
 
+# The class of arrays; and the kind of them, or what chooses one, by its module.
+_LIBRARIES = {
+    "jax": ("Array", ".dlpack", "choose_jax"),
+    "gpusort.webgpu": ("Array", ".webgpu", "WEBGPU"),
+    "dask.array": ("Array", "..dask.kind", "DASK"),  # which is built on all of the library
+}
 _COLUMNS = {
     "pandas": ("Series", "Index"),
     "pandas.api.extensions": ("ExtensionArray",),
@@ -134,7 +133,5 @@ _TABLES = {
                                                 "x['a'].to_dask_array() is a column"),
 }  # fmt: skip
 _FINDERS: tuple[Callable[[str, object], Kind | Chooser | None], ...] = (
-    _numpy, _torch, _jax, _table, _webgpu, _dask, _cuda, _dlpack,
+    _numpy, _torch, _library, _table, _cuda, _dlpack,
 )  # fmt: skip
-
-__all__ = ["KINDS", "KNOWN", "forget_classes", "recognised"]

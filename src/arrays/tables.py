@@ -26,9 +26,9 @@ class ColumnKind(Viewed[Any, HostArray]):
     is_host, base = True, NUMPY
     copies = True  # pandas' and polars' own: what they are made of is not to be written any more
 
-    @abstractmethod
     def _dtype(self, column: Any) -> Hashable:
         """The column's dtype, in the library's own terms."""
+        return cast(Hashable, column.dtype)
 
     @abstractmethod
     def _fits(self, column: Any) -> bool:
@@ -51,19 +51,16 @@ class ColumnKind(Viewed[Any, HostArray]):
         return self._dtype(array), self.view(array).flags.num
 
     def spec(self, name: str, array: Any) -> Spec:
-        self._require_fits(name, array)
-        return host_spec(self.view(array))
-
-    def _require_fits(self, name: str, column: Any) -> None:
-        what = f"{type(column).__name__} of {self._dtype(column)}"
-        if not self._fits(column):
+        what = f"{type(array).__name__} of {self._dtype(array)}"
+        if not self._fits(array):
             raise UnsupportedTypeError(
                 f"{name}: expected a column of numbers, bools, or times without a time zone; found {what}"
             )
-        if self._missing(column):
+        if self._missing(array):
             raise InvalidArgumentError(
                 f"{name}: found a {what} in which elements are missing; drop them or fill them first"
             )
+        return host_spec(self.view(array))
 
     def is_read_only(self, array: Any) -> bool:
         return True
@@ -81,9 +78,6 @@ class PandasKind(ColumnKind):
         dtype = array.dtype
         return cast(HostArray, array.to_numpy() if isinstance(dtype, np.dtype) else array.to_numpy(_plain(dtype)))
 
-    def _dtype(self, column: Any) -> Hashable:
-        return cast(Hashable, column.dtype)
-
     def _fits(self, column: Any) -> bool:
         dtype = column.dtype
         if isinstance(dtype, np.dtype):
@@ -91,7 +85,7 @@ class PandasKind(ColumnKind):
         return column.ndim == 1 and _plain(dtype) is not None
 
     def _missing(self, column: Any) -> bool:
-        return not isinstance(column.dtype, np.dtype) and bool(column.hasnans)
+        return not isinstance(column.dtype, np.dtype) and bool(column.isna().any())
 
     def _made(self, values: HostArray, like: Any) -> object:
         pandas, dtype = sys.modules["pandas"], like.dtype
@@ -103,22 +97,9 @@ class PandasKind(ColumnKind):
 class PandasArrayKind(PandasKind):
     """pandas' extension arrays. NumPy itself would round integers to floats and make missing ones NaN."""
 
-    def view(self, array: Any) -> HostArray:
-        return super().view(_series(array))
-
-    def _fits(self, column: Any) -> bool:
-        return super()._fits(_series(column))
-
-    def _missing(self, column: Any) -> bool:
-        return super()._missing(_series(column))
-
     def _made(self, values: HostArray, like: Any) -> object:
-        made: Any = super()._made(values, _series(like))
+        made: Any = super()._made(values, sys.modules["pandas"].Series(like, copy=False))
         return made.array if made.dtype.kind in "mM" or not isinstance(made.dtype, np.dtype) else values
-
-
-def _series(array: Any) -> Any:
-    return sys.modules["pandas"].Series(array, copy=False)
 
 
 def _nullable(values: HostArray, dtype: Any) -> object:
@@ -145,9 +126,6 @@ class PolarsKind(ColumnKind):
 
     def view(self, array: Any) -> HostArray:
         return cast(HostArray, array.to_numpy())
-
-    def _dtype(self, column: Any) -> Hashable:
-        return cast(Hashable, column.dtype)
 
     def _fits(self, column: Any) -> bool:
         dtype = column.dtype

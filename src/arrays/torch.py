@@ -76,14 +76,6 @@ class TorchKind(ArrayKind[Tensor]):
         self._dtypes[getattr(torch, "bool")] = np.dtype(np.bool_)  # noqa: B009  # the protocol would shadow the class
         self._of_numpy = {dtype: found for found, dtype in self._dtypes.items()}
 
-    def signature(self, array: Tensor) -> Hashable:
-        try:
-            strides = None if array.is_contiguous() else array.stride()
-            aligned = array.data_ptr() & _BEYOND_ALIGNED
-            return array.dtype, array.shape, strides, array.get_device(), aligned, array.is_neg()
-        except RuntimeError:  # one that is not dense, or not there: `spec` refuses it
-            return array.dtype, array.layout, type(array)
-
     def spec(self, name: str, array: Tensor) -> Spec:
         dtype = self._dtypes.get(array.dtype)
         if dtype is None:
@@ -118,13 +110,12 @@ class HostTensors(TorchKind, Viewed[Tensor, HostArray]):
     memory_kind = Memory.HOST
 
     def signature(self, array: Tensor) -> Hashable:
-        """Leaves out the shape, as for NumPy arrays."""
+        """Leaves out the shape of contiguous ones, as for NumPy arrays."""
         try:
-            if array.is_contiguous():
-                return array.dtype, array.ndim, array.data_ptr() & _BEYOND_ALIGNED, array.is_neg(), array.get_device()
-        except RuntimeError:
-            pass
-        return super().signature(array)
+            layout = array.ndim if array.is_contiguous() else (array.shape, array.stride())
+            return array.dtype, layout, array.data_ptr() & _BEYOND_ALIGNED, array.is_neg(), array.get_device()
+        except RuntimeError:  # one that is not dense, or not there: `spec` refuses it
+            return array.dtype, array.layout, type(array)
 
     def _look(self, array: Tensor) -> None:
         self.view(array)
@@ -156,12 +147,12 @@ class CudaTensors(TorchKind, Located[Tensor]):
 
     def signature(self, array: Tensor) -> Hashable:
         require_own_process("cuda")
-        try:  # the same as above, without a call
+        try:
             strides = None if array.is_contiguous() else array.stride()
             aligned = array.data_ptr() & _BEYOND_ALIGNED
             return array.dtype, array.shape, strides, array.get_device(), aligned, array.is_neg()
         except RuntimeError:
-            return super().signature(array)
+            return array.dtype, array.layout, type(array)
 
     def scope(self, array: Tensor) -> AbstractContextManager[object] | None:
         import cupy

@@ -17,7 +17,7 @@ from ..types.indices import SortOrder
 from ..types.keys import RankKey, SortableKey
 from ..types.scalars import UNSIGNED
 from ..types.specs import Spec
-from .base import Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, single
+from .base import AlongAxis, Operation, Output, Part, Work, key_of, moved_by, rows_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
 from .taking import taking
 
@@ -31,7 +31,7 @@ _PLACED = 16  # of a word with its place, at most
 
 
 @attrs.frozen
-class Argsort(Operation):
+class Argsort(AlongAxis):
     """The permutation that sorts, as int64 indices; always stable."""
 
     axis: int | None = -1
@@ -39,26 +39,16 @@ class Argsort(Operation):
     key: SortableKey[Any, Any] | None = None
     by_bits: bool = False  # -0.0 before 0.0, and NaNs by their bits; else all that are equal keep their order
     name: str = "x"
+    takes_scalars = True
 
     @property
     def names(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        ndim = len(given.shape)
-        if self.axis is None or ndim == 0:  # of no dimensions: NumPy takes it for a row of one
-            if self.axis is not None:
-                checked_axis(self.axis, 1)
-            return tuple(range(ndim))
-        return (checked_axis(self.axis, ndim),)
-
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         key_of(self.name, x, self.key)
-        axes = self.axes(0, x)
-        if self.axis is None or not x.shape:
-            return (Output((x.size,), INDEX, (0,)),)
-        return (Output(x.shape, INDEX, axes),)
+        return (self.output(x, INDEX),)
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         from ..algos.argsort import bitonic_argsort, placed_class

@@ -8,10 +8,9 @@ along several. The front lays arrays out in rows, and runs as many at once as a 
 from __future__ import annotations
 
 import math
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 HostArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 DType: TypeAlias = np.dtype[np.generic]
-Axis: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
 
 
 @attrs.frozen
@@ -123,45 +121,52 @@ class Operation(ABC):
         return ()
 
 
-def checked_axis(axis: object, ndim: int, expected: str = "an int or None") -> int:
+class AlongAxis(Operation):
+    """An operation along one axis, or on the flattened array."""
+
+    axis: int | None
+    takes_scalars: bool = False  # an array of no dimensions for a row of one, as NumPy's function does
+
+    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
+        ndim = len(given.shape)
+        if self.axis is None:
+            return tuple(range(ndim))
+        axis = checked_axis(self.axis, 1 if self.takes_scalars and not ndim else ndim)
+        return (axis,) if ndim else ()
+
+    def output(self, given: Spec, dtype: DType, *, is_like: bool = False) -> Output:
+        """A new array of the input's shape, or flattened."""
+        axes = self.axes(0, given)
+        if self.axis is None or not given.shape:
+            return Output((given.size,), dtype, (0,))
+        return Output(given.shape, dtype, axes, is_like)
+
+
+def checked_axis(axis: int, ndim: int) -> int:
     """The axis as a non-negative int. Raises numpy.exceptions.AxisError if it is out of range."""
-    number = index_of(axis, expected)
     try:
-        return normalize_axis_index(number, ndim, "axis")
+        return normalize_axis_index(axis, ndim, "axis")
     except OverflowError as error:  # NumPy's function takes what fits an int of C
-        raise np.exceptions.AxisError(number, ndim, "axis") from error
+        raise np.exceptions.AxisError(axis, ndim, "axis") from error
 
 
-def index_of(axis: object, expected: str = "an int or None") -> int:
-    if not hasattr(axis, "__index__") or isinstance(axis, np.ndarray):
-        raise UnsupportedTypeError(f"axis: expected {expected}, found {axis!r}")
-    return operator.index(cast(SupportsIndex, axis))
-
-
-_AXES = "an int, a tuple of ints or None"
-
-
-def checked_axes(axis: object, ndim: int) -> tuple[int, ...]:
+def checked_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """The axes to reduce over, as non-negative ints in ascending order; None means all."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple):
         try:
-            numbers = [operator.index(number) for number in cast("tuple[SupportsIndex, ...]", axis)]
-        except TypeError as error:
-            raise UnsupportedTypeError(f"axis: expected {_AXES}, found {axis!r}") from error
-        try:
-            return tuple(sorted(normalize_axis_tuple(numbers, ndim, "axis")))
+            return tuple(sorted(normalize_axis_tuple(axis, ndim, "axis")))
         except OverflowError:  # as above
-            beyond = next(number for number in numbers if not -ndim <= number < ndim)
+            beyond = next(number for number in axis if not -ndim <= number < ndim)
             raise np.exceptions.AxisError(beyond, ndim, "axis") from None
         except np.exceptions.AxisError:
             raise
         except ValueError as error:
             raise InvalidArgumentError(f"axis: {error}") from error
-    if ndim == 0 and type(axis) is int and axis in (0, -1):  # NumPy lets this pass
+    if ndim == 0 and axis in (0, -1):  # NumPy lets this pass
         return ()
-    return (checked_axis(axis, ndim, _AXES),)
+    return (checked_axis(axis, ndim),)
 
 
 def rows_of(given: Spec, axes: tuple[int, ...]) -> tuple[int, int]:

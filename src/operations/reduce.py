@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import math
-import sys
-from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
 
 from ..algos.sizes import LARGEST_U32
-from ..machine import Capability, TargetInfo
+from ..machine import TargetInfo
 from ..types.dtypes import number_for
-from ..types.elements import dtype_of, encode, leaves
-from ..types.errors import CapabilityError, InvalidArgumentError, UnsupportedTypeError
+from ..types.elements import dtype_of, encode
+from ..types.errors import InvalidArgumentError, UnsupportedTypeError
 from ..types.keys import SortableKey, is_lossy
-from ..types.layout import Type
-from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, Product, Sum
+from ..types.monoids import AllTrue, AnyTrue, Maximum, Minimum, Monoid, OverStates, Product, Sum
 from ..types.ranked_keys import ranked
+from ..types.scalars import U32
 from ..types.searches import ArgMax, ArgMin
 from ..types.specs import Spec
 from .argsort import INDEX
 from .base import (
-    DType,
     HostArray,
     Operation,
     Output,
@@ -39,15 +35,15 @@ from .base import (
     require_readable,
     rows_of,
     rows_together,
+    single,
 )
+from .monoids import ByMonoid, OverMonoid, adds_as_numpy, require_floats, result_dtype
 from .pieces import Slots, fits_binding, pieces_of, require_counted
-from .reduce_pieces import ReducedPieces
 from .taking import taking
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
     from ..kernel.launch import Schedule
-    from ..types.finishes import Finish
     from ..types.params import ReducePolicy
 
 
@@ -66,10 +62,6 @@ class Reducer(Enum):
     ALL = "all"
 
     @property
-    def numpys(self) -> Callable[..., Any]:
-        return cast("Callable[..., Any]", getattr(np, self.value))
-
-    @property
     def finds_index(self) -> bool:
         return self in (Reducer.ARGMIN, Reducer.ARGMAX)
 
@@ -78,23 +70,8 @@ class Reducer(Enum):
         return self in (Reducer.SUM, Reducer.PROD)
 
 
-_COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")
-
-
-@lru_cache(maxsize=512)
-def result_dtype(function: str, dtype: DType) -> DType:
-    """The result dtype of NumPy's function on a 64-bit platform."""
-    numpys: Callable[..., Any] = getattr(np, function)
-    try:
-        found: DType = np.asarray(numpys(np.zeros((1, 1), dtype), axis=1)).dtype
-    except TypeError as error:
-        raise UnsupportedTypeError(f"x: {error}") from error
-    # In WebAssembly NumPy counts and adds in 32 bits.
-    return np.dtype(f"{found.kind}8") if function in _COUNTS_OR_ADDS and found.kind in "iu" else found
-
-
 @attrs.frozen
-class Reduction(Operation):
+class Reduction(OverMonoid):
     """An operation that reduces each row to one value."""
 
     axis: int | tuple[int, ...] | None = None
@@ -108,19 +85,6 @@ class Reduction(Operation):
         if self.keepdims:
             return tuple(1 if axis in axes else size for axis, size in sizes)
         return tuple(size for axis, size in sizes if axis not in axes)
-
-    @abstractmethod
-    def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        """The monoid over elements as kernels read them."""
-
-    @abstractmethod
-    def finish(self, given: Spec) -> Finish[Any, Any]:
-        """What is written of a state."""
-
-    @property
-    def ignores_indices(self) -> bool:
-        """Whether the result does not depend on the order of the elements."""
-        return False
 
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
         from ..algos.choice import choose_axis_reduction
@@ -143,7 +107,7 @@ class Reduction(Operation):
                 return (Work(1, 1, lambda _: once, whole, as_it_lies=True),)
         rows, length = rows_of(x, axes)
         if not fits_binding(length, x.dtype.itemsize, info):
-            return tuple(self._in_pieces(x, info).works())
+            return tuple(self._in_pieces(x, info))
         together = min(rows, rows_together(length, length * x.dtype.itemsize, 1, info))
         policy = self.policy_for(x, Layout.rows(together, length), info)
 
@@ -153,23 +117,36 @@ class Reduction(Operation):
         return (Work(rows, together, schedule, {"data": Part(0, length), "results": Part(1, 1)}),)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
-        """Partial results of the pieces of rows that exceed a binding."""
+        """The states of the pieces of rows that exceed a binding."""
         (x,) = given
-        if fits_binding(rows_of(x, self.axes(0, x))[1], x.dtype.itemsize, info):
+        rows, length = rows_of(x, self.axes(0, x))
+        if fits_binding(length, x.dtype.itemsize, info):
             return ()
-        return (self._in_pieces(x, info).left,)
+        state = dtype_of(self.monoid(x).state)
+        return (Slots.of(rows * len(pieces_of(length, x.dtype.itemsize, info)), state, info).output(state),)
 
-    def _in_pieces(self, given: Spec, info: TargetInfo) -> ReducedPieces:
-        rows, length = rows_of(given, self.axes(0, given))
+    def _in_pieces(self, x: Spec, info: TargetInfo) -> Iterator[Work]:
+        """A work for each piece of each row, and one that combines their states to results."""
+        from ..algos.layout import Layout
+        from ..algos.reduce_axis import reduce_axis
+        from ..types.starting_at import StartingAt
+
+        rows, length = rows_of(x, self.axes(0, x))
         if not self.ignores_indices:
             require_counted(length, info)
-        monoid, pieces = self.monoid(given), pieces_of(length, given.dtype.itemsize, info)
+        monoid, pieces = self.monoid(x), pieces_of(length, x.dtype.itemsize, info)
         slots = Slots.of(rows * len(pieces), dtype_of(monoid.state), info)
-
-        def policy(layout: Layout) -> ReducePolicy:
-            return self.policy_for(given, layout, info)
-
-        return ReducedPieces(monoid, self.finish(given), self.ignores_indices, policy, rows, pieces, slots)
+        for row in range(rows):
+            for piece in pieces:
+                own = monoid if self.ignores_indices else StartingAt(monoid, U32(piece.first))
+                layout = Layout.rows(1, piece.count)
+                once = reduce_axis(own, layout, self.policy_for(x, layout, info))
+                slot = (row * len(pieces) + piece.number) * slots.apart
+                parts = {"data": Part(0, piece.count, row * length + piece.first), "results": Part(2, 1, slot)}
+                yield single(once, parts)
+        left = Layout(rows, len(pieces), 1, len(pieces) * slots.apart, slots.apart, 1)
+        together = reduce_axis(OverStates(monoid), left, self.policy_for(x, left, info), self.finish(x))
+        yield single(together, {"data": Part(2, slots.span, 0), "results": Part(1, rows, 0)})
 
     def _as_it_lies(self, given: Spec, axes: tuple[int, ...], info: TargetInfo) -> tuple[Layout, ...] | None:
         """The layouts by which kernels read the strided array in place, in one step or several; None if it must be
@@ -219,8 +196,9 @@ class Reduce(Reduction):
             if math.prod(self.shape(x)):
                 raise InvalidArgumentError("x: an empty row has neither a least nor a greatest element")
             return (np.empty(self.shape(x), x.dtype),)
+        numpys: Callable[..., Any] = getattr(np, self.reducer.value)
         try:
-            found = self.reducer.numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
+            found = numpys(np.empty(x.shape, x.dtype), axis=self.axis, keepdims=self.keepdims)
         except ValueError as error:
             raise InvalidArgumentError(str(error)) from error
         return (np.asarray(found, result_dtype(self.reducer.value, x.dtype)),)
@@ -264,11 +242,6 @@ class Reduce(Reduction):
         }  # fmt: skip
         return makers[self.reducer](key)
 
-    def finish(self, given: Spec) -> Finish[Any, Any]:
-        from ..types.finishes import finish_of
-
-        return finish_of(self.monoid(given))
-
     @property
     def ignores_indices(self) -> bool:
         return not self.reducer.finds_index
@@ -277,21 +250,9 @@ class Reduce(Reduction):
 _NUMPYS: dict[type, Reducer] = {Sum: Reducer.SUM, Product: Reducer.PROD}
 
 
-def adds_as_numpy(monoid: Monoid[Any, Any], function: str, dtype: DType) -> bool:
-    """Whether a built-in monoid gives the same as NumPy's function, result dtype included."""
-    try:
-        is_its = getattr(monoid, "number", None) == number_for(dtype)
-    except UnsupportedTypeError:
-        return False
-    return is_its and dtype.isnative and dtype_of(monoid.state) == result_dtype(function, dtype)
-
-
 @attrs.frozen
-class Fold(Reduction):
+class Fold(ByMonoid, Reduction):
     """A reduction by a monoid, whose states are the result."""
-
-    of: Monoid[Any, Any] = attrs.field(kw_only=True)
-    policy: ReducePolicy | None = None
 
     def simplest(self, *given: Spec) -> Operation:
         (x,) = given
@@ -312,38 +273,9 @@ class Fold(Reduction):
         state = dtype_of(self.of.state)
         return (np.full(self.shape(x), np.array(encode(self.of.identity()), state)),)
 
-    @property
-    def checked_monoid(self) -> Monoid[Any, Any] | None:
-        return self.of
-
-    def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        from ..types.bools import over_bools
-
-        return over_bools(self.of) if given.dtype.kind == "b" else self.of
-
-    def finish(self, given: Spec) -> Finish[Any, Any]:
-        from ..types.finishes import AsItIs
-
-        return AsItIs(self.of.state)
-
     def policy_for(self, given: Spec, layout: Layout, info: TargetInfo) -> ReducePolicy:
         from ..algos.fit import fitted_reduce
 
         if self.policy is not None:
-            return fitted_reduce(self.policy, self.of.state, info)
+            return fitted_reduce(cast("ReducePolicy", self.policy), self.of.state, info)
         return super().policy_for(given, layout, info)
-
-
-# In a page there is no Numba for "cpu".
-_HAS_DOUBLES = "simulator" if sys.platform == "emscripten" else "cpu"
-
-
-def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
-    """Raises CapabilityError for 64-bit float arithmetic on a target without it, before anything is compiled."""
-    if Capability.FLOAT64 in info.capabilities:
-        return
-    if any(leaf.type is Type.F64 for element in (monoid.element, monoid.state) for leaf in leaves(element)):
-        raise CapabilityError(
-            f"x: {type(monoid).__name__} of float64 needs {Capability.FLOAT64.value}, which target {info.name!r} "
-            f"({info.adapter}) lacks; use target={_HAS_DOUBLES!r}, or convert to float32"
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
@@ -16,62 +16,41 @@ from ..types.indices import ScanKind
 from ..types.monoids import Monoid, RunningSum, Sum
 from ..types.specs import Spec
 from .base import (
+    AlongAxis,
     DType,
     Operation,
     Output,
     Part,
     Work,
-    checked_axis,
     fits,
     require_readable,
     rows_of,
     rows_together,
     single,
 )
+from .monoids import ByMonoid, OverMonoid, adds_as_numpy, require_floats, result_dtype
 from .pieces import Pieces, Slots, fits_binding, pieces_of, require_counted
-from .reduce import adds_as_numpy, require_floats, result_dtype
 
 if TYPE_CHECKING:
     from ..algos.layout import Layout
     from ..kernel.launch import Schedule
-    from ..types.finishes import Finish
     from ..types.params import ScanPolicy
 
 
 @attrs.frozen
-class Scanning(Operation):
+class Scanning(OverMonoid, AlongAxis):
     """An operation that replaces every element by a running state."""
 
     axis: int | None = -1
     kind: ScanKind = ScanKind.INCLUSIVE
-    policy: ScanPolicy | None = None
-
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        if self.axis is None or (not given.shape and self.axis in (0, -1)):  # which NumPy lets pass
-            return tuple(range(len(given.shape)))
-        return (checked_axis(self.axis, len(given.shape)),)
+    takes_scalars = True
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
-        axes = self.axes(0, x)
-        if self.axis is None or not x.shape:
-            return (Output((x.size,), self.result(x), (0,)),)
-        return (Output(x.shape, self.result(x), axes),)
-
-    @property
-    def ignores_indices(self) -> bool:
-        """False: a scan depends on the order of the elements."""
-        return False
+        return (self.output(x, self.result(x)),)
 
     @abstractmethod
     def result(self, given: Spec) -> DType: ...
-
-    @abstractmethod
-    def monoid(self, given: Spec) -> Monoid[Any, Any]: ...
-
-    @abstractmethod
-    def finish(self, given: Spec) -> Finish[Any, Any]:
-        """What is written of a state."""
 
     def works(self, given: tuple[Spec, ...], info: TargetInfo, in_place: bool) -> tuple[Work, ...] | None:
         from ..algos.layout import Layout
@@ -143,10 +122,7 @@ class Scanning(Operation):
 
     def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
         from ..algos.choice import choose_axis_scan
-        from ..algos.fit import fitted_scan_policy
 
-        if self.policy is not None:
-            return fitted_scan_policy(self.policy, monoid.state, info)
         return choose_axis_scan(monoid.state, layout, info)
 
 
@@ -175,10 +151,9 @@ def _as_it_lies(given: Spec, axes: tuple[int, ...], itemsize: int, info: TargetI
 
 
 @attrs.frozen
-class Scan(Scanning):
+class Scan(ByMonoid, Scanning):
     """A scan by a monoid, whose states are the result."""
 
-    of: Monoid[Any, Any] = attrs.field(kw_only=True)
     commutes = False
 
     def simplest(self, *given: Spec) -> Operation:
@@ -188,23 +163,16 @@ class Scan(Scanning):
             return Cumsum(self.axis, self.kind, from_zero=x.dtype.kind == "f")
         return self
 
-    @property
-    def checked_monoid(self) -> Monoid[Any, Any] | None:
-        return self.of
-
     def result(self, given: Spec) -> DType:
         require_readable("x", given, self.of.element, type(self.of).__name__)
         return dtype_of(self.of.state)
 
-    def monoid(self, given: Spec) -> Monoid[Any, Any]:
-        from ..types.bools import over_bools
+    def _policy(self, monoid: Monoid[Any, Any], layout: Layout, info: TargetInfo) -> ScanPolicy:
+        from ..algos.fit import fitted_scan_policy
 
-        return over_bools(self.of) if given.dtype.kind == "b" else self.of
-
-    def finish(self, given: Spec) -> Finish[Any, Any]:
-        from ..types.finishes import AsItIs
-
-        return AsItIs(self.of.state)
+        if self.policy is not None:
+            return fitted_scan_policy(cast("ScanPolicy", self.policy), monoid.state, info)
+        return super()._policy(monoid, layout, info)
 
 
 @attrs.frozen
@@ -226,8 +194,3 @@ class Cumsum(Scanning):
 
     def monoid(self, given: Spec) -> Monoid[Any, Any]:
         return (Sum if self.from_zero else RunningSum)(number_for(given.dtype, "x"))
-
-    def finish(self, given: Spec) -> Finish[Any, Any]:
-        from ..types.finishes import finish_of
-
-        return finish_of(self.monoid(given))

@@ -14,7 +14,7 @@ from ..types.indices import SortOrder
 from ..types.keys import SortableKey
 from ..types.specs import Spec
 from .argsort import INDEX, Argsort
-from .base import Operation, Output, Part, Work, checked_axis, key_of, moved_by, rows_of, single
+from .base import AlongAxis, Output, Part, Work, key_of, moved_by, rows_of, single
 from .pieces import Pieces, fits_binding, pieces_of, require_counted
 from .taking import taking
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class TopK(Operation):
+class TopK(AlongAxis):
     """Values and int64 indices along the axis. Ties go to the lowest index."""
 
     k: int
@@ -32,10 +32,6 @@ class TopK(Operation):
     order: SortOrder = SortOrder.DESCENDING
     in_order: bool = True  # else any order will do, though it is the same every time
     key: SortableKey[Any, Any] | None = None
-
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        ndim = len(given.shape)
-        return tuple(range(ndim)) if self.axis is None else (checked_axis(self.axis, ndim),)
 
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given

@@ -14,19 +14,7 @@ from ..types.keys import FloatKey, SortableKey, is_lossy
 from ..types.scalars import U32
 from ..types.specs import Spec
 from .argsort import Argsort
-from .base import (
-    Copy,
-    Operation,
-    Output,
-    Part,
-    Work,
-    checked_axis,
-    key_of,
-    moved_by,
-    rows_of,
-    rows_together,
-    single,
-)  # fmt: skip
+from .base import AlongAxis, Copy, Output, Part, Work, key_of, moved_by, rows_of, rows_together, single
 from .pieces import Pieces, fits_binding, pieces_of
 from .taking import taking
 
@@ -36,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Sort(Operation):
+class Sort(AlongAxis):
     """A sorted copy; in place if input and output are the same array."""
 
     axis: int | None = -1
@@ -45,15 +33,10 @@ class Sort(Operation):
     key: SortableKey[Any, Any] | None = None
     algorithm: SortAlgorithm | None = None
 
-    def axes(self, number: int, given: Spec) -> tuple[int, ...]:
-        return tuple(range(len(given.shape))) if self.axis is None else (checked_axis(self.axis, len(given.shape)),)
-
     def outputs(self, *given: Spec) -> tuple[Output, ...]:
         (x,) = given
         key_of("x", x, self.key)
-        if self.axis is None:
-            return (Output((x.size,), x.dtype, (0,)),)
-        return (Output(x.shape, x.dtype, self.axes(0, x), is_like=True),)
+        return (self.output(x, x.dtype, is_like=True),)
 
     def between(self, given: tuple[Spec, ...], info: TargetInfo) -> tuple[Output, ...]:
         """The permutation, where the sort is an argsort and a gather."""

@@ -1,0 +1,109 @@
+"""What reductions and scans share: operations over monoids, with NumPy's result dtypes."""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from ..machine import Capability, TargetInfo
+from ..types.dtypes import number_for
+from ..types.elements import dtype_of, leaves
+from ..types.errors import CapabilityError, UnsupportedTypeError
+from ..types.layout import Type
+from ..types.monoids import Monoid
+from ..types.specs import Spec
+from .base import DType, Operation
+
+if TYPE_CHECKING:
+    from ..types.finishes import Finish
+    from ..types.params import ReducePolicy, ScanPolicy
+
+
+class OverMonoid(Operation):
+    """An operation that combines the elements of each row."""
+
+    @abstractmethod
+    def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        """The monoid over elements as kernels read them."""
+
+    def finish(self, given: Spec) -> Finish[Any, Any]:
+        """What is written of a state: what NumPy's function returns."""
+        from ..types.finishes import finish_of
+
+        return finish_of(self.monoid(given))
+
+    @property
+    def ignores_indices(self) -> bool:
+        """Whether the indices of elements in their row do not matter."""
+        return False
+
+
+@attrs.frozen(slots=False)  # so that it stands beside another base with fields
+class ByMonoid(OverMonoid):
+    """An operation by a caller's monoid, whose states are the result."""
+
+    of: Monoid[Any, Any] = attrs.field(kw_only=True)
+    policy: ReducePolicy | ScanPolicy | None = attrs.field(default=None, kw_only=True)
+
+    @property
+    def checked_monoid(self) -> Monoid[Any, Any] | None:
+        return self.of
+
+    def monoid(self, given: Spec) -> Monoid[Any, Any]:
+        from ..types.bools import over_bools
+
+        return over_bools(self.of) if given.dtype.kind == "b" else self.of
+
+    def finish(self, given: Spec) -> Finish[Any, Any]:
+        from ..types.finishes import AsItIs
+
+        return AsItIs(self.of.state)
+
+
+# -- NumPy's dtypes ---------------------------------------------------------------------------------------
+
+_COUNTS_OR_ADDS = ("argmin", "argmax", "sum", "prod", "cumsum")
+
+
+@lru_cache(maxsize=512)
+def result_dtype(function: str, dtype: DType) -> DType:
+    """The result dtype of NumPy's function on a 64-bit platform."""
+    numpys: Callable[..., Any] = getattr(np, function)
+    try:
+        found: DType = np.asarray(numpys(np.zeros((1, 1), dtype), axis=1)).dtype
+    except TypeError as error:
+        raise UnsupportedTypeError(f"x: {error}") from error
+    # In WebAssembly NumPy counts and adds in 32 bits.
+    return np.dtype(f"{found.kind}8") if function in _COUNTS_OR_ADDS and found.kind in "iu" else found
+
+
+def adds_as_numpy(monoid: Monoid[Any, Any], function: str, dtype: DType) -> bool:
+    """Whether a built-in monoid gives the same as NumPy's function, result dtype included."""
+    try:
+        is_its = getattr(monoid, "number", None) == number_for(dtype)
+    except UnsupportedTypeError:
+        return False
+    return is_its and dtype.isnative and dtype_of(monoid.state) == result_dtype(function, dtype)
+
+
+# -- capabilities -----------------------------------------------------------------------------------------
+
+# In a page there is no Numba for "cpu".
+_HAS_DOUBLES = "simulator" if sys.platform == "emscripten" else "cpu"
+
+
+def require_floats(monoid: Monoid[Any, Any], info: TargetInfo) -> None:
+    """Raises CapabilityError for 64-bit float arithmetic on a target without it, before anything is compiled."""
+    if Capability.FLOAT64 in info.capabilities:
+        return
+    if any(leaf.type is Type.F64 for element in (monoid.element, monoid.state) for leaf in leaves(element)):
+        raise CapabilityError(
+            f"x: {type(monoid).__name__} of float64 needs {Capability.FLOAT64.value}, which target {info.name!r} "
+            f"({info.adapter}) lacks; use target={_HAS_DOUBLES!r}, or convert to float32"
+        )
