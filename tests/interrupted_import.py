@@ -1,4 +1,4 @@
-"""A process whose first use of compiled loops is interrupted while Numba is imported, and which sorts again."""
+"""A process whose first use of compiled loops is interrupted while LLVM is imported, and which sorts again."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def ring(*_: object) -> None:
 
 
 class Bell:
-    """Finds no module, but sends a signal when one of Numba's is looked for that comes in the middle."""
+    """Finds no module, but sends a signal when one of its is looked for that comes in the middle."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name == "numba.core.types.abstract":
+        if name == "llvmlite.binding.targets":
             os.kill(os.getpid(), signal.SIGALRM)
         return None
 

@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from gpusort.targets.cpu.keeping import keep
+from gpusort.targets.cuda.host_keeping import keep
 
 
 def load_kernel(text: str) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
-from gpusort.targets.cpu.host import packed_argsort
+from gpusort.targets.cpu.host import numpy_sort, packed_argsort
 from gpusort.targets.cpu.host.packed_argsort import argsort_packed
 from gpusort.targets.cpu.pool import Pool, shared_pool
 from gpusort.types.indices import SortOrder
@@ -56,7 +56,7 @@ def test_ties_are_sorted_by_the_bits_that_were_lost(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("kind", ["two", "mostly zeros", "clusters"])
 def test_what_numpy_sorts_faster_is_left_to_it(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     left: list[int] = []
-    plainly = packed_argsort.argsort_plainly
+    plainly = numpy_sort.argsort_plainly
 
     def noted(source: Array, places: Array, order: SortOrder) -> None:
         left.append(source.size)

@@ -15,8 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.compiler import loading
+from gpusort.targets.cpu.compiler.machine import Machine, machine
 from gpusort.targets.cpu.host.argsort import argsort_rows, argsort_runs
 from gpusort.targets.cpu.host.key_words import ordered_words
+from gpusort.targets.cpu.host.partition_loops import part_in_two
 from gpusort.targets.cpu.host.sort import sort_rows, sort_spread_rows
 from gpusort.targets.cpu.target import CpuTarget
 from gpusort.types.dtypes import key_for
@@ -362,6 +365,7 @@ _NEW = """
 import sys
 import numpy as np
 from gpusort.algos.host_sort import HostSortPolicy
+from gpusort.targets.cpu.host.partition_loops import part_in_two
 from gpusort.targets.cpu.host.sort import sort_rows
 from gpusort.types.indices import SortOrder
 def sort(length, policy):
@@ -384,27 +388,44 @@ def _in_a_new_process(code: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_numba_is_not_loaded_for_short_arrays() -> None:
-    code = "sort(HostSortPolicy().serial_below - 1, HostSortPolicy()); print('numba' in sys.modules)"
+def test_no_compiler_is_loaded_for_short_arrays() -> None:
+    code = "sort(HostSortPolicy().radix_from - 1, HostSortPolicy()); print('llvmlite' in sys.modules)"
     assert _in_a_new_process(code).split() == ["False"]
 
 
 _FORCED = """
 from gpusort.targets.cpu.background import background
+from gpusort.targets.cpu.host.partition_loops import part_in_two
 background.in_caller = True
-sort(4000, HostSortPolicy(serial_below=1000, part_bytes_from=4000))
-from gpusort.targets.cpu.host.partition_kernels import part_all
-print(sum(part_all.stats.cache_hits.values()), "compress" in next(iter(part_all.inspect_asm().values())))
+sort(4000, HostSortPolicy(serial_below=1000, part_bytes_from=4000, by_radix=False))
+print(part_in_two(np.dtype(np.uint32)).kernel.was_kept, part_in_two.cache_info().misses, "numba" in sys.modules)
 """
 
 
 @pytest.mark.parametrize("threads", ["2"], indirect=True)
 def test_a_second_process_finds_the_loops_compiled(tmp_path: Path) -> None:
-    assert _in_a_new_process(_FORCED, GPUSORT_CACHE_DIR=str(tmp_path)).split()[0] == "0"
-    assert _in_a_new_process(_FORCED, GPUSORT_CACHE_DIR=str(tmp_path)).split()[0] == "1"
+    for was_kept in ("False", "True"):
+        found = _in_a_new_process(_FORCED, GPUSORT_CACHE_DIR=str(tmp_path)).split()
+        assert found == [was_kept, "1", "False"]
 
 
-@pytest.mark.parametrize("threads", ["2"], indirect=True)
-def test_a_processor_without_compress_instructions_sorts_too(tmp_path: Path) -> None:
-    environment = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "GPUSORT_CACHE_DIR": str(tmp_path)}
-    assert _in_a_new_process(_FORCED, **environment).split() == ["0", "False"]
+@pytest.mark.parametrize("dtype", ["u4", "i4", "f4", "u8", "i8", "f8"])
+@pytest.mark.parametrize("compresses", [True, False])
+def test_rows_are_parted_with_compress_instructions_and_without(
+    dtype: str, compresses: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = machine()
+    if compresses and not here.compresses:
+        pytest.skip("this processor has none")
+    monkeypatch.setenv("GPUSORT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(Machine, "compresses", compresses)
+    monkeypatch.setattr(loading.loaded, "kernels", {})
+    part_in_two.cache_clear()
+    try:
+        for length in (3, 4000, 5003):
+            x = sample(dtype, (1, length), seed=length)
+            policy = attrs.evolve(SMALL, by_radix=False, part_bytes_from=1, block=100)
+            check_sort(x, SortOrder.ASCENDING, CpuTarget(policy))
+        assert part_in_two.cache_info().misses == 1
+    finally:
+        part_in_two.cache_clear()

@@ -228,7 +228,7 @@ def test_info_says_who_runs_the_kernels() -> None:
     info = TARGET.info
     assert info.name == "cpu"
     assert info.adapter
-    assert info.driver.startswith("numba 0.")
+    assert info.driver.startswith("llvmlite 0.")
     assert info.capabilities == {Capability.FLOAT64, Capability.SUBGROUPS, Capability.HOST_SORT}
     assert "def kernel(" in TARGET.source(
         specialise(
@@ -243,25 +243,31 @@ def test_info_says_who_runs_the_kernels() -> None:
     )
 
 
-def test_numba_is_loaded_only_when_a_kernel_runs() -> None:
-    code = "import sys, gpusort.targets.cpu.target as c; c.CpuTarget().info; assert 'numba' not in sys.modules"
+def test_no_compiler_is_loaded_by_the_target_itself() -> None:
+    code = "import sys, gpusort.targets.cpu.target as c; c.CpuTarget().info; assert 'llvmlite' not in sys.modules"
     package = str(Path(__file__).parent.parent / "typings")
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": package}, check=True)
 
 
-def test_where_numba_may_not_compile_that_is_said() -> None:
-    """And what NumPy does as well is done, and what our own compiler compiles."""
+def test_numba_is_not_needed() -> None:
+    """By whatever runs on the processor: sorts that count, part and pack, reductions, places, kernels."""
     code = """
-import numpy as np, gpusort
-assert gpusort.sort(np.arange(9)[::-1], target="cpu").tolist() == list(range(9))
-for call in (gpusort.sum, gpusort.cumsum):
-    assert np.max(call(np.ones(1 << 20, np.float32), target="cpu")) == 1 << 20
+import sys
+sys.modules["numba"] = None
+import attrs, numpy as np, gpusort
+from gpusort.targets.cpu.background import background
+background.in_caller = True
+target = gpusort.target("cpu")
 x = np.random.default_rng(0).permutation(1 << 20)
-assert (gpusort.argsort(x)[:3] == np.argsort(x)[:3]).all()
-try:
-    gpusort.argsort(x)
-except gpusort.TargetUnavailableError as error:
-    assert str(error).startswith("target 'cpu' compiles with Numba, which NUMBA_DISABLE_JIT forbids"), error
-    print("said")
+for target in (target.with_policy(attrs.evolve(target.policy, by_radix=by)) for by in (False, True)):
+    for dtype in ("u1", "i2", "f2", "u4", "f8"):
+        y = (x % 30_000).astype(dtype)
+        assert (gpusort.sort(y, target=target) == np.sort(y.astype("f8"))).all()
+        assert (gpusort.argsort(y, target=target) == np.argsort(y.astype("f8"), kind="stable")).all()
+        z = y.reshape(1024, 1024)
+        assert (gpusort.argmax(z, axis=0, target=target) == np.argmax(z, axis=0)).all()
+assert gpusort.sum(np.ones((1024, 1024), np.float32), target=target) == 1 << 20
+assert (gpusort.sort(x, algorithm=gpusort.Radix(), target=target) == np.arange(1 << 20)).all()
+print("done")
 """
-    assert printed(code, NUMBA_DISABLE_JIT="1", GPUSORT_THREADS="1") == "said"
+    assert printed(code, GPUSORT_THREADS="2") == "done"

@@ -168,7 +168,7 @@ import numpy as np
 from gpusort.targets.cpu.compiler import loading
 from {module} import COUNT, TARGET, _count, VALUES, _expected
 assert (_count(VALUES) == _expected(VALUES)).all()
-[loaded] = loading._loaded.kernels.values()
+[loaded] = loading.loaded.kernels.values()
 print(int(loaded.was_kept))
 """
 

@@ -156,7 +156,7 @@ def test_signals_lose_no_element_and_hang_nothing(pause: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
-def test_an_interrupt_while_numba_is_imported_does_not_break_it() -> None:
+def test_an_interrupt_while_llvm_is_imported_does_not_break_it() -> None:
     assert in_a_new_process("interrupted_import").splitlines() == ["interrupted", "sorted"]
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import gpusort
-from gpusort.targets.cpu import keeping
 from gpusort.targets.cuda import compile as cuda_compile
+from gpusort.targets.cuda import host_keeping as keeping
 from tests.kept_text import load_kernel
 from tests.new_process import end_well_side_by_side
 
@@ -153,17 +153,17 @@ def test_a_files_name_tells_all_that_its_code_depends_on() -> None:
 
 
 def test_every_file_that_loops_are_compiled_from_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = SOURCES / "targets" / "cpu"
+    here = SOURCES / "targets" / "cuda"
     uses = re.compile(r"^(@njit|@inner|@intrinsic|\w+ = intrinsic)", re.MULTILINE)
     compiled = [str(path.relative_to(here)) for path in sorted(here.rglob("*.py")) if uses.search(path.read_text())]
-    assert {"host/partition_kernels.py", "host/counting_kernels.py"} <= set(compiled)
+    assert "pinned_copies.py" in compiled
     copy = tmp_path / "copy"
     shutil.copytree(here, copy)
     monkeypatch.setattr(keeping, "_HERE", copy)
     (copy / "policy.py").write_text("SIZE = 3\n")
     (tmp_path / "above.py").write_text("SIZE = 3\n")
-    with (copy / "host" / "counting_kernels.py").open("a") as file:
-        file.write("from ..policy import SIZE\nfrom ...above import SIZE\n")
+    with (copy / "pinned_copies.py").open("a") as file:
+        file.write("from .policy import SIZE\nfrom ..above import SIZE\n")
     stamps = {keeping.stamp()}
     (copy / "pool.py").write_text("# no part of any loop\n")
     keeping.stamp.cache_clear()
@@ -185,18 +185,17 @@ def test_nothing_is_left_to_numbas_own_cache() -> None:
 
 _NUMBERS = """
 import numpy as np
-from gpusort.targets.cpu.host.order_kernels import number
-places = np.zeros(9, np.intp)
-number(places, 3)
-assert places.tolist() == list(range(3, 12))
-print(sum(number.stats.cache_hits.values()))
+from gpusort.targets.cuda.pinned_copies import send
+none = np.zeros(5, np.uint64)
+assert send(none, np.zeros((0, 3), np.uint64), 0, 1, 0, 0, none, 0) == 0
+print(sum(send.stats.cache_hits.values()))
 """
 _PLANTS = """
 import pathlib, sys
 from numba.core.caching import FunctionCache
-from gpusort.targets.cpu.host import order_kernels as split_kernels
+from gpusort.targets.cuda import pinned_copies
 content = pathlib.Path(sys.argv[1]).read_bytes()
-for loop in vars(split_kernels).values():
+for loop in vars(pinned_copies).values():
     if hasattr(loop, "py_func"):
         file = pathlib.Path(FunctionCache(loop.py_func)._cache_file._index_path)
         file.write_bytes(content)

@@ -42,8 +42,8 @@ def _bool_or_none(instance: object, attribute: attrs.Attribute[bool | None], val
 
 @attrs.frozen
 class HostSortPolicy:
-    """Thresholds of HostSort, in elements unless a name says bytes. Below `serial_below` one thread works, and Numba is
-    not loaded; where NumPy's own sort is slow, below `radix_from`."""
+    """Thresholds of HostSort, in elements unless a name says bytes. Below `serial_below` one thread works, and no
+    compiler is loaded; where NumPy's own sort is slow, below `radix_from`."""
 
     # below this, waking a thread costs more than sorting
     serial_below: int = attrs.field(default=1 << 16, validator=_THRESHOLD)

@@ -33,8 +33,8 @@ class Unavailable:
 
 
 def _cpu() -> Target:
-    if find_spec("numba") is None:
-        raise TargetUnavailableError("target 'cpu' needs Numba, which is not installed, or not to be had in a page")
+    if find_spec("llvmlite") is None:
+        raise TargetUnavailableError("target 'cpu' needs llvmlite, which is not installed, or not to be had in a page")
     from .cpu.target import CpuTarget
 
     return CpuTarget()

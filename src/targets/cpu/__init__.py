@@ -1,1 +1,1 @@
-"""The CPU target: vectorised kernels compiled by LLVM, and fast paths on host arrays by NumPy, LLVM and Numba."""
+"""The CPU target: vectorised kernels compiled by LLVM, and fast paths on host arrays by NumPy and LLVM."""

@@ -1,7 +1,6 @@
 """Views of the same memory: as one contiguous row, or without the read-only flag.
 
-Numba would compile all of its code once more for read-only arrays. What is handed in so is only read: no kernel that
-writes to an INPUT is run.
+What is handed in without the flag is only read: no kernel that writes to an INPUT is run.
 """
 
 from __future__ import annotations

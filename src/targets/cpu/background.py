@@ -1,8 +1,8 @@
 """Background compilation: while compiled loops load in a thread, calls take NumPy's path, which gives the same bits.
 
-A process's first long array is no reason to load anything: it may be the last. From the second on one thread loads
-Numba and compiles what was asked for, or finds it in the cache; a call that comes before it is done takes NumPy's way,
-which gives the same bits. With one thread alone (GPUSORT_THREADS=1) everything happens in the caller.
+A process's first long array is no reason to load anything: it may be the last. From the second on one thread loads LLVM
+and compiles what was asked for, or finds it in the cache; a call that comes before it is done takes NumPy's way, which
+gives the same bits. With one thread alone (GPUSORT_THREADS=1) everything happens in the caller.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .pool import thread_count
 # What loads a job's code, one kernel after another: between two of them a fork, or the process's end, comes through.
 Steps: TypeAlias = Callable[[], Iterator[object]]
 
-NUMBA, OURS = "numba", "llvmlite.binding"  # what loops are compiled by: what is loaded for that
+_COMPILER = "llvmlite.binding"
 
 _WORTH_WAITING = 1 << 28  # bytes: here compiled loops save about as much time as loading them takes
 _PAUSE = 0.001  # seconds between two looks whether all is loaded
@@ -56,19 +56,19 @@ class Background:
         self._loader = 0  # which
         self.is_stopping = False
 
-    def has(self, job: Hashable, steps: Steps, nbytes: int, compiler: str = NUMBA) -> bool:
+    def has(self, job: Hashable, steps: Steps, nbytes: int) -> bool:
         """Whether a call on so many bytes should take the compiled path now; if not, its code is being loaded."""
         done = self._done.get(job)
         if done is not None:
             return done
         if self.in_caller or nbytes >= _WORTH_WAITING:
-            import_uninterrupted(compiler)
+            import_uninterrupted(_COMPILER)
             return True
-        if not self._asked and compiler not in sys.modules:
+        if not self._asked and _COMPILER not in sys.modules:
             self._asked = True
             return False
         if thread_count() < 2:
-            import_uninterrupted(compiler)
+            import_uninterrupted(_COMPILER)
             return True
         self._ask(job, steps)
         return False

@@ -109,10 +109,14 @@ class Pool:
 
         _see_through(job, work_too)
 
-    def over(self, length: int, work: Callable[[slice], None], pieces: int | None = None) -> None:
-        """Calls `work` with so many slices that together are 0 to `length`; several for each thread, if not told."""
-        parts = slices(length, pieces or 4 * self.threads)
+    def over(self, length: int, work: Callable[[slice], None], pieces: int | None = None, *, least: int = 1) -> None:
+        """Calls `work` with so many slices that together are 0 to `length`; if not told, with several for each thread,
+        none shorter than `least`."""
+        parts = slices(length, pieces or self._pieces(length, least))
         self.run(lambda number: work(parts[number]), len(parts))
+
+    def _pieces(self, length: int, least: int) -> int:
+        return max(1, min(4 * self.threads, length // least))
 
     def finish(self, write: Callable[[int, int], None], length: int) -> None:
         """Calls write(start, stop) for parts that together are 0 to length: for all of them, or for none if something
@@ -133,9 +137,11 @@ class Pool:
 
         _see_through(job, wait)
 
-    def all_over(self, length: int, holds: Callable[[slice], bool], pieces: int | None = None) -> bool:
-        """Whether `holds` is true of all slices; stops at the first that is false."""
-        parts = slices(length, pieces or 4 * self.threads)
+    def all_over(
+        self, length: int, holds: Callable[[slice], bool], pieces: int | None = None, *, least: int = 1
+    ) -> bool:
+        """Whether `holds` is true of all such slices; stops at the first that is false."""
+        parts = slices(length, pieces or self._pieces(length, least))
         return self.all(lambda number: holds(parts[number]), len(parts))
 
     def all(self, holds: Callable[[int], bool], count: int) -> bool:

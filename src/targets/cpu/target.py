@@ -46,8 +46,7 @@ class CpuTarget:
     @property
     def info(self) -> TargetInfo:
         threads = thread_count()
-        compiler = f"numba {_version('numba')}, llvmlite {_version('llvmlite')}"
-        driver = f"{compiler}, {threads} thread{'s' if threads > 1 else ''}"
+        driver = f"llvmlite {_version('llvmlite')}, {threads} thread{'s' if threads > 1 else ''}"
         return TargetInfo(_NAME, _processor(), driver, LIMITS, CAPABILITIES)
 
     @cached_property

@@ -20,8 +20,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from ...types.errors import TargetUnavailableError
-from ..cpu.jit import njit
-from ..cpu.keeping import kept
+from .host_jit import njit
+from .host_keeping import kept
 
 if TYPE_CHECKING:
     from numba.core.typing import Signature

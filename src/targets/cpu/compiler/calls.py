@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from .numbers import I8, KINDS, U4, Kind, Untranslatable, Value, literal
-from .places import Array, Places
+from .places import Array
+from .vectors import Vectors
 
 _COUNTS: Mapping[str, str] = {"count_ones": "ctpop", "leading_zeros": "ctlz", "trailing_zeros": "cttz"}
 _UPDATES: Mapping[str, str] = {
@@ -20,7 +21,7 @@ _DTYPES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class Calls(Places):
+class Calls(Vectors):
     """Writes calls. Who translates expressions gives `value`."""
 
     def value(self, node: ast.expr, wanted: Kind | None = None) -> Value:
@@ -75,6 +76,21 @@ class Calls(Places):
                 array = self.arrays[name]
                 place = self.element(array, self.value(index))
                 return self.made(array.kind, f"load atomic {array.kind.llvm}, {place} monotonic, align 4")
+            case ast.Call(ast.Name("load_acquire"), [ast.Name(name), index]):
+                array = self.arrays[name]
+                place = self.element(array, self.value(index))
+                align = array.kind.bits // 8
+                return self.made(array.kind, f"load atomic {array.kind.llvm}, {place} acquire, align {align}")
+            case ast.Call(ast.Name("fetch_add"), [ast.Name(name), index, value]):
+                return self._updated("add", self.arrays[name], self.value(index), self.value(value), "acq_rel")
+            case ast.Call(
+                ast.Name("partition_vector"),
+                [ast.Name(source), at, pivot, ast.Name(lows), low, ast.Name(highs), high],
+            ):
+                return self.partition_vector(
+                    self.arrays[source], self.value(at), self.value(pivot), (self.arrays[lows], self.value(low)),
+                    (self.arrays[highs], self.value(high)),
+                )  # fmt: skip
             case ast.Call(ast.Name(function), [ast.Name(name), index, value]) if function in _UPDATES:
                 return self._updated(_UPDATES[function], self.arrays[name], self.value(index), self.value(value))
             case ast.Call(ast.Name(function), [operand]) if function in _COUNTS:
@@ -100,11 +116,11 @@ class Calls(Places):
         found = self.made(I8, f"load atomic i64, {self.pointer_type(I8)} {place.text} monotonic, align 8")
         return self.compared("!=", found, literal(0, I8))
 
-    def _updated(self, word: str, array: Array, index: Value, value: Value) -> Value:
-        """A relaxed read-modify-write; the result is what was there before."""
+    def _updated(self, word: str, array: Array, index: Value, value: Value, ordering: str = "monotonic") -> Value:
+        """A read-modify-write; the result is what was there before."""
         place, kind = self.element(array, index), array.kind
         operand = self.converted(value, kind)
-        return self.made(kind, f"atomicrmw {word} {place}, {kind.llvm} {operand.text} monotonic")
+        return self.made(kind, f"atomicrmw {word} {place}, {kind.llvm} {operand.text} {ordering}")
 
     def _counted(self, word: str, value: Value) -> Value:
         """Zero is a value like others: all of its bits are zeros."""

@@ -57,7 +57,7 @@ class _Loaded:
     kernels: dict[str, Kernel] = attrs.field(factory=dict[str, Kernel])
 
 
-_loaded = _Loaded()
+loaded = _Loaded()
 
 
 def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
@@ -65,10 +65,10 @@ def load_kernel(name: str, text: str, *, is_serial: bool) -> Kernel:
     import_uninterrupted("llvmlite.binding")
     with compiling():
         symbol = f"gpusort_{re.sub(r'[^A-Za-z0-9_]', '_', name)[:40]}_{_digest(text)}"
-        kernel = _loaded.kernels.get(symbol)
+        kernel = loaded.kernels.get(symbol)
         if kernel is None:
             with log_slow("cpu", f"kernel {name!r}"):
-                kernel = _loaded.kernels[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
+                kernel = loaded.kernels[symbol] = _made(symbol, text, _SERIAL if is_serial else _LANES)
         return kernel
 
 
@@ -79,7 +79,7 @@ def _made(symbol: str, text: str, speed: int) -> Kernel:
     code = read_sealed(_KIND, symbol)
     was_kept = code is not None
     if code is None:
-        code = here.code(llvm_text(text, symbol, is_opaque=here.is_opaque), speed)
+        code = here.code(llvm_text(text, symbol, is_opaque=here.is_opaque, compresses=here.compresses), speed)
         write_sealed(_KIND, symbol, code)
     types: list[_C] = []
     for taken in signature_of(text):

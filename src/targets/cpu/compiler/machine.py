@@ -15,6 +15,7 @@ class Machine:
 
     target: llvm.TargetMachine
     engine: llvm.ExecutionEngine
+    target_features: str
     about: str  # all that machine code depends on besides its text
 
     @classmethod
@@ -27,12 +28,19 @@ class Machine:
             codemodel="jitdefault", jit=True,
         )  # fmt: skip
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-        return cls(target, engine, repr((triple, cpu, features, llvmlite.__version__, llvm.llvm_version_info)))
+        return cls(
+            target, engine, features, repr((triple, cpu, features, llvmlite.__version__, llvm.llvm_version_info))
+        )
 
     @property
     def is_opaque(self) -> bool:
         """Whether LLVM's pointers have no types. In LLVM 15 and 16 llvmlite keeps them."""
         return llvm.llvm_version_info[0] >= 17
+
+    @property
+    def compresses(self) -> bool:
+        """Whether AVX-512 compresses vectors of 32 and 64 bits."""
+        return "+avx512f" in self.target_features.split(",")
 
     def code(self, text: str, speed: int) -> bytes:
         """An object file. `speed` is LLVM's level of optimisation: 2 or 3."""

@@ -32,9 +32,10 @@ class Array:
 class Places(Numbers):
     """Loads, stores, and what a function begins and ends with."""
 
-    def __init__(self, is_opaque: bool) -> None:
+    def __init__(self, *, is_opaque: bool, compresses: bool) -> None:
         super().__init__()
-        self._is_opaque = is_opaque  # whether LLVM's pointers have lost their types, as they have since LLVM 17
+        self.is_opaque = is_opaque  # whether LLVM's pointers have lost their types, as they have since LLVM 17
+        self.compresses = compresses  # whether the processor can compress vectors
         self.slots: dict[str, Slot] = {}
         self.numbers: dict[str, Value] = {}
         self.arrays: dict[str, Array] = {}
@@ -44,7 +45,7 @@ class Places(Numbers):
         self._heap: list[str] = []
 
     def pointer_type(self, kind: Kind) -> str:
-        return "ptr" if self._is_opaque else f"{kind.llvm}*"
+        return "ptr" if self.is_opaque else f"{kind.llvm}*"
 
     @property
     def _address(self) -> str:
@@ -64,7 +65,7 @@ class Places(Numbers):
         array, name = self.new(), self.new()
         block, type = f"[{length} x {kind.llvm}]", self.pointer_type(kind)
         self._first.append(f"  {array} = alloca {block}, align {_ALIGNED}")
-        self._first.append(f"  {name} = bitcast {'ptr' if self._is_opaque else f'{block}*'} {array} to {type}")
+        self._first.append(f"  {name} = bitcast {'ptr' if self.is_opaque else f'{block}*'} {array} to {type}")
         return Array(kind, name, Value(I8, str(length)))
 
     def on_heap(self, kind: Kind, length: int) -> Array:

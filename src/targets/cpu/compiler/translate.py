@@ -40,17 +40,19 @@ def signature_of(text: str) -> tuple[Taken, ...]:
     return tuple(Taken(KINDS[word.removesuffix("[::1]")], word.endswith("[::1]")) for word in words)
 
 
-def llvm_text(text: str, name: str, *, is_opaque: bool) -> str:
+def llvm_text(text: str, name: str, *, is_opaque: bool, compresses: bool) -> str:
     """LLVM's text of one function. It returns 0, or 1 where there is no memory left."""
     (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    return Translation(name, function, signature_of(text), is_opaque).whole()
+    return Translation(name, function, signature_of(text), is_opaque=is_opaque, compresses=compresses).whole()
 
 
 class Translation(Calls):
     """Of one function."""
 
-    def __init__(self, name: str, function: ast.FunctionDef, taken: Sequence[Taken], is_opaque: bool) -> None:
-        super().__init__(is_opaque)
+    def __init__(
+        self, name: str, function: ast.FunctionDef, taken: Sequence[Taken], *, is_opaque: bool, compresses: bool
+    ) -> None:
+        super().__init__(is_opaque=is_opaque, compresses=compresses)
         self._name, self._function, self._taken = name, function, taken
         self._times = Counter(
             node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
+from ..alias import place_of
 from .loading import can_fold
+from .reduce_loops import places_for
 from .reduce_plans import BLOCK, PARTS, closed_up, in_threads, padded
 from .reducers import LONG, in_shape
 from .strides import Walk
@@ -84,11 +86,6 @@ class PlaceFolding:
         """How many elements are worth a look whether NumPy's loop is to be called."""
         return LONG if self.axis is not None or self.dtype == np.float16 else _SHARED
 
-    @property
-    def seen_as(self) -> np.dtype[np.generic]:
-        """The dtype by which the loops take the elements."""
-        return np.dtype(np.int16) if self.dtype == np.float16 else self.dtype
-
     def _route(self, x: HostArray, axis: int) -> PlaceRoute | None:
         """None where NumPy's loop takes no longer, which looks at rows, or packs them first."""
         walk = Walk.of(x, (axis,), forwards=True)
@@ -108,12 +105,12 @@ class PlaceFolding:
         return PlaceRoute(walk, plan, rows, beside, parts, parts * tasks, rows * go.length >= _SHARED)
 
     def _along(self, x: HostArray, route: PlaceRoute) -> Places:
-        from .reduce_kernels import places_for
-
-        best: HostArray = np.empty(route.parts * route.rows, self.seen_as)
+        loop = places_for(self.fold, self.dtype)
+        best: HostArray = np.empty(route.parts * route.rows, loop.state)
         where: npt.NDArray[np.int32] = np.empty(route.parts * route.rows, np.int32)
-        kernel, plan, memory = places_for(self.fold, self.dtype), route.plan, route.walk.memory(x, self.seen_as)
-        in_threads(lambda first, last: kernel(memory, best, where, plan, first, last), route.tasks, route.is_shared)
+        memory = route.walk.memory(x, loop.seen_as)
+        places = [number for array in (memory, best, where, route.plan) for number in place_of(array)]
+        in_threads(lambda first, last: loop.kernel(first, last, *places), route.tasks, route.is_shared)
         if route.beside:
             best, where = best.reshape(-1, route.beside)[:, ::2], where.reshape(-1, route.beside)[:, ::2]
         return self._first_best(best.reshape(route.parts, -1), where.reshape(route.parts, -1))
@@ -159,8 +156,4 @@ def _nan(fold: Reducer) -> int:
 
 def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loop."""
-    from .reduce_kernels import places_for
-
-    seen = PlaceFolding(fold, dtype, 0, 2, False).seen_as
-    plan = np.array([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0], np.int64)
-    yield places_for(fold, dtype)(np.zeros(1, seen), np.empty(1, seen), np.empty(1, np.int32), plan, 0, 1)
+    yield places_for(fold, dtype)

@@ -7,14 +7,22 @@ from typing import cast
 import numpy as np
 
 from ....algos.host_sort import HostSortPolicy
+from ....algos.sizes import LARGEST_U32
 from ....arrays.recycled import new_array
+from ....types.dtypes import key_for
 from ....types.indices import SortOrder
+from ....types.keys import FloatKey
 from ...base import HostArray
 from ..alias import without_lock
 from ..pool import Pool, shared_pool
-from .key_words import Elements, Places, numbers_of
+from .argsort_loops import rank_floats
+from .key_words import Elements, Places, bits_of, numbers_of, rank_numbers
 from .loading import can_argsort
-from .packed_argsort import argsort_packed, argsort_plainly
+from .loops import PIECE
+from .numpy_sort import argsort_plainly
+from .order_loops import number, number_backwards
+from .packed_argsort import argsort_packed
+from .radix_sort import argsort_by_radix
 from .sample import Monotonicity, order_of
 from .sort import in_blocks
 
@@ -75,18 +83,29 @@ def _has_long_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> 
 
 def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> None:
     """A row that is worth the compiled loops."""
-    from .counting import argsort_by_counting
     from .few_values import argsort_few
 
     source = without_lock(source)
-    if source.itemsize <= 2 and source.size < policy.deal_from:
+    if source.itemsize <= 2 and not policy.deal_from <= source.size <= LARGEST_U32:
         _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
     elif _numbered(source, places, order, policy, pool):
         pass
+    elif source.dtype == np.float16:
+        argsort_by_radix(_ranks(source, order, pool), places, SortOrder.ASCENDING, pool.threads)
     elif source.itemsize <= 2:
-        argsort_by_counting(source, places, order, pool)
+        argsort_by_radix(source, places, order, pool.threads)
     elif not argsort_few(source, places, order, policy, pool):
         argsort_packed(source[np.newaxis], places[np.newaxis], order, policy, pool)
+
+
+def _ranks(halves: HostArray, order: SortOrder, pool: Pool) -> Elements:
+    """Of float16, where the kernels would make them anew in each pass."""
+    key = key_for(halves.dtype)
+    assert isinstance(key, FloatKey)
+    ranks: Elements = np.empty(halves.shape, np.uint16)
+    rank = rank_floats(2, 2).on(bits_of(halves), ranks, *rank_numbers(key, order))
+    pool.over(halves.size, lambda own: rank(own.start, own.stop), least=PIECE)
+    return ranks
 
 
 def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
@@ -95,17 +114,9 @@ def _numbered(source: HostArray, places: Places, order: SortOrder, policy: HostS
     found = order_of(source, policy, pool)
     if found is Monotonicity.NEITHER:
         return False
-    from .order_kernels import number, number_backwards
-
     numbers = numbers_of(source)
-
-    def work(own: slice) -> None:
-        if found is wanted:
-            number(places[own], own.start)
-        else:
-            number_backwards(numbers, places, own.start, own.stop)
-
-    pool.over(places.size, work)
+    write = number().on(places) if found is wanted else number_backwards(numbers.dtype).on(numbers, places)
+    pool.over(places.size, lambda own: write(own.start, own.stop), least=PIECE)
     return True
 
 

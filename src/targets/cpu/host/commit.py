@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..pool import Pool
+from .counting_loops import fill
 from .key_words import Elements
+from .loops import PIECE
 
 WORTH_SHARING = 1 << 22  # bytes: below, threads take longer to wake than one call takes
 
@@ -37,13 +39,8 @@ def write_whole(write: Callable[[int, int], None], results: Elements, pool: Pool
 
 def fill_runs(results: Elements, sequence: Elements, ends: npt.NDArray[np.int64], in_place: bool, pool: Pool) -> None:
     """Fills results with runs: sequence[k] up to ends[k]. In place, wholly or not at all."""
-    from .counting_kernels import fill
-
-    def write(start: int, stop: int) -> None:
-        fill(results, sequence, ends, start, stop)
-
+    write = fill(results.itemsize).on(results, sequence, ends)
     if in_place:
-        write(0, 0)  # compiles it
         write_whole(write, results, pool)
         return
-    pool.over(results.size, lambda own: write(own.start, own.stop))
+    pool.over(results.size, lambda own: write(own.start, own.stop), least=PIECE)

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from .cumsum_loops import BLOCK
-from .reduce_text import name_of
+from .loops import name_of
 
 _PLAN = ("start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step", "out_step", "size")
 _COUNTS = frozenset(["n0", "n1", "length", "size"])  # unsigned, so that they are divided as such

@@ -13,13 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ....algos.host_sort import HostSortPolicy
+from ....algos.sizes import LARGEST_U32
 from ....types.dtypes import ArrayKey, key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..pool import Pool, slices
 from .commit import fill_runs
-from .counting import Counts, argsort_by_counting
+from .counting import Counts
+from .counting_loops import count_found, count_values, rank_found
 from .key_words import Elements, Places, bits_of, ordered_ranks, ordered_words
+from .loops import PIECE, flag
+from .radix_sort import argsort_by_radix
 from .sample import different_of, few_values, sample_of
 
 U8s = npt.NDArray[np.uint8]
@@ -38,6 +42,11 @@ class PerfectHash:
     multiplier: np.uint64
     shift: np.uint64
     table: U8s
+
+    @property
+    def arguments(self) -> tuple[Elements, U8s, int, int]:
+        """As compiled loops take it."""
+        return self.values, self.table, int(self.multiplier), int(self.shift)
 
     @classmethod
     def of(cls, values: Elements) -> PerfectHash | None:
@@ -69,19 +78,14 @@ def sort_few(
     words = bits_of(source)
     values = few_values(source, policy.sample, policy.few)
     if values.size:  # so few that comparing with each is fastest
-        from .order_kernels import count_values
-
-        counts = _counted(words, values, lambda piece, found: count_values(piece, values, found), pool)
+        of_values = count_values(words.itemsize)
+        counts = _counted(words, values, lambda piece, missed, found: of_values(piece, values, found, missed), pool)
     else:
         finder = finder_for(source, policy) if source.itemsize >= 4 else None
         if finder is None:
             return False
-        from .counting_kernels import count_found
-
-        values, table, multiplier, shift = finder.values, finder.table, finder.multiplier, finder.shift
-        counts = _counted(
-            words, values, lambda piece, found: count_found(piece, values, table, multiplier, shift, found), pool
-        )
+        of_found, values, hashed = count_found(words.itemsize), finder.values, finder.arguments
+        counts = _counted(words, values, lambda piece, missed, found: of_found(piece, *hashed, missed, found), pool)
     if counts is None:
         return False
     sequence = np.argsort(ordered_words(key, values, order))
@@ -89,32 +93,38 @@ def sort_few(
     return True
 
 
-def _counted(words: Elements, values: Elements, count: Callable[[Elements, Counts], bool], pool: Pool) -> Counts | None:
+def _counted(
+    words: Elements, values: Elements, count: Callable[[Elements, Counts, Counts], None], pool: Pool
+) -> Counts | None:
     """How often each value occurs, by all threads; None if there are others."""
-    pieces = slices(words.size, 4 * pool.threads)
+    pieces = slices(words.size, min(4 * pool.threads, -(-words.size // PIECE)))
     counts = np.zeros((len(pieces), values.size), np.int64)
-    is_counted = pool.all(lambda number: count(words[pieces[number]], counts[number]), len(pieces))
-    return counts.sum(axis=0) if is_counted else None
+
+    def count_piece(number: int) -> bool:
+        missed = flag()
+        count(words[pieces[number]], missed, counts[number])
+        return not missed[0]
+
+    return counts.sum(axis=0) if pool.all(count_piece, len(pieces)) else None
 
 
 def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Whether the row is of few different elements, and is done."""
-    from .counting_kernels import tell_which
-
-    is_worth_it = source.itemsize == 8 or source.size >= policy.deal_from
+    is_worth_it = source.size <= LARGEST_U32 and (source.itemsize == 8 or source.size >= policy.deal_from)
     finder = finder_for(source, policy) if is_worth_it else None
     if finder is None:
         return False
     ranks = ordered_ranks(key_for(source.dtype), finder.values, order)
     own: U8s = np.unique(ranks, return_inverse=True)[1].astype(np.uint8)  # what compares equal ranks equal
     bits, which = bits_of(source), np.empty(source.size, np.uint8)
-    pieces = slices(source.size, 4 * pool.threads)
+    pieces, rank = slices(source.size, 4 * pool.threads), rank_found(source.itemsize)
 
     def told(number: int) -> bool:
-        piece = pieces[number]
-        return tell_which(bits[piece], finder.values, finder.table, finder.multiplier, finder.shift, own, which[piece])
+        piece, missed = pieces[number], flag()
+        rank(bits[piece], *finder.arguments, missed, own, which[piece])
+        return not missed[0]
 
     if not pool.all(told, len(pieces)):
         return False
-    argsort_by_counting(which, places, SortOrder.ASCENDING, pool)
+    argsort_by_radix(which, places, SortOrder.ASCENDING, pool.threads)
     return True

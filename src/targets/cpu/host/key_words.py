@@ -82,6 +82,11 @@ def ordered_ranks(key: ArrayKey, bits: Elements, order: SortOrder) -> Elements:
     return words
 
 
+def rank_numbers(key: FloatKey[Any, Any], order: SortOrder) -> tuple[int, int, int, int]:
+    """What the compiled loop makes ranks by: the sign's bit, `rank_offset`, the last rank, whether they descend."""
+    return key.sign, rank_offset(key, order), key.last, int(order is SortOrder.DESCENDING)
+
+
 def rank_offset(key: FloatKey[Any, Any], order: SortOrder) -> int:
     """What is taken from flipped bits to make ranks of them; descending, what they are taken from."""
     return key.lowest if order is SortOrder.ASCENDING else (key.last - 1 + key.lowest) % (2 * key.sign)

@@ -9,31 +9,86 @@ from importlib import import_module
 import numpy as np
 
 from ....operations.reduce import Reducer
-from ..background import NUMBA, OURS, background
+from ....types.indices import SortOrder
+from ...base import HostArray
+from ..background import background
+from .argsort_loops import pack, rank_floats
+from .counting_loops import count_found, count_values, count_words, fill, rank_found
+from .key_words import Places, numbers_of
+from .order_loops import is_monotonic, number, number_backwards, reverse
+from .partition_loops import part_in_two
+from .radix_sort import argsort_by_radix
 from .reducers import PLACES
+
+_COUNTS = np.dtype(np.uint32)
 
 
 def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """Whether a long row of so many bytes should be sorted by compiled loops, now or at last."""
-    return background.has(("sort", dtype), partial(_steps, "warm_up", "sorting", dtype), nbytes)
+    return background.has(("sort", dtype), partial(_sorting, dtype), nbytes)
 
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
-    return background.has(("argsort", dtype), partial(_steps, "warm_up", "argsorting", dtype), nbytes)
+    return background.has(("argsort", dtype), partial(_argsorting, dtype), nbytes)
 
 
 def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a reduction."""
-    module, compiler = ("arg_reduce", NUMBA) if fold in PLACES else ("reduce_axes", OURS)
-    return background.has(("fold", fold, dtype), partial(_steps, module, "rehearse", fold, dtype), nbytes, compiler)
+    module = "arg_reduce" if fold in PLACES else "reduce_axes"
+    return background.has(("fold", fold, dtype), partial(_steps, module, "rehearse", fold, dtype), nbytes)
 
 
 def can_scan(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     """The same for a cumulative sum."""
-    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes, OURS)
+    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes)
+
+
+def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    """Compiles all loops that long rows of a dtype may need, whatever they hold: the commonest first."""
+    size = dtype.itemsize
+    if size <= 2:
+        yield count_words(size, _COUNTS)
+        yield fill(size)
+        yield count_words(2, _COUNTS)
+    if size >= 4:
+        numbers = _numbers(dtype)
+        yield is_monotonic(numbers, "<=")
+        yield is_monotonic(numbers, ">=")
+        yield part_in_two(numbers)
+        yield reverse(numbers)
+        yield fill(size)
+        yield count_found(size)
+    if size >= 2:
+        yield count_values(size)
+
+
+def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
+    size, is_half = dtype.itemsize, dtype == np.float16
+    if size >= 4:
+        yield pack()
+        if dtype.kind == "f":
+            yield rank_floats(size, 8)
+        yield part_in_two(np.dtype(np.uint64))
+        yield rank_found(size)
+    if is_half:
+        yield rank_floats(2, 2)
+        dtype = np.dtype(np.uint16)
+    row: HostArray = np.zeros(2, dtype if size <= 2 else np.uint8)
+    places: Places = np.empty(2, np.intp)
+    argsort_by_radix(row, places, SortOrder.ASCENDING, 1)
+    yield number()
+    if not is_half:
+        numbers = _numbers(dtype)
+        yield is_monotonic(numbers, "<=")
+        yield is_monotonic(numbers, ">=")
+        yield number_backwards(numbers)
+
+
+def _numbers(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    return numbers_of(np.empty(0, dtype)).dtype
 
 
 def _steps(module: str, function: str, *arguments: object) -> Iterator[object]:
-    """Of a function of this package's that compiles loops. Numba is loaded by the first step."""
+    """Of a function of this package's that compiles loops."""
     steps: Callable[..., Iterator[object]] = getattr(import_module(f".{module}", __package__), function)
     yield from steps(*arguments)

@@ -1,4 +1,4 @@
-"""Sorts batches of short rows by NumPy: a cheap transform before and after, then -0.0 and NaN bits restored. No Numba.
+"""Sorts batches of short rows by NumPy: a cheap transform before and after, then -0.0 and NaN bits restored.
 
 NumPy sorts ascending. Descending, integers are sorted inverted and floats negated.
 """
@@ -13,12 +13,13 @@ import numpy.typing as npt
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
-from .key_words import Elements, elements_in_order, ordered_words
+from .key_words import Elements, Places, bits_of, elements_in_order, numbers_of, ordered_ranks, ordered_words
 from .numpy_speed import numpy_sorts_halves
 from .short_sort import INSERTED, counted_from, is_ordered_by_numpy
 from .ties import restore_ties
 
 _SHORT = 1 << 10  # elements that are looked up in tables
+_SHORT_OF_BYTES = 32  # elements of a row
 
 
 def sort_chunk(source: HostArray, results: HostArray, order: SortOrder, stable: bool = False) -> None:
@@ -129,3 +130,19 @@ def _sort_floats(source: Elements, results: Elements, order: SortOrder, stable: 
     restore_ties(source, floats, order, stable)
     if floats is not results:
         results[...] = floats
+
+
+def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None:
+    """By NumPy alone, row by row."""
+    if order is SortOrder.ASCENDING and source.dtype != np.float16:
+        places[...] = places_in_rows(source)
+    else:
+        places[...] = places_in_rows(ordered_ranks(key_for(source.dtype), bits_of(source), order))
+
+
+def places_in_rows(source: Elements) -> Places:
+    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words."""
+    if source.itemsize <= 2 and source.shape[1] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
+        source = numbers_of(source).astype(np.int32)
+    found: Places = source.argsort(axis=1, kind="stable")
+    return found

@@ -21,7 +21,9 @@ from ....types.indices import SortOrder
 from ....types.keys import FloatKey
 from ...base import HostArray
 from ..pool import Pool
-from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, rank_offset
+from .argsort_loops import pack, rank_floats
+from .key_words import Elements, Places, bits_of, ordered_ranks, rank_numbers
+from .numpy_sort import argsort_plainly
 from .partition_sort import sort_long
 from .radix_sort import can_sort_by_radix, sort_words, suits_radix
 from .sample import different_of, sample_of
@@ -31,7 +33,6 @@ U64s = npt.NDArray[np.uint64]
 _UP = SortOrder.ASCENDING
 _WORD_BITS = 64
 _ALL_BITS = range(_WORD_BITS)
-_SHORT_OF_BYTES = 32  # elements of a row
 _GLANCE, _HARDLY_ANY = 64, 16
 _SAMPLE = 256
 _MANY_EQUAL, _MOST_EQUAL = 0.4, 0.7  # of neighbours in an ordered sample: where one thread sorts, and several
@@ -75,22 +76,6 @@ def argsort_packed(
     rows.unpack(in_order, places)
     if ties.size and not rows.settled(places, ties, least, left_out):
         argsort_plainly(source, places, order)
-
-
-def argsort_plainly(source: HostArray, places: Places, order: SortOrder) -> None:
-    """By NumPy alone, row by row."""
-    if order is SortOrder.ASCENDING and source.dtype != np.float16:
-        places[...] = places_in_rows(source)
-    else:
-        places[...] = places_in_rows(ordered_ranks(key_for(source.dtype), bits_of(source), order))
-
-
-def places_in_rows(source: Elements) -> Places:
-    """NumPy's own stable argsort. Of bytes it looks at all 256, however short a row is: not at those of wider words."""
-    if source.itemsize <= 2 and source.shape[1] <= _SHORT_OF_BYTES and source.dtype.kind in "biu":
-        source = numbers_of(source).astype(np.int32)
-    found: Places = source.argsort(axis=1, kind="stable")
-    return found
 
 
 @attrs.frozen
@@ -143,12 +128,9 @@ class _Rows:
     def ranks(self, bits: Elements, out: U64s | None = None) -> U64s:
         """Words that compare as such elements do, in memory of their own."""
         if self.pool is not None and isinstance(self.key, FloatKey):
-            from .argsort_kernels import rank_floats
-
             found: U64s = np.empty(bits.shape, np.uint64) if out is None else out
-            sign, last = np.uint64(self.key.sign), np.uint64(self.key.last)
-            offset, descends = np.uint64(rank_offset(self.key, self.order)), self.order is SortOrder.DESCENDING
-            rank_floats(bits.reshape(-1), sign, offset, last, descends, found.reshape(-1))
+            packed = bits.reshape(-1)
+            rank_floats(packed.itemsize, 8)(packed, found, *rank_numbers(self.key, self.order), 0, packed.size)
             return found
         ranks = ordered_ranks(self.key, bits, self.order)
         if out is None:
@@ -160,10 +142,9 @@ class _Rows:
         """Words of ranks, less the least one and less some of their lowest bits, and of their columns. The ranks are
         used up. All bits that any rank had, less the least one."""
         if self.pool is not None:
-            from .argsort_kernels import pack
-
-            bits = np.uint64(left_out), np.uint64(self.index_bits)
-            return int(pack(ranks[0], np.uint64(least), bits[0], bits[1], own.start, words[0, own]))
+            found = np.zeros(1, np.uint64)
+            pack()(ranks, words[:, own], found, least, left_out, self.index_bits, own.start)
+            return int(found[0])
         ranks -= np.uint64(least)
         seen = int(np.bitwise_or.reduce(ranks, axis=None)) if left_out else 0
         ranks >>= np.uint64(left_out)
@@ -174,7 +155,12 @@ class _Rows:
     def rank(self, words: U64s) -> tuple[int, int]:
         """All ranks, for words to be made of: the least and the greatest."""
         ends: list[tuple[int, int]] = []
-        self.each(lambda own: ends.append(_range_of(self.ranks(self.bits[:, own], words[:, own]), self.pool)))
+
+        def look(own: slice) -> None:
+            ranks = self.ranks(self.bits[:, own], words[:, own])
+            ends.append((int(ranks.min()), int(ranks.max())))
+
+        self.each(look)
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def pack_high(self, words: U64s, least: int, greatest: int) -> tuple[int, int]:
@@ -224,11 +210,6 @@ class _Rows:
 
         def look(own: slice) -> None:
             first = max(own.start, 1)
-            if self.pool is not None:
-                from .argsort_kernels import count_ties
-
-                if not count_ties(words[0, first - 1 : own.stop], limit):
-                    return
             tied = np.flatnonzero((words[:, first : own.stop] ^ words[:, first - 1 : own.stop - 1]) < limit)
             if words.shape[0] > 1:
                 row, column = np.divmod(tied, own.stop - first)
@@ -263,13 +244,3 @@ class _Rows:
         words |= found.view(np.uint64)
         places[rows, columns] = self.sorted(words[np.newaxis])[0] & np.uint64((1 << self.index_bits) - 1)
         return True
-
-
-def _range_of(ranks: U64s, pool: Pool | None) -> tuple[int, int]:
-    """The least and the greatest."""
-    if pool is None:
-        return int(ranks.min()), int(ranks.max())
-    from .argsort_kernels import range_of
-
-    least, greatest = range_of(ranks[0])
-    return int(least), int(greatest)

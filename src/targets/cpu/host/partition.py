@@ -9,9 +9,11 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ..pool import Pool
 from .key_words import Elements
+from .loops import PIECE, flag
+from .order_loops import reverse
+from .partition_loops import COUNTERS, part_in_two
 from .sample import Sample
 
-_LINE = 8  # numbers that different threads add to lie in different cache lines
 _LEAST_BLOCK = 1 << 11  # elements that are worth claiming
 
 
@@ -21,19 +23,29 @@ def sort_parts(source: Elements, results: Elements, pivots: Elements, policy: Ho
     There is one pivot fewer than parts, a power of two. Every thread may come to help with everything, whoever is late
     or early; all is one piece of work, for to wake threads takes as long as a pass.
     """
-    from .partition_kernels import part_all
-
     parts = pivots.size + 1
     spare = np.empty(source.size if parts > 2 else 0, pivots.dtype)
-    claimed, bounds = np.zeros((parts, _LINE), np.int64), np.zeros(parts + 1, np.int64)
+    claimed, bounds = np.zeros((parts, COUNTERS), np.int64), np.zeros(parts + 1, np.int64)
+    bounds[parts] = source.size
     pool = pool.of_at_most(parts)
     block = min(policy.block, max(_LEAST_BLOCK, source.size // (4 * pool.threads)))
 
+    part = part_in_two(pivots.dtype)
+    passes = [1 << number for number in range(parts.bit_length() - 1)]  # parts there are before each
+    to_spare = [number % 2 == len(passes) % 2 for number in range(len(passes))]  # to and fro, at last to the results
     parted: list[None] = []
 
     def help_(number: int) -> None:
-        while not parted and not part_all(source, pivots, results, spare, block, claimed, bounds, number):
-            time.sleep(0)  # the one that is waited for may need this core
+        missed, read = flag(), source
+        for row, goes_to_spare in zip(passes, to_spare, strict=True):
+            written, stride = spare if goes_to_spare else results, parts // row
+            while not parted:
+                missed[0] = 0
+                part(read, written, pivots, claimed, bounds, missed, row, stride, stride // 2, block, number)
+                if not missed[0]:
+                    break
+                time.sleep(0)  # the one that is waited for may need this core
+            read = written
         parted.append(None)
         mine = number - pool.threads
         if mine >= 0:
@@ -70,6 +82,5 @@ def balanced_pivots(sample: Sample, policy: HostSortPolicy, pool: Pool) -> Eleme
 
 
 def reverse_all(values: Elements, pool: Pool) -> None:
-    from .order_kernels import reverse
-
-    pool.over(values.size // 2, lambda own: reverse(values, own.start, own.stop))
+    swap = reverse(values.dtype).on(values)
+    pool.over(values.size // 2, lambda own: swap(own.start, own.stop), least=PIECE)

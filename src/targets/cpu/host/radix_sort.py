@@ -20,7 +20,7 @@ from ...base import HostArray, Prepared, prepared_by
 from ..alias import without_lock
 from ..background import background
 from ..pool import Pool
-from .key_words import Elements, bits_of
+from .key_words import Elements, Places, bits_of
 from .numpy_speed import numpy_sorts_slowly
 
 if TYPE_CHECKING:
@@ -74,13 +74,22 @@ def sort_words(words: Elements, results: Elements, bits: range, threads: int) ->
     _sort(words, results, SortOrder.ASCENDING, bits, threads)
 
 
+def argsort_by_radix(row: HostArray, places: Places, order: SortOrder, threads: int) -> None:
+    """Writes where the elements of a row come from, in order. Equal ones keep theirs."""
+    prepared = prepared_argsort(row.dtype, order, row.size, _policy(threads))
+    prepared.run([bits_of(row), places.view(np.uint64)])
+
+
 def _sort(source: HostArray, results: HostArray, order: SortOrder, bits: range, shares: int) -> None:
     rows, length = source.shape
+    prepared = prepared_sort(source.dtype, order, rows, length, bits, _policy(shares))
+    prepared.run([bits_of(source).reshape(-1), bits_of(results).reshape(-1)])
+
+
+def _policy(shares: int) -> SerialRadixPolicy:
     from ....algos.radix_serial_sorts import SerialRadixPolicy
 
-    policy = SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=_LEAST_SHARE)
-    prepared = prepared_sort(source.dtype, order, rows, length, bits, policy)
-    prepared.run([bits_of(source).reshape(-1), bits_of(results).reshape(-1)])
+    return SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=_LEAST_SHARE)
 
 
 @lru_cache(maxsize=64)
@@ -91,6 +100,19 @@ def prepared_sort(
     from ...registry import target
 
     return prepared_by(target("cpu"), serial_radix_sort(key_for(dtype), rows, length, order, policy, bits))
+
+
+@lru_cache(maxsize=64)
+def prepared_argsort(dtype: np.dtype[np.generic], order: SortOrder, length: int, policy: SerialRadixPolicy) -> Prepared:
+    from ....algos.radix_serial_sorts import serial_radix_argsort
+    from ....algos.sorts import as_integer_key
+    from ....types.keys import RankKey
+    from ...registry import target
+
+    bits = range(8 * dtype.itemsize)
+    ranks = as_integer_key(RankKey(key_for(dtype)))
+    schedule = serial_radix_argsort(ranks, 1, length, order, policy, bits)
+    return prepared_by(target("cpu"), schedule)
 
 
 def bits_that_differ(row: HostArray) -> range:

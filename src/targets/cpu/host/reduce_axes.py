@@ -79,7 +79,7 @@ class Folding:
         if loop is None:
             if not self._waits and not can_fold(self.fold, self.dtype, x.nbytes):
                 return self._by_numpy(x, route)
-            loop = self._loops[route.leg.in_rows] = self._loaded(route)
+            loop = self._loops[route.leg.in_rows] = self.loaded(route)
         return self._by_route(x, route, loop)
 
     @property
@@ -124,9 +124,9 @@ class Folding:
         found = np.asarray(silently(reducing(self.fold), x, self.axes, None, None, self.keepdims))
         if bool((np.abs(found) > 0).all()):  # values say all about the bits: not of zeros and NaNs
             return cast(object, found[()])
-        return self._by_route(x, route, self._loaded(route))
+        return self._by_route(x, route, self.loaded(route))
 
-    def _loaded(self, route: Route) -> Loop:
+    def loaded(self, route: Route) -> Loop:
         return loop_for(self.fold, self.dtype, route.leg.in_rows)
 
     def _by_route(self, x: HostArray, route: Route, loop: Loop) -> object:

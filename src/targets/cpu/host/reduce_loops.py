@@ -24,6 +24,17 @@ class Loop:
 
 
 @cache
+def places_for(fold: Reducer, dtype: np.dtype[np.generic]) -> Loop:
+    """Where extremes are; float16 are seen as signed integers."""
+    from ..compiler.loading import load_kernel
+    from .reduce_text import places_text
+
+    is_half = dtype == np.float16
+    seen_as = np.dtype(np.int16) if is_half else dtype
+    return Loop(load_kernel(fold.value, places_text(fold, seen_as, is_half), is_serial=True), seen_as, seen_as)
+
+
+@cache
 def loop_for(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> Loop:
     from ..compiler.loading import load_kernel
     from .reduce_text import Elements, module_text

@@ -7,6 +7,7 @@ its results lie in `out` at (part, first way, second way).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
 
@@ -14,16 +15,14 @@ import attrs
 import numpy as np
 
 from ....operations.reduce import Reducer
+from .loops import name_of
 from .reducers import result_of
 
 _SIGNED = ("start", "s0", "s1", "t0", "t1", "constant")
 _PLAN = ("start", "n0", "s0", "n1", "s1", "m0", "t0", "m1", "t1", "parts", "block", "constant")
 
 # Divisions take as long as a short row, and are left out where there is nothing to divide.
-
-# For neighbours that stay: a block of results is kept at hand while rows of elements go by. What stands in braces is
-# filled in by what the elements are.
-_COLUMNS = """
+_TASK = """
     blocks = (n1 + block - 1) // block
     for at in range(first, last):
         task = u8(at)
@@ -42,7 +41,12 @@ _COLUMNS = """
             outer = outer // blocks
         count = i8(min(block, n1 - begin))
         place = i8((part * n0 + outer) * n1 + begin)
-        origin = start + i8(outer) * s0 + i8(begin) * s1
+        origin = start + i8(outer) * s0 + i8(begin) * s1"""
+
+# For neighbours that stay: a block of results is kept at hand while rows of elements go by. What stands in braces is
+# filled in by what the elements are.
+_COLUMNS = """
+{task}
         begun = origin + low * t0
         for j in range(count):
             element = flat[begun + j * s1]
@@ -62,6 +66,31 @@ _COLUMNS = """
                         element = flat[base + j * s1]
                         out[place + j] = {stepped}
             skip = 0
+"""
+# Where extremes are, along one way alone: what is found so far, and where it was.
+_PLACES = """
+{task}
+        for j in range(count):
+            element = flat[origin + low * t0 + j * s1]
+            best[place + j] = {lifted}
+            where[place + j] = low
+        for r in range(low + 1, high):
+            base = origin + r * t0
+            if s1 == 1:
+                for j in range(count):
+                    element = flat[base + j]
+{look}
+            else:
+                for j in range(count):
+                    element = flat[base + j * s1]
+{look}
+"""
+_LOOK = """
+                    value = {lifted}
+                    found = best[place + j]
+                    better = {better}
+                    best[place + j] = select(better, value, found)
+                    where[place + j] = select(better, i4(r), where[place + j])
 """
 # For neighbours that go: one result after the other, in any order of operations. Neighbours of which every second one
 # goes are all read, for gathering takes ten times as long on some machines.
@@ -164,27 +193,44 @@ class Elements:
         return self._step.format(f"select((j & 1) == 0, {self.lifted}, {self.nothing})")
 
 
-def name_of(dtype: np.dtype[np.generic]) -> str:
-    """A dtype as texts call it: u4, f8."""
-    return f"{dtype.kind}{dtype.itemsize}"
-
-
 @cache
 def module_text(fold: Reducer, dtype: np.dtype[np.generic], in_rows: bool) -> str:
     """The module of one loop."""
     elements = Elements.of(fold, dtype)
     body = (_ROWS if in_rows else _COLUMNS).format(
-        lifted=elements.lifted, stepped=elements.stepped, skipped=elements.skipped
+        task=_TASK, lifted=elements.lifted, stepped=elements.stepped, skipped=elements.skipped
     )
-    arrays = f"{name_of(elements.seen_as)}[::1], {name_of(elements.state)}[::1], i8[::1]"
     along = "neighbours" if in_rows else "what lies apart"
+    arrays = {"flat": name_of(elements.seen_as), "out": name_of(elements.state), "plan": "i8"}
+    return _module(f"{fold.value} of {dtype} along {along}", arrays, body)
+
+
+@cache
+def places_text(fold: Reducer, seen_as: np.dtype[np.generic], is_half: bool) -> str:
+    """The module of the loop that finds where extremes are. float16 are seen as integers in their order: both zeros
+    alike, and all NaNs, which are the constant."""
+    lifted = "element"
+    if is_half:
+        magnitude = "i2(element & 0x7FFF)"
+        signed = f"select(element < 0, i2(0 - {magnitude}), {magnitude})"
+        lifted = f"select({magnitude} > 0x7C00, i2(constant), {signed})"
+    better = f"(value {'<' if fold is Reducer.ARGMIN else '>'} found)"
+    if seen_as.kind == "f":
+        better += " | ((value != value) & (found == found))"
+    look = _LOOK.format(lifted=lifted, better=better).strip("\n")
+    arrays = {"flat": name_of(seen_as), "best": name_of(seen_as), "where": "i4", "plan": "i8"}
+    return _module(f"{fold.value} of {seen_as}", arrays, _PLACES.format(task=_TASK, lifted=lifted, look=look))
+
+
+def _module(title: str, arrays: Mapping[str, str], body: str) -> str:
+    types = ", ".join(f"{type}[::1]" for type in arrays.values())
     lines = [
-        f'"""{fold.value} of {dtype} along {along}. Generated; do not edit."""',
+        f'"""{title}. Generated; do not edit."""',
         "",
-        f'SIGNATURE = "void(i8, i8, {arrays})"',
+        f'SIGNATURE = "void(i8, i8, {types})"',
         "",
         "",
-        "def kernel(first, last, flat, out, plan):",
+        f"def kernel(first, last, {', '.join(arrays)}):",
         *(f"    {name} = {_of_plan(name, place)}" for place, name in enumerate(_PLAN)),
     ]
     return "\n".join(lines) + body

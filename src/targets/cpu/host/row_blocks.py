@@ -20,7 +20,7 @@ from ....types.dtypes import FloatBits
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..alias import place_of
-from ..background import OURS, background
+from ..background import background
 from ..pool import shared_pool
 from .key_words import Elements
 from .strides import Walk
@@ -86,9 +86,7 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
         return False
     places = 1 << (length - 1).bit_length() if is_short else 0
     is_float = dtype.kind == "f"
-    if not background.has(
-        ("rows", places, dtype.itemsize, is_float), lambda: _loading(x.dtype, places), x.nbytes, OURS
-    ):
+    if not background.has(("rows", places, dtype.itemsize, is_float), lambda: _loading(x.dtype, places), x.nbytes):
         return False
     lying = Lying.of(x, results, axis)
     if lying is None or (not places and lying.side_by_side * length < _LEAST):

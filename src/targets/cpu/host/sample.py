@@ -10,6 +10,8 @@ import numpy as np
 from ....algos.host_sort import HostSortPolicy
 from ..pool import Pool
 from .key_words import Elements, bits_of, numbers_of
+from .loops import PIECE, flag
+from .order_loops import is_monotonic
 
 _FEW, _HARDLY_ANY = 24, 3
 
@@ -57,7 +59,7 @@ def order_of(source: Elements, policy: HostSortPolicy, pool: Pool) -> Monotonici
     if source.dtype.kind in "Mm" and np.iinfo(np.int64).min in (numbers[0], numbers[-1]):
         return Monotonicity.NEITHER  # NaT
     if source.dtype == np.float16:
-        return Monotonicity.NEITHER  # which Numba does not compare
+        return Monotonicity.NEITHER  # which no loop is compiled for
     return monotonicity_of(numbers, sample_of(numbers, policy.sample), pool)
 
 
@@ -80,10 +82,14 @@ def seems_in_order(source: Elements) -> bool:
 
 
 def _everywhere(source: Elements, trend: Monotonicity, pool: Pool) -> bool:
-    from .order_kernels import ascends, descends
+    missed = flag()  # of all threads
+    look = is_monotonic(source.dtype, "<=" if trend is Monotonicity.ASCENDS else ">=").on(source, missed)
 
-    holds = ascends if trend is Monotonicity.ASCENDS else descends
-    return pool.all_over(source.size, lambda own: holds(source[own.start : own.stop + 1]))
+    def holds(own: slice) -> bool:
+        look(own.start, own.stop)
+        return not missed[0]
+
+    return pool.all_over(source.size - 1, holds, least=PIECE)
 
 
 def seems_constant(source: Elements) -> bool:

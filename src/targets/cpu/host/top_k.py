@@ -24,7 +24,7 @@ from ...counts import count_nonzero
 from ..pool import shared_pool
 from .argsort import argsort_rows
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, words_of
-from .packed_argsort import places_in_rows
+from .numpy_sort import places_in_rows
 
 _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart

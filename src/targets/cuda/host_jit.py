@@ -1,4 +1,4 @@
-"""The njit decorator of our compiled loops, with compile-time logging and cancellation. Importing this loads Numba."""
+"""The njit decorator of the host's loops around the card, with compile-time logging. Importing this loads Numba."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numba
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager
 from numba.core.event import Event, Listener, register
 
 from ...compile_log import log_compilation
-from .background import background
-from .pipeline import Whole
+from ..typing_cache import CachedTyping
+
+__all__ = ["njit"]
+
+_OURS = __name__.partition(".")[0] + "."
+
+
+class Whole(CompilerBase):
+    """All of Numba's passes, with memoised typing of calls."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        self.state.typingctx = CachedTyping(self.state.typingctx)
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
 
 if TYPE_CHECKING:
     from numba import njit
-    from numba import njit as inner
 else:  # the same, whatever it is called with, by a pipeline of ours
     njit = partial(numba.njit, pipeline_class=Whole, no_cfunc_wrapper=True)
-    # For what only compiled code calls: there is nothing that would take its arguments from Python.
-    inner = partial(njit, no_cpython_wrapper=True)
-
-__all__ = ["inner", "njit"]
-
-_OURS = __name__.partition(".")[0] + "."
 
 
 class _Durations(Listener):
@@ -42,22 +49,11 @@ class _Durations(Listener):
         function = getattr(event.data.get("dispatcher"), "py_func", None)
         module, name = (str(getattr(function, word, "")) for word in ("__module__", "__name__"))
         if not starts and module.startswith(_OURS):
-            log_compilation("cpu", f"{module.rpartition('.')[2]}.{name}", time.perf_counter() - start)
+            log_compilation("cuda", f"{module.rpartition('.')[2]}.{name}", time.perf_counter() - start)
 
     def _starts(self) -> list[float]:
         starts: list[float] = self._own.__dict__.setdefault("starts", [])
         return starts
 
 
-class _Stops(Listener):
-    """Ends what is compiled aside, between two of the compiler's passes, when the process ends."""
-
-    def on_start(self, event: Event) -> None:
-        background.go_on()
-
-    def on_end(self, event: Event) -> None:
-        """Nothing to do."""
-
-
 register("numba:compile", _Durations())
-register("numba:run_pass", _Stops())

@@ -1,4 +1,4 @@
-"""The disk cache of Numba-compiled loops, in sealed files of our own.
+"""The disk cache of the loops that Numba compiles for the host, in sealed files of our own.
 
 Numba's cache would keep them too: beside the package's source, where others may be able to write, under an index that
 is a pickle and is read unproven. Here Numba is given another keeper, which believes only what it kept itself. A file's
@@ -27,7 +27,7 @@ L = TypeVar("L")
 
 _KIND = "cpu"
 _HERE = Path(__file__).parent
-_USES_NUMBA = re.compile(rb"^\s*(?:from|import) (?:numba|llvmlite|\.{1,2}jit)\b", re.MULTILINE)
+_USES_NUMBA = re.compile(rb"^\s*(?:from|import) (?:numba|llvmlite|\.host_jit)\b", re.MULTILINE)
 _IMPORTS = re.compile(rb"^\s*from (\.+)([\w.]+) import", re.MULTILINE)
 _SETTINGS = (
     "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "ENABLE_AVX", "DISABLE_INTEL_SVML",
@@ -45,7 +45,7 @@ def keep(loop: L, source: str) -> L:
     function: Callable[..., object] | None = getattr(loop, "py_func", None)  # Numba's class has it, its protocol not
     if function is None:  # its decorator gave back the plain function
         raise TargetUnavailableError(
-            "target 'cpu' compiles with Numba, which NUMBA_DISABLE_JIT forbids: unset it, or call with "
+            "target 'cuda' compiles with Numba, which NUMBA_DISABLE_JIT forbids: unset it, or call with "
             "target='simulator' or 'python'"
         )
     setattr(loop, "_cache", Keeper(function, source))  # noqa: B010
@@ -124,7 +124,9 @@ def stamp() -> str:
 
 def _sources() -> list[bytes]:
     """The files here that use Numba, and what these import of ours: a constant is compiled in, too."""
-    found: dict[Path, bytes] = {_HERE / name: b"" for name in ("keeping.py", "jit.py")}  # who have no part in it
+    found: dict[Path, bytes] = {
+        _HERE / name: b"" for name in ("host_keeping.py", "host_jit.py")
+    }  # who have no part in it
     ahead = [path for path in sorted(_HERE.rglob("*.py")) if _USES_NUMBA.search(path.read_bytes())]
     while ahead:
         path = ahead.pop()

@@ -1,0 +1,67 @@
+"""What a kernel's text does with 64 bytes of elements at once."""
+
+from __future__ import annotations
+
+from .numbers import I8, Value
+from .places import Array, Places
+
+_BITS = 512
+
+
+class Vectors(Places):
+    """Writes instructions on whole vectors."""
+
+    def partition_vector(
+        self, source: Array, at: Value, pivot: Value, lows: tuple[Array, Value], highs: tuple[Array, Value]
+    ) -> Value:
+        """Parts a vector of elements of 4 or 8 bytes: those below the pivot go to `lows`, all others to `highs`, in
+        their order. 64 bytes are written at each: what is too much is anything. The count of lows."""
+        kind = source.kind
+        low, high = (self.element(array, index) for array, index in (lows, highs))
+        if not self.compresses:
+            return self._one_by_one(source, at, pivot, low, high)
+        lanes, align = _BITS // kind.bits, kind.bits // 8
+        vector, words, mask = (f"<{lanes} x {type}>" for type in (kind.llvm, f"i{kind.bits}", "i1"))
+        place = self._as_vector(self.element(source, at), kind.llvm, vector)
+        elements = self._named(f"load {vector}, {place}, align {align}")
+        first = self._named(f"insertelement {vector} undef, {kind.llvm} {pivot.text}, i32 0")
+        pivots = self._named(f"shufflevector {vector} {first}, {vector} undef, <{lanes} x i32> zeroinitializer")
+        test = "fcmp olt" if kind.is_float else f"icmp {'s' if kind.is_signed else 'u'}lt"
+        below = self._named(f"{test} {vector} {elements}, {pivots}")
+        others = self._named(f"xor {mask} {below}, <{', '.join(['i1 true'] * lanes)}>")
+        moved = self._named(f"bitcast {vector} {elements} to {words}")
+        compress = f"@llvm.x86.avx512.mask.compress.v{lanes}i{kind.bits}"
+        self.declared[f"declare {words} {compress}({words}, {words}, {mask})"] = None
+        for chosen, to in ((below, low), (others, high)):
+            found = self._named(f"call {words} {compress}({words} {moved}, {words} undef, {mask} {chosen})")
+            self.lines.append(f"  store {words} {found}, {self._as_vector(to, kind.llvm, words)}, align {align}")
+        bits = self._named(f"bitcast {mask} {below} to i{lanes}")
+        self.declared[f"declare i{lanes} @llvm.ctpop.i{lanes}(i{lanes})"] = None
+        count = self._named(f"call i{lanes} @llvm.ctpop.i{lanes}(i{lanes} {bits})")
+        return self.made(I8, f"zext i{lanes} {count} to i64")
+
+    def _one_by_one(self, source: Array, at: Value, pivot: Value, low: str, high: str) -> Value:
+        """Each is written to both sides, one of which comes on by a place."""
+        kind, count = source.kind, Value(I8, "0")
+        for lane in range(_BITS // kind.bits):
+            index = self.made(I8, f"add nsw i64 {at.text}, {lane}")
+            element = self.load(source, index)
+            past = self.made(I8, f"sub nsw i64 {lane}, {count.text}")
+            for place, offset in ((low, count), (high, past)):
+                to = self._named(f"getelementptr inbounds {kind.llvm}, {place}, i64 {offset.text}")
+                self.lines.append(f"  store {kind.llvm} {element.text}, {self.pointer_type(kind)} {to}")
+            count = self.made(
+                I8, f"add nsw i64 {count.text}, {self.converted(self.compared('<', element, pivot), I8).text}"
+            )
+        return count
+
+    def _named(self, instruction: str) -> str:
+        name = self.new()
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def _as_vector(self, place: str, element: str, vector: str) -> str:
+        """The same typed pointer, as one to a vector."""
+        if self.is_opaque:
+            return place
+        return f"{vector}* {self._named(f'bitcast {place} to {vector}*')}"

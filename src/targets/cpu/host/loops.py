@@ -1,0 +1,81 @@
+"""Compiled loops over host arrays, written in the language that the compiler of the CPU's kernels takes.
+
+A loop is compiled when it is first needed, in some hundredths of a second, or found compiled on disk. It runs without
+the GIL, and is one call into C: no signal handler runs in the middle of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from ..alias import place_of
+from .key_words import Elements
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
+
+
+PIECE = 1 << 16  # elements that are worth a call of Python's
+
+
+@attrs.frozen(eq=False)
+class Loop:
+    """Takes numbers, and packed arrays of the dtypes that it was compiled for."""
+
+    kernel: Kernel
+
+    def __call__(self, *arguments: Elements | int) -> None:
+        self.kernel(*_numbers(arguments))
+
+    def on(self, *arguments: Elements | int) -> Callable[..., None]:
+        """The loop with these as its first arguments, for calls that differ in the numbers behind: to look where an
+        array lies takes as long as some thousand elements."""
+        kernel, numbers = self.kernel, _numbers(arguments)
+
+        def call(*rest: int, arrays: object = arguments) -> None:  # which holds the arrays
+            kernel(*numbers, *rest)
+
+        return call
+
+
+def _numbers(arguments: Sequence[Elements | int]) -> list[int]:
+    found: list[int] = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            found += place_of(argument)
+        else:
+            found.append(argument)
+    return found
+
+
+def compiled(name: str, takes: str, body: str) -> Loop:
+    """The loop with such a body. `takes` names what it is called with: "words: u4[], first: i8"."""
+    from ..compiler.loading import load_kernel  # loads LLVM
+
+    arguments = [argument.split(": ") for argument in takes.split(", ")]
+    types = ", ".join(type.replace("[]", "[::1]") for _, type in arguments)
+    lines = (
+        f'"""{name}. Generated; do not edit."""',
+        "",
+        f'SIGNATURE = "void({types})"',
+        "",
+        "",
+        f"def kernel({', '.join(name for name, _ in arguments)}):",
+        body.strip("\n"),
+        "",
+    )
+    return Loop(load_kernel(name, "\n".join(lines), is_serial=True))
+
+
+def name_of(dtype: np.dtype[np.generic]) -> str:
+    """A dtype as texts call it: u4, f8."""
+    return f"{dtype.kind}{dtype.itemsize}"
+
+
+def flag() -> Elements:
+    """Eight bytes, 0: where a loop says something."""
+    return np.zeros(1, np.int64)
