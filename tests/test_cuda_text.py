@@ -173,10 +173,14 @@ def test_without_nvvm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, t
 
     with monkeypatch.context() as patch:
         patch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", nowhere)
-        cuda_nvvm._folder.cache_clear()
+        cuda_nvvm.folder_of_nvvm.cache_clear()
         with pytest.raises(TargetUnavailableError, match=r"NVVM is not installed or does not load: .*gpusort\[cuda\]"):
             cuda_compile.compile_ptx(program, (9, 0))
-    monkeypatch.setattr(cuda_compile, "version_of", lambda name: None)
+
+    def version_of(name: str) -> None:
+        return None
+
+    monkeypatch.setattr(cuda_compile, "version_of", version_of)
     with pytest.raises(TargetUnavailableError, match=r"cuda-bindings is not installed: .*gpusort\[cuda\]"):
         cuda_compile.compile_ptx(program, (9, 0))
 
@@ -187,9 +191,9 @@ def test_the_device_library_is_found_as_toolkits_have_it(tmp_path: Path) -> None
         for made in (folder, library):
             (tmp_path / made).mkdir(parents=True)
         (tmp_path / library / "libdevice.10.bc").write_bytes(folder.encode())
-        assert cuda_nvvm._device_library(tmp_path / folder) == folder.encode()
+        assert cuda_nvvm.device_library(tmp_path / folder) == folder.encode()
     with pytest.raises(cuda_nvvm.NvvmMissing, match="no libdevice"):
-        cuda_nvvm._device_library(tmp_path / "c" / "lib")
+        cuda_nvvm.device_library(tmp_path / "c" / "lib")
 
 
 def test_no_numba_is_loaded_until_a_kernel_is_compiled() -> None:

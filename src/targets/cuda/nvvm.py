@@ -20,7 +20,7 @@ def ptx_of(module: str, capability: tuple[int, int]) -> str:
     """The PTX of a module. Raises NvvmMissing."""
     from cuda.bindings import nvvm
 
-    folder = _folder()
+    folder = folder_of_nvvm()
     options = ["-opt=3", f"-arch=compute_{capability[0]}{capability[1]}"]
     program = nvvm.create_program()
     try:
@@ -29,7 +29,7 @@ def ptx_of(module: str, capability: tuple[int, int]) -> str:
         try:
             nvvm.verify_program(program, 0, [])
             if LIBRARY in module:
-                library = _device_library(folder)
+                library = device_library(folder)
                 nvvm.lazy_add_module_to_program(program, library, len(library), "libdevice")
             nvvm.compile_program(program, len(options), options)
         except nvvm.nvvmError as error:
@@ -50,7 +50,7 @@ def _log(program: int) -> str:
 
 
 @cache
-def _folder() -> Path:
+def folder_of_nvvm() -> Path:
     """Where NVVM was loaded from: a package's folder, conda's or a toolkit's."""
     from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
 
@@ -64,7 +64,7 @@ def _folder() -> Path:
 
 
 @cache
-def _device_library(folder: Path) -> bytes:
+def device_library(folder: Path) -> bytes:
     """NVIDIA's library of functions such as exponentials, as LLVM bitcode. It lies near NVVM."""
     for above in folder.parents[:2]:
         for found in sorted((*above.glob("libdevice/libdevice*.bc"), *above.glob("nvvm/libdevice/libdevice*.bc"))):
