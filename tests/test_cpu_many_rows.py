@@ -14,7 +14,7 @@ from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import fast_paths, sort_path
 from gpusort.targets.cpu.host import row_blocks as many_rows
-from gpusort.targets.cpu.host.network_text import exchanges
+from gpusort.targets.cpu.host.network_loops import exchanges
 from gpusort.targets.cpu.target import CpuTarget
 
 DTYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "M8[s]")
