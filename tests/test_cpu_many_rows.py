@@ -14,7 +14,7 @@ from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.background import background
 from gpusort.targets.cpu.host import fast_paths, sort_path
 from gpusort.targets.cpu.host import row_blocks as many_rows
-from gpusort.targets.cpu.host.network_text import exchanges
+from gpusort.targets.cpu.host.network_loops import exchanges
 from gpusort.targets.cpu.target import CpuTarget
 from tests.test_argsort import stable_order
 

@@ -1,17 +1,10 @@
-"""Views of the same memory: as one contiguous row, or without the read-only flag.
-
-What is handed in without the flag is only read: no kernel that writes to an INPUT is run.
-"""
+"""Where arrays lie, and views of the same memory as one contiguous row."""
 
 from __future__ import annotations
-
-from typing import TypeVar, cast
 
 import numpy as np
 
 from ..base import HostArray
-
-A = TypeVar("A", bound=HostArray)
 
 
 class _Window:
@@ -32,11 +25,6 @@ def address_of(array: HostArray) -> int:
 def place_of(array: HostArray) -> tuple[int, int]:
     """Where packed elements are, and how many: as our compiler's kernels take an array."""
     return address_of(array), array.size
-
-
-def without_lock(array: A) -> A:
-    """For code that only reads it."""
-    return array if array.flags.writeable else cast(A, np.asarray(_Window(array)).view(array.dtype))
 
 
 def as_row(array: HostArray, offset: int, count: int, dtype: np.dtype[np.generic]) -> HostArray:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ...kernel.launch import Role
 from ..binding import HostArray, Work
-from .alias import without_lock
 
 Array: TypeAlias = HostArray
 
@@ -35,7 +34,7 @@ class Binding:
                 if buffer.role is not Role.INPUT:
                     copies.append((array, copy))
                 array = copy
-            arrays[buffer.name] = without_lock(array)
+            arrays[buffer.name] = array
         return cls(arrays, tuple(copies))
 
     def hand_back(self) -> None:

@@ -13,7 +13,6 @@ from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...types.layout import Type
 from ..base import HostArray
 from ..binding import Work, work_of
-from .alias import without_lock
 from .compiler.loading import Kernel
 from .pool import shared_pool
 from .stopping import Flag, run_stoppable
@@ -146,4 +145,4 @@ def _flat(buffer: Buffer[object], memory: object) -> HostArray:
     array = cast(HostArray, memory)
     flat = array if array.ndim == 1 else array.reshape(-1)
     seen = flat if flat.dtype is buffer.dtype else flat.view(buffer.dtype)
-    return without_lock(seen if len(seen) == buffer.count else seen[: buffer.count])
+    return seen if len(seen) == buffer.count else seen[: buffer.count]

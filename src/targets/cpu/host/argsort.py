@@ -13,7 +13,6 @@ from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ....types.keys import FloatKey
 from ...base import HostArray
-from ..alias import without_lock
 from ..pool import Pool, shared_pool
 from .argsort_loops import rank_floats
 from .key_words import Elements, Places, bits_of, numbers_of, rank_numbers
@@ -64,7 +63,7 @@ def argsort_runs(row: HostArray, order: SortOrder, policy: HostSortPolicy) -> Pl
         return None
     if row.size >= policy.deal_from and can_argsort(row.dtype, row.nbytes):
         places = new_array(row.shape, np.dtype(np.intp))
-        if _numbered(without_lock(row), places, order, policy, shared_pool()):
+        if _numbered(row, places, order, policy, shared_pool()):
             return places
     return np.argsort(row, kind="stable")
 
@@ -85,7 +84,6 @@ def argsort_one(source: HostArray, places: Places, order: SortOrder, policy: Hos
     """A row that is worth the compiled loops."""
     from .few_values import argsort_few
 
-    source = without_lock(source)
     if source.itemsize <= 2 and not policy.deal_from <= source.size <= LARGEST_U32:
         _argsort_chunk(source[np.newaxis], places[np.newaxis], order, policy)
     elif _numbered(source, places, order, policy, pool):

@@ -20,7 +20,7 @@ from ....types.bounded import Bounded
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..alias import place_of
-from .cumsum_loops import BLOCK, columns, pieces, totals
+from .cumsum_loops import BLOCK, columns, pieces
 from .loading import can_scan
 from .reduce_plans import in_threads
 from .reducers import result_of, takes
@@ -223,15 +223,16 @@ class LongScan:
         before: HostArray = np.full(route.rows * route.pieces, nothing, result)
         if route.pieces > 1:
             sums: HostArray = np.empty_like(before)
-            run(totals(self.seen_as, result), *place_of(sums))
+            run(pieces(self.seen_as, result, False), *place_of(sums))
             shape = route.rows, route.pieces
             before.reshape(shape)[:, 1:] = silently(sums.reshape(shape)[:, :-1].cumsum, 1)
-        run(pieces(self.seen_as, result), *place_of(before))
+        run(pieces(self.seen_as, result, True), *place_of(before))
         return results.transpose(route.order)
 
 
 def rehearse(dtype: np.dtype[np.generic]) -> Iterator[object]:
     """Compiles the loops, one after the other."""
     result, seen = result_of(Reducer.SUM, dtype), LongScan(dtype, 0).seen_as
-    for loop in (pieces, columns, totals):
-        yield loop(seen, result)
+    yield pieces(seen, result, True)
+    yield columns(seen, result)
+    yield pieces(seen, result, False)

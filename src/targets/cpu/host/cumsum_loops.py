@@ -1,40 +1,131 @@
-"""The compiled loops of cumulative sums, made when they are first needed: so is the import of what makes them."""
+"""Loops that add up along an axis.
+
+A plan says where to go: start; two ways that stay (length, stride, stride of the results), and the one to add up along;
+how many neighbours or how much of a row a task takes. Where neighbours stay, a row of sums is the one before it and a
+row of elements. Where they go, rows are added up in pieces, four of them side by side, for one sum has to wait for the
+one before it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .loops import compiled, name_of, numbers_of_plan
 
 if TYPE_CHECKING:
     from ..compiler.loading import Kernel
 
 BLOCK = 1 << 11  # sums at most that a task keeps at hand where neighbours stay
 
+_PLAN = ("start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step", "out_step", "size")
+_COUNTS = frozenset(["n0", "n1", "length", "size"])  # unsigned, so that they are divided as such
+
+# What a row of sums is made of is kept at hand: LLVM would ask for all rows at once whether results lie apart from it.
+_COLUMNS = """
+    sums = stack({wide}, {block})
+    blocks = (n1 + size - 1) // size
+    for at in range(first, last):
+        outer = u8(at)
+        begin = u8(0)
+        if blocks > 1:
+            begin = outer % blocks * size
+            outer = outer // blocks
+        count = i8(min(size, n1 - begin))
+        source = start + i8(outer) * s0 + i8(begin) * s1
+        place = i8(outer) * o0 + i8(begin) * o1
+        for j in range(count):
+            element = {wide}(flat[source + j * s1])
+            sums[j] = element
+            out[place + j * o1] = element
+        for r in range(1, i8(length)):
+            base = source + r * step
+            to = place + r * out_step
+            if (o1 == 1) & (s1 == 1):
+                for j in range(count):
+                    sum = {wide}(sums[j] + {wide}(flat[base + j]))
+                    sums[j] = sum
+                    out[to + j] = sum
+            else:
+                for j in range(count):
+                    sum = {wide}(sums[j] + {wide}(flat[base + j * s1]))
+                    sums[j] = sum
+                    out[to + j * o1] = sum
+"""
+
 
 @cache
 def columns(seen_as: np.dtype[np.generic], result: np.dtype[np.generic]) -> Kernel:
-    """For neighbours that stay."""
-    from ..compiler.loading import load_kernel
-    from .cumsum_text import columns_text
-
-    return load_kernel("cumsum_columns", columns_text(seen_as, result), is_serial=True)
+    """For neighbours that stay; a task is a block of them."""
+    body = _COLUMNS.format(wide=name_of(result), block=BLOCK)
+    return _kernel("cumsum_columns", f"flat: {name_of(seen_as)}[], out: {name_of(result)}[], plan: i8[]", body)
 
 
 @cache
-def totals(seen_as: np.dtype[np.generic], result: np.dtype[np.generic]) -> Kernel:
-    """What each piece of a row comes to."""
-    from ..compiler.loading import load_kernel
-    from .cumsum_text import pieces_text
+def pieces(seen_as: np.dtype[np.generic], result: np.dtype[np.generic], writes: bool) -> Kernel:
+    """For neighbours that go; a task is four pieces. It writes the sums of pieces, with what came before each; or only
+    adds them up, into what is to come before the next."""
+    wide = name_of(result)
+    lines = [
+        "",
+        "    pieces = (length + size - 1) // size",
+        "    for at in range(first, last):",
+        "        four = 4 * at",
+    ]
+    for n in range(4):
+        lines += [f"        number_{n} = u8(min(four + {n}, len(sums) - 1))", *_place(8, str(n))]
+    lines.append(
+        "        if (count_0 == count_1) & (count_1 == count_2) & (count_2 == count_3) & (four + 3 < len(sums)):"
+    )
+    for n in range(4):
+        lines += [f"            before_{n} = sums[four + {n}]", *_first(12, str(n), wide, writes)]
+    lines.append("            for i in range(1, count_0):")
+    for n in range(4):
+        lines += _next(16, str(n), wide, writes)
+    if not writes:
+        lines += [f"            sums[four + {n}] = sum_{n}" for n in range(4)]
+    lines += [
+        "        else:",
+        "            for number in range(four, min(four + 4, len(sums))):",
+        "                number_1 = u8(number)",
+        *_place(16, "1"),
+        "                before_1 = sums[number]",
+        *_first(16, "1", wide, writes),
+        "                for i in range(1, count_1):",
+        *_next(20, "1", wide, writes),
+    ]
+    if not writes:
+        lines.append("                sums[number] = sum_1")
+    arrays = f"flat: {name_of(seen_as)}[], out: {wide}[], sums: {wide}[], plan: i8[]"
+    return _kernel("cumsum_pieces" if writes else "cumsum_totals", arrays, "\n".join(lines))
 
-    return load_kernel("cumsum_totals", pieces_text(seen_as, result, writes=False), is_serial=True)
+
+def _kernel(name: str, arrays: str, body: str) -> Kernel:
+    return compiled(name, f"first: i8, last: i8, {arrays}", numbers_of_plan(_PLAN, _COUNTS) + body).kernel
 
 
-@cache
-def pieces(seen_as: np.dtype[np.generic], result: np.dtype[np.generic]) -> Kernel:
-    """The sums of all pieces, with what came before each."""
-    from ..compiler.loading import load_kernel
-    from .cumsum_text import pieces_text
+def _place(depth: int, n: str) -> Iterator[str]:
+    """Where a piece begins, where its sums do, and how long it is."""
+    for line in (
+        f"row = number_{n} // pieces",
+        f"begin = number_{n} % pieces * size",
+        f"source_{n} = start + i8(row // n1) * s0 + i8(row % n1) * s1 + i8(begin) * step",
+        f"place_{n} = i8(row // n1) * o0 + i8(row % n1) * o1 + i8(begin) * out_step",
+        f"count_{n} = i8(min(size, length - begin))",
+    ):
+        yield " " * depth + line
 
-    return load_kernel("cumsum_pieces", pieces_text(seen_as, result, writes=True), is_serial=True)
+
+def _first(depth: int, n: str, wide: str, writes: bool) -> Iterator[str]:
+    yield f"{' ' * depth}sum_{n} = {wide}(flat[source_{n}])"
+    if writes:
+        yield f"{' ' * depth}out[place_{n}] = {wide}(before_{n} + sum_{n})"
+
+
+def _next(depth: int, n: str, wide: str, writes: bool) -> Iterator[str]:
+    yield f"{' ' * depth}sum_{n} = {wide}(sum_{n} + {wide}(flat[source_{n} + i * step]))"
+    if writes:
+        yield f"{' ' * depth}out[place_{n} + i * out_step] = {wide}(before_{n} + sum_{n})"

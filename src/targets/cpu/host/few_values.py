@@ -110,8 +110,7 @@ def _counted(
 
 def argsort_few(source: HostArray, places: Places, order: SortOrder, policy: HostSortPolicy, pool: Pool) -> bool:
     """Whether the row is of few different elements, and is done."""
-    is_worth_it = source.size <= LARGEST_U32 and (source.itemsize == 8 or source.size >= policy.deal_from)
-    finder = finder_for(source, policy) if is_worth_it else None
+    finder = finder_for(source, policy) if source.size <= LARGEST_U32 else None
     if finder is None:
         return False
     ranks = ordered_ranks(key_for(source.dtype), finder.values, order)

@@ -6,7 +6,7 @@ the GIL, and is one call into C: no signal handler runs in the middle of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -69,6 +69,14 @@ def compiled(name: str, takes: str, body: str) -> Loop:
         "",
     )
     return Loop(load_kernel(name, "\n".join(lines), is_serial=True))
+
+
+def numbers_of_plan(names: Sequence[str], unsigned: Container[str], plan: str = "plan") -> str:
+    """Lines that name the numbers of an array. Counts are unsigned, so that they are divided as such."""
+    return "\n".join(
+        f"    {name} = {f'u8({plan}[{place}])' if name in unsigned else f'{plan}[{place}]'}"
+        for place, name in enumerate(names)
+    )
 
 
 def name_of(dtype: np.dtype[np.generic]) -> str:

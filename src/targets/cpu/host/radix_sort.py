@@ -17,7 +17,6 @@ from ....algos.sizes import LARGEST_U32
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray, Prepared, prepared_by
-from ..alias import without_lock
 from ..background import background
 from ..pool import Pool
 from .key_words import Elements, Places, bits_of
@@ -57,7 +56,6 @@ def loading(dtype: np.dtype[np.generic], order: SortOrder) -> Iterator[object]:
 def sort_by_radix(source: HostArray, results: HostArray, order: SortOrder, pool: Pool) -> None:
     """Sorts each row into results that lie apart. Floats that tie are put in the order of their bits."""
     rows, length = source.shape
-    source = without_lock(source)
     if rows < pool.threads:
         for number in range(rows):
             row = source[number]

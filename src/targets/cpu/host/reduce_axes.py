@@ -19,7 +19,7 @@ from ....types.bounded import Bounded
 from ...base import HostArray
 from ...counts import count_nonzero
 from .loading import can_fold
-from .reduce_loops import Loop, loop_for
+from .reduce_loops import ReduceLoop, loop_for
 from .reduce_plans import Route, constant_of, route_of
 from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
 from .silence import silently
@@ -48,7 +48,9 @@ class Folding:
         factory=lambda: Bounded[object, "Route | None"](_MOST_ROUTES), init=False, eq=False
     )
     _head: tuple[slice, ...] = attrs.field(init=False, eq=False)  # what is looked at before all else
-    _loops: dict[bool, Loop] = attrs.field(factory=dict[bool, Loop], init=False, eq=False)  # in rows, or not
+    _loops: dict[bool, ReduceLoop] = attrs.field(
+        factory=dict[bool, ReduceLoop], init=False, eq=False
+    )  # in rows, or not
 
     @classmethod
     def of(
@@ -126,10 +128,10 @@ class Folding:
             return cast(object, found[()])
         return self._by_route(x, route, self.loaded(route))
 
-    def loaded(self, route: Route) -> Loop:
+    def loaded(self, route: Route) -> ReduceLoop:
         return loop_for(self.fold, self.dtype, route.leg.in_rows)
 
-    def _by_route(self, x: HostArray, route: Route, loop: Loop) -> object:
+    def _by_route(self, x: HostArray, route: Route, loop: ReduceLoop) -> object:
         elements = self._elements(route.states(x, loop, UFUNCS[self.fold]))
         return in_shape(route.walk.arranged(elements), x, self.axes, self.keepdims)
 

@@ -14,7 +14,7 @@ from ....operations.reduce import Reducer
 from ...base import HostArray
 from ..alias import address_of
 from ..pool import shared_pool
-from .reduce_loops import Loop
+from .reduce_loops import ReduceLoop
 from .reducers import EXTREMES
 from .silence import silently
 from .strides import Walk, Way
@@ -44,7 +44,7 @@ class Leg:
         default=attrs.Factory(lambda leg: address_of(cast("Leg", leg).plan), takes_self=True), init=False, eq=False
     )
 
-    def run(self, loop: Loop, ufunc: np.ufunc, memory: tuple[int, int]) -> HostArray:
+    def run(self, loop: ReduceLoop, ufunc: np.ufunc, memory: tuple[int, int]) -> HostArray:
         kernel = loop.kernel
         out: HostArray = np.empty(self.parts * self.rows, loop.state)
         places = (*memory, address_of(out), out.size, self._plan_at, self.plan.size)
@@ -72,7 +72,7 @@ class Route:
     leg: Leg  # of the same loop as all that comes of a side
     side: Side | None
 
-    def states(self, x: HostArray, loop: Loop, ufunc: np.ufunc) -> HostArray:
+    def states(self, x: HostArray, loop: ReduceLoop, ufunc: np.ufunc) -> HostArray:
         """What the loop makes of every row, and the function in the end, which reduces what it leaves."""
         memory = self.walk.place(x)
         found = self.leg.run(loop, ufunc, memory)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
@@ -23,10 +22,9 @@ from ..alias import place_of
 from ..background import background
 from ..pool import shared_pool
 from .key_words import Elements
+from .network_loops import lanes, network
 from .strides import Walk
-
-if TYPE_CHECKING:
-    from ..compiler.loading import Kernel
+from .word_loops import packing
 
 _LONGEST = {1: 64, 2: 32, 4: 32, 8: 16}  # rows that lie one after the other: longer ones NumPy sorts as fast
 _LONGEST_BESIDE = {1: 64, 2: 64, 4: 64, 8: 32}  # rows that lie side by side
@@ -99,9 +97,7 @@ def sort_many_rows(x: HostArray, results: HostArray, axis: int, order: SortOrder
 
 
 def _by_network(lying: Lying, dtype: np.dtype[np.generic], places: int, order: SortOrder) -> None:
-    from .network_text import lanes
-
-    kernel = _network(places, dtype.itemsize, dtype.kind == "f")
+    kernel = network(places, dtype.itemsize, dtype.kind == "f")
     _, _, n0, _, _, n1, _, _, length, _, _ = lying.plan.tolist()
     together, bits = lanes(dtype.itemsize), constants(dtype, order)
     tasks = n0 * -(-n1 // together)
@@ -115,7 +111,7 @@ def _by_network(lying: Lying, dtype: np.dtype[np.generic], places: int, order: S
 
 
 def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, together: int) -> None:
-    pack, unpack = (_packing(dtype.itemsize, dtype.kind == "f", packs) for packs in (True, False))
+    pack, unpack = (packing(dtype.itemsize, dtype.kind == "f", packs) for packs in (True, False))
     bits = constants(dtype, order)
     memory, out, constant = place_of(lying.flat), place_of(lying.out), place_of(bits)
     start, out_start, n0, s0, o0, n1, s1, o1, length, step, out_step = lying.plan.tolist()
@@ -131,22 +127,6 @@ def _by_blocks(lying: Lying, dtype: np.dtype[np.generic], order: SortOrder, toge
         unpack(out_start + outer * o0 + begin * o1, o1, out_step, *shape, *out, *place_of(rows), *constant)
 
     shared_pool().run(work, n0 * blocks)
-
-
-@cache
-def _network(places: int, size: int, is_float: bool) -> Kernel:
-    from ..compiler.loading import load_kernel
-    from .network_text import module_text
-
-    return load_kernel("rows", module_text(places, size, is_float), is_serial=True)
-
-
-@cache
-def _packing(size: int, is_float: bool, packs: bool) -> Kernel:
-    from ..compiler.loading import load_kernel
-    from .word_text import packing_text
-
-    return load_kernel("pack" if packs else "unpack", packing_text(size, is_float, packs), is_serial=True)
 
 
 @cache

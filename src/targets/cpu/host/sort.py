@@ -10,7 +10,6 @@ from ....algos.host_sort import HostSortPolicy
 from ....types.dtypes import key_for
 from ....types.indices import SortOrder
 from ...base import HostArray
-from ..alias import without_lock
 from ..pool import Pool, shared_pool
 from .commit import put_in_place
 from .counting import sort_by_counting
@@ -168,7 +167,6 @@ def sort_one(
         sort_one(source, ordered, order, policy, pool, stable)
         put_in_place(ordered, results, pool)
         return
-    source = without_lock(source)
     if source.itemsize == 1:
         sort_by_counting(source, results, order, policy, pool)
     elif source.itemsize == 2:

@@ -1,4 +1,4 @@
-"""Elements as words that compare as integers and back, in texts for our compiler; and rows too long for a network.
+"""Elements as words that compare as integers and back, in compiled loops; and rows too long for a network.
 
 The words of plain elements are the elements with some bits turned over, less a number; those of floats are as
 `FloatKey` has them. The constants of both come as an array of words. What is done to all words of a block is done where
@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from ...render import Lines
+from .loops import compiled
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
 
 _BESIDE = 256  # rows that are written side by side: one line of memory of each stays in the nearer caches
 
@@ -43,17 +48,9 @@ def turned_back(word: str, element: str, is_float: bool) -> Iterator[str]:
 
 
 @cache
-def packing_text(size: int, is_float: bool, packs: bool) -> str:
-    """The module that brings rows into a block, or back: there they lie one after the other, with room between them."""
+def packing(size: int, is_float: bool, packs: bool) -> Kernel:
+    """Brings rows into a block, or back: there they lie one after the other, with room between them."""
     lines, word = Lines(), f"i{size}"
-    lines.add(
-        f'"""Rows of elements of {size} bytes {"into a block" if packs else "out of it"}. Generated; do not edit."""'
-    )
-    lines.add()
-    lines.add(f'SIGNATURE = "void(i8, i8, i8, i8, i8, i8, {word}[::1], {word}[::1], {word}[::1])"')
-    lines.add()
-    lines.add()
-    lines.add("def kernel(start, beside, step, count, length, pitch, memory, rows, bits):")
     with lines.indented():
         for line in lines_of_bits(is_float):
             lines.add(line)
@@ -67,7 +64,9 @@ def packing_text(size: int, is_float: bool, packs: bool) -> str:
                     lines.add(line)
         if not packs:
             _moves(lines, "memory[base + j * beside] = rows[to + j * pitch]")
-    return lines.text()
+    numbers = ", ".join(f"{name}: i8" for name in ("start", "beside", "step", "count", "length", "pitch"))
+    takes = f"{numbers}, memory: {word}[], rows: {word}[], bits: {word}[]"
+    return compiled("pack" if packs else "unpack", takes, lines.text()).kernel
 
 
 def _moves(lines: Lines, move: str) -> None:

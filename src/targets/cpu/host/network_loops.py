@@ -1,4 +1,4 @@
-"""Sorting networks for short rows, as the text that our compiler takes: one row a lane of a vector, many side by side.
+"""Sorting networks for short rows: one row a lane of a vector, many side by side.
 
 A block of rows lies turned round: the first elements of all rows, then the second ones, and so on. So comparing two
 places of a row is one minimum and one maximum of whole vectors. Up to sixteen places are sorted in registers; longer
@@ -10,12 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from ...render import Lines
-from .word_text import lines_of_bits, turned, turned_back
+from .loops import compiled, numbers_of_plan
+from .word_loops import lines_of_bits, turned, turned_back
+
+if TYPE_CHECKING:
+    from ..compiler.loading import Kernel
 
 Pair = tuple[int, int]
 
+_PLAN = ("start", "out_start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step", "out_step")
 _TOGETHER = 16  # places whose elements the registers hold
 BLOCK_BYTES = 512  # of one place of all rows in a block
 
@@ -26,19 +32,10 @@ def lanes(size: int) -> int:
 
 
 @cache
-def module_text(length: int, size: int, is_float: bool) -> str:
-    """The module for rows of so many places, a power of two, of which the last may be left empty."""
+def network(length: int, size: int, is_float: bool) -> Kernel:
+    """For rows of so many places, a power of two, of which the last may be left empty."""
     lines, word, count = Lines(), f"i{size}", lanes(size)
-    lines.add(f'"""Sorts rows of at most {length} elements, {size} bytes each. Generated; do not edit."""')
-    lines.add()
-    lines.add(f'SIGNATURE = "void(i8, i8, {word}[::1], {word}[::1], i8[::1], {word}[::1])"')
-    lines.add()
-    lines.add()
-    lines.add("def kernel(first, last, flat, out, plan, bits):")
     with lines.indented():
-        for place, name in enumerate(("start", "out_start", "n0", "s0", "o0", "n1", "s1", "o1", "length", "step")):
-            lines.add(f"{name} = plan[{place}]")
-        lines.add("out_step = plan[10]")
         for line in lines_of_bits(is_float):
             lines.add(line)
         lines.add(f"block = stack({word}, {length * count})")
@@ -58,7 +55,8 @@ def module_text(length: int, size: int, is_float: bool) -> str:
             _network(lines, length, count)
             _turns(lines, count, turned_back(word, "block[j]", is_float))
             _moves(lines, count, "goal", "out_step", "o1", "out[{}] = block[own + j]")
-    return lines.text()
+    takes = f"first: i8, last: i8, flat: {word}[], out: {word}[], plan: i8[], bits: {word}[]"
+    return compiled("rows", takes, f"{numbers_of_plan(_PLAN, ())}\n{lines.text()}").kernel
 
 
 def _moves(lines: Lines, count: int, start: str, step: str, beside: str, move: str) -> None:
