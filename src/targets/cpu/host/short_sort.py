@@ -20,7 +20,8 @@ Sorted: TypeAlias = Callable[[HostArray], HostArray]
 
 FEW = 1024  # elements: of more, a look at all as integers costs less than a count of those that are not zero
 _COUNTED, _COUNTED_BOOLS = 48, 160  # elements of a row: NumPy counts bytes where its sort is to be stable
-INSERTED = 6  # elements of a row of 32 or 64 bits: NumPy's stable sort inserts them before its SIMD sort has begun
+# elements of a row of 32 or 64 bits, and of float16: NumPy's stable sort inserts them before its SIMD sort has begun
+INSERTED, INSERTED_HALVES = 6, 32
 FEW_IN_ORDER = 640  # the same of a search for zero in a sorted row
 _WORDS: dict[int, tuple[np.dtype[np.signedinteger[Any]], int]] = {  # and the least of them
     2: (np.dtype(np.int16), -(1 << 15)), 4: (np.dtype(np.int32), -(1 << 31)), 8: (np.dtype(np.int64), -(1 << 63)),
@@ -129,7 +130,7 @@ def rows_sorter(
     dtype: np.dtype[np.generic], short: int, long_row: int, axis: int, turn: np.ufunc | None, go_on: Sorted
 ) -> Sorted:
     """The same along one axis of several. `go_on` is for rows of `long_row` elements, too."""
-    inserted = INSERTED if dtype.itemsize > 2 else 0
+    inserted = INSERTED_HALVES if dtype == np.float16 else INSERTED if dtype.itemsize > 2 else 0
     counted = counted_from(dtype) if dtype.itemsize == 1 else long_row
 
     def sort(x: HostArray) -> HostArray:

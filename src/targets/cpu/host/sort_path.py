@@ -14,13 +14,14 @@ from ....types.dtypes import native
 from ....types.indices import SortOrder
 from ....types.specs import Spec
 from ...base import HostArray
+from .numpy_sort import SHORT_STABLE
 from .row_blocks import sort_many_rows
 from .short_sort import Sorted, one_row_sorter, rows_sorter, short_writer, turned_as, turning
 from .sort import sort_rows, sort_spread_rows
 
 PLAIN = "biufMm"
 SHORT = 1 << 10  # elements: below, NumPy's sort alone
-_SHORT_STABLE, _FEW_STABLE = 24, 128  # elements of a row, and in all
+_FEW_STABLE = 128  # elements in all, that NumPy's stable sort is given in any row
 
 
 def short_sort(
@@ -122,7 +123,7 @@ class SortPath:
         """Whether floats are few, or rows short: NumPy's stable sort then takes less time than putting ties back."""
         if not self.stable or self.dtype.kind != "f" or self.axis is None:
             return False
-        return x.size <= _FEW_STABLE or (x.size < self.policy.serial_below and x.shape[self.axis] <= _SHORT_STABLE)
+        return x.size <= _FEW_STABLE or (x.size < self.policy.serial_below and x.shape[self.axis] <= SHORT_STABLE)
 
     def _sorted_stably(self, x: HostArray) -> HostArray:
         results = x.astype(native(x.dtype))
