@@ -59,7 +59,10 @@ def run_stoppable(work: Callable[[int], None]) -> None:
     """Calls `work` with the address of eight bytes that are 0 until it shall end."""
     run = _Run(work)
     try:
-        _thread.start_new_thread(run.work, ())
+        try:
+            _thread.start_new_thread(run.work, ())
+        except (RuntimeError, MemoryError):  # the system gives no more threads: then nothing can call it off
+            run.work()
         run.wait()
     finally:
         try:
