@@ -14,6 +14,7 @@ import attrs
 import pytest
 
 from gpusort.targets.cpu.pool import Pool
+from gpusort.targets.cpu.stopping import run_stoppable
 from tests.new_process import printed
 from tests.striking import events, places, soon, strike, threads
 
@@ -114,6 +115,22 @@ def test_a_failure_in_what_is_to_be_finished_is_raised(pool: Pool) -> None:
     with pytest.raises(ArithmeticError):
         pool.finish(fail, 100)
     assert works(pool)
+
+
+def test_without_threads_the_caller_runs_what_could_be_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_thread, "start_new_thread", refuse)
+    addresses: list[int] = []
+    run_stoppable(addresses.append)
+    assert len(addresses) == 1
+
+    def fail(_: int) -> None:
+        raise ValueError("of the work's own")
+
+    with pytest.raises(ValueError, match="of the work's own"):
+        run_stoppable(fail)
 
 
 def test_without_threads_the_caller_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
