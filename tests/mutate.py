@@ -160,12 +160,13 @@ def fate(mutant: Mutant, tree: Path, jobs: int, near_only: bool) -> tuple[str, s
     try:
         others = [] if near_only else [path for path in tests if path not in first]
         # On wgsl, where tests are slowest, mostly the same kernels run once more.
-        for some, chosen in ((first, "not wgsl"), (first, "wgsl"), (others, "")):
+        rounds = ((first, "not wgsl"), (first, "wgsl"), (others, ""))
+        for some, chosen in filter(lambda one: one[0], rounds):
             found = subprocess.run(
                 [*command, "-k", chosen, *map(str, some)], cwd=tree, env=environment, capture_output=True, text=True,
                 timeout=SECONDS, check=False,
             )  # fmt: skip
-            if some and found.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            if found.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
                 seen = [line for line in found.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
                 return "caught", (seen or found.stdout.splitlines()[-1:] or [""])[0]
     except subprocess.TimeoutExpired:
