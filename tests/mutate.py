@@ -24,6 +24,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import attrs
+import pytest
 
 ROOT = Path(__file__).parent.parent
 TIMES = ROOT / "build" / "tests.xml"
@@ -107,13 +108,15 @@ def _all_but_defaults(node: ast.AST) -> Iterator[ast.AST]:
 def near(path: Path, tests: list[Path]) -> list[Path]:
     """The tests named after a file, and those that name something that it defines, or that an importer of it defines:
     schedules, mostly, of which kernels are a part. Those that take least time come first."""
-    word, paths = path.stem.split("_")[0], [path, *_importers(path)]
+    words, paths = path.stem.split("_"), [path, *_importers(path)]
     defined = {name for one in paths for name in _defined(one)}
     named = re.compile(rf"\b({'|'.join(map(re.escape, sorted(defined)))})\b") if defined else None
     found = [
         test
         for test in tests
-        if word in test.name or test.stem in EVERYDAY or (named and named.search(test.read_text()))
+        if any(word in test.name for word in words)
+        or test.stem in EVERYDAY
+        or (named and named.search(test.read_text()))
     ]
     return sorted(found, key=lambda test: _seconds().get(test.stem, 0.0))
 
@@ -123,7 +126,7 @@ def _importers(path: Path) -> list[Path]:
     imported = re.compile(rf"^from \.[\w.]*\b{path.stem} import", re.MULTILINE)
     return [
         one.relative_to(ROOT)
-        for folder in MUTATED
+        for folder in (*MUTATED, "src/operations")
         for one in sorted((ROOT / folder).rglob("*.py"))
         if imported.search(one.read_text())
     ]
@@ -152,16 +155,18 @@ def fate(mutant: Mutant, tree: Path, jobs: int, near_only: bool) -> tuple[str, s
     first = near(mutant.path, tests)
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
     command += ["-n", str(jobs)] if jobs > 1 else []
-    command += ["-k", "not wgsl"] if near_only else []  # the same kernels once more, and the slowest of all
     searched = [str(tree / "typings" / "on-path"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(searched), "XDG_CACHE_HOME": str(tree.parent / "cache")}
     try:
-        for some in (first,) if near_only else (first, [path for path in tests if path not in first]):
+        others = [] if near_only else [path for path in tests if path not in first]
+        # On wgsl, where tests are slowest, mostly the same kernels run once more.
+        rounds = ((first, "not wgsl"), (first, "wgsl"), (others, ""))
+        for some, chosen in filter(lambda one: one[0], rounds):
             found = subprocess.run(
-                [*command, *map(str, some)], cwd=tree, env=environment, capture_output=True, text=True,
+                [*command, "-k", chosen, *map(str, some)], cwd=tree, env=environment, capture_output=True, text=True,
                 timeout=SECONDS, check=False,
             )  # fmt: skip
-            if some and found.returncode != 0:
+            if found.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
                 seen = [line for line in found.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
                 return "caught", (seen or found.stdout.splitlines()[-1:] or [""])[0]
     except subprocess.TimeoutExpired:
@@ -178,9 +183,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes a mutant")
     parser.add_argument("--trees", type=int, default=1, help="mutants at once, each in a tree of its own")
-    parser.add_argument(
-        "--near", action="store_true", help="only tests that name what it or its importers define, and not on wgsl"
-    )
+    parser.add_argument("--near", action="store_true", help="only tests that name what it or its importers define")
     given = parser.parse_args()
     paths = [path.relative_to(ROOT) for folder in MUTATED for path in sorted((ROOT / folder).rglob("*.py"))]
     paths = [path for path in paths if path.name not in MEASURED]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from gpusort.algos.choice import balanced, choose_pairs, choose_reduction, choose_sort
+from gpusort.algos.choice import balanced, choose_axis_reduction, choose_pairs, choose_reduction, choose_sort
+from gpusort.algos.cut import Columns
+from gpusort.algos.layout import Layout
 from gpusort.algos.scan import shares
 from gpusort.algos.select_sampled import SampledPolicy, sampled_place
 from gpusort.algos.sorts import Radix
@@ -71,3 +73,34 @@ def test_samples_are_taken_anywhere_in_their_stretches(count: int) -> None:
     tenths = [10 * (place - low) // (end - low) for place, (low, end) in zip(places, stretches, strict=True)]
     if count > 1 << 20:
         assert all(0.06 * number < tenths.count(tenth) < 0.14 * number for tenth in range(10))
+
+
+@pytest.mark.parametrize(
+    ("layout", "along"),
+    [(Layout.rows(30, 9), True), (Layout(1, 5000, 3, 0, 3, 1), False), (Layout(1, 5000, 1, 0, 3, 1), True),
+     (Layout(3, 1, 4, 4, 4, 1), False), (Layout(5, 7, 1, 1, 5, 1), False)],
+)  # fmt: skip
+def test_neighbouring_invocations_read_what_lies_close(layout: Layout, along: bool) -> None:
+    assert Columns.of(layout).ranks_are_neighbours is along
+
+
+@attrs.frozen
+class Four:
+    a: U64
+    b: U64
+    c: U64
+    d: U64
+
+
+@attrs.frozen
+class Twenty:
+    a: Four
+    b: Four
+    c: Four
+    d: Four
+    e: Four
+
+
+def test_a_state_that_fills_the_registers_is_reduced_one_element_at_a_time() -> None:
+    items = [choose_axis_reduction(state, Layout.rows(2000, 5000), CARD).items for state in (U32, Four, Twenty)]
+    assert items[0] > items[1] > items[2] == 1

@@ -47,12 +47,17 @@ def test_a_source_without_a_signature_is_refused() -> None:
 
 
 def test_special_numbers_and_conversions() -> None:
-    text = translated(
-        "a = f4(-inf)", "b = f8(scale)", "c = i8(-5)", "d = u4(scale)", "e = f4(i4(count))", "f = f8(nan)", "g = True"
-    )
+    """Of each variable twice, so that it lies where its values are written to."""
+    assigned = ("f4(-inf)", "f8(scale)", "i8(-5)", "u4(scale)", "f4(i4(count))", "f8(nan)", "True")
+    text = translated(*(f"v{k} = {value}" for _ in range(2) for k, value in enumerate(assigned)))
     for found in ("0xfff0000000000000", "fpext float", "i64 -5", "fptoui float", "sitofp i32", "0x7ff8000000000000"):
-        assert found in text
+        assert text.count(found) == 2
     assert ".entry gpusort_mine(" in ptx_of(text, (9, 0))
+
+
+def test_only_a_variable_that_is_assigned_again_lies_in_memory() -> None:
+    assert "alloca" not in translated("x = add(count, count)", "data[x] = x")
+    assert "alloca" in translated("x = add(count, count)", "x = count", "data[x] = x")
 
 
 def test_each_workgroup_memory_has_a_name_that_is_the_same_each_time() -> None:

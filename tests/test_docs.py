@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gpusort import cli
 from tests.documents import DOCUMENTS, ROOT, anchors, blocks, broken, lacking, languages, links, parted, unknown
 from tests.test_examples import EXAMPLES, load
 
@@ -145,16 +146,18 @@ def test_the_architecture_gives_sizes_that_are_about_right() -> None:
 
 
 @each_document
-def test_shown_output_is_what_comes_out(document: Path) -> None:
+def test_shown_output_is_what_comes_out(
+    document: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A console block is a command and what it prints; a line of `...` stands for any lines."""
+    monkeypatch.chdir(ROOT)
     for text in blocks(document, "console"):
         command, _, expected = text.partition("\n")
         assert command.startswith("$ python -m gpusort "), command
-        done = subprocess.run(
-            [sys.executable, *command.split()[2:]], capture_output=True, text=True, cwd=ROOT, check=True
-        )
+        assert cli.main(command.split()[4:]) == 0
+        shown = capsys.readouterr().out
         pattern = r"(?:.*\n)*?".join(re.escape(part) for part in re.split(r"^\.\.\.\n", expected, flags=re.MULTILINE))
-        assert re.search(pattern, done.stdout), f"{command}\n{done.stdout}"
+        assert re.search(pattern, shown), f"{command}\n{shown}"
 
 
 @pytest.fixture(scope="module")

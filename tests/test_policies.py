@@ -395,6 +395,28 @@ def test_a_smaller_card_gets_fewer_copies_and_a_target_without_subgroups_masks()
     assert (found.subgroups, found.sweeps, found.strand, found.group_size) == (False, False, 32, 384)
 
 
+@pytest.mark.parametrize(("largest", "bits"), [(2, 1), (3, 1), (4, 2), (15, 3), (16, 4), (1024, 4)])
+def test_digits_have_no_more_values_than_a_workgroup_has_invocations(largest: int, bits: int) -> None:
+    limits = attrs.evolve(MEASURED["cuda"].limits, group_size=largest)
+    policy = fitted_radix(RadixPolicy(4, 64, 2), key_for("u4"), 32, attrs.evolve(MEASURED["cuda"], limits=limits))
+    assert policy.digit_bits == bits
+    assert 1 << bits <= policy.group_size <= largest
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "length", "items"),
+    [(1024, 60, 1), (1024, 100, None), (2048, 100, 2), (8192, 1000, None), (16384, 1000, 16)],
+)
+def test_a_tile_is_no_larger_than_the_row_where_memory_is_scarce(nbytes: int, length: int, items: int | None) -> None:
+    info = attrs.evolve(MEASURED["cuda"], limits=attrs.evolve(MEASURED["cuda"].limits, workgroup_bytes=nbytes))
+    rows = RadixRows(items=16, least_group=64, digit_bits=4)
+    if items is None:
+        with pytest.raises(CapabilityError):
+            rows.fitted(key_for("u8"), length, info)
+    else:
+        assert rows.fitted(key_for("u8"), length, info).items == items
+
+
 def test_an_algorithm_that_does_not_fit_itself_is_refused_by_the_target() -> None:
     @attrs.frozen
     class Own:

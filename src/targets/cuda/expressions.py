@@ -62,11 +62,14 @@ class Expressions:
     def __init__(self, builder: ir.IRBuilder) -> None:
         self.builder = builder
         self.slots: dict[str, Slot] = {}
+        self.fixed: dict[str, tuple[Scalar, ir.Value]] = {}  # variables that are assigned once
         self.memories: dict[str, Memory] = {}
 
     def value(self, node: ast.expr) -> tuple[Scalar, ir.Value]:
         """A scalar, and its type."""
         match node:
+            case ast.Name(name) if name in self.fixed:
+                return self.fixed[name]
             case ast.Name(name) if name in self.slots:
                 slot = self.slots[name]
                 return slot.kind, self.builder.load(slot.pointer)

@@ -1,12 +1,14 @@
 """A kernel's source as LLVM IR for NVVM: the small language that text.py and writer.py write, and nothing beyond it.
 
-Each variable is a slot on the stack, which NVVM makes a register of.
+A variable that is assigned once is its value: writer.py lets none be read where that may not have happened. Each other
+one is a slot on the stack, which NVVM makes a register of.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from llvmlite import ir
@@ -58,6 +60,10 @@ class _Translation(Expressions):
         self._entry = ir.IRBuilder(self.kernel.append_basic_block("entry"))
         start = self.kernel.append_basic_block("start")
         super().__init__(ir.IRBuilder(start))
+        self._times = Counter(argument.arg for argument in function.args.args)
+        self._times.update(
+            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
         self._ends: list[ir.Block] = []  # where the loops around continue once they are left
         for argument, kind, value in zip(function.args.args, taken, self.kernel.args, strict=True):
             if isinstance(kind, Pointer):
@@ -100,6 +106,9 @@ class _Translation(Expressions):
                 raise Untranslatable(ast.unparse(statement))
 
     def _set(self, name: str, kind: Scalar, value: ir.Value) -> None:
+        if self._times[name] == 1:
+            self.fixed[name] = kind, value
+            return
         slot = self.slots.get(name)
         if slot is None:
             slot = self.slots[name] = Slot(kind, self._entry.alloca(kind.llvm, name=name))

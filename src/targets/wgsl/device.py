@@ -15,9 +15,10 @@ from ...forks import mark_opened
 from ...machine import Capability, Limits
 from ...types.environment import word
 from ...types.errors import CapabilityError, DeviceLostError, GpusortError, TargetUnavailableError
+from .c_names import read_types_by_their_own_names
 from .clock import FEATURE
 from .defaults import DEFAULT_LIMITS
-from .runtime import NO_ADAPTER
+from .runtime import IN_BROWSER, NO_ADAPTER
 
 if TYPE_CHECKING:
     import wgpu
@@ -86,6 +87,8 @@ def choose_adapter() -> wgpu.GPUAdapter:
     from .library import wgpu
 
     with _quietly():
+        if not IN_BROWSER:
+            read_types_by_their_own_names()
         return preferred_adapter(wgpu.gpu.enumerate_adapters_sync())
 
 
