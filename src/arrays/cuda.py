@@ -61,10 +61,7 @@ class CupyKind(Located["cupy.ndarray"]):
         return spec_on_device(array)
 
     def scope(self, array: cupy.ndarray) -> AbstractContextManager[object] | None:
-        import cupy
-
-        device = array.data.device_id
-        return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
+        return on_device(array.data.device_id)
 
     def placed(self, like: cupy.ndarray) -> Device[cupy.ndarray]:
         import cupy
@@ -156,9 +153,15 @@ class InterfaceKind(Viewed[OnCard, "cupy.ndarray"]):
         return bool(array.__cuda_array_interface__["data"][1])
 
     def view(self, array: OnCard) -> cupy.ndarray:
+        """A zero-copy cupy view, which keeps the array alive. Does not synchronise."""
+        import cupy
+
         seen = array.__cuda_array_interface__
         pointer, shape, strides = seen["data"][0] or 0, tuple(seen["shape"]), seen.get("strides")
-        return seen_by_cupy(array, pointer, shape, np.dtype(seen["typestr"]), strides, device_of(pointer, shape))
+        dtype, device = np.dtype(seen["typestr"]), device_of(pointer, shape)
+        nbytes = dtype.itemsize * math.prod(shape) if strides is None else bounds(shape, strides, dtype.itemsize)[1]
+        memory = cupy.cuda.UnownedMemory(pointer, nbytes, array, device)
+        return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
 
     def given_back(self, values: cupy.ndarray, like: OnCard) -> object:
         return values
@@ -217,15 +220,11 @@ def device_of(pointer: int | None, shape: Sequence[int]) -> int:
     return runtime.pointerGetAttributes(pointer).device if device_count() > 1 else 0
 
 
-def seen_by_cupy(
-    owner: object, pointer: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None, device: int
-) -> cupy.ndarray:
-    """A zero-copy cupy view of another library's memory, which keeps the owner alive. Does not synchronise."""
+def on_device(device: int) -> AbstractContextManager[object] | None:
+    """Makes a device the current one; None if it is."""
     import cupy
 
-    nbytes = dtype.itemsize * math.prod(shape) if strides is None else bounds(shape, strides, dtype.itemsize)[1]
-    memory = cupy.cuda.UnownedMemory(pointer, nbytes, owner, device)
-    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
+    return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
 
 
 @attrs.frozen

@@ -87,10 +87,9 @@ class OnCuda(DLPackKind["cupy.ndarray"]):
         return cupy.from_dlpack(array)
 
     def scope(self, array: Any) -> AbstractContextManager[object] | None:
-        import cupy
+        from .cuda import on_device
 
-        device = array.__dlpack_device__()[1]
-        return None if cupy.cuda.runtime.getDevice() == device else cupy.cuda.Device(device)
+        return on_device(array.__dlpack_device__()[1])
 
 
 # -- JAX --------------------------------------------------------------------------------------------------

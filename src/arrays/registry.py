@@ -58,10 +58,10 @@ def forget_classes() -> None:
 # -- finding ----------------------------------------------------------------------------------------------
 
 
-def _imported(package: str, name: str) -> type | tuple[()]:
-    """A class of an imported package, for isinstance; () if the package is not imported."""
-    found = getattr(sys.modules.get(package), name, ())
-    return found if isinstance(found, type) else ()
+def _is_of(x: object, package: str, *names: str) -> bool:
+    """Whether this is of one of a package's classes; False if the package is not imported."""
+    classes = [getattr(sys.modules.get(package), name, None) for name in names]
+    return isinstance(x, tuple(found for found in classes if isinstance(found, type)))
 
 
 def _from(module: str, name: str) -> Any:
@@ -77,10 +77,10 @@ def _numpy(name: str, x: object) -> Kind | None:
 
 def _table(name: str, x: object) -> Kind | None:
     for package, names in _COLUMNS.items():
-        if isinstance(x, tuple(filter(None, (_imported(package, name) for name in names)))):
+        if _is_of(x, package, *names):
             return cast(Kind, _from(".tables", "KINDS")[package])
     for package, (names, instead) in _TABLES.items():
-        if isinstance(x, tuple(filter(None, (_imported(package, name) for name in names)))):
+        if _is_of(x, package, *names):
             raise UnsupportedTypeError(
                 f"{name}: expected an array or one column of a table, found a {type(x).__name__} of "
                 f"{package.partition('.')[0]}: {instead}"
@@ -89,14 +89,14 @@ def _table(name: str, x: object) -> Kind | None:
 
 
 def _torch(name: str, x: object) -> Chooser | None:
-    if not isinstance(x, _imported("torch", "Tensor")):
+    if not _is_of(x, "torch", "Tensor"):
         return None
     return cast(Chooser, _from(".torch", "chooser")(sys.modules["torch"]))
 
 
 def _library(name: str, x: object) -> Kind | Chooser | None:
     for package, (cls, module, found) in _LIBRARIES.items():
-        if isinstance(x, _imported(package, cls)):
+        if _is_of(x, package, cls):
             return cast("Kind | Chooser", _from(module, found))
     return None
 

@@ -197,7 +197,7 @@ def single(schedule: Schedule, parts: Mapping[str, Part], copies: tuple[Copy, ..
     return Work(1, 1, lambda _: schedule, parts, copies)
 
 
-def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name: str = "x") -> int:
+def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo) -> int:
     """Rows per launch, given a row's elements, bytes in the largest buffer and workgroups; raises CapabilityError if
     one row does not fit."""
     limits = info.limits
@@ -205,7 +205,7 @@ def rows_together(length: int, nbytes: int, groups: int, info: TargetInfo, name:
     if most < 1:
         itemsize = max(1, nbytes // max(1, length))
         raise CapabilityError(
-            f"{name}: a row of {length} elements of {itemsize} bytes is more than target {info.name!r} takes: at most "
+            f"x: a row of {length} elements of {itemsize} bytes is more than target {info.name!r} takes: at most "
             f"{min(LARGEST_U32, limits.storage_bytes // itemsize)} elements"
         )
     return most

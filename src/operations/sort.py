@@ -15,7 +15,7 @@ from ..types.scalars import U32
 from ..types.specs import Spec
 from .argsort import Argsort
 from .base import AlongAxis, Copy, Output, Part, Work, key_of, moved_by, rows_of, rows_together, single
-from .pieces import Pieces, fits_binding, pieces_of
+from .pieces import fits_binding, pieces_of
 from .taking import taking
 
 if TYPE_CHECKING:
@@ -75,11 +75,7 @@ class Sort(AlongAxis):
         elif length < 2:
             return (Work(rows, rows, lambda count: Schedule((), ()), {}, (Copy(1, 0),)),)
         elif not fits_binding(length, x.dtype.itemsize, info):
-            return (
-                None
-                if in_place
-                else tuple(self._in_pieces(x, key, rows, pieces_of(length, x.dtype.itemsize, info), info))
-            )
+            return None if in_place else tuple(self._in_pieces(x, key, info))
         else:
             chosen = choose_sort(info, key, rows, length)
         placements = chosen.placements(key)
@@ -98,13 +94,13 @@ class Sort(AlongAxis):
         sort = Work(rows, together, schedule, parts, copies)
         return (sort, self._ties(x, key, rows, length, info)) if self._has_ties(x) else (sort,)
 
-    def _in_pieces(
-        self, x: Spec, key: SortableKey[Any, Any], rows: int, pieces: Pieces, info: TargetInfo
-    ) -> Iterator[Work]:
+    def _in_pieces(self, x: Spec, key: SortableKey[Any, Any], info: TargetInfo) -> Iterator[Work]:
         """A work for each row, for rows that exceed a binding."""
         from ..algos.choice import choose_bitonic, choose_sort
         from ..algos.sort_parts import parts_in, sort_parts
 
+        rows, length = rows_of(x, self.axes(0, x))
+        pieces = pieces_of(length, x.dtype.itemsize, info)
         most, chosen = pieces.most, choose_sort(info, key, 1, pieces.most)
         if chosen.most_rows(most, info.limits.groups) < 1:
             raise CapabilityError(f"x: a part of {most} elements is more than {chosen} takes on target {info.name!r}")
@@ -112,7 +108,7 @@ class Sort(AlongAxis):
         firsts = [piece.first for piece in pieces]
         for row in range(rows):
             parts = {
-                name: Part(0 if whose == "data" else 1, pieces.lengths[number], row * pieces.length + firsts[number])
+                name: Part(0 if whose == "data" else 1, pieces.lengths[number], row * length + firsts[number])
                 for name, (whose, number) in parts_in(once).items()
             }
             is_copied = row == 0 and all(part.array == 1 for part in parts.values())
