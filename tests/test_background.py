@@ -18,8 +18,9 @@ from gpusort.operations.reduce import Reducer
 from gpusort.targets.cpu.background import Background, Steps
 from gpusort.targets.cpu.compiler import loading
 from gpusort.targets.cpu.host import radix_sort, sort
-from gpusort.targets.cpu.host.loading import can_argsort, can_fold, can_sort
+from gpusort.targets.cpu.host.loading import can_argsort, can_sort
 from gpusort.targets.cpu.host.radix_sort import can_sort_by_radix
+from gpusort.targets.cpu.host.reduce_loops import can_fold
 from gpusort.types.indices import SortOrder
 from tests.new_process import printed, run_new
 
@@ -160,7 +161,7 @@ def test_a_stopped_thread_loads_nothing_more(loads: Background) -> None:
         steps.append(0)
         yield 0
         stopped.wait(60)
-        loads.go_on()
+        yield 1
         steps.append(1)
 
     import_module("llvmlite.binding")

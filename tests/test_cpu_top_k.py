@@ -8,7 +8,7 @@ import pytest
 
 from gpusort.algos.host_sort import HostSortPolicy
 from gpusort.targets.cpu.host import top_k
-from gpusort.targets.cpu.host.top_k import top_k_rows
+from gpusort.targets.cpu.host.top_k_rows import top_k_rows
 from gpusort.types.indices import SortOrder
 from tests.reference import DTYPES, Array, assert_same_bits, sample
 from tests.test_argsort import stable_order

@@ -72,7 +72,7 @@ class HostSortPolicy:
     # whether rows of 32- or 64-bit elements are radix sorted; None: if NumPy's sort was measured to be slow
     by_radix: bool | None = attrs.field(default=None, validator=_bool_or_none)
     # then rows from this size: the launches for a shorter one take longer than NumPy's sort
-    radix_from: int = attrs.field(default=11 << 10, validator=_COUNT)
+    radix_from: int = attrs.field(default=1 << 13, validator=_COUNT)
     # and several rows from this size, which the same launches sort
     radix_rows_from: int = attrs.field(default=1 << 12, validator=_COUNT)
     # of this many elements in all

@@ -30,11 +30,7 @@ _COMPILER = "llvmlite.binding"
 
 _WORTH_WAITING = 1 << 28  # bytes: here compiled loops save about as much time as loading them takes
 _PAUSE = 0.001  # seconds between two looks whether all is loaded
-_AT_EXIT = 20.0  # seconds that the end of a process waits for one pass of the compiler
-
-
-class _Stopped(BaseException):
-    """Raised in the loading thread when the process ends."""
+_AT_EXIT = 20.0  # seconds that the end of a process waits for one kernel
 
 
 class Background:
@@ -53,7 +49,6 @@ class Background:
         self._jobs: deque[tuple[Hashable, Steps]] = deque()
         self._pending: set[Hashable] = set()
         self._is_loading = False  # whether a thread is there
-        self._loader = 0  # which
         self.is_stopping = False
 
     def has(self, job: Hashable, steps: Steps, nbytes: int) -> bool:
@@ -89,11 +84,6 @@ class Background:
         finally:
             self.in_caller = before
 
-    def go_on(self) -> None:
-        """A cancellation point of the loading thread: raises in it when the process ends."""
-        if self.is_stopping and threading.get_ident() == self._loader:
-            raise _Stopped
-
     def stop(self) -> None:
         """Stops loading at process exit: LLVM must not run while its library is unloaded."""
         self.is_stopping = True
@@ -122,7 +112,6 @@ class Background:
             if self._is_loading:
                 return
             self._is_loading = True
-        self._loader = threading.get_ident()
         while (found := self._next()) is not None:
             job, steps = found
             worked = self._worked(steps)
@@ -140,12 +129,10 @@ class Background:
     def _worked(self, steps: Steps) -> bool:
         try:
             loading = steps()
-            while True:
-                self.go_on()
+            while not self.is_stopping:
                 with compiling():
                     if next(loading, self) is self:
                         return True
-        except _Stopped:
             return False
         except BaseException as failure:
             import logging

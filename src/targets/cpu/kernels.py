@@ -17,7 +17,7 @@ from ..needs import require_needs
 from .binding import Binding
 from .compiler.loading import Kernel, load_kernel
 from .limits import CAPABILITIES, LIMITS, REGISTER_BYTES, subgroup_size
-from .prepared import CpuPrepared, Ready, run_launches
+from .prepared import CpuPrepared, Ready, bytes_of, run_launches
 from .text import module_text
 
 
@@ -33,8 +33,8 @@ class CpuKernels:
         safe = self._safe(work)
         binding = Binding.of(safe, host_arrays(safe, arrays))
         compiled = self._compiled(safe)
-        arrays_of = ([binding.arrays[buffer.name] for buffer in step.buffers] for step in safe.steps)
-        run_launches(zip(compiled, arrays_of, strict=True), asks=any(ready.asks for ready in compiled))
+        memories = ([bytes_of(binding.arrays[buffer.name]) for buffer in step.buffers] for step in safe.steps)
+        run_launches(zip(compiled, memories, strict=True), asks=any(ready.asks for ready in compiled))
         binding.hand_back()
 
     def prepare(self, schedule: Schedule) -> CpuPrepared:

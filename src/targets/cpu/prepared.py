@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -13,10 +13,13 @@ from ...kernel.launch import Buffer, Role, Schedule, Step
 from ...types.layout import Type
 from ..base import HostArray
 from ..binding import Work, work_of
+from .alias import address_of
 from .compiler.loading import Kernel
 from .pool import shared_pool
 from .stopping import Flag, run_stoppable
 from .writer import asks, memory_type
+
+Bytes: TypeAlias = tuple[int, int]  # an address, and how many there are
 
 # Waking a thread takes about as long as this many elements: below, the caller works alone.
 _WORTH_SHARING = 1 << 16
@@ -29,10 +32,10 @@ class Ready:
 
     kernel: Kernel
     groups: int
-    invocations: int
+    work: int  # elements, of its arrays or by its invocations
     values: tuple[int | float, ...]
     asks: bool  # whether it looks, as it runs, if it is to stop
-    types: tuple[np.dtype[np.generic], ...]  # as which it takes each of its arrays
+    sizes: tuple[int, ...]  # bytes of an element of each of its arrays, as it takes them
 
     @classmethod
     def of(cls, kernel: Kernel, step: Step) -> Ready:
@@ -40,23 +43,22 @@ class Ready:
         return cls(
             kernel,
             step.groups,
-            step.groups * program.group_size,
+            max(step.groups * program.group_size, sum(buffer.nbytes for buffer in step.buffers) // 4),
             tuple(_number(p.type, value) for p, value in zip(program.parameters, step.values, strict=True)),
             asks(program),
-            tuple(memory_type(memory.type).dtype for memory in program.storage),
+            tuple(memory_type(memory.type).size for memory in program.storage),
         )
 
-    def run(self, arrays: Sequence[HostArray], stop: Flag | None) -> None:
+    def run(self, memories: Sequence[Bytes], stop: Flag | None) -> None:
         """On this thread, or in pieces of some workgroups each on all of them. A kernel that asks has a flag to ask."""
-        views = [
-            array if array.dtype is dtype else array.view(dtype)
-            for array, dtype in zip(arrays, self.types, strict=True)
-        ]
         groups, kernel = self.groups, self.kernel
-        places = [number for view in views for number in (view.__array_interface__["data"][0], view.size)]
-        asked = [stop.address] if self.asks and stop is not None else []
-        arguments = (groups, *asked, *places, *self.values)
-        if groups < 2 or not self._is_worth_sharing(views):
+        arguments: list[int | float] = [groups]
+        if stop is not None and self.asks:
+            arguments.append(stop.address)
+        for (address, nbytes), size in zip(memories, self.sizes, strict=True):
+            arguments += address, nbytes // size
+        arguments += self.values
+        if groups < 2 or self.work < _WORTH_SHARING or shared_pool().threads < 2:
             if groups:
                 kernel(0, groups, *arguments)
             return
@@ -68,17 +70,13 @@ class Ready:
 
         pool.run(piece, pieces)
 
-    def _is_worth_sharing(self, views: Sequence[HostArray]) -> bool:
-        work = max(self.invocations, sum([view.nbytes for view in views]) // 4)
-        return work >= _WORTH_SHARING and shared_pool().threads > 1
+
+def bytes_of(array: HostArray) -> Bytes:
+    """Where a packed array lies, and how many bytes long it is."""
+    return address_of(array), array.nbytes
 
 
-def _number(type: Type, value: int | float | bool) -> int | float:
-    """A parameter as C's types take it."""
-    return int(value) if not type.is_float else float(value)
-
-
-def run_launches(launches: Iterable[tuple[Ready, Sequence[HostArray]]], *, asks: bool) -> None:
+def run_launches(launches: Iterable[tuple[Ready, Sequence[Bytes]]], *, asks: bool) -> None:
     """One after the other. Where one of them asks whether to stop, all run on a thread that can be told to."""
     if asks:
         run_stoppable(partial(_run_until, launches))
@@ -86,11 +84,16 @@ def run_launches(launches: Iterable[tuple[Ready, Sequence[HostArray]]], *, asks:
         _run_until(launches, None)
 
 
-def _run_until(launches: Iterable[tuple[Ready, Sequence[HostArray]]], stop: Flag | None) -> None:
-    for ready, arrays in launches:
+def _run_until(launches: Iterable[tuple[Ready, Sequence[Bytes]]], stop: Flag | None) -> None:
+    for ready, memories in launches:
         if stop is not None and stop.is_set():
             return
-        ready.run(arrays, stop)
+        ready.run(memories, stop)
+
+
+def _number(type: Type, value: int | float | bool) -> int | float:
+    """A parameter as C's types take it."""
+    return int(value) if not type.is_float else float(value)
 
 
 class Makes(Protocol):
@@ -122,7 +125,8 @@ class CpuPrepared:
             made = self._made = self._make()
         arrays = [_flat(buffer, memory) for buffer, memory in zip(self._given, memories, strict=True)]
         arrays += [make() for make in made.scratch]
-        launches = ((ready, [arrays[place] for place in places]) for ready, places in made.launches)
+        lying = [bytes_of(array) for array in arrays]
+        launches = ((ready, [lying[place] for place in places]) for ready, places in made.launches)
         run_launches(launches, asks=made.asks)
 
     def _make(self) -> _Made:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, cast
 
 import attrs
@@ -13,8 +12,7 @@ from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
 from ..alias import place_of
-from .loading import can_fold
-from .reduce_loops import places_for
+from .reduce_loops import can_fold, places_for
 from .reduce_plans import BLOCK, PARTS, closed_up, in_threads, padded
 from .reducers import LONG, in_shape
 from .strides import Walk
@@ -152,8 +150,3 @@ class PlaceFolding:
 def _nan(fold: Reducer) -> int:
     """What NaNs of float16 are to be, as signed integers of 16 bits."""
     return -(1 << 15) if fold is Reducer.ARGMIN else (1 << 15) - 1
-
-
-def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
-    """Compiles the loop."""
-    yield places_for(fold, dtype)

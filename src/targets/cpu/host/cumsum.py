@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import attrs
@@ -20,8 +21,8 @@ from ....types.bounded import Bounded
 from ...base import HostArray
 from ...counts import count_nonzero
 from ..alias import place_of
+from ..background import background
 from .cumsum_loops import BLOCK, columns, pieces
-from .loading import can_scan
 from .reduce_plans import in_threads
 from .reducers import result_of, takes
 from .silence import silence, silently
@@ -159,7 +160,7 @@ class LongScan:
         if route is None or not x.flags.aligned:
             return None
         waits = route.pieces > 1 and self.dtype.kind == "f"
-        if not waits and not can_scan(self.dtype, x.nbytes):
+        if not waits and not _is_loaded(self.dtype, x.nbytes):
             return None
         return self._by_route(x, route)
 
@@ -230,8 +231,12 @@ class LongScan:
         return results.transpose(route.order)
 
 
-def rehearse(dtype: np.dtype[np.generic]) -> Iterator[object]:
-    """Compiles the loops, one after the other."""
+def _is_loaded(dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """Whether the compiled loops are there for so many bytes: else they are requested."""
+    return background.has(("scan", dtype), partial(_loading, dtype), nbytes)
+
+
+def _loading(dtype: np.dtype[np.generic]) -> Iterator[object]:
     result, seen = result_of(Reducer.SUM, dtype), LongScan(dtype, 0).seen_as
     yield pieces(seen, result, True)
     yield columns(seen, result)

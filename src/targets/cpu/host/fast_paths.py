@@ -29,7 +29,8 @@ from .reduce import host_reduction
 from .reducers import HostCall
 from .short_sort import is_ordered_by_numpy, turned_as, turning
 from .sort_path import PLAIN, SHORT, SortPath, is_packed, short_sort
-from .top_k import top_k_of_one, top_k_rows
+from .top_k import top_k_of_one
+from .top_k_rows import top_k_rows
 
 if TYPE_CHECKING:
     from .keyed import KeyedWay

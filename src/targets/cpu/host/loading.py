@@ -1,14 +1,12 @@
-"""Tells whether the compiled loops for a dtype are loaded, and requests them in the background if not."""
+"""Tells whether the compiled loops that sort a dtype are loaded, and requests them in the background if not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from importlib import import_module
 
 import numpy as np
 
-from ....operations.reduce import Reducer
 from ....types.indices import SortOrder
 from ...base import HostArray
 from ..background import background
@@ -18,7 +16,6 @@ from .key_words import Places, numbers_of
 from .order_loops import is_monotonic, number, number_backwards, reverse
 from .partition_loops import part_in_two
 from .radix_sort import argsort_by_radix
-from .reducers import PLACES
 
 _COUNTS = np.dtype(np.uint32)
 
@@ -30,17 +27,6 @@ def can_sort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
 
 def can_argsort(dtype: np.dtype[np.generic], nbytes: int) -> bool:
     return background.has(("argsort", dtype), partial(_argsorting, dtype), nbytes)
-
-
-def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
-    """The same for a reduction."""
-    module = "arg_reduce" if fold in PLACES else "reduce_axes"
-    return background.has(("fold", fold, dtype), partial(_steps, module, "rehearse", fold, dtype), nbytes)
-
-
-def can_scan(dtype: np.dtype[np.generic], nbytes: int) -> bool:
-    """The same for a cumulative sum."""
-    return background.has(("scan", dtype), partial(_steps, "cumsum", "rehearse", dtype), nbytes)
 
 
 def _sorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
@@ -86,9 +72,3 @@ def _argsorting(dtype: np.dtype[np.generic]) -> Iterator[object]:
 
 def _numbers(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     return numbers_of(np.empty(0, dtype)).dtype
-
-
-def _steps(module: str, function: str, *arguments: object) -> Iterator[object]:
-    """Of a function of this package's that compiles loops."""
-    steps: Callable[..., Iterator[object]] = getattr(import_module(f".{module}", __package__), function)
-    yield from steps(*arguments)

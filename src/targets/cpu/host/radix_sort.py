@@ -7,7 +7,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,20 +74,21 @@ def sort_words(words: Elements, results: Elements, bits: range, threads: int) ->
 
 def argsort_by_radix(row: HostArray, places: Places, order: SortOrder, threads: int) -> None:
     """Writes where the elements of a row come from, in order. Equal ones keep theirs."""
-    prepared = prepared_argsort(row.dtype, order, row.size, _policy(threads))
+    prepared = prepared_argsort(row.dtype, order, row.size, _policy(threads, _LEAST_SHARE))
     prepared.run([bits_of(row), places.view(np.uint64)])
 
 
 def _sort(source: HostArray, results: HostArray, order: SortOrder, bits: range, shares: int) -> None:
     rows, length = source.shape
-    prepared = prepared_sort(source.dtype, order, rows, length, bits, _policy(shares))
+    prepared = prepared_sort(source.dtype, order, rows, length, bits, _policy(shares, _LEAST_SHARE))
     prepared.run([bits_of(source).reshape(-1), bits_of(results).reshape(-1)])
 
 
-def _policy(shares: int) -> SerialRadixPolicy:
+@cache
+def _policy(shares: int, least: int) -> SerialRadixPolicy:
     from ....algos.radix_serial_sorts import SerialRadixPolicy
 
-    return SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=_LEAST_SHARE)
+    return SerialRadixPolicy(shares=min(shares, _MOST_SHARES), least=least)
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,6 @@ does, of equal zeros and of NaNs, which one is the extreme: here the least or gr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias, cast
 
 import attrs
@@ -18,8 +17,7 @@ from ....operations.reduce import Reducer
 from ....types.bounded import Bounded
 from ...base import HostArray
 from ...counts import count_nonzero
-from .loading import can_fold
-from .reduce_loops import ReduceLoop, loop_for
+from .reduce_loops import ReduceLoop, can_fold, loop_for
 from .reduce_plans import Route, constant_of, route_of
 from .reducers import ARITHMETIC, EXTREMES, LONG, PLACES, TRUTHS, UFUNCS, in_shape, reducing, result_of
 from .silence import silently
@@ -152,9 +150,3 @@ def _as_floats(states: Signed, constant: int) -> Signed:
     bits &= word((1 << (8 * states.itemsize - 1)) - 1)
     bits ^= states
     return bits
-
-
-def rehearse(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
-    """Compiles the loops, one after the other."""
-    for in_rows in (False, True):
-        yield loop_for(fold, dtype, in_rows)

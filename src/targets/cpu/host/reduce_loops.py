@@ -7,15 +7,17 @@ its results lie in `out` at (part, first way, second way).
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
 
 from ....operations.reduce import Reducer
+from ..background import background
 from .loops import compiled, name_of, numbers_of_plan
-from .reducers import result_of
+from .reducers import PLACES, result_of
 
 if TYPE_CHECKING:
     from ..compiler.loading import Kernel
@@ -193,6 +195,19 @@ class Elements:
     def skipped(self) -> str:
         """The same where j is even, and nothing else where it is odd."""
         return self._step.format(f"select((j & 1) == 0, {self.lifted}, {self.nothing})")
+
+
+def can_fold(fold: Reducer, dtype: np.dtype[np.generic], nbytes: int) -> bool:
+    """Whether so many bytes should be reduced by compiled loops, now or at last: else they are requested."""
+    return background.has(("fold", fold, dtype), partial(_loading, fold, dtype), nbytes)
+
+
+def _loading(fold: Reducer, dtype: np.dtype[np.generic]) -> Iterator[object]:
+    if fold in PLACES:
+        yield places_for(fold, dtype)
+    else:
+        for in_rows in (False, True):
+            yield loop_for(fold, dtype, in_rows)
 
 
 @attrs.frozen(eq=False)

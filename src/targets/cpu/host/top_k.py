@@ -12,7 +12,6 @@ import math
 from functools import cache
 from typing import Any
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -24,12 +23,9 @@ from ...counts import count_nonzero
 from ..pool import shared_pool
 from .argsort import argsort_rows
 from .key_words import Elements, Places, bits_of, numbers_of, ordered_ranks, words_of
-from .numpy_sort import places_in_rows
 
 _SAMPLED_FROM, _BYTES_SAMPLED_FROM = 1 << 13, 1 << 15  # elements of a row: a shorter one NumPy parts as fast
 _MOST_SAMPLES, _STRETCH, _MANY_SAMPLES, _WIDE_STRETCH = 1 << 16, 1 << 6, 1 << 14, 1 << 8  # how many, and how far apart
-_ORDERED, _BYTES_ORDERED = 1 << 4, 1 << 10  # elements of a row, of many, that are sorted sooner than chosen from
-_SHORT = 1 << 11  # elements in all rows
 _FEW = 128  # elements of a row that are sorted outright
 _COLUMN, _SHORTEST_COLUMN = 64, 8  # elements
 _COLUMN_BYTES = 1 << 21  # of a row: of a longer one all threads read their part
@@ -37,40 +33,11 @@ _LARGE_SHARE = 16  # one of so many elements, or more of them: all are sorted
 _SORTED_BY_NUMPY = 256  # candidates
 
 
-def top_k_rows(
-    source: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy
-) -> tuple[HostArray, npt.NDArray[np.int64]]:  # fmt: skip
-    """The first k elements of each row of a packed array in an order, NaN and NaT last, and where in the row they
-    stand. Of equals the first come first. They need not be in order where that is not asked for."""
-    rows, length = source.shape
-    if rows == 1 and k:
-        values, places = top_k_of_one(source[0], k, order, in_order, policy)
-        return values[np.newaxis], places[np.newaxis]
-    if 0 < source.size <= _SHORT:  # sorted before anything else has begun
-        found: Places = places_in_rows(ascending_words(source, order))[:, :k]
-        return _taken(source, found), found.copy()
-    indices = np.empty((rows, k), np.intp)
-    if indices.size:
-        if length >= 4 * _sampled_from(source):
-            for number in range(rows):
-                indices[number] = _places_of_one(source[number], k, order, in_order, policy)
-        else:
-            _places_of_many(source, indices, k, order, policy)
-    return _taken(source, indices), indices
-
-
-def _taken(packed: Elements, places: Places) -> Elements:
-    """Elements of each row. NumPy's function for that takes as long as a short row."""
-    length: int = packed.shape[1]
-    starts: Places = np.arange(0, packed.size, length)
-    return packed.reshape(-1).take(places + starts[:, np.newaxis])
-
-
 def top_k_of_one(
     row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy
 ) -> tuple[HostArray, npt.NDArray[np.int64]]:  # fmt: skip
     """The same of one row."""
-    places = _places_of_one(row, k, order, in_order, policy)
+    places = places_of_one(row, k, order, in_order, policy)
     return row[places], places
 
 
@@ -93,8 +60,8 @@ def ascending_words(elements: Elements, order: SortOrder, out: Elements | None =
 # -- one row ------------------------------------------------------------------------------------------------
 
 
-def _places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy) -> Places:
-    if row.size < _sampled_from(row) or (row.nbytes < _COLUMN_BYTES and _height(row.size, k)):
+def places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, policy: HostSortPolicy) -> Places:
+    if row.size < sampled_from(row) or (row.nbytes < _COLUMN_BYTES and _height(row.size, k)):
         is_half = row.dtype == np.float16  # which are compared as integers in a tenth of the time
         words = ordered_ranks(key_for(row.dtype), bits_of(row), order) if is_half else ascending_words(row, order)
         return _first_of(words, k, in_order)
@@ -108,7 +75,7 @@ def _places_of_one(row: HostArray, k: int, order: SortOrder, in_order: bool, pol
     return places[_argsort(row[places], order, policy)] if in_order and k >= _SORTED_BY_NUMPY else places
 
 
-def _sampled_from(source: HostArray) -> int:
+def sampled_from(source: HostArray) -> int:
     return _BYTES_SAMPLED_FROM if source.itemsize == 1 else _SAMPLED_FROM
 
 
@@ -190,7 +157,7 @@ def _candidates(row: Elements, k: int, order: SortOrder) -> Places | None:
 
     def look(own: slice) -> None:
         piece = row[own]
-        hits = _hits(_comes_up_to(piece, threshold, order))
+        hits = hits_of(_comes_up_to(piece, threshold, order))
         if hits.size > 2 * k + 64:  # then many are equal to it, of which k are enough
             is_equal = ascending_words(piece[hits], order) == threshold
             is_equal[is_equal.nonzero()[0][:k]] = False
@@ -212,9 +179,6 @@ def _comes_up_to(elements: Elements, threshold: Any, order: SortOrder) -> npt.ND
     return found
 
 
-_BEHIND_ALL = np.uint64((1 << 64) - 1)
-
-
 def _sampled_places(length: int, count: int) -> Places:
     """One place in each of so many stretches of a row, anywhere in it: no period of the data is met."""
     places = np.arange(count) * length // count
@@ -228,7 +192,7 @@ def _chances() -> npt.NDArray[np.float64]:
     return ((hashed ^ (hashed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(11)) / 2.0**53
 
 
-def _hits(mask: npt.NDArray[np.bool_], at_least: int = 0) -> Places:
+def hits_of(mask: npt.NDArray[np.bool_], at_least: int = 0) -> Places:
     """Where a flat mask is true: eight elements at a time, if that is hardly anywhere."""
     if at_least > mask.size >> 6:
         return mask.nonzero()[0]
@@ -239,92 +203,3 @@ def _hits(mask: npt.NDArray[np.bool_], at_least: int = 0) -> Places:
     inside = mask[:whole].reshape(-1, 8)[eights].reshape(-1).nonzero()[0]
     found = eights[inside >> 3] * 8 + (inside & 7)
     return found if whole == mask.size else np.concatenate([found, mask[whole:].nonzero()[0] + whole])
-
-
-# -- many rows ----------------------------------------------------------------------------------------------
-
-
-def _places_of_many(source: HostArray, places: Places, k: int, order: SortOrder, policy: HostSortPolicy) -> None:
-    rows, length = source.shape
-    if 2 * k >= length or length <= (_BYTES_ORDERED if source.itemsize == 1 else _ORDERED):
-        everywhere = np.empty(source.shape, np.intp)
-        argsort_rows(source, everywhere, order, policy)
-        places[...] = everywhere[:, :k]
-        return
-    chunk = min(rows, max(1, policy.chunk // length))
-    alone = source.size < policy.serial_below
-    chunks = -(-rows // chunk)
-
-    def work(share: slice) -> None:
-        scratch = _Scratch.of(source, chunk)
-        for first in range(share.start * chunk, min(rows, share.stop * chunk), chunk):
-            own = slice(first, min(rows, first + chunk))
-            _places_of_rows(source[own], places[own], k, order, scratch)
-
-    if alone:
-        work(slice(0, chunks))
-    else:
-        shared_pool().over(chunks, work)
-
-
-@attrs.frozen
-class _Scratch:
-    """What a thread writes to, chunk after chunk: the system clears fresh memory each time."""
-
-    words: Elements
-    least: Elements
-    mask: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, source: HostArray, rows: int) -> _Scratch:
-        length = source.shape[1]
-        words = ascending_words(source[:1, :1], SortOrder.ASCENDING).dtype
-        return cls(
-            np.empty((rows, length), words), np.empty((rows, length // 2), words), np.empty((rows, length), np.bool_)
-        )
-
-
-def _places_of_rows(source: Elements, places: Places, k: int, order: SortOrder, scratch: _Scratch) -> None:
-    """What comes up to a row's threshold is put in order, as many in each row as in the fullest."""
-    rows, length = source.shape
-    words = ascending_words(source, order, scratch.words[:rows])
-    least = _least_of_columns(words, k, scratch.least[:rows])
-    thresholds = np.partition(least, k - 1, axis=1)[:, k - 1 : k]
-    mask = np.less_equal(words, thresholds, out=scratch.mask[:rows])
-    if words.dtype.kind == "f":
-        mask[(thresholds != thresholds)[:, 0]] = True
-    hits = _hits(mask.reshape(-1), rows * k)
-    if hits.size == rows * k:  # then k in each row, for none has fewer
-        near = words.reshape(-1).take(hits).reshape(rows, k)
-        np.remainder(_taken(hits.reshape(rows, k), near.argsort(axis=1, kind="stable")), length, out=places)
-        return
-    if 2 * hits.size > words.size:  # mostly equal, of which NumPy makes long runs
-        places[...] = places_in_rows(words)[:, :k]
-        return
-    row = hits // length
-    counts = np.bincount(row, minlength=rows)
-    slot = np.arange(hits.size) - (np.cumsum(counts) - counts)[row]
-    shape = rows, int(counts.max())
-    if source.itemsize > 4:
-        behind_all = np.nan if words.dtype.kind == "f" else np.iinfo(words.dtype).max
-        padded = np.full(shape, behind_all, words.dtype)
-        padded[row, slot] = words.reshape(-1)[hits]
-        where = np.zeros(shape, np.intp)
-        where[row, slot] = hits - row * length
-        places[...] = np.take_along_axis(where, padded.argsort(axis=1, kind="stable")[:, :k], axis=1)
-    else:  # a rank and a place make one word
-        ranks = ordered_ranks(key_for(source.dtype), bits_of(source.reshape(-1)[hits]), order)
-        packed = np.full(shape, _BEHIND_ALL)
-        packed[row, slot] = (ranks.astype(np.uint64) << np.uint64(32)) | (hits - row * length).astype(np.uint64)
-        packed.sort(axis=1)
-        np.bitwise_and(packed[:, :k], np.uint64(0xFFFFFFFF), out=places.view(np.uint64))
-
-
-def _least_of_columns(words: Elements, k: int, scratch: Elements) -> Elements:
-    """Of each row, the least elements of some columns: more than k of them, numbers before NaNs."""
-    width = words.shape[1]
-    least = np.fmin if words.dtype.kind == "f" else np.minimum
-    while width >= max(8 * k, 128):
-        width //= 2
-        words = least(words[:, :width], words[:, width : 2 * width], out=scratch[:, :width])
-    return words
