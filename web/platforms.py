@@ -93,7 +93,7 @@ _H200 = Measured("h200-2026-11-22c.md")
 
 PLATFORMS = (
     Platform("Linux, x86-64", "`cpu`", "none", "LLVM compiles kernels; NumPy sorts", RunsHere(_MATRIX, "cpu")),
-    Platform("Linux", "`cuda`", "NVIDIA's, for CUDA 13", "Numba CUDA makes PTX", _H200),
+    Platform("Linux", "`cuda`", "NVIDIA's, for CUDA 13", "NVVM makes PTX", _H200),
     Platform("Linux", "`wgsl`", "Vulkan: NVIDIA's", "WGSL; naga makes SPIR-V, in wgpu", _H200),
     Platform("Linux", "`wgsl`", "Vulkan: Mesa's, in software", "the same", RunsHere(_MATRIX, "wgsl")),
     Platform("Linux", "`wgsl`", "Vulkan: Mesa's for AMD and Intel", "the same", Expected()),
